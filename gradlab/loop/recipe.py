@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .switches import Choice, OnOff, Positive, Whole, declare, naming_unknown_switches, switches_of
+from .._checks import one_of
+from .switches import Choice, OnOff, Positive, Whole, declare, switches_of
 
 LONGEST_WINDOW = 16
 _OPTIMIZER = {
@@ -23,7 +24,6 @@ _AUTOCAST = {"bf16": "torch.bfloat16", "fp16": "torch.float16"}
 _INDENT = "    "
 
 
-@naming_unknown_switches
 @dataclass(frozen=True)
 class Recipe:
     """Which training loop to run: one value for each switch.
@@ -77,6 +77,8 @@ class Recipe:
 
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some switches changed; a name that is no switch is a ValueError."""
+        for name in changes:
+            one_of("Recipe: a switch", name, SWITCHES)
         return replace(self, **changes)
 
     def changes_from(self, other: Recipe) -> list[str]:

@@ -9,13 +9,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
-from functools import wraps
 from numbers import Integral
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
-from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, did_you_mean, number, on_off, one_of, whole_number
-
-_R = TypeVar("_R")
+from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, did_you_mean, number, on_off, whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,20 +135,6 @@ class Positive(Switch):
 def declare(default: Any, switch: Switch) -> Any:
     """Return a dataclass field with this default that carries what is declared of the switch."""
     return field(default=default, metadata={"switch": switch})
-
-
-def naming_unknown_switches(recipe: type[_R]) -> type[_R]:
-    """Have the constructor of a Recipe say which switches there are where it is given another."""
-    init = recipe.__init__
-
-    @wraps(init)
-    def checked_init(self: Any, *args: Any, **values: Any) -> None:
-        for name in values:
-            one_of("Recipe: a switch", name, switches_of(recipe))
-        init(self, *args, **values)
-
-    recipe.__init__ = checked_init  # type: ignore[method-assign]
-    return recipe
 
 
 def switches_of(recipe: Any) -> dict[str, Switch]:

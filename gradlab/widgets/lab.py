@@ -8,25 +8,15 @@ from typing import Any
 from .. import tasks
 from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
-from ..formatting import number_of
 from ..front import on_interrupt
 from ..loop import LoopError, Recipe, Run
 from ..scenes import PanelName, shows_predictions, status_line
 from . import controls as switches
 from .controller import LabController
-from .driver import USUAL_EVERY, RunDriver
+from .lab_model import USUAL_EVERY, LabModel
 from .live import Live, Still
-from .recording import (
-    MOST_UPDATES,
-    Recorder,
-    Recording,
-    recording_caption,
-    recording_marks,
-    recording_turns,
-    recording_values,
-)
+from .recording import MOST_UPDATES, Recording, record_lab
 from .requests import Frame, Reply
-from .shown_run import ShownRun
 
 
 class Lab(Live):
@@ -59,32 +49,31 @@ class Lab(Live):
                 raise ValueError(f"Lab: {about}")
         if not isinstance(speed, str) or speed not in switches.SPEEDS:
             raise ValueError(f"Lab: speed must be one of {', '.join(switches.SPEEDS)}, got {speed!r}")
-        self.shown = ShownRun(runner, chosen, panel_names)
-        """The run with its panels and its words."""
-        self.shown.speed = speed
-        self.driver = RunDriver(self.shown)
-        """What is done to the run."""
-        self.controller = LabController(self.shown, self.driver)
+        self.model = LabModel(runner, chosen, panel_names, speed)
+        """The run with its panels and its words, and what can be done to it."""
+        self.controller = LabController(self.model)
         """What each message of the browser does."""
-        self._heeds_interrupts = False
+        self._ends_on_interrupt = False
 
     @property
     def runner(self) -> Run:
         """The Run that is shown; choosing another task makes a new one."""
-        return self.shown.runner
+        return self.model.runner
 
     @property
     def text(self) -> str:
         """The state in words: one line, and more when something is wrong."""
         with lock:
-            lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, self.shown.oom_message)
+            model = self.model
+            oom_words = model.oom_words if model.note == model.oom_words else ""  # other words may have come since
+            lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, oom_words)
         return "\n".join(line for line in lines if line)
 
     @property
     def warning(self) -> str:
         """What the warning chip says, "" when nothing is wrong."""
         with lock:
-            return self.shown.warning
+            return self.model.warning
 
     def run(self, updates: int = 1) -> Lab:
         """Run so many updates without a browser; a bar shows how far it is when it takes over a second.
@@ -94,11 +83,11 @@ class Lab(Live):
         updates = whole_number("Lab.run: updates", updates, 0, kind=ValueError)
         try:
             with progress_bar(updates, "updates") as bar:
-                self.driver.advance_to(self.runner.updates + updates, bar.update)
+                self.model.advance_to(self.runner.updates + updates, bar.update)
         except LoopError as error:
-            if not self.driver.clean_up(error):
+            if not self.model.clean_up(error):
                 raise
-            self.controller.stop(self.shown.oom_words)
+            self.controller.stop(self.model.oom_words)
         finally:
             self._show()
         return self
@@ -107,7 +96,7 @@ class Lab(Live):
         """Run one statement, or so many."""
         statements = whole_number("Lab.step: statements", statements, 0, kind=ValueError)
         try:
-            self.driver.step(statements, USUAL_EVERY)
+            self.model.step(statements, USUAL_EVERY)
         finally:
             self._show()
         return self
@@ -121,23 +110,23 @@ class Lab(Live):
             card = changes.pop("card", None)
             recipe = self.runner.recipe.replace(**changes)
             if card is not None:
-                self.shown.compare_to_gpu(card)
+                self.model.compare_to_gpu(card)
             if changes or card is None:
-                self.driver.switch(recipe)
+                self.model.switch(recipe)
             self._show()
         return self
 
     def edit(self, text: str) -> Lab:
         """Run a loop of one's own from the next update on; a LoopError names the line of a mistake."""
         with lock:
-            self.driver.edit(text)
+            self.model.edit(text)
             self._show()
         return self
 
     def reset(self, weights: Sequence[float] | None = None) -> Lab:
         """Begin again: the same task, loop and seed; ``weights`` are numbers to begin with in place of the task's."""
         with lock:
-            self.driver.begin_again(weights)
+            self.model.begin_again(weights)
             self._show()
         return self
 
@@ -156,25 +145,16 @@ class Lab(Live):
         that names what is wrong.
         """
         with lock:
-            runner = self.runner
-            every, updates = recording_marks(marks, updates), int(updates)
-            values, most = recording_values(switches, runner.recipe), recording_turns(turns)
-            loops = [(at, loop) for at, loop in runner.loops if at < updates or at == 0]
-            shown = self.shown.controls, self.shown.chosen_panels
-            recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown, self.shown.speed)
-            tracks = recorder.record(loops, updates, values, every, most)
-            title = f"{runner.task.name}, {number_of(updates, 'update')}"
-            about = title, recording_caption(values, every), every if values else []
-            return Recording(*about, tracks, self.text, self.shown.still())
+            return record_lab(self.model, self.text, updates, switches, marks, turns)
 
     # How it is shown -------------------------------------------------------------------------------------------------
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
         """Reply to a message of the browser; while the lab is played, an interrupt of the kernel ends that."""
         reply = self.controller.handle(message)
-        if self.shown.playing != self._heeds_interrupts:
-            self._heeds_interrupts = self.shown.playing
-            on_interrupt(self._interrupt, heed=self._heeds_interrupts)
+        if self.model.playing != self._ends_on_interrupt:
+            self._ends_on_interrupt = self.model.playing
+            on_interrupt(self._interrupt, enabled=self._ends_on_interrupt)
         return reply
 
     def frame(self) -> Frame:
@@ -183,7 +163,7 @@ class Lab(Live):
 
     def newest(self) -> Frame | None:
         """Return the newest frame as a whole one, None before the first."""
-        return self.shown.newest()
+        return self.model.writer.newest()
 
     def _interrupt(self) -> None:
         self.controller.interrupted = True
@@ -191,11 +171,11 @@ class Lab(Live):
     def _show(self) -> None:
         """Tell the browser how things are after a cell has driven the lab; Reset comes back to here."""
         with lock:
-            self.driver.leave_off()
+            self.model.set_reset_point()
             super()._show()
 
     def _picture(self) -> Still:
-        return self.shown.still()
+        return self.model.still()
 
     def _alt(self) -> str:
         return self.text
@@ -210,7 +190,7 @@ class Lab(Live):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         with lock:
             if self._front is None:
-                self.driver.leave_off()
+                self.model.set_reset_point()
             return super()._repr_mimebundle_(include, exclude)
 
 

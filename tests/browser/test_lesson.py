@@ -19,7 +19,7 @@ for name in question_names()[:20]:
     RECORD.add('guess', name, find_question(name).options[0].text, False)"""
 
 
-def test_an_exercise_shows_hints_one_by_one_and_a_verdict_with_a_picture(lab_page: Callable[..., Notebook]) -> None:
+def test_an_exercise_shows_hints_and_a_verdict_with_a_picture(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(
         LAB,
         "from gradlab import exercise\nmend = exercise('mended')\nmend",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -95,29 +94,6 @@ def test_words_are_said_nearly_anywhere_and_hide_no_point(lab_page: Callable[...
                 assert not over, f"{name}: {tip.inner_text()} covers what it speaks of"
         assert sum(said) / len(said) >= least, name
     page.page.mouse.move(0, 0)
-
-
-def test_the_weights_stay_under_the_pointer_up_to_the_corner(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(LAB.format("'bowl'"))
-    page.page.wait_for_timeout(500)
-    mouse = page.page.mouse
-    x, y, _ = page.evaluate(MIDDLE, ["landscape", BLUE, 0])
-    mouse.move(x + 14, y)
-    assert page.panel("landscape").evaluate("canvas => canvas.style.cursor") == "grab", "from beside it, too"
-    mouse.move(x, y)
-    mouse.down()
-    corner = page.place("landscape", 0.3, 0.2)
-    mouse.move(*corner, steps=12)
-    half = "max(map(abs, lab.shown.scenes._contours().x))"
-    before = page.ask(half)
-    page.page.wait_for_timeout(500)  # more than the kernel needs to answer
-    assert page.ask(half) >= before
-    now: Any = page.evaluate(MIDDLE, ["landscape", BLUE, 0])
-    assert now[:2] == pytest.approx(corner, abs=2), "the dot is where the pointer is"
-    mouse.up()
-    page.wait_until_still()
-    after: Any = page.evaluate(MIDDLE, ["landscape", BLUE, 0])
-    assert after[:2] != pytest.approx(corner, abs=8), "then the picture shows where that is on axes that hold it"
 
 
 def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Notebook]) -> None:

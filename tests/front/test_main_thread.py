@@ -25,20 +25,20 @@ def test_an_interrupt_tells_all_that_play_and_no_other() -> None:
     ended: list[str] = []
     acts = {name: (lambda name=name: ended.append(name)) for name in ("one", "other")}
     for act in acts.values():
-        on_interrupt(act, heed=True)
+        on_interrupt(act, enabled=True)
     _interrupted(signal.SIGINT, None)
     assert sorted(ended) == ["one", "other"]
-    on_interrupt(acts["one"], heed=False)
+    on_interrupt(acts["one"], enabled=False)
     _interrupted(signal.SIGINT, None)
     assert ended[2:] == ["other"]
-    on_interrupt(acts["other"], heed=False)
+    on_interrupt(acts["other"], enabled=False)
 
 
 def test_without_a_kernel_no_handler_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     before = signal.getsignal(signal.SIGINT)
-    on_interrupt(print, heed=True)
-    on_interrupt(print, heed=False)
+    on_interrupt(print, enabled=True)
+    on_interrupt(print, enabled=False)
     assert signal.getsignal(signal.SIGINT) is before
 
 

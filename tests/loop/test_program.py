@@ -170,14 +170,6 @@ def test_each_statement_stops_once_after_it_ran() -> None:
     ]
 
 
-def test_break_and_continue_stop_before_they_jump() -> None:
-    stops, _ = run("for i in range(3):\n    if i == 0:\n        continue\n    if i == 1:\n        break\n")
-    assert [(s.line, s.label) for s in stops] == [
-        *[(1, "for"), (2, "if"), (3, "continue")],
-        *[(1, "for"), (4, "if"), (5, "break")],
-    ]
-
-
 def test_the_words_of_a_recipe() -> None:
     recipe = Recipe(accumulate=2, amp="fp16", clip=1.0)
     words = {s.line: s.label for s in Program(recipe.source()).statements}
@@ -199,20 +191,6 @@ def test_the_words_of_a_recipe() -> None:
         "scaler.step": "step",
         "scaler.update": "update",
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("print('x')", "print"),
-        ("[print][0]('x')", "call"),
-        ("x = y = 1", "x"),
-        ("x += 1", "augassign"),
-        ("pass", "pass"),
-    ],
-)
-def test_the_word_of_a_statement(text: str, label: str) -> None:
-    assert [s.label for s in Program(text).statements] == [label]
 
 
 def test_a_with_block_is_one_statement_over_all_its_lines() -> None:
@@ -290,7 +268,3 @@ def test_a_run_time_error_names_its_line(name: str) -> None:
     assert str(error).startswith(f"line {line}: {said}")
     assert "\n" not in str(error)
     assert text.splitlines()[line - 1].strip() in str(error)
-
-
-def test_an_error_from_elsewhere_has_line_0() -> None:
-    assert Program("a = 1").explain(ValueError("outside")).line == 0

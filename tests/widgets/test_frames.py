@@ -63,10 +63,10 @@ def frame_bytes(page: Page, count: int) -> list[int]:
     return sorted(found)
 
 
-LATER = 100_000 if os.environ.get("GRADLAB_NIGHTLY") else 10_000  # updates
+LATER = 100_000 if os.environ.get("GRADLAB_NIGHTLY") else 5_000  # updates
 
 
-def test_a_frame_after_many_updates_is_no_longer_than_one_after_few() -> None:
+def test_frames_do_not_grow_with_the_number_of_updates() -> None:
     lab = Lab("bowl", Recipe(lr=0.05), panels=["loss", "gradient", "landscape"])
     lab.runner.advance(updates=1000)
     early, whole = frame_bytes(Page(lab), 40), Page(lab).bytes

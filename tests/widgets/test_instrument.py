@@ -61,7 +61,7 @@ def test_a_turn_changes_picture_words_and_code() -> None:
 
 
 @pytest.mark.parametrize(("b", "said"), [("one", "The sum is 2.0."), ("13", "Nothing can be shown here. {}")])
-def test_a_saved_notebook_begins_its_text_with_the_title_and_says_why_nothing_can_be_seen(b: str, said: str) -> None:
+def test_the_text_in_a_saved_notebook_begins_with_the_title(b: str, said: str) -> None:
     adder = Adder(b=b)
     alarm = "RuntimeError: thirteen" if b == "13" else ""
     assert adder.text == said.format(alarm)

@@ -62,7 +62,7 @@ def test_the_first_guess_counts_also_when_its_cell_is_run_again() -> None:
         assert (live(shown).guess, live(shown).tally) == (0, "Your guesses so far: 0 of 1 right.")
 
 
-def test_a_click_in_the_browser_is_a_guess_and_the_first_one_counts() -> None:
+def test_a_click_in_the_browser_is_a_guess_and_the_first_counts() -> None:
     asked = made_up()
     live(asked).guess = 7  # none of the options
     assert asked.guess is None
