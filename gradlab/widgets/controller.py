@@ -141,34 +141,26 @@ class LabController:
     def _turn(self, asked: Request) -> None:
         """Turn a switch, or choose another task or card; the value as it was chosen or typed."""
         name, value = asked.text("name"), asked.get("value")
-        self._model.writer.tell_again(name)  # a field goes back to what is the case if its value is refused
+        model, recipe = self._model, self._model.runner.recipe
+        model.writer.tell_again(name)  # a field goes back to what is the case if its value is refused
         if name == UNSWITCHED:
-            self._model.unswitched.turn(value is True)
+            model.unswitched.turn(value is True)
         elif name == "task":
-            self._model.new_task(value)
+            model.new_task(value)
         elif name == "card":
-            self._choose_card(value)
+            try:
+                model.compare_to_gpu(asked.text("value"))
+            except ValueError as error:
+                raise RequestError(str(error)) from error
+        elif name not in SWITCHES:
+            raise RequestError(f"a switch must be one of {', '.join(SWITCHES)}, got {name!r}")
         else:
-            self._turn_switch(name, value)
-
-    def _turn_switch(self, name: str, value: Any) -> None:
-        recipe = self._model.runner.recipe
-        try:
-            if name not in SWITCHES:
-                raise ValueError(f"Recipe: a switch must be one of {', '.join(SWITCHES)}, got {name!r}")
-            recipe = recipe.replace(**{name: SWITCHES[name].read(f"Recipe: {name}", value)})
-        except ValueError as error:
-            stays = f". It stays at {SWITCHES[name].text(getattr(recipe, name))}." if name in SWITCHES else ""
-            raise RequestError(f"{cut_words(str(error).removeprefix('Recipe: '))}{stays}") from error
-        self._model.switch(recipe)
-
-    def _choose_card(self, card: Any) -> None:
-        try:
-            if not isinstance(card, str):
-                raise ValueError(f"card must be a text, got {card!r}")
-            self._model.compare_to_gpu(card)
-        except ValueError as error:
-            raise RequestError(str(error)) from error
+            try:
+                recipe = recipe.replace(**{name: SWITCHES[name].read(name, value)})
+            except ValueError as error:
+                stays = SWITCHES[name].text(getattr(recipe, name))
+                raise RequestError(f"{cut_words(str(error))}. It stays at {stays}.") from error
+            model.switch(recipe)
 
     def _drag(self, asked: Request) -> None:
         """Begin again with the two weights where they were dragged."""

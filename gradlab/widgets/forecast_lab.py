@@ -16,8 +16,8 @@ from ..forecasting import GPUS, SHOWN, card_name, forecast, model_size, model_si
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
-from .instrument import Instrument, Settings, View, kept
-from .packed import Packed
+from .instrument import Instrument, Settings, View
+from .live import Packed
 from .requests import Actions, try_to
 
 EVERY_CARD = "every card"
@@ -154,7 +154,7 @@ class ForecastLab(Instrument):
         """Return the controls; which contexts there are depends on the model."""
         return self.settings.controls()
 
-    def look(self, at: Settings) -> View:
+    def render(self, settings: Settings) -> View:
         """Return the peaks against the cards and, once there is a result, its timeline.
 
         As long as the result is about other settings than those chosen now, all of it is faint and marked.
@@ -184,7 +184,7 @@ class ForecastLab(Instrument):
         lab = type(self)()
         lab.settings, lab._forecasts = self.settings.change(**at), self._forecasts
         lab._forecast()
-        return lab.look(at)
+        return lab.render(at)
 
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""
@@ -242,7 +242,7 @@ class ForecastLab(Instrument):
         self.values = {name: control.start for name, control in self._controls.items()}
 
     def _now(self) -> View:
-        return self.look(self.values)
+        return self.render(self.values)
 
     def _more(self) -> dict[str, Any]:
         buttons = [["forecast", "Try again"]] * self._has_failed + [["largest", "Largest batch that fits", "main"]]
@@ -285,7 +285,9 @@ class ForecastLab(Instrument):
 
     def _forecast(self) -> None:
         asked = self.settings
-        found = kept(self._forecasts, asked.question, partial(self._make, asked))
+        if asked.question not in self._forecasts:
+            self._forecasts[asked.question] = self._make(asked)
+        found = self._forecasts[asked.question]
         self._failed = ()
         if self._asked is None or self._asked.question != asked.question:
             self._before = self.result

@@ -10,21 +10,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from functools import lru_cache
+from typing import Any, ClassVar
 
 from .._process import lock
 from ..drawing import Drawing, draw_loop
 from .controls import Control
 from .frames import FrameWriter, coloured
-from .live import Live, Still
-from .packed import Packed, packed_text
+from .live import Live, Packed, Still, packed_text
 from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, cut_words, reply_to, try_to
 
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
-Made = TypeVar("Made")
-_KEPT = 64
-"""How many views of an instrument, and how many forecasts, are kept."""
+_VIEWS_KEPT = 64
 _QUIET = ("hello", "size", "press", "zoom")  # what is wrong stays said through these
 
 
@@ -69,7 +67,9 @@ class Instrument(Live):
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
         """What the controls are set to."""
-        self._views: dict[tuple[Any, ...], View] = {}
+        self._render_values = lru_cache(_VIEWS_KEPT)(
+            lambda *values: self.render(dict(zip(self._controls, values, strict=True)))
+        )
         self._shown: View | None = None
         self._alarm = ""
         self._size = PanelSize(*self.size, self.size[0])
@@ -82,7 +82,7 @@ class Instrument(Live):
         """Return the controls, in their order."""
 
     @abstractmethod
-    def look(self, at: Settings) -> View:
+    def render(self, settings: Settings) -> View:
         """Return what is seen at these settings, which have been checked."""
 
     def recorded(self) -> Iterable[Settings]:
@@ -191,8 +191,8 @@ class Instrument(Live):
             try_to(lambda: setattr(self, "_shown", self._seen(self.values)), self._fail)
         return self._shown or View({}, "Nothing can be shown here.")
 
-    def _seen(self, at: Settings) -> View:
-        return kept(self._views, tuple(at[name] for name in self._controls), lambda: self.look(dict(at)))
+    def _seen(self, settings: Settings) -> View:
+        return self._render_values(*(settings[name] for name in self._controls))
 
     def _fail(self, error: Exception | KeyboardInterrupt) -> None:
         """Say in words what went wrong; an interrupt of the cell's own call ends the cell."""
@@ -244,15 +244,15 @@ class Instrument(Live):
         return self._pack(held, settings, self._seen)
 
     def _pack(
-        self, controls: Iterable[Control], settings: Sequence[Settings], look: Callable[[Settings], View]
+        self, controls: Iterable[Control], settings: Sequence[Settings], render: Callable[[Settings], View]
     ) -> Packed:
         """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
         turned = [control for control in controls if len({repr(at[control.name]) for at in settings}) > 1]
         writer, frames = FrameWriter(), []
         for at in settings:
             size = PanelSize(*self.size, self.size[0])
-            frames.append(self._write(writer, look(at), at, size, "", turned))
-        seen = look(settings[0])
+            frames.append(self._write(writer, render(at), at, size, "", turned))
+        seen = render(settings[0])
         still = Still(*self._still(seen))
         recording = {"title": self.title, "settings": settings, "frames": frames}
         caption = (
@@ -263,12 +263,3 @@ class Instrument(Live):
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
         return f"{self.title}\n{self.text}"
-
-
-def kept(store: dict[Any, Made], key: Any, make: Callable[[], Made]) -> Made:
-    """Return what a store has for a key, made if it has not; what was asked for least lately goes when it is full."""
-    found = store.pop(key) if key in store else make()
-    store[key] = found
-    while len(store) > _KEPT:
-        store.pop(next(iter(store)))
-    return found

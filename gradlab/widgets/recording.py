@@ -20,8 +20,7 @@ from .controller import LabController
 from .controls import UNSWITCHED
 from .frames import RECORDED
 from .lab_model import READ_ALONG, USUAL_EVERY, LabModel
-from .live import Still, checked_path
-from .packed import Packed, packed_text
+from .live import Packed, Still, checked_path, packed_text
 from .requests import Frame
 
 MOST_UPDATES = 1000

@@ -147,7 +147,7 @@ def test_a_page_without_a_kernel_is_small_and_plays(
     with page_of(notebook, saved(name)) as page:
 
         def wait_for(**at: Any) -> None:
-            page.locator(".gl-state").filter(has_text=instrument.look({**start, **at}).state).wait_for()
+            page.locator(".gl-state").filter(has_text=instrument.render({**start, **at}).state).wait_for()
 
         wait_for()
         here, back = page.locator(f"[name={other['name']}]"), start[other["name"]]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gradlab import Recipe, Run, tasks
-from gradlab.loop.history import MOST_ROWS, BoundedTable, History
+from gradlab.loop.history import MOST_ROWS, History
 
 
 def written(losses: list[float], norms: list[float] | None = None) -> History:
@@ -111,17 +111,6 @@ def test_many_updates_take_bounded_memory() -> None:
         assert first % 256 == 1
 
 
-def test_columns_show_a_row_once_its_bucket_is_full() -> None:
-    table = BoundedTable({"sum": sum, "last": lambda values: values[-1]})
-    for i in range(MOST_ROWS + 5):
-        table.append(sum=1.0, last=i)
-        assert len(table) == (i + 1 if i + 1 < MOST_ROWS else (i + 1) // 2)
-    assert list(table["sum"]) == [2.0] * len(table)
-    assert list(table["last"]) == list(range(1, 2 * len(table), 2))
-    with pytest.raises(ValueError, match="must have the columns a, b, got a"):
-        BoundedTable({"a": sum, "b": sum}).append(a=1.0)
-
-
 # Of a real run
 
 
@@ -137,20 +126,6 @@ def test_the_norm_is_what_the_step_used() -> None:
         grads = [p.grad for p in free.model.parameters() if p.grad is not None]
         now = math.sqrt(sum(float((g.double() ** 2).sum()) for g in grads))
         assert free.record.rows["norm"][norm] == pytest.approx(now, rel=1e-5)
-
-
-def test_the_norm_is_taken_at_every_fourth_update_and_the_last() -> None:
-    each, slices = (Run(tasks.spiral(device="cpu")) for _ in range(2))
-    for _ in range(14):
-        each.advance(updates=1)
-    slices.advance(updates=11)
-    slices.advance(updates=3)
-    norms = list(each.record.rows["norm"])
-    assert all(map(math.isfinite, norms))
-    taken = [1, 5, 9, 11, 13, 14]
-    expected = [norm if update in taken else math.nan for update, norm in enumerate(norms, start=1)]
-    assert list(slices.record.rows["norm"]) == pytest.approx(expected, nan_ok=True)
-    assert slices.record.norm == norms[-1]
 
 
 def test_underflow_is_the_share_that_fp16_would_lose() -> None:

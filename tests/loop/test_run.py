@@ -263,49 +263,7 @@ def test_resets_take_the_hooks_off_the_old_model_and_let_it_go() -> None:
     assert [ref() for ref in seen] == [None] * 2
 
 
-def test_close_takes_everything_off_and_a_dropped_run_is_freed() -> None:
-    run = Run(SPIRAL)
-    run.advance(updates=2)
-    model, optimizer = run.model, run.optimizer
-    assert optimizer is not None
-    run.close()
-    assert hooks(model) == 0
-    assert not optimizer._optimizer_step_pre_hooks
-    ref = weakref.ref(run)
-    del run
-    gc.collect()
-    assert ref() is None
-
-
-@pytest.mark.parametrize("loop", [Recipe(accumulate=4), Recipe(optimizer="momentum", lr=0.02).source()])
-def test_reset_begins_with_another_loop_and_keeps_it(loop: Recipe | str) -> None:
-    run, fresh = Run(SPIRAL), Run(SPIRAL, loop if isinstance(loop, Recipe) else None)
-    run.advance(updates=1)
-    run.step()
-    run.reset(loop=loop)
-    if isinstance(loop, str):
-        fresh.edit(loop)
-    assert run.loops == [(0, loop)]
-    assert (run.source, run.loop.is_edited, run.updates) == (fresh.source, fresh.loop.is_edited, 0)
-    fresh.advance(updates=3)
-    for _ in range(2):
-        assert run.loop.is_edited == isinstance(loop, str)
-        run.advance(updates=3)
-        assert weights(run.model) == weights(fresh.model)
-        run.reset()  # and one that names no loop keeps it
-
-
 # Switches in the record
-
-
-def test_switches_are_marked_in_words() -> None:
-    run = Run(SPIRAL, Recipe())
-    run.advance(updates=3)
-    run.switch(Recipe(zero_grad=False))
-    run.advance(updates=2)
-    run.switch(Recipe(zero_grad=False, lr=0.05))
-    run.switch(Recipe(lr=0.05))
-    assert run.record.switches == [(3, "zero_grad off"), (5, "lr 0.05, zero_grad on")]
 
 
 def test_an_edit_inside_an_update_completes_it_first() -> None:
@@ -425,17 +383,6 @@ def test_a_mistake_after_some_updates_goes_back_to_the_last_one() -> None:
     goes_on_like(run, untouched)
 
 
-def test_an_edited_loop_goes_on_after_a_passing_error() -> None:
-    """An error that comes once, between ``unscale_`` and ``step``, must not leave the scaler half-way."""
-    text = Recipe(amp="fp16", clip=1.0).source().replace("scaler.step", "fail()\n        scaler.step")
-    run = Run(SPIRAL)
-    run.edit("calls = []\ndef fail():\n    calls.append(1)\n    if len(calls) == 3: raise ValueError('once')\n" + text)
-    with pytest.raises(LoopError, match="once"):
-        run.advance(updates=5)
-    assert run.updates == 2
-    assert run.advance(updates=5) == 5
-
-
 INDENTED = "".join(f"    {line}\n" for line in EDIT.splitlines())
 NO_STEP, ONE_STATEMENT = "no optimizer took a step", "RuntimeError: one statement read 200 batches"
 ENDLESS = {
@@ -491,19 +438,6 @@ def test_a_loop_that_ends_is_done() -> None:
     assert (run.advance(updates=3), run.engine.done) == (3, False)
 
 
-@pytest.mark.parametrize("bad", ["optimizer = nonsense\n", "for epoch in range(1)\n"])
-def test_reset_to_a_bad_loop_leaves_the_run_usable(bad: str) -> None:
-    run, untouched = started(), started()
-    for r in (run, untouched):
-        r.step()
-    with pytest.raises(LoopError, match=r"^line 1: "):
-        run.reset(loop=bad)
-    assert run.source == untouched.source
-    assert state(run) == state(untouched)
-    assert hooks(run.model) == 2 * len(list(run.model.parameters()))
-    goes_on_like(run, untouched)
-
-
 # Interruptions
 
 
@@ -534,15 +468,6 @@ def test_an_interrupt_leaves_the_run_usable(recipe: Recipe) -> None:
     assert math.isfinite(run.record.loss)
     assert torch.is_grad_enabled()
     assert not torch.is_autocast_enabled("cpu")
-
-
-def test_an_interrupt_after_unscale_leaves_the_run_usable(monkeypatch: pytest.MonkeyPatch) -> None:
-    clip = Interrupting(nn.utils.clip_grad_norm_, 3)
-    run = Run(SPIRAL, Recipe(amp="fp16", clip=1.0))
-    monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda parameters, max_norm: clip(parameters, max_norm))
-    with pytest.raises(KeyboardInterrupt):
-        run.advance(updates=5)
-    assert run.advance(updates=5) == 5
 
 
 def test_an_interrupted_edit_goes_back_to_its_last_update() -> None:

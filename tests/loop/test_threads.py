@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run
-from gradlab.loop import LoopError, Program
+from gradlab.loop import LoopError
 from gradlab.scenes.evaluate import HeldOutLoss
 from gradlab.tasks import HeldOutImages, Task
 
@@ -178,24 +175,3 @@ def test_a_compiled_model_is_refused_beside_a_thread() -> None:
         finally:
             over.set()
     assert run.updates == 0
-
-
-def test_two_threads_do_not_parse_their_loops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python 3.11 may raise SystemError then: it builds a tree, collects garbage in the middle, and threads change."""
-    parse, inside, found = ast.parse, [0], []
-
-    def parse_slowly(*given: Any, **more: Any) -> Any:
-        inside[0] += 1
-        found.append(inside[0])
-        time.sleep(0.01)
-        inside[0] -= 1
-        return parse(*given, **more)
-
-    monkeypatch.setattr(ast, "parse", parse_slowly)
-    threads = [threading.Thread(target=Program, args=[Recipe().source()]) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) >= len(threads)
-    assert set(found) == {1}

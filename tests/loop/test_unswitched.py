@@ -6,7 +6,6 @@ import gc
 import math
 import weakref
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -162,17 +161,6 @@ def test_what_goes_wrong_in_it_ends_it_and_not_the_run(error: Exception) -> None
     assert_same(End.of(reference.model, []), End.of(run.model, []))
 
 
-def test_an_interrupt_ends_it_and_goes_on_to_the_caller() -> None:
-    loss_fn = Failing(10**6, KeyboardInterrupt())
-    run = Run(replace(TASKS["spiral"], loss_fn=loss_fn))
-    copy = run.unswitched()
-    loss_fn.left = 2
-    with pytest.raises(KeyboardInterrupt):
-        copy.follow(9, FREE)
-    assert "interrupted" in copy.ended
-    assert len(copy.record.rows["loss"]) == 2
-
-
 def test_its_record_is_bounded_and_it_lets_go_of_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradlab.loop.history.MOST_ROWS", 64)
     _, copy = copied(Recipe(lr=0.01), "line")
@@ -183,36 +171,3 @@ def test_its_record_is_bounded_and_it_lets_go_of_its_model(monkeypatch: pytest.M
     gc.collect()
     assert model() is None
     assert copy.record.rows["update"][0] == 4
-
-
-@pytest.mark.parametrize("how", ["inside an update", "own loop"])
-def test_there_is_one_only_between_two_updates_of_a_recipe(how: str) -> None:
-    run = Run(TASKS["spiral"])
-    run.advance(updates=1)
-    if how == "own loop":
-        run.edit(run.source)
-    else:
-        run.step()
-    with pytest.raises(ValueError, match="only between two updates of a recipe's loop"):
-        run.unswitched()
-
-
-def test_a_model_that_cannot_be_copied_says_so_and_goes_on() -> None:
-    task = TASKS["spiral"]
-
-    class Holding(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inside = task.build(0)
-            self.kept: Any = None
-
-        def forward(self, x: Tensor) -> Tensor:
-            self.kept = self.inside(x)
-            return self.kept
-
-    run = Run(replace(task, builder=lambda seed: Holding()))
-    run.advance(updates=2)
-    with pytest.raises(RuntimeError, match="deepcopy"):
-        run.unswitched()
-    run.advance(updates=2)
-    assert run.updates == 4

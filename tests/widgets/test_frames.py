@@ -75,18 +75,3 @@ def test_frames_do_not_grow_with_the_number_of_updates() -> None:
     assert sum(late) <= 1.2 * sum(early)
     assert late[-1] <= 1.2 * early[-1]
     assert Page(lab).bytes <= 1.2 * whole
-
-
-def test_the_newest_frame_is_whole_and_the_next_goes_on_from_it() -> None:
-    lab = Lab("bowl")
-    assert lab.newest() is None
-    page, late = Page(lab), Page(Lab("line"))
-    for asked in ({"do": "update"}, {"do": "turn", "name": "zero_grad", "value": False}, {"do": "statement"}):
-        page.ask(**asked)
-        newest = json.loads(json.dumps(lab.newest()))
-        late._merge(newest)
-        assert late.seen() == page.seen()
-    page.ask("update")
-    for frame in page.frames:
-        late._merge(frame)
-    assert late.seen() == page.seen()

@@ -10,7 +10,7 @@ from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
 from gradlab.forecasting.cards import GPUS, SHOWN
-from gradlab.formatting import share_of_sum, share_text
+from gradlab.formatting import share_text
 from gradlab.scenes import status_line
 from gradlab.scenes.from_run import RunScenes
 
@@ -35,13 +35,6 @@ def test_status_picture_and_words_tell_the_same_share() -> None:
     assert f"the newest is {share} of the sum" in status_line(lab.runner)
     assert f"batch 8: {share} of the sum" in drawing.words
     assert f"8: {share}" in drawing.texts()
-
-
-def test_a_part_of_a_sum_that_is_nearly_zero_is_told_in_words() -> None:
-    assert share_of_sum(-0.12) == "\u221212% of the sum"
-    assert share_of_sum(31) == "31 times the sum"
-    assert share_of_sum(-3.4e6) == "far longer than the sum"
-    assert share_of_sum(float("nan")) == "an unknown part of the sum"
 
 
 # The card -------------------------------------------------------------------------------------------------------------

@@ -98,21 +98,3 @@ def test_from_zero_is_apart_and_keeps_the_loop_as_it_is() -> None:
         assert weights(lab.runner.model) == weights(tasks.line().build(0))
         page.play(3).ask("reset")
         assert (lab.runner.updates, lab.runner.recipe.zero_grad) == (cell, cell > 0)
-
-
-def test_a_cell_that_drives_it_again_moves_the_reset_point() -> None:
-    lab = Lab("line").run(2)
-    page = Page(lab)
-    page.play(3)
-    lab.run(4)
-    page.play(2)
-    page.ask("reset")
-    assert lab.runner.updates == 9
-    lab.reset()
-    page.ask("hello")
-    assert (lab.runner.updates, page.shown["left_off"]) == (0, None)
-    lab.run(5)
-    page.turn("task", "bowl")
-    page.play(3)
-    page.ask("reset")
-    assert (lab.runner.task.name, lab.runner.updates, page.shown["left_off"]) == ("bowl", 0, None)

@@ -152,15 +152,6 @@ def test_a_run_that_cannot_be_copied_is_switched_all_the_same(monkeypatch: pytes
     assert lab.runner.recipe.zero_grad is False
 
 
-def test_a_switch_that_fails_leaves_it_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = lab_at().switch(zero_grad=False).run(5)
-    monkeypatch.setattr(Run, "switch", failing)
-    with pytest.raises(RuntimeError, match="no"):
-        lab.switch(lr=0.5)
-    assert lab.run(1).runner.updates == 26
-    assert (curve(lab).switched, curve(lab).ended, len(curve(lab).updates)) == ("zero_grad on", "", 6)
-
-
 def test_a_recording_shows_the_track_that_was_left() -> None:
     lab = Lab("line", Recipe(lr=0.01), controls=["zero_grad"], panels=["loss"])
     left, turned = lab.record(40, switches=["zero_grad"], marks=[10]).tracks

@@ -91,7 +91,7 @@ class LossScale(Instrument):
             Control.slider("update", "update", SCALER_UPDATES, list(range(SCALER_UPDATES + 1)), plays=True),
         ]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         """Return both panels for these settings."""
         model, dtype, scale, update = at["model"], at["dtype"], at["scale"], at["update"]
         init_scale, growth_interval = at["init_scale"], at["growth_interval"]

@@ -28,7 +28,7 @@ class RingOfOrders(Instrument):
             Control.tick("first_loss", "forward before the loop", start=False),
         ]
 
-    def look(self, at: Mapping[str, Any]) -> View:
+    def render(self, at: Mapping[str, Any]) -> View:
         """Return the ring, what ``.grad`` holds and the losses, with the verdict in words and the text that ran."""
         ran = self.ran(at)
         moment = CallSeen(ran, at["call"])

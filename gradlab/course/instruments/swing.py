@@ -38,7 +38,7 @@ class Swing(Instrument):
             Control.number("start", "start", 1.0, -numbers.FARTHEST, numbers.FARTHEST, 0.01),
         ]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         """Run the loop, and say what becomes of it."""
         loop = at["lr"], at["curvature"], at["momentum"], at["zero_grad"]
         path, reach = numbers.run_swing(*loop, at["start"]), numbers.axis_reach(*loop)

@@ -42,7 +42,7 @@ def outcome(name: str, format: str, scale: float) -> Outcome:
 
 def panel(name: str, width: int = 460, height: int = 300, **settings: Any) -> Drawing:
     instrument = loss_scale(**settings)
-    return instrument.look(instrument.values).panels[name](width, height)
+    return instrument.render(instrument.values).panels[name](width, height)
 
 
 def gradient(model: nn.Module, weight: float, scale: float, dtype: torch.dtype | None) -> Tensor:
@@ -143,7 +143,7 @@ def test_the_scale_is_that_of_a_scaler_run_by_hand(name: str, init: float, inter
 @pytest.mark.parametrize("settings", [{"model": "weighted"}, {"model": "digits", "scale": 65536, "dtype": "bf16"}])
 def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
     instrument = loss_scale(growth_interval=5, **settings)
-    view = instrument.look(instrument.values)
+    view = instrument.render(instrument.values)
     left, right = view.code.split("\n\n")
     seen = make_subject(settings["model"])
     names: dict[str, Any] = {"torch": torch, "model": seen.model, "device": "cpu", "batches": TASK.batches}
@@ -161,7 +161,7 @@ def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("model", "size"), [("weighted", (300, 260)), ("sigmoids", (900, 420))])
 def test_words_and_picture_show_the_same_numbers(model: str, size: tuple[int, int]) -> None:
     instrument = loss_scale(model=model)
-    view = instrument.look(instrument.values)
+    view = instrument.render(instrument.values)
     drawing = view.panels["gradients"](*size)
     exact = gradient(subject(model).model, subject(model).weight, 1.0, None)
     counts = tally(gradient(subject(model).model, subject(model).weight, 1.0, torch.float16)[exact != 0])
@@ -177,7 +177,7 @@ def test_words_and_picture_show_the_same_numbers(model: str, size: tuple[int, in
 
 def test_the_mark_is_dragged_to_the_scale_below_the_pointer() -> None:
     instrument = loss_scale(model="digits", scale=256)
-    drawing = instrument.look(instrument.values).panels["gradients"](460, 300)
+    drawing = instrument.render(instrument.values).panels["gradients"](460, 300)
     handle = drawing.find("handle")
     assert handle.drag.name == "scale"
     assert handle.drag.x.value(handle.points[0]) == pytest.approx(256)
@@ -196,11 +196,11 @@ def test_the_mark_is_dragged_to_the_scale_below_the_pointer() -> None:
 
 def test_a_conversion_is_told_where_it_differs() -> None:
     exact = gradient(subject("weighted").model, 1e-5, 1.0, None)
-    view = loss_scale(model="weighted").look(loss_scale(model="weighted").values)
+    view = loss_scale(model="weighted").render(loss_scale(model="weighted").values)
     assert f"would make {int((exact[exact != 0].half() == 0).sum()):,} of them 0 and none inf" in view.state
     assert "16 bits wide" in view.note
     same = loss_scale(model="weighted", dtype="bf16")
-    assert "Converting" not in same.look(same.values).state
+    assert "Converting" not in same.render(same.values).state
 
 
 def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:
@@ -208,7 +208,7 @@ def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:
     run = run_scaler(subject("digits"), "fp16", 65536.0, 5)
     for update in (0, 1, run.skipped[0] - 1, run.skipped[0], 50):
         instrument.turn("update", update)
-        view = instrument.look(instrument.values)
+        view = instrument.render(instrument.values)
         drawing = view.panels["scaler"](460, 300)
         past = [each for each in run.skipped if each <= update]
         crosses = [mark for mark in drawing.marks if mark.id == "skipped"]

@@ -33,7 +33,7 @@ def ring() -> RingOfOrders:
 
 
 def look(order: str, **options: Any) -> View:
-    return ring().look({**ring().values, "order": order, **options})
+    return ring().render({**ring().values, "order": order, **options})
 
 
 def ran(order: str) -> OrderRun:

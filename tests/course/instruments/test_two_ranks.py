@@ -192,7 +192,7 @@ def test_a_name_stands_beside_its_own_arrow_and_the_last_one_ends_where_the_sum_
 
 def test_the_shown_loop_is_lit_where_it_is() -> None:
     instrument = two_ranks(accumulate=2, no_sync="all but the last")
-    frames = [instrument.look({**instrument.values, "moment": moment}) for moment in range(7)]
+    frames = [instrument.render({**instrument.values, "moment": moment}) for moment in range(7)]
     lit = [frame.code.splitlines()[frame.lit[0] - 1].strip() if frame.lit[0] else "" for frame in frames]
     assert lit == ["", "optimizer.zero_grad()", *["loss.backward()"] * 4, "optimizer.step()"]
 
