@@ -16,7 +16,7 @@ from ..forecasting import GPUS, SHOWN, card_name, forecast, model_size, model_si
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
-from .instrument import Instrument, Settings, View
+from .instrument import Instrument, Settings, View, kept
 from .live import Packed
 from .requests import Actions, try_to
 
@@ -285,9 +285,7 @@ class ForecastLab(Instrument):
 
     def _forecast(self) -> None:
         asked = self.settings
-        if asked.question not in self._forecasts:
-            self._forecasts[asked.question] = self._make(asked)
-        found = self._forecasts[asked.question]
+        found = kept(self._forecasts, asked.question, partial(self._make, asked))
         self._failed = ()
         if self._asked is None or self._asked.question != asked.question:
             self._before = self.result

@@ -10,8 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from .._process import lock
 from ..drawing import Drawing, draw_loop
@@ -22,7 +21,9 @@ from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, c
 
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
-_VIEWS_KEPT = 64
+Made = TypeVar("Made")
+_KEPT = 64
+"""How many views of an instrument, and how many forecasts, are kept."""
 _QUIET = ("hello", "size", "press", "zoom")  # what is wrong stays said through these
 
 
@@ -67,9 +68,7 @@ class Instrument(Live):
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
         """What the controls are set to."""
-        self._render_values = lru_cache(_VIEWS_KEPT)(
-            lambda *values: self.render(dict(zip(self._controls, values, strict=True)))
-        )
+        self._views: dict[tuple[Any, ...], View] = {}
         self._shown: View | None = None
         self._alarm = ""
         self._size = PanelSize(*self.size, self.size[0])
@@ -163,10 +162,6 @@ class Instrument(Live):
         """Return what has changed since the frame before."""
         return self._write(self._writer, self._now(), self.values, self._size, self._alarm)
 
-    def newest(self) -> Frame | None:
-        """Return the newest frame as a whole one, None before the first."""
-        return self._writer.newest()
-
     # How it is done ---------------------------------------------------------------------------------------------------
 
     def _turn_as_asked(self, asked: Request) -> None:
@@ -192,7 +187,8 @@ class Instrument(Live):
         return self._shown or View({}, "Nothing can be shown here.")
 
     def _seen(self, settings: Settings) -> View:
-        return self._render_values(*(settings[name] for name in self._controls))
+        key = tuple(settings[name] for name in self._controls)
+        return kept(self._views, key, lambda: self.render(dict(settings)))
 
     def _fail(self, error: Exception | KeyboardInterrupt) -> None:
         """Say in words what went wrong; an interrupt of the cell's own call ends the cell."""
@@ -263,3 +259,12 @@ class Instrument(Live):
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
         return f"{self.title}\n{self.text}"
+
+
+def kept(store: dict[Any, Made], key: Any, make: Callable[[], Made]) -> Made:
+    """Return what a store has for a key, made if it has not; what was asked for least lately goes when it is full."""
+    found = store.pop(key) if key in store else make()
+    store[key] = found
+    while len(store) > _KEPT:
+        store.pop(next(iter(store)))
+    return found

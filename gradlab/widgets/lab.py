@@ -38,7 +38,7 @@ class Lab(Live):
         speed: str = switches.USUAL_SPEED,
     ) -> None:
         chosen = switches.DEFAULT if controls is None else _names("controls", controls, switches.CONTROLS)
-        panel_names = None if panels is None else _panel_names(panels)
+        panel_names = None if panels is None else [*map(PanelName, _names("panels", panels, tuple(PanelName)))]
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         for name, can in (
             (PanelName.PICTURE, shows_predictions(runner.task)),
@@ -51,6 +51,7 @@ class Lab(Live):
             raise ValueError(f"Lab: speed must be one of {', '.join(switches.SPEEDS)}, got {speed!r}")
         self.model = LabModel(runner, chosen, panel_names, speed)
         """The run with its panels and its words, and what can be done to it."""
+        self._writer = self.model.writer
         self.controller = LabController(self.model)
         """What each message of the browser does."""
         self._ends_on_interrupt = False
@@ -161,10 +162,6 @@ class Lab(Live):
         """Return what has changed since the frame before."""
         return self.controller.frame()
 
-    def newest(self) -> Frame | None:
-        """Return the newest frame as a whole one, None before the first."""
-        return self.model.writer.newest()
-
     def _interrupt(self) -> None:
         self.controller.interrupted = True
 
@@ -194,13 +191,6 @@ class Lab(Live):
             return super()._repr_mimebundle_(include, exclude)
 
 
-def _panel_names(given: Sequence[str]) -> list[PanelName]:
-    names = [PanelName(name) for name in _names("panels", given, tuple(PanelName))]
-    if not names:
-        raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PanelName)}, got {given!r}")
-    return names
-
-
 def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise TypeError(f"Lab: {field} must be a list of names out of {', '.join(allowed)}, got {given!r}")
@@ -208,4 +198,6 @@ def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:
         if name not in allowed:
             near = did_you_mean(name, allowed)
             raise ValueError(f"Lab: {field} must be names out of {', '.join(allowed)}, got {name!r}{near}")
+    if field == "panels" and not given:
+        raise ValueError(f"Lab: panels must be one or more names out of {', '.join(allowed)}, got {given!r}")
     return tuple(dict.fromkeys(given))

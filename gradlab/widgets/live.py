@@ -18,6 +18,7 @@ from .._process import lock, plain_torch_state
 from ..drawing import Drawing, to_png, to_svg
 from ..formatting import html_page, join_words, png_img
 from ..front import FrontEnd, joined_module, style_sheet
+from .frames import FrameWriter
 from .requests import Frame, Reply
 
 _BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
@@ -46,6 +47,7 @@ class Live(ABC):
     _entry: ClassVar[str] = "instrument"  # the module of the browser that paints it
     _kinds: ClassVar[tuple[str, ...]] = (".png", ".svg", ".html")
     _front: FrontEnd | None = None
+    _writer: FrameWriter
     _replying = False
 
     @abstractmethod
@@ -56,9 +58,9 @@ class Live(ABC):
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
 
-    @abstractmethod
     def newest(self) -> Frame | None:
         """Return the newest frame as a whole one; nothing is computed, so any thread may ask. None before the first."""
+        return self._writer.newest()
 
     @abstractmethod
     def _picture(self) -> Still:

@@ -74,28 +74,6 @@ def test_three_calls_move_the_arrows_and_nothing_else_does(moving: Callable[...,
     page.wait_until_still()
 
 
-def test_words_are_said_nearly_anywhere_and_hide_no_point(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(f"{LAB.format(repr('digits'))}.run(40)")
-    for name, least in (("loss", 0.9), ("memory", 0.7), ("gradient", 0.5)):
-        figure = page.root.locator(f"[data-panel={name}]")
-        tip, ring = figure.locator(".gl-tip"), figure.locator(".gl-point")
-        said = []
-        for x in range(5, 18, 3):
-            for y in range(5, 16, 5):
-                page.page.mouse.move(*page.place(name, x / 20, y / 20))
-                said.append(tip.is_visible())
-                if not (said[-1] and ring.is_visible()):
-                    continue
-                box, point = tip.bounding_box(), ring.bounding_box()
-                assert box is not None
-                assert point is not None
-                middle_x, middle_y = point["x"] + point["width"] / 2, point["y"] + point["height"] / 2
-                over = 0 < middle_x - box["x"] < box["width"] and 0 < middle_y - box["y"] < box["height"]
-                assert not over, f"{name}: {tip.inner_text()} covers what it speaks of"
-        assert sum(said) / len(said) >= least, name
-    page.page.mouse.move(0, 0)
-
-
 def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Notebook]) -> None:
     """In a notebook's own text: JupyterLab's sanitizer must leave the words what they are known by."""
     page = lab_page(f"{LAB.format(repr('digits'))}.run(5)", WORDS, height=1000)

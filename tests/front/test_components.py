@@ -193,35 +193,6 @@ def test_the_pointer_is_told_what_is_there(panel: Any) -> None:
     assert hint == '"drag to zoom"'
 
 
-def test_a_finger_goes_through_time_in_a_recording(panel: Any) -> None:
-    panel.evaluate("() => { panel.close(); window.panel = make({scrubs: true}); panel.show(state); }")
-    panel.evaluate("""() => {
-      const canvas = document.querySelector("canvas"), how = { pointerId: 1, pointerType: "touch", clientY: 100 };
-      canvas.setPointerCapture = () => {};
-      const send = (kind, clientX) => canvas.dispatchEvent(new PointerEvent(kind, { ...how, clientX }));
-      for (const [kind, x] of [["down", 118], ["move", 120], ["move", 208], ["move", 298], ["up", 298]]) {
-        send(`pointer${kind}`, x);
-      }
-    }""")
-    told = [(each["do"], round(each.get("share", 9), 2)) for each in asked(panel)]
-    assert told == [("scrub", 0.25), ("scrub", 0.5), ("scrub", 9)]
-    assert not panel.locator(".gl-range").is_visible()
-
-
-def test_a_part_of_a_curve_is_left_by_a_button(panel: Any) -> None:
-    button = panel.get_by_role("button", name="Show all")
-    assert not button.is_visible()
-    panel.evaluate("() => panel.setZoomed(true)")
-    panel.keyboard.press("Tab")
-    panel.keyboard.press("Tab")
-    assert panel.evaluate("() => document.activeElement.textContent") == "Show all"
-    panel.keyboard.press("Enter")
-    assert asked(panel) == [{"do": "zoom"}]
-    panel.evaluate("() => panel.setZoomed(false)")
-    assert not button.is_visible()
-    assert panel.evaluate("() => document.activeElement === panel.canvas"), "the focus is not lost"
-
-
 # Motion: two states, in the second of which an arrow has come.
 ARROW = {"k": "p", "p": [80, 480, 480, 24, 0, -48], "fill": "fresh", "stroke": "ink", "words": "batch 1", "moves": True}
 NEXT = {**ARROW, "p": [560, 480, 480, 24, 0, -48], "words": "batch 2"}
@@ -294,15 +265,6 @@ def test_a_marked_word_lights_the_marks_of_the_nearest_lab(words: Any) -> None:
     assert words.evaluate("lit") == [["weights"], []], "by keys, too"
     words.keyboard.press("Tab")
     assert words.evaluate("lit") == [[], []]
-
-
-def test_a_mark_at_the_pointer_lights_its_word(words: Any) -> None:
-    lit = "() => [...document.querySelectorAll('.gradlab-lit')].map((word) => word.textContent)"
-    box = words.locator("#host canvas").bounding_box()
-    words.mouse.move(box["x"] + 310, box["y"] + 30)
-    assert words.evaluate(lit) == ["weights"]
-    words.mouse.move(899, 899)
-    assert words.evaluate(lit) == []
 
 
 def test_keys_go_from_mark_to_mark_and_along_a_curve(panel: Any) -> None:
@@ -575,15 +537,6 @@ def test_a_number_is_told_as_typed_and_a_refused_one_goes_back(bar: Any, text: s
     assert field.evaluate("field => field === document.activeElement")
 
 
-def test_a_text_that_is_being_typed_stays(bar: Any) -> None:
-    field = bar.get_by_label("lr", exact=True)
-    field.fill("0.0")
-    answer(bar, values={**VALUES, "lr": 0.5})
-    assert field.input_value() == "0.0"
-    field.press("Escape")
-    assert field.input_value() == "0.5"
-
-
 def test_a_tick_stands_until_the_newest_click_is_answered(bar: Any) -> None:
     box = bar.get_by_label("zero_grad")
     box.click()
@@ -709,29 +662,6 @@ def test_keys_that_run_a_cell_or_leave_it_press_no_button(page: Any, key: str) -
     assert set(heard[:-2]) <= {"true"}  # of the key that is held down
     assert page.evaluate("() => pressed") == 1
     assert page.evaluate("() => document.activeElement.className") == ("jp-Cell" if key == "Escape" else "gl-button")
-
-
-def test_a_lab_begins_at_its_speed_and_keeps_a_chosen_one(page: Any) -> None:
-    page.evaluate(
-        """() => {
-          window.rates = [];
-          const nothing = () => {};
-          const speed = (rate) => rates.push(rate);
-          window.screen1 = new RunScreen(root, {ask: nothing, play: nothing, onPlay: nothing, speed});
-          window.tell = (speed) => {
-            const speeds = [["statements", 0], ["10 updates/s", 10], ["60 updates/s", 60], ["full speed", null]];
-            const shown = {...nothingShown(), speeds, speed};
-            screen1.show(shown, new Set(["speeds", "speed"]), new Set());
-          };
-          tell(10);
-        }"""
-    )
-    choice = page.locator(".gl-speed select")
-    assert choice.evaluate("field => field.selectedOptions[0].text") == "10 updates/s"
-    choice.select_option("full speed")
-    page.evaluate("() => tell(10)")  # a whole frame tells it again
-    assert choice.evaluate("field => field.selectedOptions[0].text") == "full speed"
-    assert page.evaluate("() => rates") == [10, None]
 
 
 def test_the_focus_ring_can_be_seen_in_every_theme(page: Any) -> None:

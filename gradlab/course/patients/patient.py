@@ -166,7 +166,7 @@ class Patient(Instrument):
         self._draft = ""
         self._texts[YOURS] = text
         self._outcomes[YOURS] = tried
-        self._render_values.cache_clear()
+        self._views.clear()
         self._renew_controls()
         self._turn("loop", YOURS)
 
