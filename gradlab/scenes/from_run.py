@@ -41,8 +41,6 @@ class RunScenes:
     def __init__(self, run: Run) -> None:
         """Be ready to look at a run; ``Run.reset`` needs no new one."""
         self.run = run
-        self.card: tuple[str, int] | None = None
-        """Name and usable bytes of the card that memory is held against, where one was chosen."""
         self.unswitched: Counterfactual | None = None
         """The run without its newest switch, beside whose losses those of the run are shown."""
         self._unswitched_held_out: HeldOutLoss | None = None
@@ -153,9 +151,9 @@ class RunScenes:
         )
 
     def capacity(self) -> tuple[str, int] | None:
-        """Name and bytes of the card that was chosen, else of the GPU that the run is on; None on a CPU."""
-        if self.card is not None or not self.run.task.device.startswith("cuda"):
-            return self.card
+        """Name and bytes of the GPU that the run is on, None on a CPU."""
+        if not self.run.task.device.startswith("cuda"):
+            return None
         gpu = torch.cuda.get_device_properties(self.run.task.device)
         return gpu.name.removeprefix("NVIDIA ").removeprefix("Tesla "), gpu.total_memory
 

@@ -139,7 +139,7 @@ class LabController:
         self._model.draft = ""
 
     def _turn(self, asked: Request) -> None:
-        """Turn a switch, or choose another task or card; the value as it was chosen or typed."""
+        """Turn a switch, or choose another task; the value as it was chosen or typed."""
         name, value = asked.text("name"), asked.get("value")
         model, recipe = self._model, self._model.runner.recipe
         model.writer.tell_again(name)  # a field goes back to what is the case if its value is refused
@@ -147,11 +147,6 @@ class LabController:
             model.unswitched.turn(value is True)
         elif name == "task":
             model.new_task(value)
-        elif name == "card":
-            try:
-                model.compare_to_gpu(asked.text("value"))
-            except ValueError as error:
-                raise RequestError(str(error)) from error
         elif name not in SWITCHES:
             raise RequestError(f"a switch must be one of {', '.join(SWITCHES)}, got {name!r}")
         else:

@@ -8,15 +8,11 @@ from typing import Any
 
 from .. import tasks
 from .._checks import number as checked_number
-from ..forecasting import SHOWN
 from ..loop import SWITCHES, Choice, OnOff, Positive, Run, Switch, Whole
 from .frames import coloured
 
-CONTROLS = ("task", *SWITCHES, "card", "edit", "speed")
-"""What ``controls=[...]`` of a Lab may ask for; "card" is the graphics card that memory is held against, "edit" the
-button under the code, "speed" the choice beside Play."""
-DEFAULT = tuple(name for name in CONTROLS if name != "card")
-"""What a Lab has unless it is asked for something else."""
+CONTROLS = ("task", *SWITCHES, "edit", "speed")
+"""What ``controls=[...]`` of a Lab may ask for; "edit" is the button under the code, "speed" the choice beside Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Words to updates a second: 0 for a statement at a time, None for as fast as it goes."""
 USUAL_SPEED = "60 updates/s"
@@ -170,14 +166,12 @@ def switch_control(name: str, switch: Switch, value: Any) -> Control:
     return Control(name, switch, switch.text(value) if typed else value)
 
 
-def lab_settings(run: Run, names: Sequence[str], card: str, speed: str, ticks: Mapping[str, bool]) -> dict[str, Any]:
+def lab_settings(run: Run, names: Sequence[str], speed: str, ticks: Mapping[str, bool]) -> dict[str, Any]:
     """Return what a frame tells of a Lab's loop and controls: those of these names, and ``ticks`` with their values."""
     recipe = run.recipe
-    own = "this GPU" if run.task.device.startswith("cuda") else "none"  # the word for no card chosen
     controls = [
         Control.choice("task", "task", run.task.name, tasks.names()),
         *(switch_control(name, switch, getattr(recipe, name)) for name, switch in SWITCHES.items()),
-        Control.choice("card", "card", card, [(own, ""), *SHOWN, *[card] * (card not in ("", *SHOWN))]),
         *(Control.tick(name, "show without the switch", on) for name, on in ticks.items()),
     ]
     return {

@@ -37,7 +37,7 @@ class Lab(Live):
         panels: Sequence[str] | None = None,
         speed: str = switches.USUAL_SPEED,
     ) -> None:
-        chosen = switches.DEFAULT if controls is None else _names("controls", controls, switches.CONTROLS)
+        chosen = switches.CONTROLS if controls is None else _names("controls", controls, switches.CONTROLS)
         panel_names = None if panels is None else [*map(PanelName, _names("panels", panels, tuple(PanelName)))]
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         for name, can in (
@@ -103,17 +103,9 @@ class Lab(Live):
         return self
 
     def switch(self, **changes: Any) -> Lab:
-        """Turn switches as a learner would: ``lab.switch(zero_grad=False)``; a bad value is a ValueError.
-
-        ``card="T4"`` holds memory against a graphics card, ``card=""`` against none.
-        """
+        """Turn switches as a learner would: ``lab.switch(zero_grad=False)``; a bad value is a ValueError."""
         with lock:
-            card = changes.pop("card", None)
-            recipe = self.runner.recipe.replace(**changes)
-            if card is not None:
-                self.model.compare_to_gpu(card)
-            if changes or card is None:
-                self.model.switch(recipe)
+            self.model.switch(self.runner.recipe.replace(**changes))
             self._show()
         return self
 

@@ -14,8 +14,7 @@ from .._checks import one_of
 from .._process import lock, main_thread
 from ..doctor import LiveDoctor
 from ..drawing import Drawing, draw_chip, draw_loop
-from ..forecasting import card_name, usable_bytes
-from ..formatting import bytes_text, number_of
+from ..formatting import number_of
 from ..loop import LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .controls import USUAL_SPEED, lab_settings
@@ -76,7 +75,6 @@ class LabModel:
         self._state_due, self._last_state = 0.0, ""
         self._settings_key: object = None
         self._last_settings: dict[str, Any] = {}
-        self._card = ""  # the one that was chosen
         self.show(runner, runner.task.title)
 
     def show(self, runner: Run, words: str, *, keep_view: bool = False) -> None:
@@ -86,9 +84,9 @@ class LabModel:
         self.wrong, self._doctor = 0, LiveDoctor()
         self.unswitched.forget()
         if not keep_view:
-            card, size = self.scenes.card, self.screen.size
+            size = self.screen.size
             self.screen = PanelDrawings(RunScenes(runner))
-            self.scenes.card, self.screen.size = card, size
+            self.screen.size = size
             self.scenes.watch_for(self.panels())
         self.screen.zoom = None
         self.note = words
@@ -165,10 +163,10 @@ class LabModel:
         """Return what only a switch, another task or another loop changes: made anew only then."""
         runner = self.runner
         ticks = self.unswitched.ticks()
-        key = (runner, runner.recipe, runner.source, self._card, ticks)
+        key = (runner, runner.recipe, runner.source, ticks)
         if key != self._settings_key:
             self._settings_key = key
-            self._last_settings = lab_settings(runner, self.controls, self._card, self.speed, ticks)
+            self._last_settings = lab_settings(runner, self.controls, self.speed, ticks)
         return self._last_settings
 
     def _state(self, *, only_due: bool) -> str:
@@ -177,15 +175,6 @@ class LabModel:
             self._state_due = self._now + self.screen.pace.words
             self._last_state = status_line(self.runner, self.scenes.measured)
         return self._last_state
-
-    def compare_to_gpu(self, card: str) -> None:
-        """Hold memory against a card by its name, or against none (""); ValueError for a name that is unknown."""
-        card = card and (card_name(card) or card)
-        self.scenes.card = (card, usable_bytes(card)) if card else None
-        self._card = card
-        self.screen.draw_next(PanelName.MEMORY)
-        held = self.scenes.capacity()
-        self.note = f"Memory is held against {f'{held[0]}: {bytes_text(held[1])}' if held else 'no card'}."
 
     # Training ---------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ import torch
 from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.forecasting.cards import GPUS, SHOWN
 from gradlab.formatting import share_text
 from gradlab.scenes import status_line
 from gradlab.scenes.from_run import RunScenes
@@ -40,40 +39,6 @@ def test_status_picture_and_words_tell_the_same_share() -> None:
 # The card -------------------------------------------------------------------------------------------------------------
 
 
-def told(page: Page) -> list[str]:
-    """What the memory panel says of cards."""
-    return [text for text in page.panels["memory"].all_words().splitlines() if "holds" in text]
-
-
-def test_a_card_is_chosen_told_and_left() -> None:
-    assert "card" not in Page(Lab("line")).names()
-    page = Page(Lab("digits", controls=["card"]).run(2))
-    assert page.control("card")["options"] == [["none", ""], *([name, name] for name in SHOWN)]
-    assert (page.values["card"], told(page)) == ("", [])
-    page.turn("card", "T4")
-    assert page.values["card"] == "T4"
-    assert any(text.startswith("T4 holds 14.6 GiB") for text in told(page))
-    assert page.note == "Memory is held against T4: 14.6 GiB."
-    page.turn("card", "")
-    assert page.note == "Memory is held against no card."
-    assert told(page) == []
-
-
-def test_the_card_stays_through_a_reset_and_another_task() -> None:
-    lab = Lab("line", controls=["task", "zero_grad", "card"])
-    recipe = lab.runner.recipe
-    lab.switch(card="L4")
-    page = Page(lab)
-    assert lab.runner.recipe == recipe
-    lab.reset()
-    page.turn("task", "digits")
-    assert page.values["card"] == "L4"
-    assert any(text.startswith("L4 holds") for text in told(page))
-    lab.switch(zero_grad=False, card="T4")
-    assert not lab.runner.recipe.zero_grad
-    assert lab.model.scenes.memory().capacity == ("T4", GPUS["T4"])
-
-
 def test_on_cuda_the_device_itself_is_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = types.SimpleNamespace(name="Tesla T4", total_memory=15_655_829_504)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: gpu)
@@ -81,8 +46,6 @@ def test_on_cuda_the_device_itself_is_the_card(monkeypatch: pytest.MonkeyPatch) 
     assert probes.capacity() is None
     monkeypatch.setattr(probes, "run", types.SimpleNamespace(task=types.SimpleNamespace(device="cuda")))
     assert probes.capacity() == ("T4", 15_655_829_504)
-    probes.card = ("L4", GPUS["L4"])
-    assert probes.capacity() == ("L4", GPUS["L4"])
 
 
 # The doctor of a loop of one's own ------------------------------------------------------------------------------------

@@ -228,8 +228,7 @@ BAD: list[dict[str, Any]] = [
     {"do": "frames", "count": 1, "every": 16, "updates": "2"}, {"do": "frames", "count": 1, "every": 1, "seconds": "x"},
     {"do": "turn"}, {"do": "turn", "name": "lr"}, {"do": "turn", "name": "learning_rate", "value": 1},
     {"do": "turn", "name": [], "value": 1}, {"do": "turn", "name": "task", "value": "digitz"},
-    {"do": "turn", "name": "task", "value": []}, {"do": "turn", "name": "card", "value": "RTX"},
-    {"do": "turn", "name": "card", "value": {}}, {"do": "turn", "name": "card"},
+    {"do": "turn", "name": "task", "value": []},
     {"do": "turn", "name": "amp", "value": [1]},
     {"do": "turn", "name": "zero_grad", "value": "no"}, {"do": "edit"}, {"do": "edit", "text": 3}, {"do": "to_line"},
     {"do": "to_line", "line": 2.5}, {"do": "drag", "name": "weights"},
@@ -264,7 +263,7 @@ VALUES: tuple[Any, ...] = (
 @pytest.mark.parametrize("seed", range(8 if os.environ.get("GRADLAB_NIGHTLY") else 1))
 def test_random_requests_never_raise(seed: int) -> None:
     chance = random.Random(seed)
-    lab = Lab("bowl", controls=["task", "zero_grad", "lr", "card", "edit", "speed"])
+    lab = Lab("bowl", controls=["task", "zero_grad", "lr", "edit", "speed"])
     page = Page(lab)
     for _ in range(300):
         fields = {name: chance.choice(VALUES) for name in FIELDS.split() if chance.random() < 0.6}
