@@ -21,7 +21,7 @@ class Still(Instrument):
     def controls(self) -> list[Control]:
         return [Control.tick("on", start=True)]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         drawing = Drawing("sum", [Text("sum", 20, 20, "one")], "one")
         return View({"sum": lambda width, height: drawing}, "It is one.")
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .._process import RandomStream, preserving_modes
-from ..loop import History, Run, UnswitchedRun
+from ..loop import Counterfactual, History, Run
 from ..tasks import ClassRegions, HeldOutImages, TwoWeights
 from .kinds import Boundary, Contours, Curve, Samples
 
@@ -74,7 +74,7 @@ _MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the
 class HeldOutLoss:
     """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
 
-    def __init__(self, run: Run | UnswitchedRun) -> None:
+    def __init__(self, run: Run | Counterfactual) -> None:
         """Measure after each update of ``run`` from now on; its task must have held-out examples."""
         if run.task.held_out is None:
             raise ValueError(f"HeldOutLoss: task must have held-out examples, got {run.task.name!r}")

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..gradients import Contribution, Contributions, union, within
-from ..loop import History, Run, UnswitchedRun
+from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
 from ..tasks import ClassRegions, HeldOutImages, Task
 from .evaluate import DecisionGrid, HeldOutLoss, LossSurface, evaluating, loss_at, sample_predictions
@@ -41,9 +41,7 @@ class RunScenes:
     def __init__(self, run: Run) -> None:
         """Be ready to look at a run; ``Run.reset`` needs no new one."""
         self.run = run
-        self.card: tuple[str, int] | None = None
-        """Name and usable bytes of the card that memory is held against, where one was chosen."""
-        self.unswitched: UnswitchedRun | None = None
+        self.unswitched: Counterfactual | None = None
         """The run without its newest switch, beside whose losses those of the run are shown."""
         self._unswitched_held_out: HeldOutLoss | None = None
         self.measured: Contributions | None = None
@@ -59,7 +57,7 @@ class RunScenes:
             names.insert(2, PanelName.PICTURE)
         if self.run.task.held_out is not None:
             names.append(PanelName.HELD_OUT)
-        if self.run.loss_scale is not None:
+        if self.run.loop.scalers:
             names.append(PanelName.SCALER)
         return names
 
@@ -94,11 +92,11 @@ class RunScenes:
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
 
-    def watch_unswitched(self, unswitched: UnswitchedRun) -> None:
+    def watch_unswitched(self, unswitched: Counterfactual) -> None:
         """Have the held-out examples evaluated after each update of a run without the newest switch."""
         self._unswitched_held_out = HeldOutLoss(unswitched)
 
-    def _with_unswitched(self, curve: Curve, beside: UnswitchedRun, other: Curve) -> Curve:
+    def _with_unswitched(self, curve: Curve, beside: Counterfactual, other: Curve) -> Curve:
         if not len(other.updates):
             return curve
         words = UnswitchedCurve(other.updates, other.mean, beside.switched, other.now, beside.ended)
@@ -112,11 +110,11 @@ class RunScenes:
 
     def gradient(self) -> Arrows:
         """What each batch contributed to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
-        return self._arrows_on_contours() if self.run.has_two_weights else self._arrows()
+        return self._arrows_on_contours() if self.run.record.is_two_weights else self._arrows()
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
-        if not self.run.has_two_weights:
+        if not self.run.record.is_two_weights:
             return self._slice()
         path = self.run.record.path
         return Landscape(self._contours(), list(zip(path["x"], path["y"], strict=True)))
@@ -153,9 +151,9 @@ class RunScenes:
         )
 
     def capacity(self) -> tuple[str, int] | None:
-        """Name and bytes of the card that was chosen, else of the GPU that the run is on; None on a CPU."""
-        if self.card is not None or not self.run.task.device.startswith("cuda"):
-            return self.card
+        """Name and bytes of the GPU that the run is on, None on a CPU."""
+        if not self.run.task.device.startswith("cuda"):
+            return None
         gpu = torch.cuda.get_device_properties(self.run.task.device)
         return gpu.name.removeprefix("NVIDIA ").removeprefix("Tesla "), gpu.total_memory
 
@@ -198,7 +196,7 @@ class RunScenes:
         return self._plane.contours(must_cover)
 
     def _arrows(self) -> Arrows:
-        provenance, scale = self.run.provenance, self.run.scale_in_grad
+        provenance, scale = self.run.provenance, self.run.loop.scale_in_grad()
         measured = self.measured = provenance.contributions(scale)
         holds = union(span for history in provenance.histories for span in history.batches)
         if measured is None:
@@ -207,7 +205,7 @@ class RunScenes:
         return Arrows(arrows, (measured.norm, 0.0), holds)
 
     def _arrows_on_contours(self) -> Arrows:
-        provenance, scale = self.run.provenance, self.run.scale_in_grad
+        provenance, scale = self.run.provenance, self.run.loop.scale_in_grad()
         measured = self.measured = provenance.contributions(scale)
         holds = union(span for history in provenance.histories for span in history.batches)
         arrows = []
@@ -229,7 +227,7 @@ class RunScenes:
 
     def _slice(self) -> Slice:
         run = self.run
-        x, y = run.namespace.get("x"), run.namespace.get("y")
+        x, y = run.loop.namespace.get("x"), run.loop.namespace.get("y")
         if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
             x, y = (part.to(run.task.device) for part in run.task.batches[0])
         lr = run.recipe.lr
@@ -239,7 +237,7 @@ class RunScenes:
             losses = [
                 loss_at(
                     run.model,
-                    {name: w if g is None else w - t / run.scale_in_grad * g for name, w, g in named},
+                    {name: w if g is None else w - t / run.loop.scale_in_grad() * g for name, w, g in named},
                     run.task.loss_fn,
                     x,
                     y,

@@ -22,10 +22,10 @@ def status_line(run: Run, measured: Contributions | None = None) -> str:
     ``measured`` are the contributions to ``.grad`` at this very moment, where they are known.
     """
     parts = [f"update {run.updates:,}", _loss(run), _gradient(run, measured)]
-    if run.loss_scale is not None:
+    if (loss_scale := run.loop.scale()) is not None:
         skips = run.record.skips
         words = f", {number_of(skips, 'step')} skipped" if skips else ""
-        parts.append(f"loss scale {run.loss_scale:,.6g}{words}")
+        parts.append(f"loss scale {loss_scale:,.6g}{words}")
     parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
     return " · ".join(part for part in parts if part)
 
@@ -59,7 +59,7 @@ def _gradient(run: Run, measured: Contributions | None) -> str:
         measured = measured or run.provenance.contributions()
     if held > 1 and measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
         words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
-    return f"{words}, still times the loss scale" if run.scale_in_grad != 1.0 else words
+    return f"{words}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else words
 
 
 _ASKED = re.compile(r"Tried to allocate ([\d.]+) (bytes|[KMGT]iB)")
@@ -101,10 +101,10 @@ def free_after_oom(run: Run, error: BaseException) -> None:
     for one in list(_causes(error)):
         traceback.clear_frames(one.__traceback__)
         one.__traceback__ = None
-    for name, value in list(run.namespace.items()):
+    for name, value in list(run.loop.namespace.items()):
         if isinstance(value, Tensor) and value.grad_fn is not None:
             # a loop of the learner's own may carry it from batch to batch; the recipe's makes it anew
-            run.namespace[name] = value.detach() if run.edited else None
+            run.loop.namespace[name] = value.detach() if run.loop.is_edited else None
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

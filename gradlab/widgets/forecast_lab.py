@@ -17,7 +17,7 @@ from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
 from .instrument import Instrument, Settings, View, kept
-from .packed import Packed
+from .live import Packed
 from .requests import Actions, try_to
 
 EVERY_CARD = "every card"
@@ -111,7 +111,7 @@ class ForecastSettings:
     def turn(self, name: str, value: Any) -> ForecastSettings:
         """Return a copy with one control turned as it was chosen or typed; ValueError says what is allowed."""
         typed = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
-        return self.change(**{name: typed.read(name, value) if typed else value})
+        return self.change(**{name: typed.read(f"Recipe: {name}", value) if typed else value})
 
 
 class ForecastLab(Instrument):
@@ -154,7 +154,7 @@ class ForecastLab(Instrument):
         """Return the controls; which contexts there are depends on the model."""
         return self.settings.controls()
 
-    def look(self, at: Settings) -> View:
+    def render(self, settings: Settings) -> View:
         """Return the peaks against the cards and, once there is a result, its timeline.
 
         As long as the result is about other settings than those chosen now, all of it is faint and marked.
@@ -184,7 +184,7 @@ class ForecastLab(Instrument):
         lab = type(self)()
         lab.settings, lab._forecasts = self.settings.change(**at), self._forecasts
         lab._forecast()
-        return lab.look(at)
+        return lab.render(at)
 
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""
@@ -242,7 +242,7 @@ class ForecastLab(Instrument):
         self.values = {name: control.start for name, control in self._controls.items()}
 
     def _now(self) -> View:
-        return self.look(self.values)
+        return self.render(self.values)
 
     def _more(self) -> dict[str, Any]:
         buttons = [["forecast", "Try again"]] * self._has_failed + [["largest", "Largest batch that fits", "main"]]

@@ -71,8 +71,8 @@ class Bench:
     @staticmethod
     def loss_texts():
         from gradlab.drawing import draw
-        screen = lab.shown.screen
-        drawing = draw(screen.scenes.scene(lab.shown.panels()[0]), *screen.size[:2])
+        screen = lab.model.screen
+        drawing = draw(screen.scenes.scene(lab.model.panels()[0]), *screen.size[:2])
         return sorted(mark.text for mark in drawing.marks if type(mark).__name__ == "Text")
 
 Run.advance, Run.step = Bench.timed(Run.advance), Bench.timed(Run.step)

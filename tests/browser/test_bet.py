@@ -102,18 +102,6 @@ def test_by_keyboard_it_is_kept_when_the_cell_runs_again(lab_page: Callable[...,
     assert option(page, WRONG).get_attribute("aria-disabled") == "true"
 
 
-def test_shift_enter_runs_the_cell_and_moves_on_after_a_choice(lab_page: Callable[..., Notebook]) -> None:
-    """The question is the third cell; it runs again, keeps the choice, and the focus is where it is after any cell."""
-    page = lab_page(*CELLS).page
-    option(page, WRONG).click()
-    page.locator(".gl-bet").evaluate("bet => bet.dataset.old = ''")
-    page.keyboard.press("Shift+Enter")
-    page.wait_for_selector(".gl-bet[data-settled]:not([data-old])")
-    expect_covered(page, False)
-    active = page.locator(".jp-Cell:not(.lm-mod-hidden *)").nth(3)
-    assert active.evaluate("cell => cell.matches('.jp-mod-active') && cell.contains(document.activeElement)")
-
-
 def test_the_outcome_can_be_seen_without_a_bet(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(*CELLS).page
     page.get_by_role("button", name="Show it anyway").click()
@@ -207,16 +195,3 @@ def test_a_page_without_a_kernel_asks_and_explains(offline: Any) -> None:
     assert told(offline).startswith(f"You said: {WRONG}.")
     assert f"The answer: {RIGHT}." in told(offline)
     expect_covered(offline, False)
-
-
-def test_a_page_whose_scripts_do_not_run_is_a_readable_question(notebook: Notebook, tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(re.sub("<script.*?</script>", "", stored("lab"), flags=re.S), encoding="utf-8")
-    page = notebook.page.context.new_page()
-    try:
-        page.goto(file.as_uri())
-        assert page.locator(".gl-bet li").all_inner_texts() == [each.text for each in find_question(NAME).options]
-        assert page.get_by_text("Open this notebook live and run this cell to bet.").is_visible()
-        assert page.get_by_text(OUTCOME_SEEN).is_visible()
-    finally:
-        page.close()

@@ -145,10 +145,10 @@ def by_statements(task: Task, recipe: Recipe, epochs: int) -> tuple[End, Run]:
     run.watch_memory = run.watch_gradients = True
     while run.updates < updates_of(task, recipe, epochs):
         run.step()
-        if run.at_boundary:
+        if run.engine.at_boundary:
             run.provenance.contents()
             run.provenance.contributions()
-    assert run.timeline
+    assert run.watched[-1][1]
     return End.of(run.model, losses), run
 
 
@@ -217,7 +217,7 @@ class ByHand:
 # The cases
 
 
-def test_some_case_holds_each_two_values_and_each_three_of_the_switches_that_meddle_with_each_other() -> None:
+def test_the_cases_cover_each_two_values_and_some_threes() -> None:
     assert len({recipe for _, recipe in CASES}) == len(CASES)
     for combination in combinations(FACTORS, THREES):
         assert any(combination.items() <= row.items() for row in ROWS), combination
@@ -339,7 +339,7 @@ def test_a_switch_inside_an_update_completes_it_first(pair: tuple[Recipe, Recipe
     run.advance(updates=1)
     for _ in range(3):
         run.step()
-    assert not run.at_boundary
+    assert not run.engine.at_boundary
     run.switch(second)
     assert (run.updates, run.source) == (2, second.source())
     run.advance(updates=updates_after(task, first, second, 2, 0))
@@ -374,8 +374,8 @@ def test_another_optimizer_starts_empty_and_says_so() -> None:
 def test_the_scaler_keeps_its_scale_over_a_switch() -> None:
     run = Run(TASKS["line"], Recipe(amp="fp16", lr=0.01))
     run.advance(updates=4)
-    scale = run.loss_scale
+    scale = run.loop.scale()
     assert scale is not None
     assert scale < 65536  # it overflowed, so this is not just where every scaler begins
     run.switch(Recipe(amp="fp16", lr=0.01, zero_grad=False))
-    assert run.loss_scale == scale
+    assert run.loop.scale() == scale

@@ -15,7 +15,7 @@ from typing import Any
 
 WORDS, LINES, QUESTION, PLAYED = 160, 25, 1.0, 4.0
 INSTRUMENTS = ("Lab", "ForecastLab", "Patient", "swing", "ring_of_orders", "peak", "loss_scale", "two_ranks")
-_PLAYED = re.compile(rf"(?<![\w.])(?:Lab\.preset|course\.\w+|{'|'.join(INSTRUMENTS)})\(")
+_PLAYED = re.compile(rf"(?<![\w.])(?:course\.\w+|{'|'.join(INSTRUMENTS)})\(")
 _ASKED = re.compile(r"(?<![\w.])predict\(\"")
 _EXERCISE = re.compile(r"(?<![\w.])exercise\(\"(\w+)\"\)")
 # Links to Binder and Colab are no lesson, and whether there are any depends on the copy.

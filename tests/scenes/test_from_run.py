@@ -113,7 +113,7 @@ def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:
     scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
     by_hand = run.model.weight.detach() * torch.tensor([[1.0, 0.1]])  # the gradient of the bowl: curvature times weight
-    assert run.scale_in_grad > 1
+    assert run.loop.scale_in_grad() > 1
     assert torch.tensor([[scene.arrows[-1].x, scene.arrows[-1].y]]).allclose(by_hand, rtol=2e-3)
     assert torch.tensor([scene.total]).allclose(by_hand, rtol=2e-3)
 
@@ -194,8 +194,8 @@ def test_the_slice_is_the_loss_along_the_step() -> None:
     assert isinstance(scene, Slice)
     here = min(range(len(scene.t)), key=lambda i: abs(scene.t[i]))
     there = min(range(len(scene.t)), key=lambda i: abs(scene.t[i] - 0.1))
-    assert scene.loss[here] == pytest.approx(run.namespace["loss"].item(), rel=1e-5)
-    x, y = run.namespace["x"], run.namespace["y"]
+    assert scene.loss[here] == pytest.approx(run.loop.namespace["loss"].item(), rel=1e-5)
+    x, y = run.loop.namespace["x"], run.loop.namespace["y"]
     run.step()  # the step goes to the point that was foretold
     assert scene.loss[there] == pytest.approx(run.task.loss_fn(run.model(x), y).item(), rel=1e-4)
 

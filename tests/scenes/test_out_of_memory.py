@@ -58,7 +58,7 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 def words(lab: Lab) -> str:
     """What the Lab says under its state."""
-    return lab.shown.note
+    return lab.model.note
 
 
 @pytest.mark.parametrize("where", ["forward", "backward"])
@@ -76,7 +76,7 @@ def test_it_is_explained_with_what_was_alive_and_the_graph_is_let_go(
     finally:
         gc.enable()
     assert all(torch.equal(a, b) for a, b in zip(before, lab.runner.model.parameters(), strict=True))
-    assert not any(isinstance(v, torch.Tensor) and v.grad_fn for v in lab.runner.namespace.values())
+    assert not any(isinstance(v, torch.Tensor) and v.grad_fn for v in lab.runner.loop.namespace.values())
     said = words(lab)
     module = {"forward": "2", "backward": "3"}[where]  # in backward the layer that made the gradient
     line = {"forward": "line 7, output = model(x)", "backward": "line 9, loss.backward()"}[where]
@@ -101,7 +101,7 @@ def test_the_lab_lives_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.panels["picture"] is before  # held-out digits need a forward pass, too
     page.play(3)
     assert page.stopped
-    assert not lab.shown.playing
+    assert not lab.model.playing
     page.ask("update")  # it still does not fit, and says so again
     assert "Out of memory" in words(lab)
     assert lab.runner.updates == 3

@@ -44,21 +44,21 @@ def lab(request: pytest.FixtureRequest) -> Lab:
 
 
 def test_it_holds_the_loop_the_words_and_every_panel(lab: Lab) -> None:
-    still = lab.shown.still()
+    still = lab.model.still()
     assert written(loop_in(still), "code") == "".join(lab.runner.source.split())
     status = lab.text.splitlines()[0].partition(": ")[2]
-    assert written(loop_in(still), "words") == "".join((lab.shown.note + status).split())
+    assert written(loop_in(still), "words") == "".join((lab.model.note + status).split())
     assert [each.title for each in still.panels if each is not loop_in(still)] == [
-        each.title for each in lab.shown.drawings()
+        each.title for each in lab.model.drawings()
     ]
     assert (still.above is not None) == bool(lab.warning)
     if still.above is not None:
         assert lab.warning in still.above.texts()[0]
 
 
-def test_the_line_that_ran_is_lit_and_what_a_switch_changed_is_marked() -> None:
+def test_the_line_that_ran_is_lit_and_what_changed_is_marked() -> None:
     lab = LABS["forgotten"]()
-    loop = loop_in(lab.shown.still())
+    loop = loop_in(lab.model.still())
     lines = lab.runner.source.splitlines()
     marked = {mark.id: mark.text for mark in loop.marks if isinstance(mark, Text) and mark.id.startswith("sign")}
     assert marked[f"sign {lines.index('        optimizer.step()') + 1}"] == "\u25b6"
@@ -68,7 +68,7 @@ def test_the_line_that_ran_is_lit_and_what_a_switch_changed_is_marked() -> None:
 
 
 def test_every_row_is_full_and_nothing_is_cut(lab: Lab) -> None:
-    still = lab.shown.still()
+    still = lab.model.still()
     rows = [sum(each.width for each in still.panels[at : at + 2]) for at in range(0, len(still.panels), 2)]
     assert len(set(rows)) == 1, "no holes"
     assert all("\u2026" not in text for each in still.panels for text in each.texts())

@@ -85,7 +85,7 @@ class LossScale(Instrument):
             Control.slider("update", "update", SCALER_UPDATES, list(range(SCALER_UPDATES + 1)), plays=True),
         ]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         """Return both panels for these settings."""
         model, dtype, update, interval = at["model"], at["dtype"], at["update"], at["growth_interval"]
         outcome = measure_outcome(model, dtype, at["scale"])

@@ -75,7 +75,7 @@ class Peak(Instrument):
             Control.tick("set_to_none", "set_to_none", _START.set_to_none),
         ]
 
-    def look(self, at: Mapping[str, Any]) -> View:
+    def render(self, at: Mapping[str, Any]) -> View:
         """Measure these settings and, for the comparison, each with one switch put back to the start."""
         settings, first = PeakSettings(**at), self._first
         now, start = measure_peak(settings), measure_peak(first)

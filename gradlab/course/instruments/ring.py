@@ -53,7 +53,7 @@ class RingOfOrders(Instrument):
             Control.slider("call", "call", CALLS_SHOWN, range(CALLS_SHOWN + 1), plays=700),
         ]
 
-    def look(self, at: Mapping[str, Any]) -> View:
+    def render(self, at: Mapping[str, Any]) -> View:
         """Return the ring, what ``.grad`` holds and the losses, with the verdict in words and the text that ran."""
         ran = run_and_judge(at["order"])
         calls = ran.trial.calls[: at["call"]]  # fewer where an error ended the loop

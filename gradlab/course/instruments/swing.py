@@ -56,7 +56,7 @@ class Swing(Instrument):
             Control.number("curvature", "curvature", 1.0, 0.1, 5.0, 0.1),
         ]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         """Run the loop, and say what becomes of it."""
         path, curvature, zero_grad = run_swing(**at), at["curvature"], at["zero_grad"]
         return View(

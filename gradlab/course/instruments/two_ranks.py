@@ -74,7 +74,7 @@ class TwoRanks(Instrument):
             Control.choice("batches", "samples in rank 0 and 1", BATCHES[0], BATCHES),
         ]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         """Show one moment of one loop; the processes run the first time only."""
         settings = LoopSettings(at["accumulate"], at["no_sync"], at["forgets"], at["batches"])
         off = ["no_sync"] if settings.accumulate == 1 else []

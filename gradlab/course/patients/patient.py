@@ -81,7 +81,7 @@ class Patient(Instrument):
             Control.slider("update", "update", first, updates or [_FIRST_SHOWN], text="{:,}".format, plays=True),
         ]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         """Run the chosen loop if it has not run yet, and show what was seen."""
         which = at["loop"]
         outcome = self.outcome(which)

@@ -110,7 +110,7 @@ def counts_of(run: Run, updates: int) -> list[tuple[int, int]]:
             run.step()
         run.provenance.sync()
         line = run.source.splitlines()[run.line - 1].strip()
-        stepped = run.namespace[line.partition(".step()")[0]]
+        stepped = run.loop.namespace[line.partition(".step()")[0]]
         ids = {id(p) for group in stepped.param_groups for p in group["params"]}
         pairs = zip(run.provenance.histories, run.provenance.params, strict=True)
         found.append(max((h.count() for h, p in pairs if id(p) in ids), key=sum))
