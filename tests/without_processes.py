@@ -92,7 +92,6 @@ def main(folder: Path) -> None:
     import gradlab
     from gradlab import Lab, Ledger, Recipe, Run, course, predict, tasks, watch
     from gradlab.__main__ import main as command
-    from gradlab.course.patients.run_loop import loop_of, run_loop
     from gradlab.front import FrontEnd
 
     print("distributed:", torch.distributed.is_available())
@@ -146,7 +145,6 @@ def main(folder: Path) -> None:
 
     bet = predict("03/where-do-the-weights-go")
     bet.choose(bet.options[0])
-    print("patient:", run_loop(loop_of("x = 1\n1 / 0\n", {})).trouble)
     print("exercise:", bool(course.exercise("rank_samples").check(rank_samples)))
 
     (folder / "ranks.py").write_text("print(1)", encoding="utf-8")

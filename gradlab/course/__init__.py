@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from .notebook_calls import doctor_command as doctor_command
     from .notebook_calls import grad_table as grad_table
     from .notebook_calls import weights_after as weights_after
-    from .patients.case import patient_names as patient_names
-    from .patients.patient import Patient as Patient
-    from .patients.patient import patient_card as patient_card
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun

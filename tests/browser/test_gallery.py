@@ -29,7 +29,6 @@ LABS = (
     "course.peak()",
     "course.ring_of_orders()",
     *(["course.two_ranks()"] if os.name == "posix" else []),  # it starts processes as Linux and macOS do
-    "course.Patient('the-flat-loss')",
 )
 OTHERS = (
     "compare('line', {'right': Recipe(lr=0.01), 'forgot': Recipe(lr=0.01, zero_grad=False)}, updates=5)",
