@@ -1,7 +1,7 @@
 """Small models of many kinds, and what PyTorch keeps of them for backward: on fake CUDA tensors, or by our rules.
 
-``python -m tests.forecasting.cuda_models`` under a PyTorch that was built with CUDA writes ``cuda_saved.json``. It takes
-a card of compute capability 8.0 or later, whose attention kernels the rules follow.
+``python -m tests.forecasting.cuda_models`` under a PyTorch that was built with CUDA writes ``cuda_saved.json``. It
+takes a card of compute capability 8.0 or later, whose attention kernels the rules follow.
 """
 
 from __future__ import annotations
