@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from .hooks import ThreadHook as ThreadHook
     from .hooks import leave_mode as leave_mode
     from .parsing import parse_python as parse_python
+    from .patches import Original as Original
+    from .patches import Patches as Patches
     from .progress import progress_bar as progress_bar
     from .random_stream import RandomStream as RandomStream
     from .random_stream import preserving_rng as preserving_rng

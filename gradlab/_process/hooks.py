@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from .. import _torch
+from .patches import Original, Patches
 
 _hooks_lock = threading.RLock()
 
@@ -58,7 +59,8 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.owner, self._name = _torch.place(name)
+        self.owner, attribute = _torch.place(name)
+        self._in_place = Patches((self.owner, attribute, self._stand_for))
         self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # None: of all threads
 
     def change(self, thread: int | None, change: Callable[[Any], tuple[tuple[Any, Any], ...]]) -> None:
@@ -69,10 +71,13 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         else:
             self._by_thread.pop(thread, None)
         if idle and hooks:
-            self.data = getattr(self.owner, self._name)
-            setattr(self.owner, self._name, self)
-        elif not idle and not self._by_thread and getattr(self.owner, self._name) is self:
-            setattr(self.owner, self._name, self.data)
+            self._in_place.__enter__()
+        elif not idle and not self._by_thread:
+            self._in_place.__exit__()
+
+    def _stand_for(self, original: Original) -> _HookTable:
+        self.data = original.call
+        return self
 
     def _added(self) -> tuple[tuple[Any, Any], ...]:
         hooks, common = self._by_thread.get(threading.get_ident(), ()), self._by_thread.get(None, ())

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
 from .. import _torch
-from .replacing import Replacement
+from .._process import Patches
 from .storages import StorageEntry, Storages, iter_tensors
 from .timeline import INPUTS, OTHER
 
@@ -227,7 +227,7 @@ def _enabling(enable: Callable[[], None]) -> Callable[[], None]:
 
 
 _AUTOGRAD: Any = _torch.place("saved_tensors_hooks_disable")[0]
-_WATCHING_HOOKS = Replacement(
+_WATCHING_HOOKS = Patches(
     (saved_tensors_hooks, "__enter__", _entering),
     (saved_tensors_hooks, "__exit__", _leaving),
     (_AUTOGRAD, "_saved_tensors_hooks_disable", _disabling),

@@ -17,7 +17,7 @@ from torch.optim import optimizer
 from torch.utils.hooks import RemovableHandle
 
 from gradlab import Ledger, Recipe, Run, tasks
-from gradlab.memory.replacing import Replacement
+from gradlab._process import Patches
 
 
 @pytest.fixture(autouse=True)
@@ -305,7 +305,7 @@ class Owner:
 
 def test_a_replacement_that_begins_while_another_ends() -> None:
     owner = Owner()
-    replacement = Replacement((owner, "function", lambda original: lambda x: original(x)))
+    replacement = Patches((owner, "function", lambda original: lambda x: original(x)))
     leave = threading.Event()
 
     def begin() -> None:
