@@ -155,8 +155,6 @@ class Image(Mark):
     cells: Any
     palette: tuple[str, ...]
     words: str = ""
-    smooth: bool = False
-    """Whether the cells run into each other: samples of a surface do, pixels of a picture do not."""
 
 
 @dataclass(frozen=True)
@@ -189,10 +187,12 @@ class Drawing:
 
 def mark_text(mark: Mark) -> str:
     """Write one mark down: its kind, its id, and every field that is not at its default."""
-    return " ".join([type(mark).__name__, mark.id, *(f"{name}={_value(value)}" for name, value in told(mark))])
+    return " ".join(
+        [type(mark).__name__, mark.id, *(f"{name}={_value(value)}" for name, value in non_default_fields(mark))]
+    )
 
 
-def told(mark: Mark) -> list[tuple[str, Any]]:
+def non_default_fields(mark: Mark) -> list[tuple[str, Any]]:
     """Return name and value of every field but the id that is not at its default."""
     found = []
     kind: Any = type(mark)

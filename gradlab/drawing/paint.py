@@ -269,7 +269,7 @@ def _image(mark: Image, to_sheet: Any) -> list[Artist]:
     hexes = [colour(role) for role in mark.palette]
     table = np.array([[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in hexes], dtype=np.uint8)
     box = TransformedBbox(Bbox.from_extents(mark.x, mark.y, mark.x + mark.width, mark.y + mark.height), to_sheet)
-    image = BboxImage(box, interpolation="bicubic" if mark.smooth else "nearest", origin="upper")
+    image = BboxImage(box, interpolation="nearest", origin="upper")
     image.set_data(table[cells])
     return [image]
 

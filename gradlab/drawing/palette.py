@@ -2,8 +2,7 @@
 
 A role is the name of a meaning. ``colours.json`` has its colour on white paper and on black; ``front/palette.js`` makes
 the browser's themes of them. "fresh" always has a dark outline, as yellow on white is too pale by itself; "stale" is
-always hatched or dashed too. Classes of a classifier are none of these meanings, so they have colours of their own
-(Paul Tol's muted).
+always hatched or dashed too.
 """
 
 from __future__ import annotations

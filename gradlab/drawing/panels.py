@@ -12,7 +12,7 @@ from .landscape import draw_landscape, draw_slice
 from .loss import draw_loss
 from .marks import Drawing
 from .memory import draw_memory
-from .predictions import draw_boundary, draw_samples
+from .predictions import draw_samples
 from .scaler import draw_scaler
 
 SMALLEST = (260, 200)
@@ -22,7 +22,6 @@ _PANELS: dict[type, Callable[[Any, int, int], Drawing]] = {
     scenes.Landscape: draw_landscape,
     scenes.Slice: draw_slice,
     scenes.ScalerHistory: draw_scaler,
-    scenes.Boundary: draw_boundary,
     scenes.Samples: draw_samples,
     scenes.Memory: draw_memory,
     scenes.Fit: draw_fit,

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .from_run import shows_predictions as shows_predictions
     from .kinds import Arrow as Arrow
     from .kinds import Arrows as Arrows
-    from .kinds import Boundary as Boundary
     from .kinds import Contours as Contours
     from .kinds import Curve as Curve
     from .kinds import Fit as Fit

@@ -12,13 +12,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._checks import brief, did_you_mean, one_of
-from .task import ClassRegions, HeldOutImages, Task, TwoWeights
+from .task import HeldOutImages, Task, TwoWeights
 
 if TYPE_CHECKING:
     from .bowl import bowl as bowl
     from .digits import digits as digits
     from .line import line as line
-    from .spiral import spiral as spiral
     from .text import text as text
 
 
@@ -31,7 +30,7 @@ def _found() -> dict[str, Callable[..., Task]]:
 
 _TASKS = _found()
 globals().update(_TASKS)  # the function bowl, not the module of that name
-__all__ = ["ClassRegions", "HeldOutImages", "Task", "TwoWeights", "get", "names", "resolve", *_TASKS]
+__all__ = ["HeldOutImages", "Task", "TwoWeights", "get", "names", "resolve", *_TASKS]
 
 
 def names() -> list[str]:

@@ -49,20 +49,6 @@ class TwoWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassRegions:
-    """Which class a classifier gives each point of the plane: ``points`` is (n, 2), ``labels`` (n,) with the class."""
-
-    points: Tensor = field(repr=False)
-    labels: Tensor = field(repr=False)
-
-    def __post_init__(self) -> None:
-        _require_tensors("ClassRegions", points=self.points, labels=self.labels)
-        if self.points.ndim != 2 or self.points.shape[1] != 2 or self.labels.shape != self.points.shape[:1]:
-            shapes = f"points of {tuple(self.points.shape)} and labels of {tuple(self.labels.shape)}"
-            raise ValueError(f"ClassRegions: points and labels must have the shapes (n, 2) and (n,), got {shapes}")
-
-
-@dataclass(frozen=True, eq=False)
 class HeldOutImages:
     """Images that no batch contains, with the model's answers: ``x`` is what the model reads, ``y`` (n,) the class.
 
@@ -83,7 +69,7 @@ class HeldOutImages:
             raise ValueError(f"HeldOutImages: x and y must be {allowed}, got {got}")
 
 
-Picture = TwoWeights | ClassRegions | HeldOutImages
+Picture = TwoWeights | HeldOutImages
 
 
 @dataclass(frozen=True, eq=False)  # eq=False: two tasks are the same only if they are one; tensors have no plain ==
@@ -98,8 +84,7 @@ class Task:
     loss_fn: (model(x), y) -> a tensor with one value.
     device: "cpu" or "cuda", where the model is built.
     title: one line in plain words.
-    picture: TwoWeights (on contours of the loss), ClassRegions (a classifier of points in the plane), HeldOutImages
-        (images with the model's answers) or None.
+    picture: TwoWeights (on contours of the loss), HeldOutImages (images with the model's answers) or None.
     lr: a learning rate at which plain SGD, one update a batch, learns well.
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
@@ -131,7 +116,7 @@ class Task:
         checked_device("Task: device", self.device)
         given: object = self.picture
         if not isinstance(given, Picture | None):
-            kinds = "TwoWeights(...), ClassRegions(...) or HeldOutImages(...) of gradlab.tasks"
+            kinds = "TwoWeights(...) or HeldOutImages(...) of gradlab.tasks"
             raise TypeError(f"Task: picture must be None or {kinds}, got {brief(given)}")
         object.__setattr__(self, "lr", _checks.number("Task: lr", self.lr, 1e-12, 1e12))
 

@@ -105,7 +105,7 @@ def test_the_parts_are_wired_to_the_kernel(lab_page: Callable[..., Notebook]) ->
 
 def test_switches_change_text_and_run(lab_page: Callable[..., Notebook]) -> None:
     old = Recipe(lr=0.1, accumulate=4, clip=0.3)
-    page = lab_page(LAB.format(f"'spiral', {old!r}"))
+    page = lab_page(LAB.format(f"'digits', {old!r}"))
     assert (page.code(), controls(page)) == (old.source(), as_shown(old))
     turns: tuple[tuple[str, Any, dict[str, Any]], ...] = (
         ("AMP", "fp16", {"amp": "fp16"}),

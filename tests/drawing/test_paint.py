@@ -38,13 +38,13 @@ def test_marks_are_painted_where_they_say() -> None:
         Path("area", (20, 10, 60, 10, 60, 40, 20, 40), fill="weights"),
         Band("band", np.array([100, 40, 20, 140, 40, 20]), fill="gradients/50"),
         Dots("dots", (30, 70, 50, 70), shape="square", size=8, fill="stale"),
-        Image("image", 100, 60, 40, 20, 2, [0, 1, 2, 3], ("ink", "class1", "class2/50", "paper")),
+        Image("image", 100, 60, 40, 20, 2, [0, 1, 2, 3], ("ink", "activations", "scale/50", "paper")),
         Path("line", (10, 95, 190, 95), stroke="ink", width=4),
         width=200,
     )
     assert seen.shape == (200, 400, 3)
     spots = {(40, 25): "weights", (120, 30): "gradients/50", (30, 70): "stale", (50, 70): "stale", (40, 70): "paper"}
-    cells = {(110, 65): "ink", (130, 65): "class1", (110, 75): "class2/50", (130, 75): "paper", (100, 95): "ink"}
+    cells = {(110, 65): "ink", (130, 65): "activations", (110, 75): "scale/50", (130, 75): "paper", (100, 95): "ink"}
     corners = {(20.5, 10.5): "weights", (59.5, 39.5): "weights", (19.5, 10.5): "paper", (60.5, 39): "paper"}
     for (x, y), role in {**spots, **cells, **corners}.items():
         assert seen[int(2 * y), int(2 * x)].tolist() == rgb(role), (x, y)
@@ -55,13 +55,6 @@ def test_what_comes_later_lies_in_front() -> None:
     image = Image("image", 0, 0, 40, 40, 1, [0], ("ink",))
     seen = painted(image, Path("a", below, fill="weights"), Path("b", above, fill="loss"), width=40, height=40)
     assert [seen[at, at].tolist() for at in (40, 10)] == [rgb("loss"), rgb("weights")]
-
-
-def test_smooth_cells_run_into_each_other_and_others_do_not() -> None:
-    images = [Image("image", 0, 0, 80, 40, 2, [0, 1], ("ink", "paper"), smooth=smooth) for smooth in (False, True)]
-    colours = [len(np.unique(painted(image, width=80, height=40, density=1)[20, :, 0])) for image in images]
-    assert colours[0] == 2
-    assert colours[1] > 8
 
 
 def test_several_panels_stand_in_rows() -> None:

@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
+from points import points
 
 from gradlab import Recipe, Run, tasks
 from gradlab.loop.history import MOST_ROWS, BoundedTable, History
@@ -153,7 +154,7 @@ def test_the_curve_is_the_record() -> None:
 
 
 def test_the_norm_is_what_the_step_used_after_unscaling_and_clipping() -> None:
-    task = tasks.spiral(device="cpu")
+    task = points()
     run = Run(task, Recipe(amp="fp16", clip=0.01, accumulate=2))
     for _ in range(5):
         run.advance(updates=1)
@@ -167,7 +168,7 @@ def test_the_norm_is_what_the_step_used_after_unscaling_and_clipping() -> None:
 
 
 def test_the_norm_is_taken_at_every_fourth_update_and_at_the_last_of_each_slice() -> None:
-    each, slices = (Run(tasks.spiral(device="cpu")) for _ in range(2))
+    each, slices = (Run(points()) for _ in range(2))
     for _ in range(14):
         each.advance(updates=1)
     slices.advance(updates=11)
@@ -181,7 +182,7 @@ def test_the_norm_is_taken_at_every_fourth_update_and_at_the_last_of_each_slice(
 
 
 def test_underflow_is_the_share_that_fp16_would_lose() -> None:
-    run = Run(tasks.spiral(device="cpu"), Recipe(amp="fp16"))
+    run = Run(points(), Recipe(amp="fp16"))
     run.advance(updates=1)
     grads = [p.grad for p in run.model.parameters() if p.grad is not None]
     lost = sum(int(((g != 0) & (g.half() == 0)).sum()) for g in grads)

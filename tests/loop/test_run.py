@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from points import points
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
@@ -21,17 +22,17 @@ from gradlab.loop.program import LoopError
 from gradlab.memory.ledger import Ledger
 from gradlab.tasks import Task
 
-SPIRAL = tasks.spiral(device="cpu")
+POINTS = points()
 LINE = tasks.line(device="cpu")
 
 
 def dropout_task() -> Task:
-    """The spirals with a model that draws random numbers and keeps running means."""
+    """The points with a model that draws random numbers and keeps running means."""
 
     def build(seed: int) -> nn.Module:
         return nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 3))
 
-    return replace(SPIRAL, name="dropout", builder=build)
+    return replace(POINTS, name="dropout", builder=build)
 
 
 DROPOUT = dropout_task()
@@ -129,7 +130,7 @@ def test_weights_to_begin_with_are_those_of_the_first_update() -> None:
 
 
 def test_step_and_advance_agree_on_where_an_update_ends() -> None:
-    run = Run(SPIRAL, Recipe(accumulate=3, amp="fp16", clip=1.0))
+    run = Run(POINTS, Recipe(accumulate=3, amp="fp16", clip=1.0))
     while not run.updates:
         run.step()
         assert run.at_boundary == bool(run.updates)
@@ -139,7 +140,7 @@ def test_step_and_advance_agree_on_where_an_update_ends() -> None:
 
 
 def test_advance_finishes_an_update_that_was_begun_and_of_none_does_nothing() -> None:
-    run = Run(SPIRAL)
+    run = Run(POINTS)
     run.step()
     before = state(run)
     assert run.advance(updates=0) == 0
@@ -151,7 +152,7 @@ def test_advance_finishes_an_update_that_was_begun_and_of_none_does_nothing() ->
 
 
 def test_advance_by_time_runs_at_least_one_update() -> None:
-    run = Run(SPIRAL)
+    run = Run(POINTS)
     assert run.advance(seconds=0) == 1
     assert run.advance(seconds=0.05) > 1
     assert run.updates == run.provenance.steps
@@ -164,7 +165,7 @@ def ends(run: Run) -> list[tuple[str, dict[str, int]]]:
 
 
 def test_the_timeline_has_every_statement_of_the_last_update() -> None:
-    run = Run(SPIRAL, Recipe(optimizer="adam"))
+    run = Run(POINTS, Recipe(optimizer="adam"))
     run.watch_memory = True
     run.advance(updates=3)
     assert [label for label, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
@@ -177,7 +178,7 @@ def test_the_timeline_has_every_statement_of_the_last_update() -> None:
 
 
 def test_watched_updates_have_their_numbers_and_only_the_last_three_are_kept() -> None:
-    run = Run(SPIRAL, Recipe())
+    run = Run(POINTS, Recipe())
     run.watch_memory = True
     for updates in (1, 5, 2, 4):
         run.advance(updates=updates)
@@ -205,30 +206,30 @@ class Loader(list[Any]):
 
 
 def test_a_loop_that_writes_into_its_batches_leaves_the_data_alone() -> None:
-    run = Run(SPIRAL, Recipe())
-    before = [x.clone() for x, _ in SPIRAL.batches]
+    run = Run(POINTS, Recipe())
+    before = [x.clone() for x, _ in POINTS.batches]
     run.edit(
         run.source.replace(
             "optimizer.zero_grad", "x.add_(1.0)\n        batches[0][0].zero_()\n        optimizer.zero_grad"
         )
     )
     run.advance(updates=3)
-    assert all(torch.equal(x, old) for (x, _), old in zip(SPIRAL.batches, before, strict=True))
+    assert all(torch.equal(x, old) for (x, _), old in zip(POINTS.batches, before, strict=True))
 
 
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=4, amp="bf16", clip=1.0), Recipe(zero_grad=False)])
 def test_what_gradlab_itself_computes_is_in_nobodys_bytes(recipe: Recipe) -> None:
-    run = Run(SPIRAL, recipe)
+    run = Run(POINTS, recipe)
     run.watch_memory = True
     run.advance(updates=3)
     assert run.ledger is not None
 
     setup, loop = recipe.source().split("\n\n")
-    model = SPIRAL.build(0)
-    names = {"torch": torch, "model": model, "loss_fn": SPIRAL.loss_fn, "device": SPIRAL.device, "epochs": 1}
+    model = POINTS.build(0)
+    names = {"torch": torch, "model": model, "loss_fn": POINTS.loss_fn, "device": POINTS.device, "epochs": 1}
     exec(setup, names)
     for update in range(3):
-        names["batches"] = Loader(SPIRAL.batches[update * recipe.accumulate : (update + 1) * recipe.accumulate])
+        names["batches"] = Loader(POINTS.batches[update * recipe.accumulate : (update + 1) * recipe.accumulate])
         ledger = Ledger(model, [names["optimizer"]], [v for k, v in names.items() if k in ("x", "y")])
         with ledger:
             exec(loop, names)
@@ -283,7 +284,7 @@ def test_reset_brings_back_the_first_state(recipe: Recipe) -> None:
 
 
 def test_resets_take_the_hooks_off_the_old_model_and_let_it_go() -> None:
-    run = Run(SPIRAL, Recipe(optimizer="adam"))
+    run = Run(POINTS, Recipe(optimizer="adam"))
     seen = []
     for _ in range(2):
         run.advance(updates=2)
@@ -302,7 +303,7 @@ def test_resets_take_the_hooks_off_the_old_model_and_let_it_go() -> None:
 
 
 def test_close_takes_everything_off_and_a_dropped_run_is_freed() -> None:
-    run = Run(SPIRAL)
+    run = Run(POINTS)
     run.advance(updates=2)
     model, optimizer = run.model, run.optimizer
     assert optimizer is not None
@@ -317,7 +318,7 @@ def test_close_takes_everything_off_and_a_dropped_run_is_freed() -> None:
 
 @pytest.mark.parametrize("loop", [Recipe(accumulate=4), Recipe(optimizer="momentum", lr=0.02).source()])
 def test_reset_begins_with_another_loop_and_keeps_it(loop: Recipe | str) -> None:
-    run, fresh = Run(SPIRAL), Run(SPIRAL, loop if isinstance(loop, Recipe) else None)
+    run, fresh = Run(POINTS), Run(POINTS, loop if isinstance(loop, Recipe) else None)
     run.advance(updates=1)
     run.step()
     run.reset(loop=loop)
@@ -337,7 +338,7 @@ def test_reset_begins_with_another_loop_and_keeps_it(loop: Recipe | str) -> None
 
 
 def test_switches_are_marked_in_words() -> None:
-    run = Run(SPIRAL, Recipe())
+    run = Run(POINTS, Recipe())
     run.advance(updates=3)
     run.switch(Recipe(zero_grad=False))
     run.advance(updates=2)
@@ -347,7 +348,7 @@ def test_switches_are_marked_in_words() -> None:
 
 
 def test_an_edit_inside_an_update_completes_it_with_the_loop_before() -> None:
-    run, other = Run(SPIRAL), Run(SPIRAL)
+    run, other = Run(POINTS), Run(POINTS)
     for _ in range(3):
         run.step()
     run.edit(EDIT)
@@ -384,16 +385,16 @@ def test_an_edit_runs_and_says_so() -> None:
 
 def test_an_edit_equals_the_same_edit_by_hand() -> None:
     """The state carries over, and the edited text begins an epoch of its own."""
-    run = started(SPIRAL)
+    run = started(POINTS)
     run.edit(EDIT)
     run.advance(updates=5)
-    model = SPIRAL.build(2)
+    model = POINTS.build(2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
-    for clear, batches in ((False, SPIRAL.batches[:4]), (True, SPIRAL.batches[:5])):
+    for clear, batches in ((False, POINTS.batches[:4]), (True, POINTS.batches[:5])):
         for x, y in batches:
             if clear:
                 optimizer.zero_grad()
-            SPIRAL.loss_fn(model(x), y).backward()
+            POINTS.loss_fn(model(x), y).backward()
             optimizer.step()
     assert weights(run.model) == weights(model)
 
@@ -490,7 +491,7 @@ def test_a_mistake_after_some_updates_goes_back_to_the_last_one() -> None:
 def test_an_edited_loop_goes_on_after_a_passing_error() -> None:
     """An error that comes once, between ``unscale_`` and ``step``, must not leave the scaler half-way."""
     text = Recipe(amp="fp16", clip=1.0).source().replace("scaler.step", "fail()\n        scaler.step")
-    run = Run(SPIRAL)
+    run = Run(POINTS)
     run.edit("calls = []\ndef fail():\n    calls.append(1)\n    if len(calls) == 3: raise ValueError('once')\n" + text)
     with pytest.raises(LoopError, match="once"):
         run.advance(updates=5)
@@ -543,7 +544,7 @@ def test_sparse_gradients_are_recorded(recipe: Recipe) -> None:
         return nn.Sequential(nn.Embedding(6, 4, sparse=True), nn.Linear(4, 3))
 
     batches = [(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 2])), (torch.tensor([4, 5]), torch.tensor([0, 1]))]
-    run = Run(replace(SPIRAL, builder=build, batches=batches), recipe)
+    run = Run(replace(POINTS, builder=build, batches=batches), recipe)
     run.watch_memory = True
     run.advance(updates=6)
     grads = [p.grad.to_dense() for p in run.model.parameters() if p.grad is not None]
@@ -556,10 +557,10 @@ def test_sparse_gradients_are_recorded(recipe: Recipe) -> None:
 def test_a_loop_that_ends_is_done() -> None:
     run = started()
     run.edit(EDIT.replace("range(epochs)", "range(1)") + "total = len(batches)\n")
-    assert run.advance(updates=1000) == len(SPIRAL.batches)
+    assert run.advance(updates=1000) == len(POINTS.batches)
     assert run.done
     assert run.at_boundary
-    assert run.namespace["total"] == len(SPIRAL.batches)
+    assert run.namespace["total"] == len(POINTS.batches)
     after = state(run)
     assert run.advance(updates=5) == 0
     assert run.advance(seconds=0.1) == 0
@@ -600,7 +601,7 @@ def test_reset_to_a_bad_loop_leaves_the_run_usable(bad: str) -> None:
 
 @pytest.mark.parametrize("other", ["fp16", "off"])
 def test_a_disabled_scaler_in_an_edit_can_be_switched_away_from(other: str) -> None:
-    run = Run(SPIRAL)
+    run = Run(POINTS)
     run.edit(Recipe(amp="fp16").source().replace("GradScaler(device)", "GradScaler(device, enabled=False)"))
     assert run.advance(updates=2) == 2
     run.switch(Recipe(amp=other))
@@ -627,7 +628,7 @@ class Interrupting:
 
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=4), Recipe(amp="fp16", clip=1.0)])
 def test_an_interrupt_leaves_the_run_usable(recipe: Recipe) -> None:
-    run = Run(replace(SPIRAL, loss_fn=Interrupting(SPIRAL.loss_fn, 6)), recipe)
+    run = Run(replace(POINTS, loss_fn=Interrupting(POINTS.loss_fn, 6)), recipe)
     with pytest.raises(KeyboardInterrupt):
         run.advance(updates=20)
     done = run.updates
@@ -641,7 +642,7 @@ def test_an_interrupt_leaves_the_run_usable(recipe: Recipe) -> None:
 
 def test_an_interrupt_between_unscale_and_step_leaves_the_run_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     clip = Interrupting(nn.utils.clip_grad_norm_, 3)
-    run = Run(SPIRAL, Recipe(amp="fp16", clip=1.0))
+    run = Run(POINTS, Recipe(amp="fp16", clip=1.0))
     monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda parameters, max_norm: clip(parameters, max_norm))
     with pytest.raises(KeyboardInterrupt):
         run.advance(updates=5)

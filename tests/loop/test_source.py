@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 import torch
+from points import points
 
-from gradlab import Recipe, tasks
+from gradlab import Recipe
 
 GIVEN = {"torch", "model", "loss_fn", "batches", "device", "epochs"}
 ALL = [
@@ -105,7 +106,7 @@ CLEAR = "optimizer.zero_grad(set_to_none=True)"
     [("off", "sgd", 1), ("bf16", "momentum", 4), ("fp16", "adam", 4), ("fp16", "adamw", 1)],
 )
 def test_the_text_alone_trains_without_a_warning(amp: str, optimizer: str, accumulate: int) -> None:
-    task = tasks.spiral(device="cpu")
+    task = points()
     lr = 0.01 if "adam" in optimizer else 0.1
     recipe = Recipe(amp=amp, optimizer=optimizer, accumulate=accumulate, clip=1.0, lr=lr)
     namespace: dict[str, Any] = {

@@ -105,7 +105,7 @@ def test_it_is_the_loop_that_was_never_switched_and_the_run_is_the_one_that_was(
         assert_same(End.of(copy.model, []), End(never.weights, never.grads, []))
 
 
-def copied(recipe: Recipe | None = None, name: str = "spiral") -> tuple[Run, UnswitchedRun]:
+def copied(recipe: Recipe | None = None, name: str = "points") -> tuple[Run, UnswitchedRun]:
     """A run with a copy that goes on without the switch."""
     run = Run(TASKS[name], recipe)
     run.advance(updates=3)
@@ -163,7 +163,7 @@ class Failing:
 )
 def test_what_goes_wrong_in_it_ends_it_and_not_the_run(error: Exception) -> None:
     loss_fn = Failing(10**6, error)
-    run = Run(replace(TASKS["spiral"], loss_fn=loss_fn))
+    run = Run(replace(TASKS["points"], loss_fn=loss_fn))
     run.advance(updates=3)
     copy = run.unswitched()
     loss_fn.left = 5
@@ -172,14 +172,14 @@ def test_what_goes_wrong_in_it_ends_it_and_not_the_run(error: Exception) -> None
     assert len(copy.record.rows["loss"]) == 5
     loss_fn.left = 10**6
     run.advance(updates=10)
-    reference = Run(TASKS["spiral"])
+    reference = Run(TASKS["points"])
     reference.advance(updates=13)
     assert_same(End.of(reference.model, []), End.of(run.model, []))
 
 
 def test_an_interrupt_ends_it_and_goes_on_to_the_caller() -> None:
     loss_fn = Failing(10**6, KeyboardInterrupt())
-    run = Run(replace(TASKS["spiral"], loss_fn=loss_fn))
+    run = Run(replace(TASKS["points"], loss_fn=loss_fn))
     copy = run.unswitched()
     loss_fn.left = 2
     with pytest.raises(KeyboardInterrupt):
@@ -210,7 +210,7 @@ def test_its_record_is_bounded_and_it_lets_go_of_what_training_needs(monkeypatch
 
 @pytest.mark.parametrize("how", ["inside an update", "own loop"])
 def test_there_is_one_only_between_two_updates_of_a_recipe(how: str) -> None:
-    run = Run(TASKS["spiral"])
+    run = Run(TASKS["points"])
     run.advance(updates=1)
     if how == "own loop":
         run.edit(run.source)
@@ -221,7 +221,7 @@ def test_there_is_one_only_between_two_updates_of_a_recipe(how: str) -> None:
 
 
 def test_a_model_that_cannot_be_copied_says_so_and_goes_on() -> None:
-    task = TASKS["spiral"]
+    task = TASKS["points"]
 
     class Holding(nn.Module):
         def __init__(self) -> None:

@@ -107,7 +107,7 @@ def test_runs_on_fake_tensors(task: Task) -> None:
 def test_has_words_and_a_known_picture(task: Task) -> None:
     assert task.title
     assert "\n" not in task.title
-    assert task.picture is None or isinstance(task.picture, (tasks.TwoWeights, tasks.ClassRegions, tasks.HeldOutImages))
+    assert task.picture is None or isinstance(task.picture, (tasks.TwoWeights, tasks.HeldOutImages))
     assert repr(task).startswith("Task(name=")
     assert len(repr(task)) < 300  # the data is not in it
 
@@ -173,24 +173,6 @@ def test_line_learns_in_windows_of_four_only_if_the_loss_is_divided() -> None:
     windows = [sum(summed[i : i + 4]) for i in range(0, 32, 4)]
     assert windows == sorted(windows)
     assert windows[-1] > windows[0] * 10
-
-
-# spiral
-
-
-@pytest.mark.parametrize("arms", [2, 3])
-def test_spiral_points_are_learned_but_not_by_a_line(arms: int) -> None:
-    task = tasks.spiral(arms=arms, device="cpu")
-    assert isinstance(task.picture, tasks.ClassRegions)
-    x, y = task.picture.points, task.picture.labels
-    assert torch.bincount(y).tolist() == [100] * arms
-    assert torch.equal(torch.cat([a for a, _ in task.batches]), x)
-    assert x.abs().max() < 1.2
-    model, _ = train(task, epochs=80)
-    assert (model(x).argmax(1) == y).float().mean() > 0.97
-    straight = Task("straight", lambda seed: nn.Linear(2, arms), task.batches, task.loss_fn, lr=task.lr)
-    model, _ = train(straight, epochs=40)
-    assert (model(x).argmax(1) == y).float().mean() < 0.8
 
 
 # digits

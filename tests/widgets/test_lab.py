@@ -80,10 +80,10 @@ def test_what_a_change_brings_with_it_is_said() -> None:
     assert "completed first" in page.note
     assert "its state starts empty" in page.turn("optimizer", "adamw").note
     assert "its state starts empty" not in page.turn("zero_grad", True).note
-    assert "A new run" in page.turn("task", "spiral").note
+    assert "A new run" in page.turn("task", "digits").note
     assert lab.runner.updates == page.shown["updates"] == 0
-    assert lab.runner.task.name == page.values["task"] == "spiral"
-    assert float(page.values["lr"]) == lab.runner.recipe.lr == tasks.spiral().lr
+    assert lab.runner.task.name == page.values["task"] == "digits"
+    assert float(page.values["lr"]) == lab.runner.recipe.lr == tasks.digits().lr
 
 
 def test_reset_shows_the_first_frame_again() -> None:

@@ -57,7 +57,7 @@ CELLS: dict[str, Any] = {
     "inside an update": lambda: Lab("line", Recipe(lr=0.01, accumulate=3)).run(3).step(6),
     "before the first update": lambda: Lab("line").step(5),
     "state and scaler": lambda: Lab("digits", Recipe(optimizer="adamw", amp="fp16", lr=0.002)).run(9),
-    "another task": lambda: Lab("spiral").run(3),
+    "another task": lambda: Lab("text").run(3),
     "a start of its own": lambda: Lab("bowl").reset([3.0, 2.0]).run(4),
     "a loop of its own": lambda: Lab("line").run(2).edit(OWN).run(5),
 }
