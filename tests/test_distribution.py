@@ -9,8 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from project_files import tree
-from set_repository import ROOT, setting
+from project_files import ROOT, tree
 
 import gradlab
 from gradlab.course.cheat_sheet import cheat_sheet
@@ -21,7 +20,6 @@ from gradlab.doctor.rules.known_errors import KnownErrors
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAME = PROJECT["name"]
 FILES = dict(tree())
-ADDRESS, TAG = setting()
 
 
 def test_the_version_stands_in_one_place_that_is_read_without_running_it() -> None:
@@ -29,10 +27,6 @@ def test_the_version_stands_in_one_place_that_is_read_without_running_it() -> No
     face = ast.parse((ROOT / "gradlab" / "__init__.py").read_text(encoding="utf-8"))
     values = [node.value for node in face.body if isinstance(node, ast.Assign) and node.targets[0].id == "__version__"]
     assert [ast.literal_eval(value) for value in values] == [gradlab.__version__]
-
-
-def test_a_tag_that_names_a_version_names_this_one() -> None:
-    assert f"v{gradlab.__version__}" == TAG or not re.match(r"v\d", TAG)
 
 
 # The name without "torch-" is somebody else's on the package index. The bracketed letters keep this file out.
@@ -72,7 +66,6 @@ def test_the_name_in_the_set_up_cell_and_the_readme_is_the_distribution_s() -> N
     for name, text in FILES.items():
         for called in text.split(" @ git+https")[:-1]:
             assert not re.search(r"\w$", called) or re.search(r"[\w-]+$", called)[0] == NAME, name
-    assert (f'"{NAME} @ git+{ADDRESS}@{TAG}"' in FILES["README.md"]) is bool(ADDRESS)
 
 
 def lessons() -> set[tuple[str, str]]:

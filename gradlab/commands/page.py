@@ -12,7 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..formatting import lesson_address, project_address
+from .. import formatting
+from ..formatting import lesson_address
 from . import Parsers
 
 _HERE = files("gradlab.commands")
@@ -68,7 +69,7 @@ def notebook_page(path: Path, neighbours: Mapping[str, str] | None = None) -> st
     heading = next((found[1] for cell in notebook.cells if (found := re.match(r"# (.+)", cell.source))), path.stem)
     resources = {"metadata": {"name": heading.strip(), "path": str(path.parent)}, "page_style": _style()}
     page, _ = exporter.from_notebook_node(notebook, resources)
-    ours = rf"(?:{re.escape(address)}/[^\"]*/)?" if (address := project_address()) else ""
+    ours = rf"(?:{re.escape(address)}/[^\"]*/)?" if (address := formatting.REPOSITORY) else ""
     lesson = re.compile(rf'<a href="{ours}([^/"?#]+)\.ipynb(#[^"]*)?"([^>]*)>(.*?)</a>', re.DOTALL)
     return lesson.sub(lambda link: _neighbour(link, neighbours or {}), page)
 

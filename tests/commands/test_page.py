@@ -128,7 +128,6 @@ def test_links_lead_to_the_pages_that_are_written_too(
     address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(formatting, "REPOSITORY", address)
-    monkeypatch.setattr(formatting, "TAG", "main")
     lesson = "https://github.com/YOU/NAME/blob/main/notebooks"
     links = (
         f"[a](two.ipynb#There) [b](three.ipynb) [the *ring*](04_zero_grad.ipynb#Recap) [c]({lesson}/two.ipynb) "

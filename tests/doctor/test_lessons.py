@@ -19,14 +19,13 @@ from gradlab.formatting import lesson_address
 SCHOOL = "https://github.com/YOU/grad-course"
 CODE = Code("graph-broken", "04_zero_grad", "Whose parameters?")
 NAMED = 'notebook 04_zero_grad, section "Whose parameters?"'
-ADDRESS = f"{SCHOOL}/blob/v1/notebooks/04_zero_grad.ipynb#Whose-parameters%3F"
+ADDRESS = f"{SCHOOL}/blob/main/notebooks/04_zero_grad.ipynb#Whose-parameters%3F"
 
 
 @pytest.fixture(params=["empty", "filled"])
 def filled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     filled = request.param == "filled"
     monkeypatch.setattr(formatting, "REPOSITORY", SCHOOL if filled else "")
-    monkeypatch.setattr(formatting, "TAG", "v1" if filled else "")
     return filled
 
 
@@ -58,7 +57,7 @@ def test_a_lesson_is_told_in_text_and_html(filled: bool) -> None:
 
 
 def test_a_code_without_a_section_has_its_notebook(filled: bool) -> None:
-    plain = f"{SCHOOL}/blob/v1/notebooks/10_loop_doctor.ipynb" if filled else "notebook 10_loop_doctor"
+    plain = f"{SCHOOL}/blob/main/notebooks/10_loop_doctor.ipynb" if filled else "notebook 10_loop_doctor"
     assert Code("backward-twice").lesson == plain
 
 
@@ -120,5 +119,5 @@ def test_a_line_of_an_excerpt_that_ends_with_a_colon_is_shown() -> None:
 def test_the_cheat_sheet_has_links_only_where_they_lead_somewhere(filled: bool) -> None:
     sheet = cheat_sheet()
     addresses = [lesson_address(row.lesson, row.section) for row in sheet.pitfalls]
-    assert not filled or all(address.startswith(f"{SCHOOL}/blob/v1/notebooks/") for address in addresses)
+    assert not filled or all(address.startswith(f"{SCHOOL}/blob/main/notebooks/") for address in addresses)
     assert Links(sheet.html).found == (addresses if filled else [])

@@ -18,8 +18,7 @@ INSTRUMENTS = ("Lab", "ForecastLab", "Patient", "swing", "ring_of_orders", "peak
 _PLAYED = re.compile(rf"(?<![\w.])(?:Lab\.preset|course\.\w+|{'|'.join(INSTRUMENTS)})\(")
 _ASKED = re.compile(r"(?<![\w.])predict\(\"")
 _EXERCISE = re.compile(r"(?<![\w.])exercise\(\"(\w+)\"\)")
-# Links to Binder and Colab are no lesson, and whether there are any depends on the copy.
-_UNSEEN = re.compile(r"<!-- address: .*?<!-- /address -->|<!--.*?-->|<[^>]+>|\]\([^)]*\)|^\[[^\]]+\]: .*$", re.S | re.M)
+_UNSEEN = re.compile(r"<!--.*?-->|<[^>]+>|\]\([^)]*\)|^\[[^\]]+\]: .*$", re.S | re.M)
 CLOSING = ("Recap", "Deeper", "Exercises", "Where the claims come from")
 PARTS = {"Recap": "core", "Deeper": "deeper", "Exercises": "exercises", "Where the claims come from": "sources"}
 

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import pytest
 from reading import CLOSING, PARTS, header, reading, total
-from set_repository import set_up_cell, setting
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -48,7 +47,6 @@ def test_it_opens_as_all_do(path: Path) -> None:
     assert re.match(rf"# {number} · \S", first)
     for word in ("**Afterwards you can**", "**Time**", "**Builds on**", "**Contents**"):
         assert word in first, word
-    assert "<!-- address: links -->\n" in first, "where links to Binder and Colab stand if there are any"
     listed = re.findall(r"\[([^\]]+)\]\(#([^)]+)\)", first)
     assert listed == [(heading, heading.replace(" ", "-")) for heading in headings(path)]
     assert tuple(headings(path)[-len(CLOSING) :]) == CLOSING
@@ -100,7 +98,7 @@ def test_what_is_deeper_is_folded_and_says_who_needs_it(path: Path) -> None:
 @EACH
 def test_the_set_up_cell_is_the_same_everywhere(path: Path) -> None:
     code = next(cell for cell in stored(path) if cell["cell_type"] == "code")
-    assert code["source"] == set_up_cell(*setting())
+    assert code["source"] == of(NOTEBOOKS[0], "code")[0]
     assert code["id"] == "setup"
     assert code["metadata"]["jupyter"]["source_hidden"] is True, "it is no lesson: folded"
     assert code["outputs"] == []
