@@ -73,7 +73,7 @@ def test_the_limit_is_the_same_wherever_it_is_told() -> None:
         assert set(re.findall(r"limit (?:for each learner to|of) \**(\S+ GB)", text)) == {"2 GB"}
 
 
-def test_the_guesses_to_expect_are_wrong_options_of_the_notebooks() -> None:
+def test_guesses_to_expect_are_wrong_options_of_notebooks() -> None:
     (table,) = re.findall(r"^## Wrong guesses, and what to say\n(.*?)^Some stumbling", TEACHERS, re.M | re.S)
     expected = re.findall(r'^\| (\d\d) \| [^|]+ \| "([^|]+)" \| [^|]+ \|$', table, re.M)
     assert [number for number, _ in expected] == [f"{number:02}" for number in range(14)]

@@ -22,7 +22,7 @@ NAME = PROJECT["name"]
 FILES = dict(tree())
 
 
-def test_the_version_stands_in_one_place_that_is_read_without_running_it() -> None:
+def test_the_version_stands_in_one_place() -> None:
     assert "version" in PROJECT["dynamic"]
     face = ast.parse((ROOT / "gradlab" / "__init__.py").read_text(encoding="utf-8"))
     values = [node.value for node in face.body if isinstance(node, ast.Assign) and node.targets[0].id == "__version__"]
@@ -62,7 +62,7 @@ def test_such_words_are_found(words: str) -> None:
     assert not misleading(words.replace("NAME", NAME))
 
 
-def test_the_name_in_the_set_up_cell_and_the_readme_is_the_distribution_s() -> None:
+def test_the_name_to_install_is_the_distribution_s() -> None:
     for name, text in FILES.items():
         for called in text.split(" @ git+https")[:-1]:
             assert not re.search(r"\w$", called) or re.search(r"[\w-]+$", called)[0] == NAME, name
@@ -76,7 +76,7 @@ def lessons() -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("notebook", "section"), sorted(lessons()))
-def test_a_lesson_is_a_notebook_in_the_repository_and_a_heading_of_it(notebook: str, section: str) -> None:
+def test_a_lesson_is_a_notebook_and_a_heading_of_it(notebook: str, section: str) -> None:
     cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
     text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     assert not section or re.search(rf"^###? {re.escape(section)}$", text, re.M)

@@ -41,7 +41,7 @@ def test_files_that_are_named_exist(path: Path) -> None:
     assert missing == []
 
 
-def test_hooks_before_a_commit_have_the_versions_of_the_requirements() -> None:
+def test_hooks_have_the_versions_of_the_requirements() -> None:
     pinned = dict(re.findall(r"^([\w-]+)==(\S+)$", read("requirements.txt"), re.M))
     hooks = dict(re.findall(r"github\.com/\S+/(ruff|typos)\S*\s+rev: v(\S+)", read(".pre-commit-config.yaml")))
     assert hooks == {"ruff": pinned["ruff"], "typos": pinned["typos"]}

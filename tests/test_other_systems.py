@@ -104,7 +104,7 @@ def test_instruments_answer_without_processes(in_tab: dict[str, str]) -> None:
         assert in_tab[name].endswith("."), in_tab[name]
 
 
-def test_the_doctor_exercises_and_the_record_work_without_processes(in_tab: dict[str, str]) -> None:
+def test_the_doctor_and_exercises_need_no_processes(in_tab: dict[str, str]) -> None:
     assert in_tab["watch"] == "missing-zero-grad"
     assert in_tab["doctor"] == "1"  # findings
     assert in_tab["patient"] == "It stops in line 2 with ZeroDivisionError: division by zero."

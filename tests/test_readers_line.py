@@ -58,16 +58,14 @@ READER, OTHER, PYTORCH = "/a/train.py", "/x/site-packages/fast/loop.py", torch._
         (("/a/main.py", READER), READER, READER),
     ],
 )
-def test_the_readers_line_is_the_innermost_one_or_the_one_that_called_pytorch(
-    files: tuple[str, ...], innermost: str, caller: str
-) -> None:
+def test_the_readers_line_is_the_innermost_one(files: tuple[str, ...], innermost: str, caller: str) -> None:
     here = sys._getframe()
     assert called(files, lambda frame: user_frame(frame).f_code.co_filename) == innermost
     assert called(files, lambda frame: calling_frame(frame, here).f_code.co_filename) == caller
     assert called(files, lambda frame: calling_frame(frame, None)) is None  # as on a thread of autograd's own
 
 
-def test_an_error_is_told_with_the_innermost_line_that_is_asked_for() -> None:
+def test_an_error_has_the_innermost_line_asked_for() -> None:
     with pytest.raises(SyntaxError) as caught:
         ast.parse("x = (")
     code, _ = raised_at(caught.value, {__file__, ast.__file__}.__contains__)

@@ -96,7 +96,7 @@ def test_a_missing_name_is_told_and_the_loop_goes_on(name: str) -> None:
     assert without.replace("'", "&#x27;") in report._repr_html_()
 
 
-def test_a_report_without_the_clip_rules_says_so_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_without_the_clip_rules_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with watch() as whole:
         clipped_while_scaled()
     assert sorted(whole.codes) == ["clip-before-unscale", "missing-zero-grad"]

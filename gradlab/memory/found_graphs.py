@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .. import _torch
 from .saved_tensors import SavedTensor, unpack
-from .storages import StorageEntry, Storages, iter_tensors
+from .storages import StorageRecord, Storages, iter_tensors
 from .timeline import ACTIVATIONS, INPUTS, OTHER
 
 
@@ -23,14 +23,14 @@ def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tenso
     The tensors that Python knows must have been found before: a batch is one of them. What nobody but the graph has,
     such as the mask of a dropout, is none.
     """
-    packed: list[StorageEntry] = []
+    packed: list[StorageRecord] = []
 
     def pack(tensor: Tensor) -> SavedTensor:
         saved = SavedTensor(tensor, [storages])
         packed.extend(saved.entries)
         return saved
 
-    entries: list[StorageEntry] = []
+    entries: list[StorageRecord] = []
     for saved, tensor in _saved_by(nodes):
         if tensor is not None:
             if wanted(tensor):
@@ -45,12 +45,12 @@ def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tenso
         else:
             for entry in (entry for kept in filter(wanted, iter_tensors(saved.data)) for entry in storages.track(kept)):
                 if entry.base == OTHER:
-                    entry.become(ACTIVATIONS)
+                    entry.set_category(ACTIVATIONS)
     for entry in entries:
         entry.computed |= not entry.found
     for entry in entries:
         if entry.base == OTHER and not entry.computed:
-            entry.become(INPUTS, all_along=True)
+            entry.set_category(INPUTS, retroactive=True)
 
 
 def _saved_by(nodes: Iterable[Any]) -> Iterator[tuple[Any, Tensor | None]]:

@@ -17,7 +17,7 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from .. import _torch
 from .._process import Patches
-from .storages import StorageEntry, Storages, iter_tensors
+from .storages import StorageRecord, Storages, iter_tensors
 from .timeline import INPUTS, OTHER
 
 
@@ -32,7 +32,7 @@ class SavedTensor:
         # An output saved by its own node must not hold on to that node: the two would keep each other for ever.
         self.tensor = tensor.detach() if computed else tensor
         self.version = tensor._version
-        self.entries: list[StorageEntry] = [entry for storages in watching for entry in storages.track(tensor)]
+        self.entries: list[StorageRecord] = [entry for storages in watching for entry in storages.track(tensor)]
         for entry in self.entries:
             entry.save()
             entry.computed |= computed
@@ -44,7 +44,7 @@ class SavedTensor:
             entry.save()
             self.entries.append(entry)
             if batch and entry.base == OTHER:
-                entry.become(INPUTS, all_along=True)
+                entry.set_category(INPUTS, retroactive=True)
             entry.computed |= not batch
 
     def __del__(self) -> None:

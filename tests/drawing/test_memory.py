@@ -96,7 +96,7 @@ def test_the_peak_is_told_with_its_cause(statement: str, module: str, said: str)
     assert drawing.find("peaks").points == pytest.approx(((left + right) / 2, np.nanmin(area[:, 2]) - 5), abs=0.3)
 
 
-def test_the_words_are_about_the_newest_update_and_each_peak_has_its_mark() -> None:
+def test_words_are_about_the_newest_update() -> None:
     scene = changed(memory(updates=3), "activations", {5: 30 * MIB, -3: 20 * MIB})  # the newest at the end of backward
     drawing = draw(scene)
     assert "\u25bc peak 22 MiB while backward ran, in blocks.0" in drawing.texts()
@@ -104,13 +104,6 @@ def test_the_words_are_about_the_newest_update_and_each_peak_has_its_mark() -> N
     assert [drawing.find(f"update {at}").text for at in range(3)] == ["update 40", "update 41", "update 42"]
     assert len(drawing.find("peaks").points) == 6
     assert len(ids(drawing, "divider")) == 2
-
-
-def test_bytes_between_two_updates_are_not_called_a_peak() -> None:
-    drawing = draw(Memory(["now"], [0], {"weights": [2048, 2048], "gradients": [1024, 1024]}, [], ["", ""]), 400, 260)
-    assert drawing.words == "3 KiB at rest, between two updates"
-    assert drawing.words in drawing.texts()
-    assert not any("peak" in text for text in drawing.texts())
 
 
 def test_each_statement_says_what_it_holds() -> None:
@@ -205,7 +198,7 @@ def test_old_updates_give_way_to_a_long_window() -> None:
     assert keep_recent(alone, 3) is alone
 
 
-def test_categories_stack_in_one_order_told_apart_without_colours_and_strangers_are_other() -> None:
+def test_categories_stack_in_one_order_and_strangers_are_other() -> None:
     edges = stacked({"other": [1, 1], "odd": [2, 2], "weights": [10, 20]}, 2)
     assert list(edges) == list(CATEGORY_STYLES)
     assert edges["weights"][1].tolist() == [10, 20]

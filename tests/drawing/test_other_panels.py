@@ -27,7 +27,7 @@ def test_every_scene_has_a_panel() -> None:
         draw(5)  # type: ignore[arg-type]
 
 
-def test_the_scale_steps_down_where_it_does_and_is_read_in_its_own_numbers() -> None:
+def test_the_scale_is_read_in_its_own_numbers() -> None:
     drawing = draw(ScalerHistory([1, 2, 3, 4], [65536, 32768, 32768, 16384], [1, 3], [0, 0.5, 0.25, 1]))
     steps, readout = points(drawing, "scale"), drawing.find("scale").readout
     assert [readout.y.value(y) for y in steps[:, 1]] == pytest.approx([65536, 65536, 32768, 32768, 16384, 16384])
@@ -39,7 +39,7 @@ def test_the_scale_steps_down_where_it_does_and_is_read_in_its_own_numbers() -> 
     assert "16,384" in drawing.words
 
 
-def test_digits_are_shown_with_their_answers_and_wrong_ones_crossed() -> None:
+def test_digits_have_their_answers_and_wrong_ones_a_cross() -> None:
     drawing = draw(Samples(DIGITS, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 7], 0.8))
     for at in range(6):
         image = drawing.find(f"digit {at}")
@@ -70,7 +70,7 @@ def test_a_comparison_names_every_curve_and_dashes_it() -> None:
     assert draw_comparison({}, "nothing").words
 
 
-def test_a_run_that_diverges_leaves_the_picture_at_three_times_the_others() -> None:
+def test_a_run_that_diverges_leaves_the_picture() -> None:
     losses = {"tame": [1.0, 0.8, 0.6, 0.5], "wild": [1.0, 2.0, 8.0, 64.0]}
     curves = {name: Curve([1, 2, 3, 4], y, y, y, broken=5 if name == "wild" else None) for name, y in losses.items()}
     drawing = draw_comparison(curves)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import io
-import subprocess
-import sys
 from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
 from made_scenes import DEGENERATE, USUAL
-from matplotlib.backends.backend_agg import RendererAgg
 from PIL import Image as Picture
 
 from gradlab.drawing import Band, Dots, Drawing, Image, Mark, Path, Text, colour, draw, to_png, to_svg
@@ -116,25 +112,3 @@ def test_the_learners_own_settings_change_nothing() -> None:
         assert matplotlib.rcParams["font.size"] == 30
     assert "<svg" in text
     assert "dc:date" not in text
-
-
-def test_the_pixels_are_freed_without_a_garbage_collection() -> None:
-    gc.collect()
-    gc.disable()
-    try:
-        to_png([Drawing("all", [Text("text", 10, 10, "text")], width=200, height=100)])
-        renderers = [one for one in gc.get_objects() if type(one) is RendererAgg]
-    finally:
-        gc.enable()
-    assert not any(vars(one) for one in renderers)
-
-
-def test_neither_pyplot_nor_torch_is_imported_nor_what_only_svg_needs_for_a_png() -> None:
-    code = (
-        "import sys\nfrom gradlab.drawing import draw, to_png, to_svg\nfrom gradlab.scenes import Curve\n"
-        "one = draw(Curve([1], [1], [1], [1]))\nto_png([one])\n"
-        "found = [m for m in ('matplotlib.backends.backend_svg', 'contourpy') if m in sys.modules]\nto_svg([one])\n"
-        "print(found + [m for m in ('matplotlib.pyplot', 'torch', 'IPython') if m in sys.modules])"
-    )
-    out = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "[]"

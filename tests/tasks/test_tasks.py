@@ -44,7 +44,7 @@ def mean(values: list[float]) -> float:
 
 
 @EACH
-def test_weights_and_data_are_the_same_every_time_and_global_random_numbers_stay(task: Task) -> None:
+def test_weights_and_data_are_the_same_every_time(task: Task) -> None:
     before = torch.get_rng_state()
     torch.manual_seed(7)
     plain = state(task.builder(7))
@@ -163,7 +163,7 @@ def test_line_finds_the_prices() -> None:
     torch.testing.assert_close(next(iter(state(model))), torch.tensor([[1.0, 2.0]]), rtol=0, atol=0.01)
 
 
-def test_line_learns_in_windows_of_four_only_if_the_loss_is_divided() -> None:
+def test_line_learns_in_windows_only_if_the_loss_is_divided() -> None:
     task = tasks.line(device="cpu")
     _, divided = train(task, epochs=4, accumulate=4)
     _, summed = train(task, epochs=4, accumulate=4, divide=False)
@@ -189,15 +189,6 @@ def test_digits_are_all_there() -> None:
     assert (x.min().item(), x.max().item()) == (0, 1)
     assert torch.equal(x * 16, (x * 16).round())
     assert len(x.unique(dim=0)) == 1797  # no image twice: none of the held-out ones is among the others
-
-
-def test_digits_are_read_after_2000_updates() -> None:
-    task = tasks.digits(device="cpu")
-    assert task.held_out is not None
-    x, y = task.held_out
-    model, losses = train(task, epochs=83)
-    assert len(losses) <= 2000
-    assert (model(x).argmax(1) == y).float().mean() > 0.95
 
 
 # text
