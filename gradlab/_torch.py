@@ -68,26 +68,13 @@ ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
 
 
 @dataclass(frozen=True)
-class Missing:
-    """A private name that the running PyTorch has not."""
-
-    name: str
-    """Its path, such as "torch.autograd._engine_run_backward"."""
-    without: str
-    """What does not work without it."""
-
-    def __str__(self) -> str:
-        return f"{self.without} (this PyTorch has no {self.name})"
-
-
-@dataclass(frozen=True)
 class Name:
     """A private name of PyTorch's."""
 
     path: str
     used_by: str
     """The folders of gradlab that rely on it, separated by spaces."""
-    without: str = ""
+    lost_feature: str = ""
     """What does not work without it, in plain words; "" if nothing is lost, because there is another way."""
     fallback: Callable[[], Any] | None = None
     """Makes what stands in for it; without a fallback, using a missing name raises AttributeError."""
@@ -245,13 +232,13 @@ PRIVATE_NAMES: dict[str, Name] = {
 }
 
 
-def missing(used_by: str | None = None) -> tuple[Missing, ...]:
-    """Return the names that this PyTorch has not, with what does not work without them, of one folder or of all."""
-    return tuple(
-        Missing(name.path, name.without)
+def missing(used_by: str | None = None) -> list[str]:
+    """Return what does not work on this PyTorch, and for which name that it has not, of one folder or of all."""
+    return [
+        f"{name.lost_feature} (this PyTorch has no {name.path})"
         for name in PRIVATE_NAMES.values()
-        if name.without and used_by in (None, *name.used_by.split()) and not _has(name.path)
-    )
+        if name.lost_feature and used_by in (None, *name.used_by.split()) and not _has(name.path)
+    ]
 
 
 def place(name: str) -> tuple[Any, str]:

@@ -14,8 +14,7 @@ import torch
 from torch import Generator, Tensor
 
 from .. import _torch
-from .hooks import leave_mode
-from .patches import Original, Patches
+from .hooks import Original, Patches, leave_mode
 from .threads import learner_threads, others_may_draw
 
 

@@ -9,7 +9,6 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from .axes import SUPERSCRIPTS as SUPERSCRIPTS
     from .axes import Axes as Axes
-    from .axes import Scale as Scale
     from .axes import Side as Side
     from .axes import from_zero as from_zero
     from .axes import make_axes as make_axes
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from .marks import Path as Path
     from .marks import Readout as Readout
     from .marks import Text as Text
-    from .memory import CATEGORY_STYLES as CATEGORY_STYLES
     from .memory import area_look as area_look
     from .memory import stacked as stacked
     from .memory import text_role as text_role
@@ -53,19 +51,6 @@ if TYPE_CHECKING:
     from .paint import small_png as small_png
     from .paint import to_png as to_png
     from .paint import to_svg as to_svg
-    from .palette import ACTIVATIONS as ACTIVATIONS
-    from .palette import COLOURS as COLOURS
-    from .palette import FAINT as FAINT
-    from .palette import FRESH as FRESH
-    from .palette import GRADIENTS as GRADIENTS
-    from .palette import GREY as GREY
-    from .palette import INK as INK
-    from .palette import LOSS as LOSS
-    from .palette import OPTIMIZER as OPTIMIZER
-    from .palette import SCALE as SCALE
-    from .palette import STALE as STALE
-    from .palette import WEIGHTS as WEIGHTS
-    from .palette import WRONG as WRONG
     from .palette import colour as colour
     from .palette import themed_svg as themed_svg
     from .palette import tint as tint

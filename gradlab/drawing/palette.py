@@ -39,14 +39,6 @@ def tint(colour: str, strength: float) -> tuple[float, float, float]:
     return red, green, blue
 
 
-# The same colours by name, for figures that matplotlib draws.
-INK, GREY, FAINT = COLOURS["ink"], COLOURS["grey"], COLOURS["faint"]
-WEIGHTS, GRADIENTS = COLOURS["weights"], COLOURS["gradients"]
-OPTIMIZER, ACTIVATIONS = COLOURS["optimizer"], COLOURS["activations"]
-FRESH, STALE = COLOURS["fresh"], COLOURS["stale"]
-LOSS, SCALE, WRONG = COLOURS["loss"], COLOURS["scale"], COLOURS["wrong"]
-
-
 _HEX = re.compile(r"#[0-9a-fA-F]{6}\b")
 _BLACK = "#000000"  # the fill of what names none
 _DARKEST, _LIGHTEST = 0.118, 0.95  # of a dark page: its paper, and what is black on white

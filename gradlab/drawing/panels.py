@@ -9,11 +9,10 @@ from .. import scenes
 from .fit import draw_fit
 from .gradient import draw_arrows
 from .landscape import draw_landscape, draw_slice
-from .loss import draw_loss
+from .loss import draw_loss, draw_scaler
 from .marks import Drawing
 from .memory import draw_memory
 from .predictions import draw_samples
-from .scaler import draw_scaler
 
 SMALLEST = (260, 200)
 """The least width and height, in CSS pixels, that a panel is laid out for; a smaller one is made so large."""

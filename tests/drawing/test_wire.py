@@ -106,9 +106,3 @@ def test_what_is_the_same_is_not_sent() -> None:
 
 def test_a_path_far_outside_is_sent_as_far_as_it_can_be() -> None:
     Reader().send(Drawing("far", [Path("a", np.array([0.0, 1e300, math.nan, math.nan, -1e300, 2.0]), stroke="ink")]))
-
-
-def test_every_kind_of_mark_can_be_written_down_as_text() -> None:
-    for scene in USUAL:
-        assert draw(scene).text.count("\n") == len(draw(scene).marks)
-    assert "palette=[ink/0 " in draw(USUAL[6]).text

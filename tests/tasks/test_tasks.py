@@ -144,15 +144,6 @@ def test_bowl_is_the_quadratic_it_says(curvatures: tuple[float, float]) -> None:
     assert loss(torch.tensor([0.5, 0.25])).item() == pytest.approx(0, abs=1e-12)
 
 
-def test_bowl_batches_are_alike_unless_spread() -> None:
-    alike = tasks.bowl(minimum=(1.0, 2.0), device="cpu")
-    assert all(torch.equal(y, alike.batches[0][1]) for _, y in alike.batches)
-    spread = tasks.bowl(minimum=(1.0, 2.0), spread=0.5, batches=400, device="cpu")
-    minima = torch.stack([torch.linalg.solve(x, y).squeeze() for x, y in spread.batches])
-    torch.testing.assert_close(minima.mean(dim=0), torch.tensor([1.0, 2.0]))
-    torch.testing.assert_close(minima.std(dim=0), torch.tensor([0.5, 0.5]), rtol=0.1, atol=0)
-
-
 # line
 
 

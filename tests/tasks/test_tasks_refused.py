@@ -20,9 +20,6 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     *(("bowl", {"curvatures": v}, "curvatures") for v in ((1.0, INF), (True, 1.0), ("1", 1.0), None, (1, 2, 3))),
     *(("bowl", {"start": v}, "start") for v in (0, (NAN, 0), (0, -INF), (0, None), (1e300, 0), (False, 0))),
     *(("bowl", {"minimum": v}, "minimum") for v in ("00", (0, INF), [], (0, 1j))),
-    *(("bowl", {"spread": v}, "spread") for v in (-1, NAN, INF, True, "0", None)),
-    *(("bowl", {"batches": v}, "batches") for v in (0, -1, 1.0, True, "4", None, 10**9)),
-    *((name, {"seed": v}, "seed") for name in ("bowl",) for v in (-1, 0.0, True, None, 2**64)),
     *((name, {"batch": v}, "batch") for name in ("digits", "text") for v in (0, 1e1, True, 10**6)),
     *((name, {"device": v}, "device") for name in tasks.names() for v in ("gpu", "", 0, None, "cuda:99", "CPU")),
 ]
@@ -149,14 +146,9 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         r"Task: builder must be a function .* got Linear\(in_features=4",
     ),
     (
-        lambda: Task(**{**GOOD, "builder": lambda: nn.Linear(4, 2)}),
-        r"Task: builder must be a function .* got <lambda>\(\)$",
-    ),
-    (
         lambda: Task(**{**GOOD, "loss_fn": OtherLoss}),
         r"Task: loss_fn must .* the class OtherLoss; give an instance: OtherLoss\(\)",
     ),
-    (lambda: Task(**{**GOOD, "loss_fn": lambda output: output}), r"Task: loss_fn must .* got <lambda>\(output\)$"),
     (
         lambda: Task(**{**GOOD, "builder": lambda seed: nn.Linear(2, 1, device="meta")}).build(),
         "Task: builder must return a model with values, got one with weights on the meta device",
@@ -191,8 +183,3 @@ def test_a_refusal_is_one_sentence_and_leaves_nothing(make: Callable[[], object]
 def test_whole_numbers_of_other_libraries_are_taken(whole: Any) -> None:
     assert len(tasks.digits(batch=whole).batches[0][0]) == 16
     assert tasks.text(batch=whole).batches[0][0].shape[0] == 16
-
-
-@pytest.mark.parametrize("builder", [lambda seed=0: nn.Linear(2, 1), lambda *seeds: nn.Linear(2, 1), nn.LazyLinear])
-def test_every_builder_that_takes_a_seed_is_taken(builder: Callable[[int], nn.Module]) -> None:
-    assert isinstance(Task(**{**GOOD, "builder": builder}).build(2), nn.Module)

@@ -24,7 +24,7 @@ from gradlab.forecasting.reserve import Need
 from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.scenes.kinds import Fit
-from gradlab.scenes.memory_words import forecast_scene, suggestions, with_article
+from gradlab.scenes.words import forecast_scene, suggestions, with_article
 from gradlab.widgets.forecast_lab import ForecastLab
 
 torch.set_num_threads(1)
@@ -167,7 +167,7 @@ def test_what_is_out_of_date_is_faint_and_says_so_until_it_belongs_to_the_settin
         assert [m for m in old.marks if getattr(m, "fill", "") and m.id in strong]
     assert "being worked out" in page.panels["fit"].all_words()
     page.turn("accumulate", "1")
-    assert [drawing.text for drawing in lab.drawings()] == [fresh[title].text for title in fresh]
+    assert [drawing.texts() for drawing in lab.drawings()] == [each.texts() for each in fresh.values()]
     assert "being worked out" not in page.panels["fit"].all_words()
     page.turn("card", "T4")  # which has no part in the forecast
     assert "being worked out" not in page.panels["fit"].all_words()

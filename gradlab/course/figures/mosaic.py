@@ -11,7 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ...drawing import FRESH, INK, OPTIMIZER, STALE, own_look
+from ...drawing import colour, own_look
+
+FRESH, INK, OPTIMIZER, STALE = map(colour, ("fresh", "ink", "optimizer", "stale"))
 
 _ACROSS = 11  # tiles in a row: the longest list fills two
 _GREEN = "#A8DCCB"  # OPTIMIZER, half way to white
