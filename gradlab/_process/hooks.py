@@ -6,7 +6,6 @@ import threading
 from collections import UserDict
 from collections.abc import Callable
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 from .. import _torch
@@ -17,10 +16,10 @@ _patch_lock = threading.RLock()  # a collection of garbage inside of a block may
 class Original:
     """What a replacement stands for: it is called like that, and ``call`` is the object itself."""
 
-    __slots__ = ("call", "is_inherited")
+    __slots__ = ("call",)
 
-    def __init__(self, call: Any, is_inherited: bool) -> None:
-        self.call, self.is_inherited = call, is_inherited
+    def __init__(self, call: Any) -> None:
+        self.call = call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call it."""
@@ -60,15 +59,12 @@ class Patches:
                 self.undo()
 
     def replace(self, owner: Any, name: str, make: Make) -> None:
-        """Put ``make(original)`` in the place of ``owner.name`` until ``undo``.
-
-        A name that a module or a class does not define itself is left out; that of another object may be its class's.
-        """
+        """Put ``make(original)`` in the place of ``owner.name`` until ``undo``; a missing name is left out."""
         with _patch_lock:
-            is_inherited = owner is not None and name not in vars(owner)
-            if owner is None or (is_inherited and isinstance(owner, (type, ModuleType))):
+            found = vars(owner).get(name) if owner is not None else None
+            if found is None:
                 return
-            original = Original(getattr(owner, name) if is_inherited else vars(owner)[name], is_inherited)
+            original = Original(found)
             replacement = make(original)
             replacement.gradlab_original = original
             self._done.append((owner, name, replacement))
@@ -81,15 +77,13 @@ class Patches:
                 owner, name, replacement = self._done[-1]
                 original: Original = replacement.gradlab_original
                 above = vars(owner).get(name)
-                if above is replacement and original.is_inherited:
-                    delattr(owner, name)
-                elif above is replacement:
+                if above is replacement:
                     setattr(owner, name, original.call)
                 else:  # a newer replacement stands on this one: from now on it calls what is below this one
                     while (newer := getattr(above, "gradlab_original", None)) and newer.call is not replacement:
                         above = newer.call
                     if newer is not None:
-                        newer.call, newer.is_inherited = original.call, original.is_inherited
+                        newer.call = original.call
                 self._done.pop()
 
 

@@ -16,7 +16,6 @@ from .axes import Axes, Numbers, Side, from_zero, make_axes, numbers
 from .builder import MARGIN, PanelBuilder, make_box
 from .labels import Box, Spot, shorten, spread_labels, text_width
 from .marks import Band, Dots, Drawing, Path
-from .palette import COLOURS
 from .statements import (
     MIN_UPDATE_WIDTH_PX,
     Indices,
@@ -36,8 +35,7 @@ _ROLES = {
     "inputs": ("grey", "--"),
     "other": ("grey", ""),
 }
-CATEGORY_STYLES = {name: (COLOURS[role], hatch or None) for name, (role, hatch) in _ROLES.items()}
-"""Colour and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
+"""Role and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
 BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
 """What a card holds above the tensors, from the bottom to the top."""
 _LOOKS = _ROLES | BESIDE_TENSORS

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.drawing import Scale, value_limits
-from gradlab.drawing.axes import byte_ticks, nice_step, numbers
+from gradlab.drawing import value_limits
+from gradlab.drawing.axes import Scale, byte_ticks, nice_step, numbers
 from gradlab.formatting import bytes_text
 
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.drawing import CATEGORY_STYLES, Drawing, draw, stacked
+from gradlab.drawing import Drawing, draw, stacked
 from gradlab.drawing.statements import keep_recent, layout_statements, repeated
 from gradlab.formatting import bytes_text
+from gradlab.memory import CATEGORIES
 from gradlab.scenes import Memory
 
 MIB = 2**20
@@ -200,10 +201,10 @@ def test_old_updates_give_way_to_a_long_window() -> None:
 
 def test_categories_stack_in_one_order_and_strangers_are_other() -> None:
     edges = stacked({"other": [1, 1], "odd": [2, 2], "weights": [10, 20]}, 2)
-    assert list(edges) == list(CATEGORY_STYLES)
+    assert list(edges) == list(CATEGORIES)
     assert edges["weights"][1].tolist() == [10, 20]
     assert [edge.tolist() for edge in edges["other"]] == [[10, 20], [13, 23]]
-    drawing = draw(Memory(["a", "b"], [0, 1], {name: [9, 9] for name in CATEGORY_STYLES}, [(0, 1)]))
+    drawing = draw(Memory(["a", "b"], [0, 1], {name: [9, 9] for name in CATEGORIES}, [(0, 1)]))
     hatches = [drawing.find(name).hatch for name in ("gradients", "optimizer", "activations", "inputs")]
     assert hatches == ["//", "..", "\\\\", "--"]
-    assert set(CATEGORY_STYLES) <= set(drawing.texts())
+    assert set(CATEGORIES) <= set(drawing.texts())
