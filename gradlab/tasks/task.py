@@ -107,11 +107,7 @@ class Task:
         _require_function("loss_fn", self.loss_fn, "(output, y) -> loss")
         # A frozen dataclass is written through object: what is kept is checked and is a copy of ours.
         object.__setattr__(self, "batches", _pairs(self.batches))
-        if not isinstance(self.device, str):
-            raise TypeError(f"Task: device must be 'cpu' or 'cuda', as text, got {brief(self.device)}")
-        if self.device == "auto":
-            raise ValueError("Task: device must be 'cpu' or 'cuda' (a Task names the device it is on), got 'auto'")
-        checked_device("Task: device", self.device)
+        checked_device("Task: device", _checks.one_of("Task: device", self.device, DEVICES[1:]))
         given: object = self.picture
         if not isinstance(given, Picture | None):
             kinds = "TwoWeights(...) or HeldOutImages(...) of gradlab.tasks"
