@@ -21,7 +21,7 @@ HOME = Path(gradlab.__file__).parent
 STAGES = {
     "import": "import gradlab; dir(gradlab); gradlab.__version__",
     "recipe": (
-        "gradlab.Recipe(amp='fp16', clip=1.0).source(); import gradlab.drawing\n"
+        "gradlab.Recipe(amp='fp16', clip=1.0).source()\n"
         "from gradlab.scenes import Memory\nfrom gradlab.loop import Program"
     ),
     "drawing": "".join(

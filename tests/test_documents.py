@@ -51,11 +51,3 @@ def test_the_citation_is_of_this_version() -> None:
     citation = dict(re.findall(r"^([\w-]+): (.+)$", read("CITATION.cff"), re.M))
     assert citation["version"] == gradlab.__version__
     assert citation["license"] == PROJECT["license"]
-
-
-def test_the_workflow_reads_the_lowest_torch_as_it_stands() -> None:
-    (floor,) = [line.removeprefix("torch>=") for line in PROJECT["dependencies"] if line.startswith("torch>=")]
-    expression = re.search(r"s/(.*?)/\\1/p' pyproject", read(".github/workflows/torch.yml"))
-    assert expression is not None
-    pattern = expression[1].replace("\\(", "(").replace("\\)", ")")
-    assert re.findall(pattern, read("pyproject.toml")) == [floor]

@@ -65,19 +65,6 @@ def gradients_accumulated_and_taken_over_by_the_optimizer() -> None:
         optimizer.zero_grad(set_to_none=False)
 
 
-@story
-def grown_and_shrunk_before_it_is_known() -> None:
-    model, _, _ = parts()
-    with Ledger(model):
-        x = torch.zeros(8)
-        big = torch.zeros(10**5)
-        del big
-        x.resize_(1000, 8)
-        model(x).sum().backward()
-        x.resize_(1, 8)
-        model.register_buffer("rows", x)
-
-
 @pytest.mark.parametrize("tell", STORIES.values(), ids=[*STORIES])
 def test_no_category_is_negative_at_any_moment(tell: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)

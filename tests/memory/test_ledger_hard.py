@@ -72,7 +72,6 @@ def stepping(name: str, make: Callable[..., torch.optim.Optimizer], to_none: boo
 stepping("sgd_foreach", torch.optim.SGD, lr=0.1, momentum=0.9, foreach=True)
 stepping("adam_foreach", torch.optim.Adam, foreach=True)
 stepping("adamw_fused", torch.optim.AdamW, fused=True)
-stepping("adagrad_has_a_state_from_the_start", torch.optim.Adagrad)
 
 
 @story
@@ -146,19 +145,6 @@ def an_optimizer_inside_backward():
     for _ in range(2):
         model(x).sum().backward()
         yield
-
-
-@story
-def tensors_in_a_cycle_die_by_garbage_collection():
-    yield
-    loop: list[Any] = [torch.randn(100, 100)]
-    loop.append(loop)
-    graph: list[Any] = [(nn.Parameter(torch.randn(100, 100)) * 2).tanh()]
-    graph.append(graph)
-    del loop, graph
-    yield
-    gc.collect()
-    yield
 
 
 @story
@@ -244,14 +230,6 @@ def functions_of_the_users_own_and_in_place_layers():
     yield
 
 
-class Numbers(torch.utils.data.Dataset):
-    def __len__(self) -> int:
-        return 16
-
-    def __getitem__(self, i: int) -> tuple[Tensor, int]:
-        return torch.full((64,), float(i)), i % 3
-
-
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in STORIES.items()])
 def test_every_moment_is_the_allocators(make: Callable[[], Iterator[None]]) -> None:
     """A story runs three times: under the allocator's eyes, also between operations, then under the Ledger's."""
@@ -295,14 +273,3 @@ def test_a_sparse_gradient_is_counted_with_its_indices() -> None:
         assert ledger.by_category["optimizer"] == 2 * 5000 * 32 * 4
         optimizer.zero_grad()
         assert ledger.by_category["gradients"] == 0
-
-
-def test_loader_processes_and_other_threads_do_no_harm() -> None:
-    model, _ = small()
-    weights = sum(p.nbytes for p in model.parameters())
-    with Ledger(model) as ledger:
-        for x, _ in torch.utils.data.DataLoader(Numbers(), batch_size=8, num_workers=2):
-            model(x).sum().backward()
-        now = ledger.by_category
-        assert now["gradients"] == weights
-        assert now["inputs"] == x.nbytes  # one batch at a time: the earlier ones are gone

@@ -15,7 +15,7 @@ from torch.nn.modules import module
 from torch.optim import optimizer
 from torch.utils.hooks import RemovableHandle
 
-from gradlab import Ledger, Recipe, Run, tasks
+from gradlab import Ledger
 from gradlab._process import Patches
 
 
@@ -100,14 +100,6 @@ def test_another_model_in_another_thread_is_not_counted() -> None:
         assert [counts() for _ in range(3)] == [alone] * 3
 
 
-def test_two_ledgers_in_two_threads_are_each_exact() -> None:
-    alone, there = counts(), list[Any]()
-    with beside(lambda: there.append(counts())):
-        here = [counts() for _ in range(3)]
-    assert here == [alone] * 3
-    assert there == [alone] * len(there)
-
-
 def a_ledger(loop: Loop) -> None:
     with loop.ledger():
         pass
@@ -125,17 +117,6 @@ def test_training_beside_ledgers_that_come_and_go(use: Callable[[Loop], None], u
         for _ in range(updates):
             plain.update()
     for _ in range(updates):
-        alone.update()
-    assert all(map(torch.equal, plain.weights(), alone.weights()))
-
-
-def test_training_beside_a_run_that_counts_bytes() -> None:
-    plain, alone, run = Loop(), Loop(), Run(tasks.get("line"), Recipe())
-    run.watch_memory = True
-    with beside(lambda: run.advance(updates=1)) as errors:
-        while run.updates < 60 and not errors:
-            plain.update()
-    for _ in range(plain.updates):
         alone.update()
     assert all(map(torch.equal, plain.weights(), alone.weights()))
 
