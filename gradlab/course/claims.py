@@ -10,8 +10,10 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from ..drawing import FRESH, INK, OPTIMIZER, STALE
+from ..drawing import colour
 from ..formatting import html_box, inline_html
+
+FRESH, INK, OPTIMIZER, STALE = map(colour, ("fresh", "ink", "optimizer", "stale"))
 
 HOLDS, INSIDE, UNTIL, DEPENDS, NOT = KINDS = (
     "holds",

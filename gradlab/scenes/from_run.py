@@ -14,12 +14,11 @@ from torch import Tensor, nn
 from ..gradients import Contribution, Contributions, union, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
-from ..tasks import ClassRegions, HeldOutImages, Task
-from .evaluate import DecisionGrid, HeldOutLoss, LossSurface, evaluating, loss_at, sample_predictions
+from ..tasks import HeldOutImages, Task
+from .evaluate import HeldOutLoss, LossSurface, evaluating, loss_at, sample_predictions
 from .kinds import (
     Arrow,
     Arrows,
-    Boundary,
     Curve,
     Landscape,
     Memory,
@@ -48,7 +47,6 @@ class RunScenes:
         """What the newest gradient scene was made from."""
         self._held_out: HeldOutLoss | None = None
         self._plane: LossSurface | None = None
-        self._grid: DecisionGrid | None = None
 
     def names(self) -> list[PanelName]:
         """Return the panels that this run can show now; the scaler's is there while the loop has one."""
@@ -162,14 +160,10 @@ class RunScenes:
         rows = self.run.record.rows
         return ScalerHistory(rows["update"], rows["scale"], self.run.record.skipped, rows["underflow"])
 
-    def picture(self) -> Boundary | Samples:
+    def picture(self) -> Samples:
         """What the model has learned, where the task has a picture for it."""
         task = self.run.task
-        if isinstance(task.picture, HeldOutImages):
-            return sample_predictions(task.picture, self.run.model, task.device)
-        if self._grid is None:
-            self._grid = DecisionGrid(task.picture, task.device)
-        return self._grid.boundary(self.run.model)
+        return sample_predictions(task.picture, self.run.model, task.device)
 
     def about_batch(self, number: int) -> str:
         """Say which batch a number in ``.grad`` stands for, and whether an optimizer step has applied it."""
@@ -256,7 +250,7 @@ def _module_name(name: str, modules: Mapping[str, nn.Module]) -> str:
 
 def shows_predictions(task: Task) -> bool:
     """Whether a task has something to show of what its model has learned."""
-    return isinstance(task.picture, (ClassRegions, HeldOutImages))
+    return isinstance(task.picture, HeldOutImages)
 
 
 def loss_curve(history: History) -> Curve:

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 import torch
 from covering import covering
+from points import points
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
 from gradlab.gradients import Contributions, Provenance
 from gradlab.gradients.contributions import MOST_KEPT, number_to_keep
 
-TASKS = {task.name: task for task in (tasks.line(), tasks.spiral(), tasks.digits(), tasks.text(batch=1))}
+TASKS = {task.name: task for task in (tasks.line(), points(), tasks.digits(), tasks.text(batch=1))}
 CASES = covering(
     {
         "zero_grad": (True, False),

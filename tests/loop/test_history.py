@@ -10,6 +10,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
+from points import points
 
 from gradlab import Recipe, Run, tasks
 from gradlab.loop.history import MOST_ROWS, History
@@ -115,7 +116,7 @@ def test_many_updates_take_bounded_memory() -> None:
 
 
 def test_the_norm_is_what_the_step_used() -> None:
-    task = tasks.spiral(device="cpu")
+    task = points()
     run = Run(task, Recipe(amp="fp16", clip=0.01, accumulate=2))
     for _ in range(5):
         run.advance(updates=1)
@@ -129,7 +130,7 @@ def test_the_norm_is_what_the_step_used() -> None:
 
 
 def test_underflow_is_the_share_that_fp16_would_lose() -> None:
-    run = Run(tasks.spiral(device="cpu"), Recipe(amp="fp16"))
+    run = Run(points(), Recipe(amp="fp16"))
     run.advance(updates=1)
     grads = [p.grad for p in run.model.parameters() if p.grad is not None]
     lost = sum(int(((g != 0) & (g.half() == 0)).sum()) for g in grads)

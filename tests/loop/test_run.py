@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from points import points
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
@@ -21,17 +22,17 @@ from gradlab.loop.program import LoopError
 from gradlab.memory.ledger import Ledger
 from gradlab.tasks import Task
 
-SPIRAL = tasks.spiral(device="cpu")
+POINTS = points()
 LINE = tasks.line(device="cpu")
 
 
 def dropout_task() -> Task:
-    """The spirals with a model that draws random numbers and keeps running means."""
+    """The points with a model that draws random numbers and keeps running means."""
 
     def build(seed: int) -> nn.Module:
         return nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 3))
 
-    return replace(SPIRAL, name="dropout", builder=build)
+    return replace(POINTS, name="dropout", builder=build)
 
 
 DROPOUT = dropout_task()
@@ -113,7 +114,7 @@ def test_weights_to_begin_with_are_those_of_the_first_update() -> None:
 
 
 def test_advance_finishes_an_update_that_was_begun() -> None:
-    run = Run(SPIRAL)
+    run = Run(POINTS)
     run.step()
     before = state(run)
     assert run.advance(updates=0) == 0
@@ -125,7 +126,7 @@ def test_advance_finishes_an_update_that_was_begun() -> None:
 
 
 def test_advance_by_time_runs_at_least_one_update() -> None:
-    run = Run(SPIRAL)
+    run = Run(POINTS)
     assert run.advance(seconds=0) == 1
     assert run.advance(seconds=0.05) > 1
     assert run.updates == run.provenance.steps
@@ -138,7 +139,7 @@ def ends(run: Run) -> list[tuple[str, dict[str, int]]]:
 
 
 def test_the_timeline_has_every_statement_of_the_last_update() -> None:
-    run = Run(SPIRAL, Recipe(optimizer="adam"))
+    run = Run(POINTS, Recipe(optimizer="adam"))
     run.watch_memory = True
     run.advance(updates=3)
     assert [label for label, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
@@ -151,7 +152,7 @@ def test_the_timeline_has_every_statement_of_the_last_update() -> None:
 
 
 def test_the_last_three_watched_updates_are_kept() -> None:
-    run = Run(SPIRAL, Recipe())
+    run = Run(POINTS, Recipe())
     run.watch_memory = True
     for updates in (1, 5, 2, 4):
         run.advance(updates=updates)
@@ -179,30 +180,30 @@ class Loader(list[Any]):
 
 
 def test_a_loop_that_writes_into_batches_leaves_the_data_alone() -> None:
-    run = Run(SPIRAL, Recipe())
-    before = [x.clone() for x, _ in SPIRAL.batches]
+    run = Run(POINTS, Recipe())
+    before = [x.clone() for x, _ in POINTS.batches]
     run.edit(
         run.source.replace(
             "optimizer.zero_grad", "x.add_(1.0)\n        batches[0][0].zero_()\n        optimizer.zero_grad"
         )
     )
     run.advance(updates=3)
-    assert all(torch.equal(x, old) for (x, _), old in zip(SPIRAL.batches, before, strict=True))
+    assert all(torch.equal(x, old) for (x, _), old in zip(POINTS.batches, before, strict=True))
 
 
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=4, amp="bf16", clip=1.0), Recipe(zero_grad=False)])
 def test_what_gradlab_itself_computes_is_in_nobodys_bytes(recipe: Recipe) -> None:
-    run = Run(SPIRAL, recipe)
+    run = Run(POINTS, recipe)
     run.watch_memory = True
     run.advance(updates=3)
     assert run.ledger is not None
 
     setup, loop = recipe.source().split("\n\n")
-    model = SPIRAL.build(0)
-    names = {"torch": torch, "model": model, "loss_fn": SPIRAL.loss_fn, "device": SPIRAL.device, "epochs": 1}
+    model = POINTS.build(0)
+    names = {"torch": torch, "model": model, "loss_fn": POINTS.loss_fn, "device": POINTS.device, "epochs": 1}
     exec(setup, names)
     for update in range(3):
-        names["batches"] = Loader(SPIRAL.batches[update * recipe.accumulate : (update + 1) * recipe.accumulate])
+        names["batches"] = Loader(POINTS.batches[update * recipe.accumulate : (update + 1) * recipe.accumulate])
         ledger = Ledger(model, [names["optimizer"]], [v for k, v in names.items() if k in ("x", "y")])
         with ledger:
             exec(loop, names)
@@ -245,7 +246,7 @@ def test_reset_brings_back_the_first_state(recipe: Recipe) -> None:
 
 
 def test_resets_take_the_hooks_off_the_old_model_and_let_it_go() -> None:
-    run = Run(SPIRAL, Recipe(optimizer="adam"))
+    run = Run(POINTS, Recipe(optimizer="adam"))
     seen = []
     for _ in range(2):
         run.advance(updates=2)
@@ -267,7 +268,7 @@ def test_resets_take_the_hooks_off_the_old_model_and_let_it_go() -> None:
 
 
 def test_an_edit_inside_an_update_completes_it_first() -> None:
-    run, other = Run(SPIRAL), Run(SPIRAL)
+    run, other = Run(POINTS), Run(POINTS)
     for _ in range(3):
         run.step()
     run.edit(EDIT)
@@ -291,16 +292,16 @@ def started(task: Task = DROPOUT) -> Run:
 
 def test_an_edit_equals_the_same_edit_by_hand() -> None:
     """The state carries over, and the edited text begins an epoch of its own."""
-    run = started(SPIRAL)
+    run = started(POINTS)
     run.edit(EDIT)
     run.advance(updates=5)
-    model = SPIRAL.build(2)
+    model = POINTS.build(2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
-    for clear, batches in ((False, SPIRAL.batches[:4]), (True, SPIRAL.batches[:5])):
+    for clear, batches in ((False, POINTS.batches[:4]), (True, POINTS.batches[:5])):
         for x, y in batches:
             if clear:
                 optimizer.zero_grad()
-            SPIRAL.loss_fn(model(x), y).backward()
+            POINTS.loss_fn(model(x), y).backward()
             optimizer.step()
     assert weights(run.model) == weights(model)
 
@@ -425,10 +426,10 @@ def edit_and_advance(run: Run, text: str) -> None:
 def test_a_loop_that_ends_is_done() -> None:
     run = started()
     run.edit(EDIT.replace("range(epochs)", "range(1)") + "total = len(batches)\n")
-    assert run.advance(updates=1000) == len(SPIRAL.batches)
+    assert run.advance(updates=1000) == len(POINTS.batches)
     assert run.engine.done
     assert run.engine.at_boundary
-    assert run.loop.namespace["total"] == len(SPIRAL.batches)
+    assert run.loop.namespace["total"] == len(POINTS.batches)
     after = state(run)
     assert run.advance(updates=5) == 0
     assert run.advance(seconds=0.1) == 0
@@ -458,7 +459,7 @@ class Interrupting:
 
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=4), Recipe(amp="fp16", clip=1.0)])
 def test_an_interrupt_leaves_the_run_usable(recipe: Recipe) -> None:
-    run = Run(replace(SPIRAL, loss_fn=Interrupting(SPIRAL.loss_fn, 6)), recipe)
+    run = Run(replace(POINTS, loss_fn=Interrupting(POINTS.loss_fn, 6)), recipe)
     with pytest.raises(KeyboardInterrupt):
         run.advance(updates=20)
     done = run.updates

@@ -102,7 +102,7 @@ def test_it_is_the_loop_that_was_never_switched(pair: tuple[Recipe, Recipe], nam
         assert_same(End.of(copy.model, []), End(never.weights, never.grads, []))
 
 
-def copied(recipe: Recipe | None = None, name: str = "spiral") -> tuple[Run, Counterfactual]:
+def copied(recipe: Recipe | None = None, name: str = "points") -> tuple[Run, Counterfactual]:
     """A run with a copy that goes on without the switch."""
     run = Run(TASKS[name], recipe)
     run.advance(updates=3)
@@ -147,7 +147,7 @@ class Failing:
 )
 def test_what_goes_wrong_in_it_ends_it_and_not_the_run(error: Exception) -> None:
     loss_fn = Failing(10**6, error)
-    run = Run(replace(TASKS["spiral"], loss_fn=loss_fn))
+    run = Run(replace(TASKS["points"], loss_fn=loss_fn))
     run.advance(updates=3)
     copy = run.unswitched()
     loss_fn.left = 5
@@ -156,7 +156,7 @@ def test_what_goes_wrong_in_it_ends_it_and_not_the_run(error: Exception) -> None
     assert len(copy.record.rows["loss"]) == 5
     loss_fn.left = 10**6
     run.advance(updates=10)
-    reference = Run(TASKS["spiral"])
+    reference = Run(TASKS["points"])
     reference.advance(updates=13)
     assert_same(End.of(reference.model, []), End.of(run.model, []))
 

@@ -76,17 +76,6 @@ def test_the_peak_is_the_highest_moment_between_two_operations(case: Case) -> No
     assert abs(Watched(case).peak - peak_between_operations(lambda: case.ready().run)) <= NEAR
 
 
-@SOME
-def test_the_categories_sum_to_the_total_at_every_point(case: Case) -> None:
-    watched = Watched(case)
-    assert sum(watched.at_peak.values()) == watched.ledger.peak
-    assert sum(watched.at_end.values()) == watched.start + watched.end
-    for total, categories in zip(watched.totals, watched.categories, strict=True):
-        assert sum(categories.values()) == watched.start + total
-    check_timeline(watched.ledger)
-    assert watched.ledger.timeline[-1].bytes == watched.at_end  # and it stays so, though all of it has died by now
-
-
 def check_timeline(ledger: Ledger) -> None:
     """Every point is whole, none is above the peak, and one reaches it."""
     points = ledger.timeline

@@ -45,7 +45,6 @@ def test_it_opens_as_all_do(path: Path) -> None:
     assert re.match(rf"# {number} · \S", first)
     for word in ("**Afterwards you can**", "**Time**", "**Builds on**", "**Contents**"):
         assert word in first, word
-    assert "<!-- address: links -->\n" in first, "where links to Binder and Colab stand if there are any"
     listed = re.findall(r"\[([^\]]+)\]\(#([^)]+)\)", first)
     assert listed == [(heading, heading.replace(" ", "-")) for heading in headings(path)]
     assert tuple(headings(path)[-len(CLOSING) :]) == CLOSING

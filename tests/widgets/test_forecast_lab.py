@@ -24,7 +24,7 @@ from gradlab.forecasting.cards import Need
 from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.scenes.kinds import Fit
-from gradlab.scenes.memory_words import forecast_scene, suggestions
+from gradlab.scenes.words import forecast_scene, suggestions
 from gradlab.widgets.forecast_lab import ForecastLab
 
 torch.set_num_threads(1)
@@ -160,7 +160,7 @@ def test_what_is_out_of_date_is_faint_until_it_is_true_again(stand_in: StandIn) 
         assert old.words.startswith("being worked out. ")
     assert "being worked out" in page.panels["fit"].all_words()
     page.turn("accumulate", "1")
-    assert [drawing.text for drawing in lab.drawings()] == [fresh[title].text for title in fresh]
+    assert [drawing.texts() for drawing in lab.drawings()] == [each.texts() for each in fresh.values()]
     assert "being worked out" not in page.panels["fit"].all_words()
     page.turn("card", "T4")  # which has no part in the forecast
     assert "being worked out" not in page.panels["fit"].all_words()

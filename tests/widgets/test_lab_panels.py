@@ -55,7 +55,7 @@ PLAIN = torch.autograd._engine_run_backward  # what a listening doctor exchanges
 
 
 def test_the_line_and_the_fix_of_a_mistake_are_named() -> None:
-    lab = Lab("spiral", Recipe(clip=1.0, lr=0.1))
+    lab = Lab("digits", Recipe(clip=1.0, lr=0.1))
     lines = lab.runner.source.splitlines()
     clip = next(at for at, line in enumerate(lines) if "clip_grad_norm_" in line)
     lines[clip], lines[clip + 1] = lines[clip + 1], lines[clip]  # clipped after the step
@@ -68,7 +68,7 @@ def test_the_line_and_the_fix_of_a_mistake_are_named() -> None:
 
 
 def test_a_mistake_that_is_mended_is_forgotten() -> None:
-    lab = Lab("spiral", Recipe(clip=1.0, lr=0.1)).run(5)
+    lab = Lab("digits", Recipe(clip=1.0, lr=0.1)).run(5)
     source = lab.runner.source
     assert lab.warning == ""
     lab.edit(source.replace("optimizer.step()", "optimizer.zero_grad(); optimizer.step()"))
@@ -80,7 +80,7 @@ def test_a_mistake_that_is_mended_is_forgotten() -> None:
 
 
 def test_nothing_listens_between_the_slices_or_at_a_recipe() -> None:
-    lab = Lab("spiral").run(2)
+    lab = Lab("digits").run(2)
     assert torch.autograd._engine_run_backward is PLAIN
     lab.handle({"do": "edit", "text": lab.runner.source + "\n"})
     lab.run(2).step()

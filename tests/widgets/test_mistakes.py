@@ -126,10 +126,10 @@ class Failing(torch.nn.Linear):
 
 
 def test_a_model_that_raises_is_told_in_words_and_in_its_picture() -> None:
-    points, labels = torch.randn(8, 2), torch.randint(0, 2, (8,))
-    batches, picture = [(points, labels)], tasks.ClassRegions(points, labels)
+    points, labels = torch.randn(8, 4), torch.randint(0, 2, (8,))
+    batches, picture = [(points, labels)], tasks.HeldOutImages(points, labels, (2, 2))
     loss_fn = torch.nn.functional.cross_entropy
-    page = Page(Lab(tasks.Task("failing", lambda seed: Failing(2, 2), batches, loss_fn, picture=picture)))
+    page = Page(Lab(tasks.Task("failing", lambda seed: Failing(4, 2), batches, loss_fn, picture=picture)))
     page.ask("update")
     assert "no pass today" in page.note
     assert "RuntimeError: no pass today" in str(vars(page.panels["picture"]))

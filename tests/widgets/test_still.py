@@ -21,7 +21,7 @@ LABS: dict[str, Any] = {
     "two panels": lambda: Lab("digits", Recipe(lr=0.2), panels=["held-out loss", "gradient"]).run(30),
     "three panels": lambda: Lab("digits", panels=["loss", "gradient", "memory"]).run(20),
     "forgotten": lambda: Lab("digits", Recipe(lr=0.2)).run(20).switch(zero_grad=False).run(8),
-    "all switches": lambda: Lab("spiral", Recipe(accumulate=3, amp="fp16", clip=1.0, zero_grad=False)).run(3),
+    "all switches": lambda: Lab("digits", Recipe(accumulate=3, amp="fp16", clip=1.0, zero_grad=False)).run(3),
     "untouched": lambda: Lab("bowl"),
 }
 

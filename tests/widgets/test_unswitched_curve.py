@@ -36,7 +36,7 @@ def same_weights(one: nn.Module, other: nn.Module) -> bool:
     return all(torch.equal(p, q) for p, q in zip(one.parameters(), other.parameters(), strict=True))
 
 
-@pytest.mark.parametrize(("name", "how"), [("digits", "page"), ("bowl", "python"), ("spiral", "statements")])
+@pytest.mark.parametrize(("name", "how"), [("digits", "page"), ("bowl", "python"), ("line", "statements")])
 def test_a_switch_shows_how_the_loss_goes_without_it(name: str, how: str) -> None:
     lab = lab_at(name=name)
     page, recipe = Page(lab), lab.runner.recipe

@@ -115,19 +115,19 @@ class Mending:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
 
-        from ...drawing import LOSS, WRONG, own_look, themed_svg
+        from ...drawing import colour, own_look, themed_svg
 
         look: dict[Any, Any] = {"svg.hashsalt": "gradlab", "svg.fonttype": "path", "font.size": 12.0}
-        styles = {"as it came": (WRONG, (0, (4, 2)), 2.0, 3), "yours": (LOSS, "solid", 2.5, 2)}
+        styles = {"as it came": (colour("wrong"), (0, (4, 2)), 2.0, 3), "yours": (colour("loss"), "solid", 2.5, 2)}
         with own_look(), matplotlib.rc_context(look):
             figure = Figure(figsize=(6.4, 3.2), layout="constrained")
             canvas: Any = FigureCanvasSVG(figure)
             axes = figure.add_subplot()
             for name, run in runs.items():
                 losses = self.losses(run)
-                colour, line, width, order = styles.get(name, styles["yours"])
+                ink, line, width, order = styles.get(name, styles["yours"])
                 places = range(1, len(losses) + 1)
-                axes.plot(places, losses, color=colour, linestyle=line, linewidth=width, zorder=order, label=name)
+                axes.plot(places, losses, color=ink, linestyle=line, linewidth=width, zorder=order, label=name)
                 axes.plot(places[-1:], losses[-1:], "o", color=colour, zorder=order)  # where it ends
             axes.set(xlabel="epoch" if self.validates else "batch", ylabel=self.loss_name)
             axes.margins(x=0.03, y=0.08)

@@ -16,8 +16,11 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from PIL import Image
 
-from ...drawing import ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS, own_look, small_png, tint
+from ...drawing import colour as colour_of
+from ...drawing import own_look, small_png, tint
 from .graph import LEAF, Graph, Node
+
+ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS = map(colour_of, ("activations", "gradients", "grey", "ink", "weights"))
 
 Point = tuple[float, float]
 

@@ -1,14 +1,120 @@
-"""Memory in words, and a forecast as a scene."""
+"""A run, memory and errors in words: for the reader, the screen reader and the saved notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+import math
+import re
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..formatting import bytes_text, join_words
+from ..formatting import batches_text, bytes_text, join_words, number_of, share_of_sum, short
+from ..loop import LoopError
 from ..memory import CATEGORIES, MemoryPoint
 from .kinds import Memory, StatementLabel
+
+if TYPE_CHECKING:
+    from ..gradients import Contributions
+    from ..loop import Run
+
+
+def status_line(run: Run, measured: Contributions | None = None) -> str:
+    """Say where the run is: update, loss, what ``.grad`` holds, bytes between updates, and what has gone wrong.
+
+    ``measured`` are the contributions to ``.grad`` at this very moment, where they are known.
+    """
+    parts = [f"update {run.updates:,}", _loss(run), _gradient(run, measured)]
+    if (loss_scale := run.loop.scale()) is not None:
+        skips = run.record.skips
+        words = f", {number_of(skips, 'step')} skipped" if skips else ""
+        parts.append(f"loss scale {loss_scale:,.6g}{words}")
+    parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
+    return " · ".join(part for part in parts if part)
+
+
+def warning(run: Run) -> str:
+    """Say what the newest step did wrong, "" if nothing: it applied batches again, or the loss is lost."""
+    reused = run.provenance.reused()
+    if run.record.broken is not None:
+        when = f"since update {run.record.broken:,}"
+        return f"The loss is {short(run.record.loss)} {when}: this run has diverged. Reset it."
+    if reused is not None and reused[0] == run.provenance.steps:
+        return f"Step {reused[0]:,} applied {batches_text([reused[1]])} again: .grad was not cleared."
+    return ""
+
+
+def _loss(run: Run) -> str:
+    return "" if run.updates == 0 else f"loss {short(run.record.loss)}"
+
+
+def _gradient(run: Run, measured: Contributions | None) -> str:
+    now = run.provenance.contents()
+    if all(param.grad is None for param in run.provenance.params):
+        return ".grad is None"
+    if not now.holds:
+        return ".grad is all zeros"
+    words = f"|grad| {short(now.norm)} holds {batches_text(now.holds)}"
+    held, leftover = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.leftover))
+    if leftover:
+        words += f", {leftover:,} of them already applied" if leftover < held else ", already applied"
+    if held > 1:
+        measured = measured or run.provenance.contributions()
+    if held > 1 and measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
+        words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
+    return f"{words}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else words
+
+
+_CPU = re.compile(r"can't allocate memory|not enough memory", re.IGNORECASE)
+"""How the allocator of the CPU says it; it has no exception of its own."""
+
+
+def find_oom(error: BaseException | None) -> BaseException | None:
+    """Return what said that memory ran out, the error itself or one that led to it; None if memory did not."""
+    import torch
+
+    for one in _causes(error):
+        ran_out = isinstance(one, (torch.cuda.OutOfMemoryError, MemoryError))
+        if ran_out or (isinstance(one, RuntimeError) and _CPU.search(str(one))):
+            return one
+    return None
+
+
+def explain_oom(run: Run, error: BaseException) -> str:
+    """Say where memory ran out, and how to go on."""
+    where = f"in update {run.updates + 1:,}"
+    if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
+        where = f"at line {error.line}, {lines[error.line - 1].strip()}"
+    return (
+        f"Out of memory {where}. Try smaller batches, or a smaller model. "
+        "The memory of this update is free again: turn a switch or reset, and play on."
+    )
+
+
+def free_after_oom(run: Run, error: BaseException) -> None:
+    """Let go of what the update that failed still holds: its graph, the frames of the error, the allocator's cache."""
+    import torch
+
+    for one in list(_causes(error)):
+        traceback.clear_frames(one.__traceback__)
+        one.__traceback__ = None
+    for name, value in list(run.loop.namespace.items()):
+        if isinstance(value, torch.Tensor) and value.grad_fn is not None:
+            # a loop of the learner's own may carry it from batch to batch; the recipe's makes it anew
+            run.loop.namespace[name] = value.detach() if run.loop.is_edited else None
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
 
 _CALLS = frozenset(
     {
