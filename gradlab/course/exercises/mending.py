@@ -128,7 +128,7 @@ class Mending:
                 ink, line, width, order = styles.get(name, styles["yours"])
                 places = range(1, len(losses) + 1)
                 axes.plot(places, losses, color=ink, linestyle=line, linewidth=width, zorder=order, label=name)
-                axes.plot(places[-1:], losses[-1:], "o", color=colour, zorder=order)  # where it ends
+                axes.plot(places[-1:], losses[-1:], "o", color=ink, zorder=order)  # where it ends
             axes.set(xlabel="epoch" if self.validates else "batch", ylabel=self.loss_name)
             axes.margins(x=0.03, y=0.08)
             axes.set_ylim(bottom=0)
