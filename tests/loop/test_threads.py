@@ -40,7 +40,7 @@ def weights_after(run: Run, updates: int, *, by: str) -> list[Tensor]:
 
 @pytest.mark.parametrize("by", ["updates", "statements"])
 def test_two_runs_in_two_threads_train_as_each_does_alone(by: str) -> None:
-    updates = 300 if by == "updates" else 60
+    updates = 120 if by == "updates" else 40
     recipes = [Recipe(lr=0.01), Recipe(lr=0.01, optimizer="adam", zero_grad=False)]
     alone = [weights_after(Run(with_dropout(), recipe, seed), updates, by=by) for seed, recipe in enumerate(recipes)]
     torch.manual_seed(7)
