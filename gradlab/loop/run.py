@@ -123,8 +123,8 @@ class Run:
         stops, within an update if need be. Between updates, labs that play beside this call are served.
         """
         if (updates is None) == (seconds is None):
-            given = f"updates={updates!r}, seconds={seconds!r}"
-            raise ValueError(f"Run.advance: give either updates or seconds, got {given}")
+            both = f"updates={updates!r}, seconds={seconds!r}"
+            raise ValueError(f"Run.advance: give either updates or seconds, got {both}")
         if updates is not None:
             updates = whole_number("Run.advance: updates", updates, 0, kind=ValueError)
         else:
@@ -284,11 +284,11 @@ class Run:
 
     def _checked_weights(self, weights: Sequence[float]) -> tuple[float, ...]:
         count = sum(param.numel() for param in self.model.parameters())
-        given = tuple(weights) if isinstance(weights, Sequence) else (weights,)
-        numbers = all(isinstance(w, (int, float)) and not isinstance(w, bool) and math.isfinite(w) for w in given)
-        if len(given) != count or not numbers:
+        values = tuple(weights) if isinstance(weights, Sequence) else (weights,)
+        numbers = all(isinstance(w, (int, float)) and not isinstance(w, bool) and math.isfinite(w) for w in values)
+        if len(values) != count or not numbers:
             raise ValueError(f"Run.reset: weights must be {count} finite numbers, got {str(weights)[:80]}")
-        return tuple(float(w) for w in given)
+        return tuple(float(w) for w in values)
 
     def _install(self, program: Program, recipe: Recipe | None) -> None:
         """Go over to another program, that of a recipe or, without one, a learner's own."""

@@ -32,23 +32,23 @@ class LabController:
         self._play_id: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
         self._ended_play: tuple[Any, Any] = (None, None)  # the playing that ended by itself
         ends_playing: Actions = {
-            "pause": lambda asked: None,
-            "statement": lambda asked: self.train(model.step),
-            "update": lambda asked: self.train(lambda: model.advance_for(0.0, limit=REQUEST_LIMIT)),
-            "reset": lambda asked: self.train(model.go_back),
-            "restart": lambda asked: self.train(model.begin_again),
-            "to_line": lambda asked: self.train(partial(model.run_to_line, asked.whole("line"))),
+            "pause": lambda request: None,
+            "statement": lambda request: self.train(model.step),
+            "update": lambda request: self.train(lambda: model.advance_for(0.0, limit=REQUEST_LIMIT)),
+            "reset": lambda request: self.train(model.go_back),
+            "restart": lambda request: self.train(model.begin_again),
+            "to_line": lambda request: self.train(partial(model.run_to_line, request.whole("line"))),
             "drag": self._drag,
         }
         plays_on: Actions = {
             "turn": self._turn,
-            "edit": lambda asked: self.edit(asked.text("text")),
+            "edit": lambda request: self.edit(request.text("text")),
             "zoom": self._zoom,
             "press": self._press,
-            "size": lambda asked: setattr(model.screen, "size", asked.panel_size()),
+            "size": lambda request: setattr(model.screen, "size", request.panel_size()),
         }
         self._actions: Actions = {
-            "hello": lambda asked: model.writer.start_over(),
+            "hello": lambda request: model.writer.start_over(),
             "frames": self._play,
             **{do: partial(self._act, act, ends=True) for do, act in ends_playing.items()},
             **{do: partial(self._act, act, ends=False) for do, act in plays_on.items()},
@@ -74,11 +74,11 @@ class LabController:
         self._stopped, self._ended_play = True, self._play_id
         self._model.note = words
 
-    def _act(self, act: Callable[[Request], Iterable[Frame] | None], asked: Request, *, ends: bool) -> None:
+    def _act(self, act: Callable[[Request], Iterable[Frame] | None], request: Request, *, ends: bool) -> None:
         self._stopped = False  # that an earlier play ended has been said
         if ends:
             self._model.playing = self.interrupted = False
-        act(asked)
+        act(request)
 
     def _fail(self, error: Exception | KeyboardInterrupt) -> None:
         """Say in words what went wrong."""
@@ -97,21 +97,21 @@ class LabController:
         if self._model.runner.engine.done:
             self.stop("The loop has come to its end. Reset begins it again.")
 
-    def _play(self, asked: Request) -> Iterator[Frame]:
+    def _play(self, request: Request) -> Iterator[Frame]:
         """Make some frames, as many as a slice of work allows, and at least one."""
-        count = max(1, min(asked.whole("count"), _MOST_FRAMES))
-        every = min(max(asked.number("every"), 0.0), _MOST_EVERY)
-        at_full_speed = "seconds" in asked.fields
+        count = max(1, min(request.whole("count"), _MOST_FRAMES))
+        every = min(max(request.number("every"), 0.0), _MOST_EVERY)
+        at_full_speed = "seconds" in request.fields
         if at_full_speed:
             count = min(count, _MOST_SLICES)
-            seconds = min(max(asked.number("seconds"), 0.0), _SLICE)
+            seconds = min(max(request.number("seconds"), 0.0), _SLICE)
             advance = partial(self._model.advance_for, every, seconds=seconds, limit=REQUEST_LIMIT)
-        elif "updates" in asked.fields:
-            updates = max(1, min(asked.whole("updates"), _MOST_BETWEEN))
+        elif "updates" in request.fields:
+            updates = max(1, min(request.whole("updates"), _MOST_BETWEEN))
             advance = partial(self._model.advance_for, every, updates=updates, limit=REQUEST_LIMIT)
         else:
             advance = partial(self._model.step_for, every)
-        play_id = asked.get("client"), asked.get("play")
+        play_id = request.get("client"), request.get("play")
         if play_id[1] is not None and play_id == self._ended_play:  # the browser did not know yet that it had ended
             self._stopped = False
             yield self.frame(only_due=True)
@@ -138,9 +138,9 @@ class LabController:
         self._model.edit(text)
         self._model.draft = ""
 
-    def _turn(self, asked: Request) -> None:
+    def _turn(self, request: Request) -> None:
         """Turn a switch, or choose another task; the value as it was chosen or typed."""
-        name, value = asked.text("name"), asked.get("value")
+        name, value = request.text("name"), request.get("value")
         model, recipe = self._model, self._model.runner.recipe
         model.writer.tell_again(name)  # a field goes back to what is the case if its value is refused
         if name == UNSWITCHED:
@@ -157,26 +157,26 @@ class LabController:
                 raise RequestError(f"{cut_words(str(error))}. It stays at {stays}.") from error
             model.switch(recipe)
 
-    def _drag(self, asked: Request) -> None:
+    def _drag(self, request: Request) -> None:
         """Begin again with the two weights where they were dragged."""
-        name, weights = asked.text("name"), (asked.number("x"), asked.number("y"))
+        name, weights = request.text("name"), (request.number("x"), request.number("y"))
         if name != "weights" or not self._model.runner.record.is_two_weights:
             raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
         self._model.drag_weights(weights)
 
-    def _zoom(self, asked: Request) -> None:
+    def _zoom(self, request: Request) -> None:
         """Show the loss from one update to another; without them all."""
-        if asked.get("low") is None or asked.get("high") is None:
+        if request.get("low") is None or request.get("high") is None:
             self._model.screen.zoom = None
             return
-        first, last = sorted((asked.number("low"), asked.number("high")))
+        first, last = sorted((request.number("low"), request.number("high")))
         if last - first < 2 or last <= 0:
             raise RequestError("Zoom in on at least two updates.")
         self._model.screen.zoom = (max(first, 0.0), last)
 
-    def _press(self, asked: Request) -> None:
+    def _press(self, request: Request) -> None:
         """Say of a batch which one it is, and whether a step has applied it."""
-        what = asked.text("what")
+        what = request.text("what")
         kind, _, batch = what.partition(" ")
         if kind != "batch" or not batch.isascii() or not batch.isdigit():
             raise RequestError(f"what can be pressed is a batch, got {what!r}")

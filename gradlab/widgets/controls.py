@@ -142,18 +142,18 @@ class Control:
     def data(self) -> dict[str, Any]:
         """What the browser is told of it."""
         switch = self.switch
-        told: dict[str, Any] = {"name": self.name, "label": switch.label or self.name, "kind": switch.kind}
+        data: dict[str, Any] = {"name": self.name, "label": switch.label or self.name, "kind": switch.kind}
         if isinstance(switch, (Range, Whole)):
-            told.update(low=switch.low, high=switch.high)
+            data.update(low=switch.low, high=switch.high)
         if isinstance(switch, Range):
-            told["step"] = switch.step
+            data["step"] = switch.step
         if isinstance(switch, Choice):
-            told["options"] = [[switch.text(value), value] for value in switch.options]
+            data["options"] = [[switch.text(value), value] for value in switch.options]
         if isinstance(switch, Order):
-            told.update(options=switch.pieces, high=MOST_PIECES)
+            data.update(options=switch.pieces, high=MOST_PIECES)
         if isinstance(switch, Slider) and switch.every:
-            told["every"] = switch.every
-        return told
+            data["every"] = switch.every
+        return data
 
 
 def switch_control(name: str, switch: Switch, value: Any) -> Control:

@@ -113,14 +113,14 @@ class Instrument(Live):
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""
         return {
-            "hello": lambda asked: self._writer.start_over(),
+            "hello": lambda request: self._writer.start_over(),
             "turn": self._turn_as_asked,
-            "drag": lambda asked: self._turn(
-                name := str(asked.get("name")), self._control(name).nearest(asked.number("x"))
+            "drag": lambda request: self._turn(
+                name := str(request.get("name")), self._control(name).nearest(request.number("x"))
             ),
-            "size": lambda asked: setattr(self, "_size", asked.panel_size()),
-            "press": lambda asked: None,  # a panel asks for these two, and only a lab can do them
-            "zoom": lambda asked: None,
+            "size": lambda request: setattr(self, "_size", request.panel_size()),
+            "press": lambda request: None,  # a panel asks for these two, and only a lab can do them
+            "zoom": lambda request: None,
         }
 
     @property
@@ -164,10 +164,10 @@ class Instrument(Live):
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
-    def _turn_as_asked(self, asked: Request) -> None:
-        name = str(asked.get("name"))
+    def _turn_as_asked(self, request: Request) -> None:
+        name = str(request.get("name"))
         self._writer.tell_again(name)  # the browser shows what was chosen, which may not be taken
-        self._turn(name, asked.get("value"))
+        self._turn(name, request.get("value"))
 
     def _control(self, name: str) -> Control:
         if name not in self._controls:

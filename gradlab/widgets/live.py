@@ -195,5 +195,5 @@ class Packed:
 
 def packed_text(recording: dict[str, Any]) -> str:
     """Return a recording as the text that a page unpacks; the same recording gives the same text."""
-    told = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
-    return base64.b64encode(gzip.compress(told.encode(), 9, mtime=0)).decode()
+    text = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

@@ -56,8 +56,8 @@ class Recording:
 
     def packed(self) -> Packed:
         """Return it packed, for a page without a kernel."""
-        told = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
-        return Packed("replay", self.title, self.caption, self.words, self.still, packed_text(told))
+        content = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
+        return Packed("replay", self.title, self.caption, self.words, self.still, packed_text(content))
 
     def page(self) -> str:
         """Return one HTML document that plays everywhere, without a kernel and without a network."""
@@ -113,8 +113,8 @@ def _record_tracks(
                     continue
                 for value in [v for v in options if v != getattr(now, name)]:
                     tracks.append(Track(at, mark, name, value))
-                    kept = [(when, loop) for when, loop in makings[at] if when <= mark]
-                    makings.append([*kept, (mark, now.replace(**{name: value}))])
+                    earlier = [(when, loop) for when, loop in makings[at] if when <= mark]
+                    makings.append([*earlier, (mark, now.replace(**{name: value}))])
                     turned.append(turned[at] + 1)
         if len(tracks) > _MOST_TRACKS:
             raise ValueError(
@@ -137,18 +137,18 @@ def _record_frames(
     controller = LabController(model)
     turnable = {*values, UNSWITCHED} if values or later else set(values)
     frames: list[Frame] = []
-    made = 0
+    count = 0
 
     def begin_track() -> None:
-        if made == begin and not frames:
+        if count == begin and not frames:
             frames.append(_for_replay(controller.frame(), turnable))
 
     def advance_to(update: int) -> None:
-        nonlocal made
-        while made < update and not run.engine.done:
+        nonlocal count
+        while count < update and not run.engine.done:
             begin_track()
-            made += 1
-            frames.extend(_one_update(model, controller, made, begin))
+            count += 1
+            frames.extend(_one_update(model, controller, count, begin))
             main_thread.serve()
 
     def change_loop(loop: Recipe | str) -> None:
@@ -187,10 +187,10 @@ def _values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict
         if name not in SWITCHES:
             near = did_you_mean(name, SWITCHES)
             raise ValueError(f"Lab.record: switches must be among {', '.join(SWITCHES)}, got {name!r}{near}")
-        given = switches[name] if isinstance(switches, Mapping) else None
-        if given is None and not isinstance(SWITCHES[name], OnOff):
+        chosen = switches[name] if isinstance(switches, Mapping) else None
+        if chosen is None and not isinstance(SWITCHES[name], OnOff):
             raise ValueError(f'Lab.record: switches must give {name} its values, as {{"{name}": [...]}}')
-        values = [True, False] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
+        values = [True, False] if chosen is None else list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
         checked = [SWITCHES[name].check(f"Recipe: {name}", value) for value in values]
         turnable[name] = [*dict.fromkeys([getattr(recipe, name), *checked])]
     return turnable

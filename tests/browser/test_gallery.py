@@ -122,7 +122,7 @@ def paper(page: Notebook) -> list[float]:
     [
         (1366, "Light", {}),
         (390, "Dark", {}),
-        (1366, "Light", {"forced_colors": "active"}),
+        pytest.param(1366, "Light", {"forced_colors": "active"}, marks=pytest.mark.nightly),
     ],
 )
 def test_it_can_be_read_and_axe_finds_nothing(gallery: Notebook, width: int, theme: str, media: dict[str, Any]) -> None:

@@ -131,7 +131,7 @@ def test_a_control_of_each_kind_by_mouse_and_by_keys(lab_page: Callable[..., Not
         assert page.code() == page.ask("lab._now().code").rstrip("\n") + "\n"
 
 
-@pytest.mark.parametrize("name", ["swing", "ring_of_orders"])
+@pytest.mark.parametrize("name", ["ring_of_orders"])
 def test_a_page_without_a_kernel_is_small_and_plays(
     notebook: Notebook, saved: Callable[[str], Path], name: str
 ) -> None:

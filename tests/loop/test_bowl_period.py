@@ -14,8 +14,8 @@ import pytest
 
 from gradlab import Recipe, Run, tasks
 
-# (lr, lambda): from a slow swing to one that almost changes sign at each update
-PAIRS = [(0.01, 1.0), (0.1, 3.0), (1.0, 1.5), (0.7, 4.0), (1.98, 2.0)]
+# (lr, lambda): from a swing of 11 updates to one that almost changes sign at each update
+PAIRS = [(0.1, 3.0), (0.7, 4.0), (1.98, 2.0)]
 ABOVE = [(1.0, 4.04), (0.01, 500.0)]
 
 

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 import torch
 from process_state import nothing_left, process_state
-from torch import nn
 
 from gradlab import Run, tasks
 from gradlab.loop import LoopError
-from gradlab.memory import Ledger
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
@@ -90,20 +88,4 @@ def test_a_loop_that_fails_leaves_no_setting(text: str) -> None:
             run.edit(f"torch.set_default_dtype(torch.float64)\n{text}") or run.advance(updates=1)
         assert run.advance(updates=2) == 2
         assert not run.loop.is_edited
-    run.close()
-
-
-def test_an_instrument_that_begins_in_a_slice_goes_on_after_it() -> None:
-    run, model = Run(LINE), nn.Linear(2, 1)
-    ledger = Ledger(model)
-    run.edit(SETTINGS.replace("        optimizer.step()", "        begin()\n        optimizer.step()"))
-    run.loop.namespace["begin"] = ledger.__enter__  # as it may begin in another thread
-    with nothing_left():
-        run.advance(updates=1)
-        try:
-            ledger.forget()
-            model(torch.ones(1, 2))
-            assert "Linear" in {point.module for point in ledger.timeline}
-        finally:
-            ledger.__exit__(None, None, None)
     run.close()

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run
-from gradlab.loop import LoopError
 from gradlab.scenes.evaluate import HeldOutLoss
 from gradlab.tasks import HeldOutImages, Task
 
@@ -40,7 +39,7 @@ def weights_after(run: Run, updates: int, *, by: str) -> list[Tensor]:
 
 @pytest.mark.parametrize("by", ["updates", "statements"])
 def test_two_runs_in_two_threads_train_as_each_does_alone(by: str) -> None:
-    updates = 300 if by == "updates" else 60
+    updates = 120 if by == "updates" else 40
     recipes = [Recipe(lr=0.01), Recipe(lr=0.01, optimizer="adam", zero_grad=False)]
     alone = [weights_after(Run(with_dropout(), recipe, seed), updates, by=by) for seed, recipe in enumerate(recipes)]
     torch.manual_seed(7)
@@ -141,21 +140,6 @@ def test_draws_and_run_beside_each_other_are_as_alone(where: str) -> None:
     assert all(map(torch.equal, trained, alone))
     torch.manual_seed(3)
     assert drawn == [value for _ in range(len(drawn) // 2) for value in (torch.rand(1).item(), torch.randn(1).item())]
-
-
-def test_a_drawing_that_cannot_be_kept_apart_is_named_by_line() -> None:
-    library = torch.library.Library("gradlab_loop_tests", "FRAGMENT")
-    library.define("noise(Tensor x) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
-    library.impl("noise", lambda x: x + torch.rand(1), "CPU")
-    task = with_dropout()
-    task = Task(
-        "noise", task.builder, task.batches, lambda out, y: torch.ops.gradlab_loop_tests.noise((out - y).mean())
-    )
-    with (
-        ThreadPoolExecutor(1) as pool,
-        pytest.raises(LoopError, match=r"line \d+: .*noise.default draws random numbers"),
-    ):
-        pool.submit(Run(task).advance, 1).result()
 
 
 @pytest.mark.filterwarnings("ignore:.*jit.script_method")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import io
 import math
 import re
 from xml.etree import ElementTree
 
 import torch
-from PIL import Image
 
 from gradlab import Recipe, Run, compare, tasks
 
@@ -31,7 +29,6 @@ def test_each_row_is_what_a_run_of_its_own_gives() -> None:
 
 def test_figure_and_table() -> None:
     result = compare(tasks.line(), TWO, updates=20)
-    assert Image.open(io.BytesIO(result.png)).size[0] > 600
     assert result.table.splitlines()[0].split()[0] == "recipe"
     assert len(result.table.splitlines()) == 3
     bundle = result._repr_mimebundle_()
