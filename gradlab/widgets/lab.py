@@ -12,7 +12,7 @@ from .._process import lock, progress_bar
 from ..formatting import number_of
 from ..front import on_interrupt
 from ..loop import LoopError, Recipe, Run
-from ..scenes import PanelName, shows_predictions, status_line
+from ..scenes import PanelName, status_line
 from . import controls as switches
 from .controller import LabController
 from .driver import USUAL_EVERY, RunDriver
@@ -52,7 +52,7 @@ class Lab(Live):
         panel_names = None if panels is None else _panel_names(panels)
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         for name, can in (
-            (PanelName.PICTURE, shows_predictions(runner.task)),
+            (PanelName.PICTURE, runner.task.held_out is not None),
             (PanelName.HELD_OUT, runner.task.held_out is not None),
         ):
             if not can and name in (panel_names or ()):
