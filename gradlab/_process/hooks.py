@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _torch
 
-_patch_lock = threading.RLock()  # a collection of garbage inside of a block may end another one
+_lock = threading.RLock()  # a collection of garbage inside of a block may end another one
 
 
 class Original:
@@ -45,7 +45,7 @@ class Patches:
 
     def __enter__(self) -> None:
         """Replace them, unless they are replaced already."""
-        with _patch_lock:
+        with _lock:
             self._blocks += 1
             if self._blocks == 1:
                 for attribute in self._attributes:
@@ -53,14 +53,14 @@ class Patches:
 
     def __exit__(self, *error: object) -> None:
         """Put the originals back, if this is the last block."""
-        with _patch_lock:
+        with _lock:
             self._blocks -= 1
             if self._blocks == 0:
                 self.undo()
 
     def replace(self, owner: Any, name: str, make: Make) -> None:
         """Put ``make(original)`` in the place of ``owner.name`` until ``undo``; a missing name is left out."""
-        with _patch_lock:
+        with _lock:
             found = vars(owner).get(name) if owner is not None else None
             if found is None:
                 return
@@ -72,7 +72,7 @@ class Patches:
 
     def undo(self) -> None:
         """Put everything back, the newest first; under somebody else's patch a replacement stays, and does nothing."""
-        with _patch_lock:
+        with _lock:
             while self._done:
                 owner, name, replacement = self._done[-1]
                 original: Original = replacement.gradlab_original
@@ -85,9 +85,6 @@ class Patches:
                     if newer is not None:
                         newer.call = original.call
                 self._done.pop()
-
-
-_hooks_lock = threading.RLock()
 
 
 class ThreadHook:
@@ -115,13 +112,13 @@ class ThreadHook:
         self.in_backward = in_backward
         self._thread = None if every_thread else threading.get_ident()
         self._tables = [table for kind in kinds if (table := _table(kind)).owner is not None]
-        with _hooks_lock:
+        with _lock:
             for table in self._tables:
                 table.change(self._thread, lambda hooks: (*hooks, (self, hook)))
 
     def remove(self) -> None:
         """Have it called no more."""
-        with _hooks_lock:
+        with _lock:
             for table in self._tables:
                 table.change(self._thread, lambda hooks: tuple(item for item in hooks if item[0] is not self))
 

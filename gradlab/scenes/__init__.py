@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from .from_run import RunScenes as RunScenes
     from .from_run import arrows_of as arrows_of
     from .from_run import loss_curve as loss_curve
-    from .from_run import shows_predictions as shows_predictions
     from .kinds import Arrow as Arrow
     from .kinds import Arrows as Arrows
     from .kinds import Contours as Contours

@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..gradients import Contribution, Contributions, union, within
+from ..gradients import Contribution, Contributions, Span, union, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
-from ..tasks import HeldOutImages, Task
 from .evaluate import HeldOutLoss, LossSurface, evaluating, loss_at, sample_predictions
 from .kinds import (
     Arrow,
@@ -51,9 +50,8 @@ class RunScenes:
     def names(self) -> list[PanelName]:
         """Return the panels that this run can show now; the scaler's is there while the loop has one."""
         names = [PanelName.LOSS, PanelName.GRADIENT, PanelName.LANDSCAPE, PanelName.MEMORY]
-        if shows_predictions(self.run.task):
-            names.insert(2, PanelName.PICTURE)
         if self.run.task.held_out is not None:
+            names.insert(2, PanelName.PICTURE)
             names.append(PanelName.HELD_OUT)
         if self.run.loop.scalers:
             names.append(PanelName.SCALER)
@@ -108,7 +106,15 @@ class RunScenes:
 
     def gradient(self) -> Arrows:
         """What each batch contributed to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
-        return self._arrows_on_contours() if self.run.record.is_two_weights else self._arrows()
+        provenance, scale = self.run.provenance, self.run.loop.scale_in_grad()
+        measured = self.measured = provenance.contributions(scale)
+        holds = union(span for history in provenance.histories for span in history.batches)
+        if self.run.record.is_two_weights:
+            return self._arrows_on_contours(measured, holds)
+        if measured is None:
+            return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
+        arrows = arrows_of(measured, self._applied_to(), self.run.recipe.accumulate)
+        return Arrows(arrows, (measured.norm, 0.0), holds)
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
@@ -189,20 +195,8 @@ class RunScenes:
         must_cover = [*path["x"][-1:], *path["y"][-1:], *_ends(path["x"]), *_ends(path["y"])]
         return self._plane.contours(must_cover)
 
-    def _arrows(self) -> Arrows:
-        provenance, scale = self.run.provenance, self.run.loop.scale_in_grad()
-        measured = self.measured = provenance.contributions(scale)
-        holds = union(span for history in provenance.histories for span in history.batches)
-        if measured is None:
-            return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
-        arrows = arrows_of(measured, self._applied_to(), self.run.recipe.accumulate)
-        return Arrows(arrows, (measured.norm, 0.0), holds)
-
-    def _arrows_on_contours(self) -> Arrows:
-        provenance, scale = self.run.provenance, self.run.loop.scale_in_grad()
-        measured = self.measured = provenance.contributions(scale)
-        holds = union(span for history in provenance.histories for span in history.batches)
-        arrows = []
+    def _arrows_on_contours(self, measured: Contributions | None, holds: list[Span]) -> Arrows:
+        provenance, scale, arrows = self.run.provenance, self.run.loop.scale_in_grad(), []
         if measured is not None and measured.vectors is not None:
             places, used = measured.vectors.tolist(), self._applied_to()
             arrows = [_arrow(part, x, y, used) for part, (x, y) in zip(measured.parts, places, strict=False)]
@@ -246,11 +240,6 @@ def _module_name(name: str, modules: Mapping[str, nn.Module]) -> str:
     if name not in modules or not name.rpartition(".")[2].isdigit():
         return name
     return f"{name} {type(modules[name]).__name__}"
-
-
-def shows_predictions(task: Task) -> bool:
-    """Whether a task has something to show of what its model has learned."""
-    return isinstance(task.picture, HeldOutImages)
 
 
 def loss_curve(history: History) -> Curve:

@@ -27,15 +27,6 @@ def checked_device(name: str, value: object) -> str:
     return ("cuda" if gpu else "cpu") if device == "auto" else device
 
 
-def _require_tensors(owner: str, **values: object) -> None:
-    """Raise TypeError for the first that is no tensor, ValueError for one without elements."""
-    for name, value in values.items():
-        if not isinstance(value, Tensor):
-            raise TypeError(f"{owner}: {name} must be a tensor, got {brief(value)}")
-        if value.numel() == 0:
-            raise ValueError(f"{owner}: {name} must be a tensor with elements, got {brief(value)}")
-
-
 @dataclass(frozen=True)
 class TwoWeights:
     """The path of two weights on the contours of the loss, drawn around ``minimum``."""
@@ -58,7 +49,11 @@ class HeldOutImages:
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
-        _require_tensors("HeldOutImages", x=self.x, y=self.y)
+        for name in ("x", "y"):
+            value = getattr(self, name)
+            if not isinstance(value, Tensor) or value.numel() == 0:
+                error = ValueError if isinstance(value, Tensor) else TypeError
+                raise error(f"HeldOutImages: {name} must be a tensor with elements, got {brief(value)}")
         if not isinstance(self.shape, tuple) or len(self.shape) != 2:
             raise ValueError(f"HeldOutImages: shape must be the height and width of an image, got {brief(self.shape)}")
         if len(self.x) != len(self.y) or self.x[0].numel() != self.shape[0] * self.shape[1]:

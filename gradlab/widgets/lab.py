@@ -10,7 +10,7 @@ from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
 from ..front import on_interrupt
 from ..loop import LoopError, Recipe, Run
-from ..scenes import PanelName, shows_predictions, status_line
+from ..scenes import PanelName, status_line
 from . import controls as switches
 from .controller import LabController
 from .lab_model import USUAL_EVERY, LabModel
@@ -41,7 +41,7 @@ class Lab(Live):
         panel_names = None if panels is None else [*map(PanelName, _names("panels", panels, tuple(PanelName)))]
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         for name, can in (
-            (PanelName.PICTURE, shows_predictions(runner.task)),
+            (PanelName.PICTURE, runner.task.held_out is not None),
             (PanelName.HELD_OUT, runner.task.held_out is not None),
         ):
             if not can and name in (panel_names or ()):

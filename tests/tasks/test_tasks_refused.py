@@ -118,7 +118,7 @@ def test_random_numbers_are_restored_when_the_builder_fails() -> None:
     [
         (lambda: TwoWeights("here"), "minimum must be two numbers"),
         (lambda: TwoWeights((0, NAN)), r"minimum\[1\] must be a number"),
-        (lambda: HeldOutImages(None, Y, (2, 2)), "x must be a tensor, got None"),
+        (lambda: HeldOutImages(None, Y, (2, 2)), "x must be a tensor with elements, got None"),
         (lambda: HeldOutImages(X, torch.zeros(2), (8, 8)), "n images of 8 x 8 and n labels, got"),
         (lambda: HeldOutImages(X, torch.zeros(2), 8), "shape must be the height and width of an image, got 8"),
         (lambda: HeldOutImages(torch.zeros(0, 4), Y, (2, 2)), "x must be a tensor with elements"),
