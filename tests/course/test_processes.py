@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import psutil
@@ -139,25 +138,6 @@ def test_the_reason_of_an_end_is_told(tmp_path: Path, does: str, lines: list[str
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, start: object) -> None:
     path = hanging(tmp_path)
     interrupt_when_begun(lambda: start(path, seconds=200), tmp_path)  # type: ignore[operator]
-
-
-def test_a_second_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    def interrupt_when_started(ranks: list[workers.Worker], seconds: float) -> bool:
-        while len(pids_in(tmp_path)) < 2:
-            time.sleep(0.02)
-        monkeypatch.setattr(workers.time, "sleep", interrupt)  # while it waits for their answers
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sys.modules[launch.__module__], "wait_all", interrupt_when_started)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            launch(hanging(tmp_path))
-    finally:
-        monkeypatch.undo()
-    assert gone(pids_in(tmp_path))
 
 
 def test_nothing_listens_but_on_this_machines_own_address(tmp_path: Path) -> None:

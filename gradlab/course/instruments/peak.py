@@ -46,11 +46,8 @@ from .peak_numbers import (
 _START = PeakSettings()
 _PLACES = (BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP)
 _OUTLINE = "The dashed outline is the update with the settings at the start."
-_BARS = "A bar is the peak now against the peak with that one switch put back; together they need not add up."
-_MOST_IN_WORDS = 3  # effects; the bars show them all
+_ALONE = "Each number is the peak now against the peak with that one switch put back; together they need not add up."
 _HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places (minGPT#106)."
-Moved = Sequence[tuple[str, str, int]]
-"""What ``effects`` returns: name of a setting, its change in words, and the bytes by which it moves the peak."""
 
 
 class Peak(Instrument):
@@ -81,36 +78,25 @@ class Peak(Instrument):
         now, start = measure_peak(settings), measure_peak(first)
         moved, total = effects(settings, first, measure_peak), now.peak - start.peak
         about_clearing = any(name in ("set_to_none", "place") for name, _, _ in moved)
-        notes = [_OUTLINE, *[_BARS] * (len(moved) > 1), *[_HINT] * about_clearing]
+        notes = [_OUTLINE, *[_ALONE] * (len(moved) > 1), *[_HINT] * about_clearing]
         state = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}."
         return View(
-            panels={
-                "memory": lambda width, height: draw_update_memory(now, start, width, height),
-                "effects": lambda width, height: draw_effects(moved, total, width, height),
-            },
-            state=f"{state} {effects_text(moved, total, _MOST_IN_WORDS)}" if moved else state,
+            panels={"memory": lambda width, height: draw_update_memory(now, start, width, height)},
+            state=f"{state} {effects_text(moved, total)}" if moved else state,
             note=" ".join(notes) if moved else "",
             code=peak_source(settings),
             lit=now.lines,
         )
 
     def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
-        """Return the memory beside the loop and its words; bars stand below it where several switches have changed.
-
-        One switch has moved the peak by what the words say, so a bar for it would tell nothing more.
-        """
+        """Return the memory beside the loop and its words."""
         if not view.code:  # nothing could be measured
             return super()._still(view)
         before = set(peak_source(self._first).splitlines())
         changed = [number for number, line in enumerate(view.code.splitlines(), 1) if line not in before]
         loop = self._code_drawing(view, changed)
         wide, tall = self.size
-        switches = sum(self.values[name] != control.start for name, control in self._controls.items())
-        bars = _effects_height(switches) if switches > 1 else 0
-        drawn = [view.panels["memory"](wide, max(tall, loop.height - bars))]
-        if bars:
-            drawn.append(view.panels["effects"](wide, bars))
-        return drawn, 1, loop
+        return [view.panels["memory"](wide, max(tall, loop.height))], 1, loop
 
     @property
     def _first(self) -> PeakSettings:
@@ -250,51 +236,9 @@ def parts_text(now: UpdateMemory) -> str:
     return ", ".join(_label(now, name) for name in largest if now.at_peak[name])
 
 
-_ROW, _FIRST = 22.0, 52.0  # CSS pixels
-_WORDS = 12.0
-
-
-def draw_effects(moved: Moved, total: int, width: int, height: int) -> Drawing:
-    """Draw a bar for each changed switch, to the left where it lowers the peak; ``total`` is all of them together."""
-    panel = PanelBuilder("which switch moved the peak", width, height)
-    if not moved:
-        panel.label("nothing", [Spot("nothing is changed yet: turn a switch", 8.0, 36.0)])
-        return panel.finish("Nothing is changed yet.")
-    several = "each against the same update with only it put back", "each with only that one put back"
-    how = several if len(moved) > 1 else ("against the same update with it put back",)
-    panel.label("how", [Spot(text, 8.0, 33.0) for text in how], role="grey-text")
-    rows = [*moved, *[("all", "all together", total)] * (len(moved) > 1)]
-    left = min(max(text_width(words, _WORDS) for _, words, _ in rows) + 16, 0.5 * width)
-    right = width - max(text_width(signed(size), _WORDS) for *_, size in rows) - 14
-    largest, middle = max(*(abs(size) for *_, size in rows), 1), (left + right) / 2
-    row = min(_ROW, (height - _FIRST - 8) / len(rows))
-    bottom = _FIRST + row * len(rows)
-    for at, (name, words, size) in enumerate(rows):
-        y = _FIRST + row * (at + 0.5)
-        end = middle + (right - left - 12) / 2 * size / largest
-        if size:
-            box = min(middle, end), y - 0.32 * row, max(middle, end), y + 0.32 * row
-            look = {"fill": "grey/70" if name == "all" else "grey/40", "hatch": "//" if size > 0 else ""}
-            said = f"{words}: the peak is {bytes_text(abs(size))} {'higher' if size > 0 else 'lower'}"
-            panel.add(make_box(f"effect {name}", *box, stroke="ink", width=1.0, words=said, **look))
-        bold = name == "all"
-        panel.label(f"switch {name}", [Spot(shorten(words, left - 12, _WORDS), 8.0, y)], size=_WORDS, bold=bold)
-        panel.label(f"moved {name}", [Spot(signed(size), width - 6.0, y, "end")], size=_WORDS, bold=bold)
-    panel.add(Path("as it was", (middle, _FIRST - 4, middle, bottom), stroke="ink", width=1.2))
-    panel.label("sides", [Spot("\u2190 lower \u00b7 higher \u2192", middle, bottom + 10, "middle")], size=_SIZE)
-    return panel.finish(effects_text(moved, total))
-
-
-def _effects_height(count: int) -> int:
-    """Return the height, in CSS pixels, that the bars of ``count`` changed switches need."""
-    return round(_FIRST + _ROW * (count + (count > 1)) + 22)
-
-
-def effects_text(moved: Moved, total: int, most: int | None = None) -> str:
-    """Say what all switches did together, and each by itself: the ``most`` largest, the others are counted."""
+def effects_text(moved: Sequence[tuple[str, str, int]], total: int) -> str:
+    """Say what all switches did together, and each by itself, from what ``effects`` returns."""
     texts = [f"{words}: {signed(size)}" for _, words, size in moved]
     if len(texts) == 1:
         return f"Against the start: {texts[0]}."
-    more = len(texts) - len(texts[:most])
-    each = "; ".join([*texts[:most], *[f"{more} more in the bars"] * bool(more)])
-    return f"Against the start {signed(total)}. Each switch by itself, the others as they are: {each}."
+    return f"Against the start {signed(total)}. Each switch by itself, the others as they are: {'; '.join(texts)}."

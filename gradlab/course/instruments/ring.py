@@ -20,7 +20,6 @@ from ...drawing import (
     make_box,
     text_width,
 )
-from ...formatting import short
 from ...scenes import Curve
 from ...widgets import Control, Instrument, View
 from ..figures.curves import CourseFigure
@@ -34,11 +33,9 @@ CALL_STYLES: dict[str, dict[str, str]] = {
     "backward": {"fill": "gradients/35", "stroke": "gradients"},
     "step": {"fill": "optimizer/35", "stroke": "optimizer"},
 }
-_IN_WORDS = {"stale": "already applied", "fresh": "not applied yet"}
 _SIGNS = {"right": "\u2713 right", "harmless": "\u2713 harmless", "wrong": "\u2717 wrong", "error": "\u2717 error"}
 _CALL_HIGH = 24.0  # CSS pixels
 _ARROW_HEAD = 6.0  # half of an arrow head
-_MOST_BOXES = 4
 
 
 class RingOfOrders(Instrument):
@@ -170,7 +167,10 @@ def draw_ring(ran: OrderRun, calls: Sequence[LoopCall], width: int, height: int)
     if newest:
         turn, (x, y) = f"turn {newest.turn}", oval.at(-0.5)
         panel.label("turn", [Spot(turn, x - 14, y - 12, "end"), Spot(turn, 8.0, 40.0)], role="grey")
-    _add_grad(panel, newest.after if newest else Grad({}), oval.x, oval.y)
+    grad = (newest.after if newest else Grad({})).text.split(", norm ")
+    lines = [".grad", grad[0], *(f"norm {norm}" for norm in grad[1:])]
+    for at, line in enumerate(lines):
+        panel.label(f"grad {at}", [Spot(line, oval.x, oval.y - 24 + 22 * at, "middle")], bold=at == 0)
     return panel.finish(f"The ring {_way_text(pieces)}: {ran.verdict}. {_moment_text(calls)}")
 
 
@@ -190,25 +190,6 @@ def _add_call(panel: PanelBuilder, oval: Oval, place: int, piece: str, call: Loo
     spots = [above, below] if y < oval.y - 0.3 * oval.up else [below, above]
     role = "wrong" if failed else "stale-text" if piece == "step" and call.before.count("stale") else "ink"
     panel.label(f"did {place}", spots, role=role, backed=True)
-
-
-def _add_grad(panel: PanelBuilder, grad: Grad, x: float, y: float) -> None:
-    """Write ``.grad`` around a place, with a box for each backward in it, or for each state where they are many."""
-    panel.label("grad", [Spot(".grad", x, y - 26, "middle")], bold=True)
-    if not grad.states:
-        panel.label("empty", [Spot("None", x, y, "middle")])
-        return
-    boxes = [(str(number), state) for number, state in grad.states.items()]
-    if len(boxes) > _MOST_BOXES:
-        boxes = [(grad.numbers(state), state) for state in _IN_WORDS if grad.count(state)]
-    wide = [max(22.0, text_width(text) + 10) for text, _ in boxes]
-    left = x - (sum(wide) + 4 * (len(wide) - 1)) / 2
-    for at, ((text, state), each) in enumerate(zip(boxes, wide, strict=True)):
-        words = f"backward {text}, {_IN_WORDS[state]}"
-        panel.add(make_box(f"box {at}", left, y - 11, left + each, y + 11, **BATCH_STYLES[state], words=words))
-        panel.label(f"box {at} number", [Spot(text, left + each / 2, y, "middle")], backed=True)
-        left += each + 4
-    panel.label("norm", [Spot(f"norm {short(grad.norm)}", x, y + 26, "middle")])
 
 
 _LEFT, _TOP, _NAMES = 12.0, 76.0, 76.0  # CSS pixels beside, above and below the columns

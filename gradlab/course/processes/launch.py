@@ -58,8 +58,8 @@ class LaunchResult:
 
     @property
     def still_running(self) -> list[int]:
-        """Those of the processes that the system still has: none, whatever happened."""
-        return [pid for pid in self.pids if _is_there(pid)]
+        """Those of the processes that have not ended: none, whatever happened."""
+        return [child.pid for child in multiprocessing.active_children() if child.pid in self.pids]
 
     def lines(self, rank: int) -> list[str]:
         """Return the lines that a rank printed, and then what went wrong, if anything did."""
@@ -71,15 +71,6 @@ class LaunchResult:
         lines = [name.format(rank) + line for rank, text in enumerate(self.printed) for line in text.splitlines()]
         shown = "\n".join([*lines, *self.error.splitlines()])
         return shown or "All processes ended without an error and printed nothing."
-
-
-def _is_there(pid: int) -> bool:
-    if not hasattr(os, "killpg"):  # Windows, where os.kill(pid, 0) would send a Ctrl-C
-        return any(child.pid == pid for child in multiprocessing.active_children())
-    with suppress(ProcessLookupError, PermissionError):  # the second: the number is another's by now
-        os.kill(pid, 0)
-        return True
-    return False
 
 
 def launch(
@@ -178,7 +169,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     bad = [rank for rank, worker in enumerate(workers) if worker.process.exitcode != 0 or worker.killed]
     if not bad:
         return ""
-    where = {rank: _line_text(workers[rank].reports.get("line"), script) for rank in bad}
+    where = {n: _line_text(workers[n].reports.get("at" if workers[n].killed else "line"), script) for n in bad}
     lines = []
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"

@@ -80,7 +80,7 @@ def test_labels_are_apart_and_marks_have_ids_of_their_own(name: str) -> None:
     for number, at in enumerate([*turns, *chance.sample([dict(each) for each in instrument.recorded()], 3)]):
         for control, value in at.items():
             instrument.turn(control, value)
-        assert len(instrument.drawings()) > 1
+        assert instrument.drawings()
         for panel in instrument._now().panels.values():
             for size in SIZES[number % 2 :: 2]:
                 drawing = panel(*size)

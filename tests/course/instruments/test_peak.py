@@ -133,7 +133,7 @@ def test_the_picture_is_as_high_as_the_bytes() -> None:
     instrument.turn("accumulate", 4)
     now = measure_peak(PeakSettings(optimizer="sgd", set_to_none=False, accumulate=4))
     start = measure_peak(PeakSettings(optimizer="sgd"))
-    panel, _ = instrument.drawings()
+    (panel,) = instrument.drawings()
     bars = {name: panel.find(f"peak {name}").points[1::2] for name, size in now.at_peak.items() if size}
     per_byte = sum(max(ys) - min(ys) for ys in bars.values()) / now.peak
     for name, ys in bars.items():
@@ -158,7 +158,7 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
     now = measure_peak(settings)
     size = bytes_text(now.peak)
     assert f"Peak {size} in {now.where}" in instrument.text
-    memory, moved = instrument.drawings()
+    (memory,) = instrument.drawings()
     assert f"▼ peak {size} in {now.where}" in memory.texts()
     for name, part in now.at_peak.items():
         if part > 0.01 * now.peak:
@@ -166,7 +166,6 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
             assert f"{name} {bytes_text(part)}" in instrument.text
     for _, words, by in effects(settings, PeakSettings(batch=32), measure_peak):
         assert f"{words}: {'+' * (by > 0)}{bytes_text(by)}" in instrument.text
-        assert words in moved.texts()
     frame = instrument.frame()
     assert frame["lit"] == list(now.lines)
     assert "minGPT#106" in frame["note"]
@@ -183,9 +182,4 @@ def test_a_still_has_the_loop_beside_the_panels_and_marks_changes() -> None:
     clear = next(number for number, line in enumerate(lines, 1) if "zero_grad" in line)
     assert loop
     assert {mark.id for mark in loop.marks if isinstance(mark, Text) and mark.text == "\u2217"} == {f"sign {clear}"}
-    assert mountain.height == loop.height, "a bar for the only switch would tell nothing more than the words"
-    instrument.turn("batch", 4)
-    (mountain, bars), _, loop = instrument._still(instrument._now())
-    assert loop
-    assert mountain.height + bars.height >= loop.height
-    assert bars.height < 0.5 * mountain.height
+    assert mountain.height == loop.height
