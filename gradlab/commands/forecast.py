@@ -56,13 +56,9 @@ def add_forecast(parsers: Parsers[argparse.ArgumentParser]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     try:
-        return _forecast(options)
-    except (ValueError, TypeError) as error:
+        recipe = Recipe(**{name: getattr(options, name) for name, switch in SWITCHES.items() if switch.option})
+    except ValueError as error:
         raise ValueError(str(error).removeprefix("Recipe: ").replace("accumulate", "--window")) from error
-
-
-def _forecast(options: argparse.Namespace) -> int:
-    recipe = Recipe(**{name: getattr(options, name) for name, switch in SWITCHES.items() if switch.option})
     card = None if options.on is None else card_name(options.on) or options.on
     if card is None and options.largest:
         raise ValueError("--largest needs a card: --on H100")

@@ -128,26 +128,20 @@ def _read(card: str | int) -> tuple[str | None, int]:
     """Return the name, None for a bare size, and the usable bytes."""
     if isinstance(card, bool) or not isinstance(card, (str, int)):
         raise TypeError(f"card must be {_ALLOWED}, got {card!r}")
-    if isinstance(card, int):
-        return None, _above_zero(card, card)
-    text = card.strip()
+    size, text = 0, str(card).strip()
     plain = _NOISE.sub("", text.lower())
-    if plain in _SPELLINGS and not text.startswith("-"):
+    if plain in _SPELLINGS and isinstance(card, str) and not text.startswith("-"):
         name = _SPELLINGS[plain]
         return name, GPUS[name]
     if plain == "a100":
         raise ValueError(f"card {card!r} is sold with 40 and with 80 GB: say 'A100-40' or 'A100-80'")
-    if size := _SIZE.fullmatch(text):
-        return None, _above_zero(int(Fraction(size[1]) * _UNITS[size[2].lower()]), card)
-    if re.fullmatch(r"[0-9]{1,18}", text):
-        return None, _above_zero(int(text), card)
-    raise ValueError(f"card must be {_ALLOWED}, got {card!r}")
-
-
-def _above_zero(size: int, card: str | int) -> int:
+    if isinstance(card, int) or re.fullmatch(r"[0-9]{1,18}", text):
+        size = int(card)
+    elif match := _SIZE.fullmatch(text):
+        size = int(Fraction(match[1]) * _UNITS[match[2].lower()])
     if size < 1:
         raise ValueError(f"card must be {_ALLOWED}, got {card!r}")
-    return size
+    return None, size
 
 
 def _spellings() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -38,11 +39,13 @@ class Forecast:
     """What is counted and what is not, with direction and size."""
     device: str
     """Whose rules it is by: "cpu" or "cuda"."""
-    _variants: _Variants = field(repr=False, compare=False)
+    _rows: int = field(repr=False, compare=False)
+    _simulate: Callable[..., SimulatedUpdate] = field(repr=False, compare=False)
+    """What one card holds, given the rows of a batch; by default it is the batch of the forecast."""
 
     def need(self, card: str | int | None = None) -> Need:
         """Return what the training takes of a card: allocated, reserved, and CUDA's context, apart."""
-        return need_on(card, self._variants.simulate().peak)
+        return need_on(card, self._simulate().peak)
 
     def fits(self, card: str | int) -> bool:
         """Say whether the training runs on a card, or on one with so many usable bytes: all of ``need`` is counted.
@@ -56,8 +59,7 @@ class Forecast:
         usable = usable_bytes(on)
         if switch != "batch":
             raise ValueError(f"Forecast.largest: the switch must be 'batch', got {switch!r}")
-        start = self._variants.workload.rows
-        return largest_that_fits(self._variants.simulate, self.need(on).room(usable), LARGEST_BATCH, start)
+        return largest_that_fits(self._simulate, self.need(on).room(usable), LARGEST_BATCH, self._rows)
 
     def table(self, on: str | int | None = None) -> str:
         """Return the forecast as text, with a row for the card that was asked about, if any, after the usual ones."""
@@ -81,31 +83,6 @@ class Forecast:
 
     def __repr__(self) -> str:
         return self.table()
-
-
-@dataclass(frozen=True)
-class _Variants:
-    """Forecasts that differ in batch and device only, each made once."""
-
-    workload: Workload
-    training: Training
-    shard: str | None
-    cards: int
-    card_device: str
-    """Whose rules count on a card."""
-    results: dict[tuple[int | None, str], SimulatedUpdate] = field(default_factory=dict)
-
-    def simulate(self, batch: int | None = None, device: str | None = None) -> SimulatedUpdate:
-        """Return what one card holds; None leaves the batch as it is, and the device is a card's."""
-        batch = self.workload.batch if batch is None else batch
-        key = (batch, device or self.card_device)
-        if key not in self.results:
-            workload = self.workload if batch is None else self.workload.resized(batch)
-            training = replace(self.training, device=key[-1])
-            with progress(self.workload.name) as on_calls:
-                whole = simulate_blocks(workload, training, on_calls=on_calls)
-            self.results[key] = share_of_one_card(whole, self.shard, self.cards)
-        return self.results[key]
 
 
 def largest_that_fits(simulate: Callable[[int], SimulatedUpdate], limit: int, upper: int, start: int) -> int:
@@ -211,9 +188,16 @@ def forecast(
     training = Training(recipe, checkpoint, "cuda" if device is None else device, dtype, optimizer)
     check_sharding(shard, cards)
     workload = as_workload(what, batch, context, loss_fn)
+
+    @functools.cache
+    def simulate(rows: int | None, rules: str) -> SimulatedUpdate:
+        resized = workload if rows is None else workload.resized(rows)
+        with progress(workload.name) as on_calls:
+            whole = simulate_blocks(resized, replace(training, device=rules), on_calls=on_calls)
+        return share_of_one_card(whole, shard, cards)
+
     training = replace(training, device=device or workload.device)
-    variants = _Variants(workload, training, shard, cards, device or "cuda")
-    update = variants.simulate(device=training.device)
+    update = simulate(workload.batch, training.device)
     return Forecast(
         title=_title(workload, training, shard, cards),
         peak=update.peak,
@@ -223,7 +207,8 @@ def forecast(
         parameters=update.parameters,
         covers=_assumptions(workload, training, update, sharded=shard is not None),
         device=training.device,
-        _variants=variants,
+        _rows=workload.rows,
+        _simulate=lambda rows=workload.batch: simulate(rows, device or "cuda"),
     )
 
 

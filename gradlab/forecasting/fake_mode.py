@@ -140,11 +140,27 @@ class FakeTensors(_torch.FakeTensorMode):
             self._fakes[id(tensor)] = tensor, self.fake(tensor)
         return self._fakes[id(tensor)][1]
 
-    def exchange(self, before: Tensor, after: Tensor) -> None:
-        """Let another fake stand where one stood, with its hooks."""
-        if before is not after:
+    def convert(self, model: nn.Module, dtype: torch.dtype) -> None:
+        """Give the floating-point parameters and buffers of a fake model another type; tied ones stay tied."""
+        converted: dict[int, Tensor] = {}
+        tables: list[dict[str, Any]] = [t for module in model.modules() for t in (module._parameters, module._buffers)]
+        for table in tables:
+            for name, tensor in table.items():
+                if tensor is not None and tensor.is_floating_point():
+                    if id(tensor) not in converted:
+                        converted[id(tensor)] = self._converted(tensor, dtype)
+                    table[name] = converted[id(tensor)]
+
+    def _converted(self, before: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return a fake of another type with the hooks of the one before, in whose place it stands from now on."""
+        with self, torch.no_grad():
+            after = before.to(dtype)
+            if isinstance(before, nn.Parameter):
+                after = nn.Parameter(after, before.requires_grad)
+        if after is not before:
             _carry_hooks(before, after)
         self._fakes |= {key: (real, after) for key, (real, fake) in self._fakes.items() if fake is before}
+        return after
 
     def copy(self, model: nn.Module) -> nn.Module:
         """Return a copy of a model on fake tensors, with its hooks; the model itself is neither copied nor changed."""

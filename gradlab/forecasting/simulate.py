@@ -21,14 +21,14 @@ from torch import Tensor, nn
 
 from .. import _torch
 from .._frames import Owner, code_owner, raised_at
-from .._process import RandomStream, learner_threads
+from .._process import RandomStream
 from ..loop import Program
 from ..memory import Ledger, MemoryPoint
 from .checkpointing import checkpoint_blocks, repeated_blocks
 from .cuda_rules import cuda_rules
 from .fake_mode import FakeTensors, ReplaceRealTensors, restoring_module
 from .training import WEIGHT_TYPES, AdamW8bit, Training
-from .workload import NestedBatch, NestedBatchModel, Workload, map_tensors, tensors_in
+from .workload import NestedBatch, Workload, map_tensors, tensors_in
 
 LARGE = 100_000_000
 """Parameters from which on a long window is cut short."""
@@ -58,39 +58,25 @@ class SimulatedUpdate:
 
 
 def simulate(
-    workload: Workload,
-    training: Training,
-    *,
-    skip_first_update: bool | None = None,
-    on_calls: Callable[[int, int], None] | None = None,
+    workload: Workload, training: Training, *, on_calls: Callable[[int, int], None] | None = None
 ) -> SimulatedUpdate:
     """Run a workload as the training says; on device "cuda" by CUDA's rules, and as on a CPU otherwise.
 
-    ``skip_first_update`` puts the state that a first update leaves behind in place instead of running it; that is
-    known for the published sizes with an optimizer of a Recipe only, where it is the default. Raises ForecastError.
+    ``on_calls`` is called now and then with the operations that are done and expected. Raises ForecastError.
     """
     program = Program(training.source())
-    if skip_first_update is None:
-        skip_first_update = workload.size is not None and training.optimizer is None
     on_cuda = training.device == "cuda"
-    if workload.compiled and (threads := learner_threads()):  # its stance counts for all threads
-        raise ForecastError(
-            f"forecast: {workload.name} went through torch.compile, which can be switched off only for all threads at "
-            f"once, and {', '.join(map(repr, threads))} runs code of yours. Forecast the model before torch.compile, "
-            "or when the thread has ended"
-        )
     with ExitStack() as stack:
         stack.enter_context(RandomStream())
         stack.enter_context(torch.enable_grad())
         stack.enter_context(_quiet_fake_tensor_log())
         stack.enter_context(cuda_rules() if on_cuda else nullcontext())
         stack.enter_context(nullcontext() if workload.reader_model is None else restoring_module(workload.reader_model))
-        stack.enter_context(torch.compiler.set_stance("force_eager") if workload.compiled else nullcontext())
         mode = FakeTensors(cuda=on_cuda)
         with _as_forecast_error(workload.name, program):
             model = workload.build(mode)
             if training.dtype is not None:
-                _to_dtype(model, WEIGHT_TYPES[training.dtype], mode)
+                mode.convert(model, WEIGHT_TYPES[training.dtype])
         if training.checkpoint:
             checkpoint_blocks(model)
         stack.enter_context(nullcontext() if workload.size is not None else ReplaceRealTensors(mode))
@@ -98,9 +84,9 @@ def simulate(
         with _as_forecast_error(workload.name, program):
             simulation = _Simulation(workload, training, program, mode, model)
             if on_calls is not None:
-                expected = simulation.expected_calls(skip_first_update=skip_first_update)
+                expected = simulation.expected_calls()
                 mode.on_calls = lambda calls: on_calls(calls, expected)
-            return simulation.run(skip_first_update=skip_first_update)
+            return simulation.run()
 
 
 def number_from_one(points: Sequence[MemoryPoint]) -> list[MemoryPoint]:
@@ -124,33 +110,32 @@ class _Simulation:
         self.micro_batches = min(window, MICRO_BATCHES) if self.parameters >= LARGE else window
         if self.micro_batches < window:
             batches, epochs = batches[: self.micro_batches], 2
-        loss_fn = workload.loss_fn
         self.namespace: dict[str, Any] = {
             "torch": torch,
             "AdamW8bit": AdamW8bit,
             "model": model,
-            "loss_fn": loss_fn,
+            "loss_fn": workload.loss_fn,
             "batches": batches,
             "device": "cpu",
             "epochs": epochs,
         }
         if not all(isinstance(part, Tensor) for pair in batches for part in pair):  # the text knows one x and one y
+            model.register_forward_pre_hook(NestedBatch.unpack, with_kwargs=True)
             self.namespace.update(
-                model=NestedBatchModel(model),
-                loss_fn=lambda output, y: loss_fn(output, y.value if isinstance(y, NestedBatch) else y),
-                batches=[[part if isinstance(part, Tensor) else NestedBatch(part) for part in b] for b in batches],
+                loss_fn=lambda output, y: workload.loss_fn(output, y.value),
+                batches=[[NestedBatch(part) for part in pair] for pair in batches],
             )
 
     def _narrowed(self, dtype: torch.dtype, tensor: Tensor) -> Tensor:
         with self.mode:
             return tensor.to(dtype) if tensor.dtype == torch.float32 else tensor
 
-    def expected_calls(self, *, skip_first_update: bool) -> int:
+    def expected_calls(self) -> int:
         """Guess how many operations there are to run, from what a transformer takes for each parameter tensor."""
         tensors = sum(1 for _ in self.model.parameters())
-        return tensors * (20 * self.micro_batches * (1 if skip_first_update else 2) + 10)
+        return tensors * (40 * self.micro_batches + 10)
 
-    def run(self, *, skip_first_update: bool) -> SimulatedUpdate:
+    def run(self) -> SimulatedUpdate:
         """Run the loop's own set-up and updates, and return what the ledger saw of the last one."""
         with self.mode:
             for _ in self.program.setup(self.namespace):
@@ -162,9 +147,7 @@ class _Simulation:
             ledger = Ledger(self.model, [optimizer], self.inputs)
             ledger.place = lambda: ""  # statements are named as they end
             with ledger:
-                if skip_first_update:
-                    self._put_state_in_place(optimizer)
-                self._run_updates(ledger, updates=1 if skip_first_update else 2)
+                self._run_updates(ledger)
         if any(p.grad is not None and p.grad.is_sparse for p in self.model.parameters()):
             raise ForecastError(
                 f"forecast: {self.workload.name} has sparse gradients, whose size depends on values. A forecast knows "
@@ -182,69 +165,22 @@ class _Simulation:
             any(isinstance(module, (nn.RNNBase, nn.RNNCellBase)) for module in self.model.modules()),
         )
 
-    def _run_updates(self, ledger: Ledger, updates: int) -> None:
-        if updates == 1:
-            ledger.forget()
+    def _run_updates(self, ledger: Ledger) -> None:
+        """Run two updates, of which the ledger keeps the second."""
         statements, loop = self.program.statements, self.program.loop(self.namespace)
+        updates = 0
         for index in loop:
             ledger.mark(statements[index].label)
             if index == len(statements) - 1:  # the loop's last line completes an update
-                updates -= 1
-                if updates == 0:
+                updates += 1
+                if updates == 2:
                     break
-                if updates == 1:
-                    ledger.forget()
+                ledger.forget()
         loop.close()
-
-    def _put_state_in_place(self, optimizer: torch.optim.Optimizer) -> None:
-        """Leave behind what a first update does: both states, ``.grad``, ``output`` and ``loss``."""
-        assert self.workload.size is not None
-        for parameter in self.model.parameters():
-            parameter.grad = torch.empty_like(parameter)
-        foreach = [group["foreach"] for group in optimizer.param_groups]
-        for group in optimizer.param_groups:
-            group["foreach"] = True  # the quickest way to the same state
-        loss, scaler = torch.empty(()), self.namespace.get("scaler")
-        if scaler is None:
-            optimizer.step()
-        else:
-            scaler.scale(loss)
-            scaler.step(optimizer)
-            scaler.update()
-        for group, before in zip(optimizer.param_groups, foreach, strict=True):
-            group["foreach"] = before
-        weights = next(self.model.parameters()).dtype
-        output = torch.empty(
-            *self.inputs[0].shape,
-            self.workload.size.vocabulary,
-            dtype=WEIGHT_TYPES.get(self.training.recipe.amp, weights),
-        )
-        self.namespace.update(output=output, loss=loss)
 
 
 def _bytes(module: nn.Module) -> int:
     return sum(p.numel() * p.element_size() for p in module.parameters())
-
-
-def _to_dtype(model: nn.Module, dtype: torch.dtype, mode: FakeTensors) -> None:
-    """Give the floating-point parameters and buffers of a fake model another type; tied ones stay tied."""
-    converted: dict[int, Tensor] = {}
-
-    def convert(tensor: Tensor) -> Tensor:
-        if id(tensor) not in converted:
-            with mode, torch.no_grad():
-                new = tensor.to(dtype)
-                is_parameter = isinstance(tensor, nn.Parameter)
-                converted[id(tensor)] = nn.Parameter(new, tensor.requires_grad) if is_parameter else new
-            mode.exchange(tensor, converted[id(tensor)])
-        return converted[id(tensor)]
-
-    for module in model.modules():
-        tables: tuple[dict[str, Any], ...] = (module._parameters, module._buffers)
-        for table in tables:
-            for name, tensor in table.items():
-                if tensor is not None and tensor.is_floating_point():
-                    table[name] = convert(tensor)
 
 
 def _check_step(name: str, optimizer: torch.optim.Optimizer) -> None:

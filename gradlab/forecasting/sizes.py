@@ -9,7 +9,7 @@ Those of Llama 3 are also in "The Llama 3 Herd of Models", arXiv 2407.21783, tab
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from .._checks import one_of
@@ -67,44 +67,28 @@ def model_size(name: str) -> ModelSize:
     return _SIZES[one_of("the name of a size", name, _SIZES, kind=ValueError)]
 
 
-def _gpt2(name: str, layers: int, d_model: int, heads: int) -> ModelSize:
-    rest: dict[str, Any] = {"hidden": 4 * d_model, "vocabulary": 50_257, "max_context": 1024}
-    return ModelSize(name, "gpt2", layers, d_model, heads, kv_heads=heads, tied=True, qkv_bias=True, **rest)
-
-
-def _llama3(name: str, layers: int, d_model: int, heads: int, hidden: int, *, tied: bool = False) -> ModelSize:
-    rest: dict[str, Any] = {"kv_heads": 8, "vocabulary": 128_256, "max_context": 131_072}
-    return ModelSize(name, "llama", layers, d_model, heads, hidden=hidden, tied=tied, **rest)
-
-
-def _llama2(name: str, layers: int, d_model: int, kv_heads: int, hidden: int, max_context: int) -> ModelSize:
-    rest: dict[str, Any] = {"vocabulary": 32_000, "max_context": max_context, "rope_base": 10_000.0}
-    return ModelSize(name, "llama", layers, d_model, 32, kv_heads, hidden, **rest)
-
-
-def _qwen(name: str, layers: int, d_model: int, heads: int, kv_heads: int, hidden: int, max_context: int) -> ModelSize:
-    rest: dict[str, Any] = {"vocabulary": 151_936, "rope_base": 1e6, "tied": True, "qkv_bias": True}
-    return ModelSize(name, "llama", layers, d_model, heads, kv_heads, hidden, max_context=max_context, **rest)
-
-
+_GPT2: dict[str, Any] = {"vocabulary": 50_257, "max_context": 1024, "tied": True, "qkv_bias": True}
+_LLAMA2: dict[str, Any] = {"vocabulary": 32_000, "rope_base": 10_000.0}
+_LLAMA3: dict[str, Any] = {"kv_heads": 8, "vocabulary": 128_256, "max_context": 131_072}
+_QWEN: dict[str, Any] = {"vocabulary": 151_936, "rope_base": 1e6, "qkv_bias": True}
 _SIZES = {
     size.name: size
-    for size in (
-        _gpt2("gpt2", 12, 768, 12),
-        _gpt2("gpt2-medium", 24, 1024, 16),
-        _qwen("qwen2.5-0.5b", 24, 896, 14, 2, 4864, 32_768),
-        _gpt2("gpt2-large", 36, 1280, 20),
-        _llama2("tinyllama-1.1b", 22, 2048, 4, 5632, 2048),
-        _llama3("llama-1b", 16, 2048, 32, 8192, tied=True),
-        _qwen("qwen2.5-1.5b", 28, 1536, 12, 2, 8960, 131_072),
-        _gpt2("gpt2-1.5b", 48, 1600, 25),
-        _qwen("qwen2.5-3b", 36, 2048, 16, 2, 11_008, 32_768),
-        _llama3("llama-3b", 28, 3072, 24, 8192, tied=True),
-        _llama2("llama2-7b", 32, 4096, 32, 11_008, 4096),
-        _llama2("mistral-7b", 32, 4096, 8, 14_336, 32_768),
-        replace(_qwen("qwen2.5-7b", 28, 3584, 28, 4, 18_944, 131_072), vocabulary=152_064, tied=False),
-        _llama3("llama-8b", 32, 4096, 32, 14_336),
-        _llama3("llama-70b", 80, 8192, 64, 28_672),
-        _llama3("llama-405b", 126, 16_384, 128, 53_248),
+    for size in (  # name, family, layers, width, heads, key/value heads, width inside the MLP
+        ModelSize("gpt2", "gpt2", 12, 768, 12, 12, 3072, **_GPT2),
+        ModelSize("gpt2-medium", "gpt2", 24, 1024, 16, 16, 4096, **_GPT2),
+        ModelSize("qwen2.5-0.5b", "llama", 24, 896, 14, 2, 4864, max_context=32_768, tied=True, **_QWEN),
+        ModelSize("gpt2-large", "gpt2", 36, 1280, 20, 20, 5120, **_GPT2),
+        ModelSize("tinyllama-1.1b", "llama", 22, 2048, 32, 4, 5632, max_context=2048, **_LLAMA2),
+        ModelSize("llama-1b", "llama", 16, 2048, 32, hidden=8192, tied=True, **_LLAMA3),
+        ModelSize("qwen2.5-1.5b", "llama", 28, 1536, 12, 2, 8960, max_context=131_072, tied=True, **_QWEN),
+        ModelSize("gpt2-1.5b", "gpt2", 48, 1600, 25, 25, 6400, **_GPT2),
+        ModelSize("qwen2.5-3b", "llama", 36, 2048, 16, 2, 11_008, max_context=32_768, tied=True, **_QWEN),
+        ModelSize("llama-3b", "llama", 28, 3072, 24, hidden=8192, tied=True, **_LLAMA3),
+        ModelSize("llama2-7b", "llama", 32, 4096, 32, 32, 11_008, max_context=4096, **_LLAMA2),
+        ModelSize("mistral-7b", "llama", 32, 4096, 32, 8, 14_336, max_context=32_768, **_LLAMA2),
+        ModelSize("qwen2.5-7b", "llama", 28, 3584, 28, 4, 18_944, 152_064, 131_072, rope_base=1e6, qkv_bias=True),
+        ModelSize("llama-8b", "llama", 32, 4096, 32, hidden=14_336, **_LLAMA3),
+        ModelSize("llama-70b", "llama", 80, 8192, 64, hidden=28_672, **_LLAMA3),
+        ModelSize("llama-405b", "llama", 126, 16_384, 128, hidden=53_248, **_LLAMA3),
     )
 }

@@ -35,31 +35,21 @@ class Attention(nn.Module):
         return self.out(mixed.transpose(1, 2).flatten(2))
 
 
-class GatedMLP(nn.Module):
-    """SwiGLU: one half of the hidden units opens or closes the other."""
-
-    def __init__(self, size: ModelSize) -> None:
-        super().__init__()
-        self.gate = nn.Linear(size.d_model, size.hidden, bias=False)
-        self.up = nn.Linear(size.d_model, size.hidden, bias=False)
-        self.down = nn.Linear(size.hidden, size.d_model, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, context, width) to the same."""
-        return self.down(silu(self.gate(x)) * self.up(x))
-
-
 class MLP(nn.Module):
-    """Two layers with GELU between them, in the approximation that GPT-2 was trained with."""
+    """SwiGLU, where one half of the hidden units opens or closes the other; for GPT-2 GELU, in its approximation."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
-        self.up = nn.Linear(size.d_model, size.hidden)
-        self.down = nn.Linear(size.hidden, size.d_model)
+        gpt2 = size.family == "gpt2"
+        self.gate = None if gpt2 else nn.Linear(size.d_model, size.hidden, bias=False)
+        self.up = nn.Linear(size.d_model, size.hidden, bias=gpt2)
+        self.down = nn.Linear(size.hidden, size.d_model, bias=gpt2)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, context, width) to the same."""
-        return self.down(gelu(self.up(x), approximate="tanh"))
+        if self.gate is None:
+            return self.down(gelu(self.up(x), approximate="tanh"))
+        return self.down(silu(self.gate(x)) * self.up(x))
 
 
 class DecoderBlock(nn.Module):
@@ -69,7 +59,7 @@ class DecoderBlock(nn.Module):
         super().__init__()
         self.norm1, self.norm2 = build_norm(size), build_norm(size)
         self.attention = Attention(size)
-        self.mlp = GatedMLP(size) if size.family == "llama" else MLP(size)
+        self.mlp = MLP(size)
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
         """Map (batch, context, width) to the same."""

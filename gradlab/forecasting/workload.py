@@ -104,32 +104,25 @@ def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
     return value
 
 
+@dataclass(frozen=True)
 class NestedBatch:
     """A batch that is no single tensor, in the place of ``x`` or ``y`` in the loop's text."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
     def to(self, device: object) -> NestedBatch:
         """Stay where it is: the fakes are there already."""
         return self
 
-
-class NestedBatchModel:
-    """A model that is called as the loop's text does, ``model(x)``, with each part of ``x`` as an argument."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self._model = model
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    def __call__(self, x: Any) -> Any:
-        """Give a dict by name, and a list or tuple in its order."""
-        value = x.value if isinstance(x, NestedBatch) else x
+    @staticmethod
+    def unpack(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Give the parts of ``x`` to ``model(x)``: a dict by name, a list or tuple in its order. A pre-hook."""
+        if not args or not isinstance(args[0], NestedBatch):
+            return None
+        value = args[0].value
         if isinstance(value, dict):
-            return self._model(**value)
-        return self._model(*value) if isinstance(value, (list, tuple)) else self._model(value)
+            return (), value
+        return (tuple(value) if isinstance(value, (list, tuple)) else (value,)), {}
 
 
 def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
@@ -202,13 +195,22 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
     eager = getattr(module, "_orig_mod", module)
     return Workload(
         type(eager).__name__,
-        lambda mode: mode.copy(eager),
+        lambda mode: _eager_copy(mode, eager),
         [pair],
         loss_fn or default_loss,
         "cuda",
         reader_model=module,
         compiled=_torch.is_compiled(module),
     )
+
+
+def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
+    """Return a copy on fake tensors of which torch.compile knows no part; a copy itself loses what compile() made."""
+    twin = mode.copy(model)
+    for module in list(twin.modules()):
+        for name, child in module.named_children():
+            module._modules[name] = getattr(child, "_orig_mod", child)
+    return twin
 
 
 def _sample_pair(batch: Any) -> tuple[Any, Any]:

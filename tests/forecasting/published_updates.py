@@ -76,11 +76,11 @@ def from_scratch(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Any)
     optimizer.step()
 
 
-def once_more(model: Any, batch: Any) -> None:
+def once_more(model: nn.Module, batch: Any) -> None:
     """Run forward and backward, and leave the gradients, of the input, too: as Liger's benchmark does."""
     x, *rest = batch[0].value.values()
     x.requires_grad_()
-    output = model._model(x, *rest)
+    output = model(x, *rest)
     if output.ndim:
         output.backward(torch.randn_like(output), retain_graph=True)
     else:

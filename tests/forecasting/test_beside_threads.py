@@ -180,26 +180,6 @@ def test_gradients_of_a_training_meanwhile_stay(elsewhere: Any) -> None:
     assert real["layer.1.weight"].grad is None
 
 
-def test_a_compiled_model_is_refused_beside_a_thread(elsewhere: Any) -> None:
-    compiled = torch.compile(nn.Linear(8, 8), backend="eager")
-    begun, stop = threading.Event(), threading.Event()
-
-    def train() -> None:
-        begun.set()
-        stop.wait()
-
-    thread = threading.Thread(target=train, name="training")
-    thread.start()
-    begun.wait()
-    try:
-        with pytest.raises(ForecastError, match=r"Linear went through torch\.compile, .* and 'training' runs code of"):
-            forecast(compiled, batch=pair())
-    finally:
-        stop.set()
-        thread.join()
-    assert forecast(compiled, batch=pair()).peak == forecast(nn.Linear(8, 8), batch=pair()).peak
-
-
 def test_what_another_thread_logs_is_not_lost(elsewhere: Any, caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     forecast(Interrupted(lambda: (logger.error("hidden"), elsewhere(lambda: logger.error("shown")))), batch=pair())

@@ -112,7 +112,7 @@ def test_a_wrong_shape_is_an_error_as_it_is_with_memory() -> None:
             torch.rand(3).add_(torch.rand(4))
 
 
-def test_a_copied_model_shares_what_was_shared_and_takes_no_memory() -> None:
+def test_a_copied_model_shares_what_was_shared() -> None:
     """Tied weights, a view of a buffer, and a constant that is no buffer; what it leaves alone is in test_untouched."""
     model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8).requires_grad_(False)).double()
     model[1].weight = model[0].weight

@@ -151,14 +151,6 @@ def published(size: ModelSize) -> Workload:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
-def test_a_first_updates_state_in_place_is_running_it(size: ModelSize) -> None:
-    for training in pairwise_trainings()[size is GPT2 :: 6]:
-        whole, skipped = (simulate(published(size), training, skip_first_update=skip) for skip in (False, True))
-        assert skipped == whole
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_three_and_four_blocks_tell_of_any_number(size: ModelSize) -> None:
     deep = published(size).with_layers(6)
     for training in pairwise_trainings()[size is GPT2 :: 8]:

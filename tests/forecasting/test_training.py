@@ -103,11 +103,12 @@ def test_a_model_that_computes_its_own_loss() -> None:
 
 
 def test_a_compiled_model_is_told() -> None:
-    whole, part = torch.compile(net(), backend="eager"), net()
+    whole, part, inner = torch.compile(net(), backend="eager"), net(), net()
     part[2].compile(backend="eager")
+    inner[2] = torch.compile(inner[2], backend="eager")
     eager = forecast(net(), batch=pair())
     assert "torch.compile" not in eager.covers
-    for model in (whole, part):
+    for model in (whole, part, inner):
         result = forecast(model, batch=pair())
         assert result.peak == eager.peak
         assert "torch.compile" in result.covers
