@@ -62,6 +62,12 @@ class Recipe:
     )
     lr: float = declare(0.1, Positive())
 
+    def __new__(cls, *_: Any, **values: Any) -> Recipe:
+        """Refuse a name that is no switch with a ValueError, as every other bad value."""
+        for name in values:
+            one_of("Recipe: a switch", name, SWITCHES)
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         """Check every field; store whole-number ``clip`` and ``lr`` as floats so that equal recipes read alike."""
         for name, switch in SWITCHES.items():
@@ -77,8 +83,6 @@ class Recipe:
 
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some switches changed; a name that is no switch is a ValueError."""
-        for name in changes:
-            one_of("Recipe: a switch", name, SWITCHES)
         return replace(self, **changes)
 
     def changes_from(self, other: Recipe) -> list[str]:

@@ -99,6 +99,7 @@ def test_a_switch_that_does_not_exist() -> None:
     assert "'zero_grads'" in message
     assert "'zero_grad'" in message
     assert message.endswith("; did you mean 'zero_grad'?")
+    assert refusal(lambda: Recipe(optimiser="sgd")).endswith("; did you mean 'optimizer'?")  # type: ignore[call-arg]
 
 
 def is_count(value: Any) -> bool:
