@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 import re
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import torch
 from test_series import NOTEBOOKS, stored
 
-from gradlab.course import launch
 from gradlab.course.exercises import exercise
 from gradlab.memory.ledger import Ledger
 
@@ -51,23 +49,3 @@ def test_nothing_that_is_compiled_needs_a_compiler() -> None:
     assert all("backend=" in call for call in compiled), compiled
     (network,) = [text for text in code if text.startswith("%%writefile network.py")]
     assert '"aot_eager"' in network
-
-
-@pytest.mark.nightly
-def test_inductor_does_as_the_backend_of_the_notebook_does(tmp_path: Path) -> None:
-    """The section's words speak of it; its kernels need a few KiB less or more at the peak."""
-    texts: dict[str, str] = {}
-    for cell in CELLS.values():
-        command, _, text = cell["source"].partition("\n")
-        if command.startswith("%%writefile"):
-            name = command.split()[-1]
-            texts[name] = texts.get(name, "") + text + "\n"
-    printed = []
-    for backend in ("aot_eager", "inductor"):
-        (folder := tmp_path / backend).mkdir()
-        for name, text in texts.items():
-            (folder / name).write_text(text.replace('"aot_eager"', f'"{backend}"'), encoding="utf-8")
-        runs = [launch(folder / name, processes=1, seconds=200.0) for name in ("clearing.py", "hooks.py")]
-        assert all(runs), runs
-        printed.append([line.split(" peak ")[0] for run in runs for line in run.lines(0)])
-    assert printed[0] == printed[1]

@@ -147,24 +147,6 @@ def test_if_backward_replaced(names: dict[str, Any], monkeypatch: pytest.MonkeyP
     assert verdict_of(code, names) == "does not hold"
 
 
-def test_if_the_optimizer_cleared_the_whole_model(names: dict[str, Any]) -> None:
-    everything: list[Tensor] = []
-    made = names["net"]
-
-    def net() -> nn.Module:
-        model: nn.Module = made()
-        everything[:] = model.parameters()
-        return model
-
-    class Wide(torch.optim.SGD):
-        def zero_grad(self, set_to_none: bool = True) -> None:
-            for p in everything:
-                p.grad = None
-
-    names["net"], names["SGD"] = net, Wide
-    assert verdict_of("A6", names) == "depends"
-
-
 def test_the_program_of_d3_is_the_articles(names: dict[str, Any]) -> None:
     """Written out as it is printed: the same starts end better, and the same worse."""
     change_of_loss = run(*cells_of("D3")[:3], names=names)["change_of_loss"]
