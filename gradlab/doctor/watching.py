@@ -87,7 +87,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
         self.findings, self.watched, self.judged = [], "", True
-        self.missing = _torch.missing("doctor")
+        self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
         log = runner.context.log
         self._process = os.getpid()
