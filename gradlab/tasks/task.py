@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,8 +100,8 @@ class Task:
                 raise TypeError(f"Task: {name} must be a text, got {brief(getattr(self, name))}")
         if not self.name.strip():
             raise ValueError(f"Task: name must be a text that is not empty, got {self.name!r}")
-        _require_function("builder", self.builder, "seed -> nn.Module")
-        _require_function("loss_fn", self.loss_fn, "(output, y) -> loss")
+        _require_function("builder", self.builder, "seed -> nn.Module", 1)
+        _require_function("loss_fn", self.loss_fn, "(output, y) -> loss", 2)
         # A frozen dataclass is written through object: what is kept is checked and is a copy of ours.
         object.__setattr__(self, "batches", _pairs(self.batches))
         checked_device("Task: device", _checks.one_of("Task: device", self.device, DEVICES[1:]))
@@ -143,13 +145,20 @@ def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
     return [(a.clone(), b.clone()) for a, b in zip(x.split(size), y.split(size), strict=True)]
 
 
-def _require_function(name: str, value: object, form: str) -> None:
-    """Raise TypeError for what cannot be called as this form says."""
+def _require_function(name: str, value: object, form: str, arguments: int) -> None:
+    """Raise TypeError for what cannot be called with this number of arguments, and for a module to be built."""
     wrong = ""
     if not callable(value) or (isinstance(value, nn.Module) and name == "builder"):
         wrong = brief(value)
     elif isinstance(value, type) and issubclass(value, nn.Module) and name == "loss_fn":
         wrong = f"the class {value.__name__}; give an instance: {value.__name__}()"
+    else:
+        with suppress(ValueError):  # some functions written in C have no signature
+            signature = inspect.signature(value)
+            try:
+                signature.bind(*range(arguments))
+            except TypeError:
+                wrong = f"{brief(value)}{signature}"
     if wrong:
         raise TypeError(f"Task: {name} must be a function {form}, got {wrong}")
 

@@ -153,6 +153,11 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: Task(**{**GOOD, "builder": lambda seed: nn.Linear(2, 1, device="meta")}).build(),
         "Task: builder must return a model with values, got one with weights on the meta device",
     ),
+    (
+        lambda: Task(**{**GOOD, "builder": lambda: nn.Linear(4, 2)}),
+        r"Task: builder must be a function .* got <lambda>\(\)$",
+    ),
+    (lambda: Task(**{**GOOD, "loss_fn": lambda output: output}), r"Task: loss_fn must .* got <lambda>\(output\)$"),
     (lambda: Task(**{**GOOD, "builder": raising}).build(), "^not the signature's fault$"),
     (
         lambda: Task(**{**GOOD, "batches": [(X.repeat(99, 99), [1])]}),
