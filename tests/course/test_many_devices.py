@@ -58,7 +58,7 @@ def written(name: str) -> str:
     return "\n".join(found) + "\n"
 
 
-def test_a_window_that_fsdp_never_synchronizes_moves_nothing_and_its_sum_is_whole(tmp_path: Path) -> None:
+def test_a_window_that_fsdp_never_synchronizes_moves_nothing(tmp_path: Path) -> None:
     text = f"""
 model = sharded()
 model.set_requires_gradient_sync(False)
@@ -104,7 +104,7 @@ assert model.module[1].running_mean.abs().max() == 0, "the buffers of rank 0, be
     ranks(tmp_path, text)
 
 
-def test_the_average_of_the_notebook_waits_for_a_rank_without_a_gradient(tmp_path: Path) -> None:
+def test_the_average_waits_for_a_rank_without_a_gradient(tmp_path: Path) -> None:
     (tmp_path / "averaging.py").write_text(written("averaging.py"))
     text = """
 from averaging import average_gradients

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 # On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. Elsewhere
 # each worker loads torch anew: macOS does not take a copy of a process that has used its libraries well.
-START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+_FORKS = sys.platform == "linux" and "forkserver" in multiprocessing.get_all_start_methods()
+START_METHOD = "forkserver" if _FORKS else "spawn"
 _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
 _STARTUP = 120.0  # seconds until the scripts begin: where nothing is forked each imports torch, on a busy machine
 GRACE = 8.0  # seconds for the others to notice a failure by themselves

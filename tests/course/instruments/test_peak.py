@@ -172,7 +172,7 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
     assert sum(instrument.at_peak.values()) == now.peak
 
 
-def test_a_still_has_the_loop_beside_the_panels_and_marks_changes() -> None:
+def test_a_still_has_the_loop_and_marks_what_has_changed() -> None:
     instrument = peak(optimizer="sgd", set_to_none=False)
     panels, columns, _ = instrument._still(instrument._now())
     assert (len(panels), columns) == (1, 1), "nothing is compared yet"

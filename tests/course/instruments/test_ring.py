@@ -193,7 +193,7 @@ def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
             assert shapes[f"step {at}"] == ("triangle" if call.before.states else "cross")
 
 
-def test_a_call_is_lit_in_the_ring_in_the_columns_and_in_the_code() -> None:
+def test_a_call_is_lit_in_the_ring_the_columns_and_the_code() -> None:
     for call in (1, 6, 11, 12):
         piece = CALLS[(call - 1) % 4]
         view, drawn = look(USUAL, call), panels(USUAL, call)
