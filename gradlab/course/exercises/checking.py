@@ -1,4 +1,4 @@
-"""How answers are tried: random cases, what is expected, typical mistakes; and from an answer to its verdict."""
+"""How answers are tried: random cases, typical mistakes, and from an answer to its verdict."""
 
 from __future__ import annotations
 
@@ -22,31 +22,13 @@ from ..._process import main_thread, preserving_rng, preserving_torch_state
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
 _MAX_MESSAGE_LETTERS = 200
-_BY_REFERENCE = object()
+Case = tuple[tuple[Any, ...], str]
+"""What an answer is called with, and how the verdict names it."""
 _KINDS = {bool: "True or False", Real: "A number", str: "A text"}
 
 
 class TroubleError(Exception):
     """Why an answer cannot be compared, in a sentence without its full stop."""
-
-
-class Case:
-    """One random case: what an answer is called with, how the verdict names it, and what is expected.
-
-    ``text`` is by default the arguments themselves; "" says nothing. ``expect`` is a value, or a function without
-    arguments that computes it from a case that no answer has touched; left out, it is ``reference(*arguments)``.
-    """
-
-    def __init__(self, *arguments: object, text: str | None = None, expect: object = _BY_REFERENCE) -> None:
-        self.arguments = arguments
-        self.text = ", ".join(map(brief, arguments)) if text is None else text
-        self._expect = expect
-
-    def expected(self, reference: Callable[..., object]) -> object:
-        """Compute what a right answer gives."""
-        if self._expect is _BY_REFERENCE:
-            return reference(*self.arguments)
-        return self._expect() if callable(self._expect) else self._expect
 
 
 def call(answer: object, *arguments: object) -> object:
@@ -60,10 +42,8 @@ class Definition:
 
     case: Callable[[random.Random], Case]
     """Make a case from random numbers, those of the generator or torch's: the same ones make the same case, afresh."""
-    reference: Callable[..., object] = call
-    """``reference(*arguments)``: what a right answer gives, unless each case has its ``expect``."""
     observe: Callable[..., object] = call
-    """``observe(answer, *arguments)``: what is compared with the expected."""
+    """``observe(answer, *arguments)``: what is compared with the same of the solution."""
     mistakes: Mapping[str, object]
     """Typical wrong answers by name; where several fit, the first one is named. Their remarks are in the ``.md``."""
     plot_values: Callable[..., object] = lambda value: value
@@ -87,7 +67,7 @@ class Definition:
         if callable(stub) and not callable(answer):
             return no_function(exercise, answer)
         with main_thread.hold(), preserving_rng(), preserving_torch_state():
-            return _try(self, exercise.remarks, answer)
+            return _try(self, exercise, answer)
 
 
 def no_function(exercise: Exercise, answer: object) -> Verdict:
@@ -114,7 +94,7 @@ def is_unchanged(answer: Any, stub: Any) -> bool:
     return isinstance(stub, list) and isinstance(answer, list) and list(map(str, answer)) == stub
 
 
-def _try(definition: Definition, remarks: Mapping[str, str], answer: object) -> Verdict:
+def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
     rng = random.Random()  # not the learner's own, which may be seeded
     seeds = [rng.randrange(2**31) for _ in range(definition.rounds)]
     observed: list[object] = []
@@ -123,7 +103,8 @@ def _try(definition: Definition, remarks: Mapping[str, str], answer: object) -> 
             observed.append(_observe(definition, answer, seed))
         except TroubleError as trouble:
             return Verdict(NOT_YET, f"{trouble}{_in_case(definition, seed)}")
-    expected = [_case(definition, seed).expected(definition.reference) for seed in seeds]
+    solution = stub_of(exercise.solution)
+    expected = [_observe(definition, solution, seed) for seed in seeds]
     for seed, mine, right in zip(seeds, observed, expected, strict=True):
         remark = _difference(definition, mine, right)
         if not remark:
@@ -132,7 +113,7 @@ def _try(definition: Definition, remarks: Mapping[str, str], answer: object) -> 
         picture = _picture(definition, mine, right)
         for name, wrong in definition.mistakes.items():
             if _is_mistake(definition, wrong, seeds, observed):
-                return Verdict(NOT_YET, f"{remarks[name]}\n{remark}", name, picture)
+                return Verdict(NOT_YET, f"{exercise.remarks[name]}\n{remark}", name, picture)
         return Verdict(NOT_YET, remark, None, picture)
     cases = f"In {len(seeds)} random cases." if len(seeds) > 1 else ""
     return Verdict(RIGHT, cases, None, _picture(definition, observed[-1], expected[-1]))
@@ -145,7 +126,7 @@ def _case(definition: Definition, seed: int) -> Case:
 
 
 def _in_case(definition: Definition, seed: int) -> str:
-    text = _case(definition, seed).text
+    _, text = _case(definition, seed)
     return f", for {text}." if text else "."
 
 
@@ -154,7 +135,7 @@ def _observe(definition: Definition, answer: object, seed: int) -> object:
 
     Raises TroubleError for whatever it raises, but KeyboardInterrupt as it is: an interrupt ends the cell.
     """
-    arguments = _case(definition, seed).arguments
+    arguments, _ = _case(definition, seed)
     with preserving_torch_state():
         try:
             return definition.observe(answer, *arguments)
@@ -187,6 +168,8 @@ def _difference(definition: Definition, mine: object, right: object) -> str:
 
 def _mismatch(answer: Any, expected: Any) -> str:
     """Write in what way an answer is of another kind or size than what is asked for, "" if it is not."""
+    if isinstance(expected, Tensor) and expected.numel() == 1:
+        expected = expected.item()
     wanted = _wanted(expected)
     if answer is None:
         return f"Your answer is None, {wanted} is wanted. Is a `return` missing"

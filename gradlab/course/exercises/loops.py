@@ -1,10 +1,10 @@
-"""Training loops of several notebooks' exercises: the learner's runs, the right one by hand, and typical wrong ones."""
+"""Training loops of several notebooks' exercises: the learner's runs, and typical wrong ones."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -36,35 +36,6 @@ def gradient(loss: Tensor, model: nn.Module) -> Tensor:
 def mean_loss(model: nn.Module, loss_fn: Callable[..., Tensor], window: Any) -> Tensor:
     """Compute the mean loss of the batches of a window."""
     return torch.stack([loss_fn(model(x), y) for x, y in window]).mean()
-
-
-def sgd_step_by_hand(loss: Tensor, parameters: Iterable[Tensor], lr: float, max_norm: float = math.inf) -> None:
-    """Make one update of plain SGD by hand, clipped to ``max_norm`` in the way that clip_grad_norm_ documents.
-
-    The gradients are from autograd.grad, which never touches .grad: no .grad, no optimizer.
-    """
-    parameters = list(parameters)
-    gradients = torch.autograd.grad(loss, parameters)
-    norm = float(torch.cat([part.reshape(-1) for part in gradients]).norm())
-    with torch.no_grad():
-        for parameter, part in zip(parameters, gradients, strict=True):
-            parameter.sub_(lr * min(1.0, max_norm / (norm + 1e-6)) * part)
-
-
-def trained_by_hand(
-    model: nn.Module,
-    loss_fn: Callable[..., Tensor],
-    batches: Any,
-    lr: float,
-    window: int = 1,
-    max_norm: float = math.inf,
-    decay: float = 1.0,
-) -> Tensor:
-    """Return the weights after one epoch of updates by hand, each on the mean loss of its window."""
-    for update, start in enumerate(range(0, len(batches), window)):
-        loss = mean_loss(model, loss_fn, batches[start : start + window])
-        sgd_step_by_hand(loss, model.parameters(), lr * decay**update, max_norm)
-    return all_weights(model)
 
 
 def stand_still(*arguments: Any) -> None:

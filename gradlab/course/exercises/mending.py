@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -18,7 +17,7 @@ from ..._checks import brief
 from ..._process import main_thread, preserving_rng, preserving_torch_state
 from ...doctor import Report, watch
 from ...formatting import short
-from .checking import error_words, is_unchanged, no_function, stub_of
+from .checking import alike, error_words, is_unchanged, no_function, stub_of, without_tensors
 from .loops import all_weights
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
@@ -157,13 +156,6 @@ def _difference(mine: LoopRun, right: LoopRun, report: Report, end: str) -> str:
         return f"; in a right loop it goes to {end}. `watch` finds nothing, but the weights differ from a right loop's"
     if isinstance(mine.result, Tensor) and mine.result.requires_grad:
         return ", as it should, but what the loop returns still has its graph"
-    if right.result is not None and not _same_number(mine.result, right.result):
+    if right.result is not None and not alike(without_tensors(mine.result), right.result, _CLOSE, 0.0):
         return f", as it should, but the loop returns {brief(mine.result)} and not {brief(right.result)}"
     return ""
-
-
-def _same_number(mine: object, right: Any) -> bool:
-    """Tell whether a loop returns the right number."""
-    if isinstance(mine, Tensor) and mine.numel() == 1:
-        mine = mine.item()
-    return isinstance(mine, (int, float)) and math.isclose(mine, right, rel_tol=_CLOSE)

@@ -32,7 +32,6 @@ def path(
     return reached
 
 
-Groups = list[dict[str, Any]]
 Grads = list[float | None]
 
 
@@ -44,8 +43,7 @@ def decay_groups_case(rng: random.Random) -> Case:
         nn.init.ones_(parameter)
     decay = round(rng.uniform(0.1, 0.9), 2)
     text = f"weight_decay={decay}: this is left of each after one step of AdamW with lr=1 and no gradient"
-    left = {name: 1 - decay if p.dim() > 1 else 1.0 for name, p in model.named_parameters()}
-    return Case(model, decay, text=text, expect=left)
+    return (model, decay), text
 
 
 def decay_groups_observe(answer: Callable[..., Any], model: nn.Module, decay: float) -> Any:
@@ -62,7 +60,7 @@ def decay_groups_observe(answer: Callable[..., Any], model: nn.Module, decay: fl
     return {name: p.flatten()[0].item() if id(p) in grouped else math.nan for name, p in model.named_parameters()}
 
 
-def split(model: nn.Module, decay: float, decays: Callable[[str, Tensor], bool], **others: float) -> Groups:
+def split(model: nn.Module, decay: float, decays: Callable[[str, Tensor], bool], **others: float) -> list[Any]:
     named = list(model.named_parameters())
     decayed = {"params": [p for name, p in named if decays(name, p)], "weight_decay": decay}
     return [decayed, {"params": [p for name, p in named if not decays(name, p)], **others}]
@@ -87,24 +85,23 @@ def momentum_path_case(rng: random.Random) -> Case:
     lrs = [round(rng.uniform(0.05, 0.5), 2) for _ in range(updates)]
     w, beta = round(rng.uniform(-3, 3), 2), round(rng.uniform(0.5, 0.95), 2)
     text = f"w={w}, beta={beta}, grads that begin {grads[0]}, {grads[1]}, lrs that begin {lrs[0]}, {lrs[1]}"
-    return Case(w, grads, lrs, beta, text=text)
+    return (w, grads, lrs, beta), text
 
 
-def momentum_path_reference(w: float, grads: list[float], lrs: list[float], beta: float) -> list[float]:
+def with_momentum(w: float, grads: list[float], lrs: list[float], beta: float) -> list[float]:
     return path(torch.optim.SGD, w, grads, lrs, momentum=beta)
 
 
 def lr_inside(w: float, grads: list[float], lrs: list[float], beta: float) -> list[float]:
-    return momentum_path_reference(w, [lr * g for g, lr in zip(grads, lrs, strict=True)], [1.0] * len(lrs), beta)
+    return with_momentum(w, [lr * g for g, lr in zip(grads, lrs, strict=True)], [1.0] * len(lrs), beta)
 
 
 momentum_path = Definition(
     case=momentum_path_case,
-    reference=momentum_path_reference,
     mistakes={
         "lr-inside": lr_inside,
-        "averaged": lambda w, grads, lrs, beta: momentum_path_reference(w, [(1 - beta) * g for g in grads], lrs, beta),
-        "no-momentum": lambda w, grads, lrs, beta: momentum_path_reference(w, grads, lrs, 0.0),
+        "averaged": lambda w, grads, lrs, beta: with_momentum(w, [(1 - beta) * g for g in grads], lrs, beta),
+        "no-momentum": lambda w, grads, lrs, beta: with_momentum(w, grads, lrs, 0.0),
     },
     axes=("update", "weight"),
 )
@@ -119,11 +116,7 @@ def adamw_path_case(rng: random.Random) -> Case:
     lr, decay = round(rng.uniform(0.05, 0.3), 2), round(rng.uniform(0.1, 0.5), 2)
     begin, where = ", ".join(map(str, grads[:3])), ", ".join(map(str, gaps))
     text = f"w={w}, lr={lr}, weight_decay={decay}, grads that begin {begin}, with gaps at {where}"
-    return Case(w, grads, lr, decay, text=text)
-
-
-def adamw_path_reference(w: float, grads: Grads, lr: float, decay: float) -> list[float]:
-    return path(torch.optim.AdamW, w, grads, lr=lr, weight_decay=decay)
+    return (w, grads, lr, decay), text
 
 
 def without_correction(w: float, grads: Grads, lr: float, decay: float) -> list[float]:
@@ -137,13 +130,16 @@ def without_correction(w: float, grads: Grads, lr: float, decay: float) -> list[
     return reached
 
 
+def none_is_zero(w: float, grads: Grads, lr: float, decay: float) -> list[float]:
+    return path(torch.optim.AdamW, w, [g or 0.0 for g in grads], lr=lr, weight_decay=decay)
+
+
 adamw_path = Definition(
     case=adamw_path_case,
-    reference=adamw_path_reference,
     mistakes={
         "no-correction": without_correction,
         "in-gradient": lambda w, grads, lr, decay: path(torch.optim.Adam, w, grads, lr=lr, weight_decay=decay),
-        "none-is-zero": lambda w, grads, lr, decay: adamw_path_reference(w, [g or 0.0 for g in grads], lr, decay),
+        "none-is-zero": none_is_zero,
     },
     axes=("update", "weight"),
 )

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 
 from .checking import Case, Definition
-from .loops import all_weights, gradient, mean_loss, sgd, trained, trained_by_hand, window_update
+from .loops import all_weights, gradient, mean_loss, sgd, trained, window_update
 
 Window = list[tuple[Tensor, Tensor]]
 
@@ -28,14 +28,7 @@ def by_tokens_case(rng: random.Random) -> Case:
             y[row, length:] = -100
         window.append((x, y))
     counts = ", ".join(str(int((y != -100).sum())) for _, y in window)
-    return Case(model, window, text=f"micro-batches of {counts} characters: this is .grad")
-
-
-def by_tokens_reference(model: nn.Module, window: Window) -> Tensor:
-    """Put all characters into one row."""
-    output = torch.cat([model(x).flatten(0, 1) for x, _ in window])
-    y = torch.cat([y.flatten() for _, y in window])
-    return gradient(cross_entropy(output[y != -100], y[y != -100]), model)
+    return (model, window), f"micro-batches of {counts} characters: this is .grad"
 
 
 def by_tokens_observe(answer: Callable[..., object], model: nn.Module, window: Window) -> Tensor:
@@ -58,7 +51,6 @@ def tokens(reduction: str, divide_by: Callable[[Window], int]) -> Callable[..., 
 
 by_tokens = Definition(
     case=by_tokens_case,
-    reference=by_tokens_reference,
     observe=by_tokens_observe,
     mistakes={
         "mean-of-means": tokens("mean", len),
@@ -75,12 +67,11 @@ def accumulated_case(rng: random.Random) -> Case:
     n = rng.randint(3, 5)
     batches = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(2 * n + rng.randint(2, n - 1))]
     text = f"{len(batches)} batches, n={n}: these are the weights afterwards"
-    return Case(nn.Linear(3, 1), nn.functional.mse_loss, batches, rng.uniform(0.05, 0.15), n, text=text)
+    return (nn.Linear(3, 1), mse_loss, batches, rng.uniform(0.05, 0.15), n), text
 
 
 accumulated = Definition(
     case=accumulated_case,
-    reference=trained_by_hand,
     observe=trained,
     mistakes={
         "drops-last": sgd(last=False),
@@ -102,14 +93,7 @@ def one_update_case(rng: random.Random) -> Case:
     mse_loss(model(torch.randn(3, 4)), torch.randn(3, 2)).backward()
     optimizer = torch.optim.SGD(model.parameters(), lr=rng.uniform(0.05, 0.15))
     text = f"a window of {len(window)} and max_norm={max_norm:.3f}"
-    return Case(model, mse_loss, window, optimizer, max_norm, text=text)
-
-
-def one_update_reference(
-    model: nn.Module, loss_fn: Any, window: Any, optimizer: Any, max_norm: float
-) -> dict[str, object]:
-    loss, lr = mean_loss(model, loss_fn, window).item(), optimizer.param_groups[0]["lr"]
-    return {"weights": trained_by_hand(model, loss_fn, window, lr, len(window), max_norm), "loss": loss}
+    return (model, mse_loss, window, optimizer, max_norm), text
 
 
 def one_update_observe(answer: Callable[..., object], model: nn.Module, *arguments: object) -> dict[str, object]:
@@ -124,7 +108,6 @@ def updating(result: Callable[[list[float]], float] = mean, **changes: Any) -> C
 
 one_update = Definition(
     case=one_update_case,
-    reference=one_update_reference,
     observe=one_update_observe,
     mistakes={
         "clips-inside": updating(clip="batch"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from itertools import islice, pairwise
 from typing import Any
 
 import torch
@@ -17,10 +15,10 @@ from .mending import Mending
 
 def stale_steps_case(rng: random.Random) -> Case:
     history = rng.choices(("zero", "backward", "backward", "step", "step"), k=rng.randint(4, 16))
-    return Case(history, text=" ".join(history))
+    return (history,), " ".join(history)
 
 
-def stale_steps_reference(history: list[str]) -> list[int]:
+def stale_in(history: list[str]) -> list[int]:
     """Let PyTorch say it: backward number k adds the bit 2**k to .grad."""
     weight, applied, stale = torch.zeros((), dtype=torch.float64, requires_grad=True), 0, []
     for k, call in enumerate(history):
@@ -33,13 +31,6 @@ def stale_steps_reference(history: list[str]) -> list[int]:
             stale.append(present & applied)
             applied |= present
     return [number for number, old in enumerate(stale, 1) if old]
-
-
-def stale_steps_observe(answer: Callable[[list[str]], Any], history: list[str]) -> object:
-    """Take anything that yields numbers."""
-    numbers = answer(history)
-    is_list = not hasattr(numbers, "__next__") and not isinstance(numbers, (set, range))
-    return numbers if is_list else list(islice(numbers, len(history) + 1))
 
 
 def steps_of_windows(history: list[str]) -> list[int]:
@@ -55,12 +46,10 @@ def steps_of_windows(history: list[str]) -> list[int]:
 
 stale_steps = Definition(
     case=stale_steps_case,
-    reference=stale_steps_reference,
-    observe=stale_steps_observe,
     mistakes={
         "windows": steps_of_windows,
-        "never-clears": lambda history: stale_steps_reference([call for call in history if call != "zero"]),
-        "from-zero": lambda history: [number - 1 for number in stale_steps_reference(history)],
+        "never-clears": lambda history: stale_in([call for call in history if call != "zero"]),
+        "from-zero": lambda history: [number - 1 for number in stale_in(history)],
     },
     plot_values=lambda value: None,  # numbers of steps are names, not heights
     rounds=60,
@@ -124,11 +113,7 @@ def leak_case(rng: random.Random) -> Case:
     base, state, less = rng.randrange(10**6, 10**7), rng.randrange(10**6, 10**7), rng.randrange(10**4, 10**6)
     alive = [base + state * min(t, 3) // 3 - less * ((t + 1) % epoch == 0) + lost * t for t in range(200)]
     begin = ", ".join(f"{size:,}" for size in alive[:4])
-    return Case(alive, text=f"bytes that begin {begin} ...", expect=lost)
-
-
-def differences(alive: Sequence[int]) -> list[int]:
-    return [later - before for before, later in pairwise(alive)]
+    return (alive,), f"bytes that begin {begin} ..."
 
 
 leak = Definition(

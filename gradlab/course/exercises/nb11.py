@@ -10,10 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
-from torch.utils.data import DistributedSampler
 
 from .checking import Case, Definition
-from .loops import gradient
 
 Rank = tuple[nn.Module, int]  # its model and the number of its samples
 
@@ -67,12 +65,7 @@ def rank_samples_case(rng: random.Random) -> Case:
     """Return a number of samples that often does not divide, a world size and a rank."""
     size = rng.randint(2, 5)
     samples, rank = rng.randint(2 * size, 5 * size), rng.randrange(size)
-    return Case(samples, size, rank, text=f"samples={samples}, size={size}, rank={rank}")
-
-
-def rank_samples_reference(samples: int, size: int, rank: int) -> list[int]:
-    """Ask the sampler itself."""
-    return list(DistributedSampler(range(samples), size, rank, shuffle=False))  # type: ignore[arg-type, unused-ignore]
+    return (samples, size, rank), f"samples={samples}, size={size}, rank={rank}"
 
 
 def block(samples: int, size: int, rank: int) -> list[int]:
@@ -82,7 +75,6 @@ def block(samples: int, size: int, rank: int) -> list[int]:
 
 rank_samples = Definition(
     case=rank_samples_case,
-    reference=rank_samples_reference,
     mistakes={
         "unequal": lambda samples, size, rank: list(range(rank, samples, size)),
         "dropped": lambda samples, size, rank: list(range(rank, samples - samples % size, size)),
@@ -98,27 +90,14 @@ def all_reduces_case(rng: random.Random) -> Case:
     accumulate = rng.randint(3, 8)
     batches, buckets, no_sync = rng.randint(2 * accumulate, 6 * accumulate), rng.randint(2, 6), rng.random() < 0.6
     text = f"batches={batches}, accumulate={accumulate}, buckets={buckets}, no_sync={no_sync}"
-    return Case(batches, accumulate, buckets, no_sync, text=text)
-
-
-def all_reduces_reference(batches: int, accumulate: int, buckets: int, no_sync: bool) -> int:
-    """Go through the loop and count."""
-    sent = 0
-    for i in range(batches):
-        steps = i % accumulate == accumulate - 1 or i == batches - 1
-        if steps or not no_sync:
-            sent += buckets
-    return sent
+    return (batches, accumulate, buckets, no_sync), text
 
 
 all_reduces = Definition(
     case=all_reduces_case,
-    reference=all_reduces_reference,
     mistakes={
         "no-window": lambda batches, accumulate, buckets, no_sync: batches * buckets,
-        "steps-only": lambda batches, accumulate, buckets, no_sync: all_reduces_reference(
-            batches, accumulate, buckets, True
-        ),
+        "steps-only": lambda batches, accumulate, buckets, no_sync: -(-batches // accumulate) * buckets,
         "left-over": lambda batches, accumulate, buckets, no_sync: (
             (batches // accumulate if no_sync else batches) * buckets
         ),
@@ -134,14 +113,7 @@ def fair_average_case(rng: random.Random) -> Case:
     many = rng.randint(2 * few, 4 * few)
     counts = rng.choice([(few, many), (many, few)])
     model, shares = nn.Linear(2, 1), [(torch.randn(count, 2), torch.randn(count, 1)) for count in counts]
-    text = f"{counts[0]} samples in rank 0 and {counts[1]} samples in rank 1"
-    return Case(model, shares, text=text)
-
-
-def fair_average_reference(model: nn.Module, shares: Any) -> Tensor:
-    """Take the gradient of the mean loss over all samples in one piece."""
-    x, y = (torch.cat(parts) for parts in zip(*shares, strict=True))
-    return gradient(mse_loss(model(x), y), model).repeat(2)
+    return (model, shares), f"{counts[0]} samples in rank 0 and {counts[1]} samples in rank 1"
 
 
 def fair_average_observe(answer: Callable[..., Any], model: nn.Module, shares: Any) -> Tensor:
@@ -153,14 +125,8 @@ def fair_average_observe(answer: Callable[..., Any], model: nn.Module, shares: A
         return mine, len(x)
 
     models = together(answer, lambda: [rank(x, y) for x, y in shares])
-    return torch.cat([in_grad(mine, number) for number, mine in enumerate(models)])
-
-
-def in_grad(model: nn.Module, rank: int) -> Tensor:
-    gradients = [p.grad for p in model.parameters()]
-    if any(gradient is None for gradient in gradients):
-        raise RuntimeError(f"a .grad of rank {rank} is None")
-    return torch.cat([gradient.flatten() for gradient in gradients if gradient is not None])
+    gradients = [p.grad for mine in models for p in mine.parameters() if p.grad is not None]
+    return torch.cat([gradient.flatten() for gradient in gradients])
 
 
 def average(*, weighted: bool, by: Callable[[int, float], float]) -> Callable[..., None]:
@@ -179,7 +145,6 @@ def average(*, weighted: bool, by: Callable[[int, float], float]) -> Callable[..
 
 fair_average = Definition(
     case=fair_average_case,
-    reference=fair_average_reference,
     observe=fair_average_observe,
     mistakes={
         "sum": average(weighted=False, by=lambda samples, total: 1),

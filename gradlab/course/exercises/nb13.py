@@ -12,20 +12,15 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
 from .checking import Case, Definition, TroubleError
-from .loops import all_weights, sgd, trained, trained_by_hand
+from .loops import all_weights, sgd, trained
 
 CALLS = ("zero_grad", "forward", "backward", "unscale_", "clip", "scaler.step", "scaler.update", "scheduler.step")
 MAX_NORM = 0.05  # small enough to shorten every gradient of a case
-DECAY = 0.5  # what the scheduler does to lr after each update
 
 
 def calls_in_order_case(rng: random.Random) -> Case:
     batches = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(3)]
-    return Case(nn.Linear(3, 1), batches, rng.uniform(0.5, 2.0), text="the weights after three updates")
-
-
-def calls_in_order_reference(model: nn.Module, batches: Any, lr: float) -> Tensor:
-    return trained_by_hand(model, mse_loss, batches, lr, max_norm=MAX_NORM, decay=DECAY)
+    return (nn.Linear(3, 1), batches, rng.uniform(0.5, 2.0)), "the weights after three updates"
 
 
 def calls_in_order_observe(answer: object, model: nn.Module, batches: Any, lr: float) -> Tensor:
@@ -40,7 +35,7 @@ def calls_in_order_observe(answer: object, model: nn.Module, batches: Any, lr: f
 def run(order: Sequence[str], model: nn.Module, batches: Any, lr: float) -> None:
     """Make the calls one by one, once for each batch."""
     optimizer, scaler = torch.optim.SGD(model.parameters(), lr=lr), torch.amp.GradScaler("cpu", init_scale=64.0)
-    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=DECAY)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
     losses: list[Tensor] = []
     following = iter(batches)
 
@@ -48,15 +43,10 @@ def run(order: Sequence[str], model: nn.Module, batches: Any, lr: float) -> None
         x, y = next(following)
         losses.append(mse_loss(model(x), y))
 
-    def backward() -> None:
-        if not losses:
-            raise TroubleError("backward comes before the first forward: there is no loss yet")
-        scaler.scale(losses[-1]).backward()
-
     calls: dict[str, Callable[[], object]] = {
         "zero_grad": optimizer.zero_grad,
         "forward": forward,
-        "backward": backward,
+        "backward": lambda: scaler.scale(losses[-1]).backward(),
         "unscale_": lambda: scaler.unscale_(optimizer),
         "clip": lambda: nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM),
         "scaler.step": lambda: scaler.step(optimizer),
@@ -76,7 +66,6 @@ def moved(call: str, before: str) -> list[str]:
 
 calls_in_order = Definition(
     case=calls_in_order_case,
-    reference=calls_in_order_reference,
     observe=calls_in_order_observe,
     mistakes={
         "clip-before-unscale": moved("clip", before="unscale_"),
@@ -94,12 +83,11 @@ def whole_loop_case(rng: random.Random) -> Case:
     batches = [(torch.randn(6, 3), (10 if i < 3 else 0.3) * torch.randn(6, 1)) for i in range(7)]
     window, model, lr, max_norm = rng.choice((2, 3, 4, 5)), nn.Linear(3, 1), rng.uniform(0.05, 0.2), rng.uniform(2, 3)
     text = f"7 batches, window={window}, lr={lr:.2f}, max_norm={max_norm:.1f}: the weights afterwards"
-    return Case(model, nn.functional.mse_loss, batches, lr, window, max_norm, text=text)
+    return (model, nn.functional.mse_loss, batches, lr, window, max_norm), text
 
 
 whole_loop = Definition(
     case=whole_loop_case,
-    reference=trained_by_hand,
     observe=trained,
     mistakes={
         "never-clears": sgd(clear="never"),

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import json
 import os
-import runpy
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from right_answers import RIGHT
 from sampling import every
 
-from gradlab.course.exercises import Exercise, exercise, exercise_notebooks, exercise_texts
+from gradlab.course.exercises import exercise, exercise_notebooks, exercise_texts
 from gradlab.course.exercises.checking import Definition, stub_of
 from gradlab.course.exercises.mending import Mending
 from gradlab.course.exercises.texts import read_exercises
-from gradlab.course.measured import OperationLog
 
 HERE = Path(__file__).resolve().parent
 NOTEBOOKS = HERE.parents[2] / "notebooks"
@@ -29,17 +26,6 @@ SLOW = ("evaluate", "largest_batch")
 TO_WRITE = [name for name, it in exercise_texts().items() if not isinstance(it.definition, Mending)]
 QUICK_FIRST = sorted(TO_WRITE, key=SLOW.__contains__)
 EACH = pytest.mark.parametrize("name", every(5, QUICK_FIRST))
-
-
-@cache
-def further_answers(notebook: str) -> dict[str, list[Any]]:
-    """RIGHT of the file that lies here as the notebook's exercises lie in the package."""
-    return runpy.run_path(str(HERE / f"nb{notebook[:2]}.py"))["RIGHT"]
-
-
-def right_answers(it: Exercise) -> list[Any]:
-    """The solution that teachers read, and others that share no code with the exercise."""
-    return [stub_of(it.solution), *further_answers(it.notebook)[it.name]]
 
 
 def code_of(notebook: str) -> list[str]:
@@ -67,7 +53,7 @@ def test_right_answers_pass_and_typical_wrong_ones_are_known(name: str) -> None:
     assert 3 <= len(it.definition.mistakes) <= 4
     assert list(it.definition.mistakes) == list(it.remarks)
     for _ in range(TIMES):
-        for answer in right_answers(it):
+        for answer in (stub_of(it.solution), *RIGHT[name]):
             verdict = it.check(answer)
             assert verdict, f"{answer}: {verdict}"
         for mistake, wrong in it.definition.mistakes.items():
@@ -123,57 +109,8 @@ def test_every_check_has_its_words() -> None:
         assert found == {name for name, home in exercise_notebooks().items() if home == notebook}
 
 
-def weights_after(order: tuple[str, ...], rounds: int) -> torch.Tensor:
-    """Train with the lines in this order; a forward comes before it where backward would find no loss."""
-    torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    batches = iter(torch.linspace(-1, 1, 8 * 5 * 3).view(8, 5, 3))
-    before = () if order.index("forward") < order.index("backward") else ("forward",)
-    for line in before + order * rounds:
-        if line == "zero":
-            optimizer.zero_grad()
-        elif line == "forward":
-            loss = model(next(batches)).square().mean()
-        elif line == "backward":
-            loss.backward()
-        else:
-            optimizer.step()
-    return torch.nn.utils.parameters_to_vector(model.parameters()).detach()
-
-
-def test_the_rule_behind_24_orders_is_what_training_shows() -> None:
-    """A loop may be one update late, so its weights are compared with those after three and after four rounds."""
-    standard = ("zero", "forward", "backward", "step")
-    right = [weights_after(standard, rounds) for rounds in (3, 4)]
-    for order in itertools.permutations(standard):
-        try:
-            trains = any(torch.allclose(weights_after(order, 4), weights) for weights in right)
-        except RuntimeError:  # backward finds weights that step has changed
-            trains = False
-        assert exercise("trains").definition.reference(list(order)) == trains, order
-
-
-@pytest.mark.parametrize("set_to_none", [True, False])
-@pytest.mark.parametrize(("dtype", "size"), [(torch.bfloat16, 2), (torch.float32, 4), (torch.float64, 8)])
-def test_bytes_moved_are_those_that_operations_move(set_to_none: bool, dtype: torch.dtype, size: int) -> None:
-    """What clearing and the backward passes move, less what computing the gradients alone moves."""
-    for window in (1, 2, 5):
-        layer, x = torch.nn.Linear(4, 5, dtype=dtype), torch.randn(4, 4, dtype=dtype)
-        losses = [layer(x).square().mean() for _ in range(2 * window + 1)]
-        losses.pop().backward()  # there is something to clear
-        with OperationLog() as whole:
-            layer.zero_grad(set_to_none=set_to_none)
-            for loss in losses[:window]:
-                loss.backward()
-        with OperationLog() as computing:
-            for loss in losses[window:]:
-                torch.autograd.grad(loss, list(layer.parameters()))
-        expected = exercise("bytes_moved").definition.reference(25, size, window, set_to_none)
-        assert whole.moved - computing.moved == expected
-
-
 def test_every_notebook_has_some_from_easy_to_harder() -> None:
+    assert list(RIGHT) == TO_WRITE
     homes, levels = exercise_notebooks(), ("easy", "medium", "harder")
     order = [(text.notebook, levels.index(text.level)) for text in exercise_texts().values()]
     assert order == sorted(order)
@@ -181,7 +118,6 @@ def test_every_notebook_has_some_from_easy_to_harder() -> None:
     for notebook in homes.values():
         names = [name for name, home in homes.items() if home == notebook]
         assert len(names) >= 2
-        assert list(further_answers(notebook)) == [name for name in names if name in TO_WRITE]
 
 
 WORDS = """# 00_a_notebook
