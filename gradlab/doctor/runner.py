@@ -34,12 +34,6 @@ class RuleRunner:
             fact: [getattr(rule, name) for rule in self._rules if hasattr(rule, name)] for name, fact in FACTS.items()
         }
 
-    def add(self, listener: Listener) -> None:
-        """Have another one listen on the log, after those that write to it."""
-        listener.log = self.log
-        self.log.subscribers.append(listener.heard)
-        self._listeners.append(listener)
-
     def start(self) -> None:
         """Begin to listen, to the thread that calls this."""
         if not self.log.failure:

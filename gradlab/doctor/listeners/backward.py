@@ -116,7 +116,7 @@ class BackwardListener(Listener):
             self._checks_after = max(0, self._checks_after - 1)
             norms = index.norms(changed)
         self.log.emit(Added(backward, changed, norms))
-        passes.current, passes.replaced, passes.roots = None, [], ()
+        passes.current, passes.replaced = None, []
         self._watcher.tracer.pass_ended()
 
     @never_raises
@@ -146,7 +146,7 @@ class BackwardListener(Listener):
             backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
             backward.weighted = autograd_graph.weighted(node)
-            backward.scaled = log.scaler is not None and autograd_graph.scaled(node)
+            backward.scaled = log.scales and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))
             passes.compiled = self._watcher.compiled
             self._look_at_graph(backward, node, known)
@@ -156,7 +156,6 @@ class BackwardListener(Listener):
             self._checks = max(0, self._checks - 1)
             backward.norms = index.norms(backward.found)
         passes.newest = passes.current = backward
-        passes.roots = tuple(outputs)
         log.emit(backward)
         return backward
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
-from ..events import Event
 from .event_log import EventLog
 
 _lock = threading.RLock()  # two threads may begin or end a watch at once
@@ -75,10 +74,7 @@ def never_raises(look: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Listener:
-    """Replaces some of PyTorch's functions by ones that also write down what happens.
-
-    One that is no part of the doctor's, given to ``watch.attach``, hears of each event at the moment when it happens.
-    """
+    """Replaces some of PyTorch's functions by ones that also write down what happens."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
@@ -106,6 +102,3 @@ class Listener:
             return call
 
         return make
-
-    def heard(self, event: Event) -> None:
-        """Hear of an event, if attached to a watch; an error in here ends what the doctor does."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import weakref
 from typing import Any
 
 import torch
@@ -35,7 +34,7 @@ class ScalingListener(Listener):
     def _scaled(self, scaler: Any, result: Any) -> None:
         if not scaler.is_enabled():
             return
-        self.log.scaler = weakref.ref(scaler)
+        self.log.scales = True
         # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
         for one in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(one, Tensor):
