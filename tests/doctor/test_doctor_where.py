@@ -18,6 +18,7 @@ import torch
 from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, doctor
 from torch.distributed.run import get_args_parser
 
+import gradlab
 from gradlab.doctor import watch
 from gradlab.doctor.programs.entry_point import NotRunnableError
 from gradlab.doctor.programs.processes import watched_arguments
@@ -246,7 +247,8 @@ def test_the_first_process_reports_and_all_end_as_they_would(folder: Path, capfd
 
 
 @pytest.mark.slow
-def test_rank_0_of_spawn_and_of_torchrun_reports(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_rank_0_of_spawn_and_of_torchrun_reports(folder: Path, capfd, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(gradlab.__file__).parents[1]))  # for the ranks, which start anew
     spawn = "    import torch.multiprocessing\n    torch.multiprocessing.spawn(train, nprocs=2)\n"
     (folder / "spawn.py").write_text(LOOP + MAIN + spawn)
     (folder / "train.py").write_text(LOOP + "import os, sys\ntrain(forget=os.environ['RANK'] == '0')\nprint(sys.argv)")

@@ -69,9 +69,10 @@ def run_script(
     try:
         if name == LAUNCHER if module else Path(name).name == "torchrun":
             code = _run_launcher(arguments, limits, folder / "report.json", printer)
-        elif (program := find_entry_point(name, module=module)) and (report_to or rank_of_torchrun()):
-            return _run_rank(program, arguments, ProgramWatch(limits, folder), report_to)
         else:
+            program = find_entry_point(name, module=module)
+            if report_to or rank_of_torchrun():
+                return _run_rank(program, arguments, ProgramWatch(limits, folder), report_to)
             code = _run_and_print(program, arguments, ProgramWatch(limits, folder, printer.write), printer)
     except NotRunnableError as error:
         print(f"gradlab doctor: {error}", file=sys.stderr)
@@ -143,17 +144,17 @@ def _run_launcher(arguments: Sequence[str], limits: Limits, path: Path, printer:
     code: int | None = None
     with printer.keeping_stdout(), sigterm_raises(), suppress(KeyboardInterrupt, TerminatedError):
         code = run_torchrun(arguments, limits, path)
-    nothing = Report([], "Rank 0 of torchrun has left no report: it did not get as far as training.", judged=False)
-    return _print_last(printer, read_report(path) or nothing, code)
+    words = "Rank 0 of torchrun has left no report: it did not get as far as training, or runs on another machine."
+    return _print_last(printer, read_report(path) or Report([], words, judged=False), code)
 
 
 def _run_rank(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch, report_to: str | None) -> int:
     """Run a program that is a rank of torchrun: rank 0 is watched, and its report goes to a file."""
     try:
-        if rank_of_torchrun():
+        if report_to is None or rank_of_torchrun():
             program.run(arguments)
         else:
-            path = Path(report_to or os.devnull)
+            path = Path(report_to)
             run_and_report(lambda: program.run(arguments), report, lambda: write_report(path, report.conclude()))
     except Exception as error:
         _tell(error, program)
