@@ -14,8 +14,6 @@ import pytest
 # One thread a process: the models are small, and the workers share the cores (addopts in pyproject.toml). Set before
 # torch is imported, and for the kernels that are started from here.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Nor do tests, and kernels that are started from here, read or write the record of the person who runs them.
-os.environ["GRADLAB_RECORD"] = "off"
 
 _LATER = ("slow", "browser", "notebook")
 """Markers of the tests that wait for ``--all``."""

@@ -68,26 +68,13 @@ ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
 
 
 @dataclass(frozen=True)
-class Missing:
-    """A private name that the running PyTorch has not."""
-
-    name: str
-    """Its path, such as "torch.autograd._engine_run_backward"."""
-    without: str
-    """What does not work without it."""
-
-    def __str__(self) -> str:
-        return f"{self.without} (this PyTorch has no {self.name})"
-
-
-@dataclass(frozen=True)
 class Name:
     """A private name of PyTorch's."""
 
     path: str
     used_by: str
     """The folders of gradlab that rely on it, separated by spaces."""
-    without: str = ""
+    lost_feature: str = ""
     """What does not work without it, in plain words; "" if nothing is lost, because there is another way."""
     fallback: Callable[[], Any] | None = None
     """Makes what stands in for it; without a fallback, using a missing name raises AttributeError."""
@@ -108,6 +95,20 @@ _NEW = "parameters that are made in the block are not known at once"
 _STEPS = "steps of optimizers are not seen"
 _WORDS = "a model whose shapes depend on its data is refused with PyTorch's words"
 _HOOKS = "hooks on all modules or optimizers that a loop or an answer of your own registers stay after it"
+_CLIP, _DISPATCH = "torch.nn.utils.clip_grad.", "torch.utils._python_dispatch."
+_FAKES = "torch._subclasses.fake_tensor."
+_CLIPPED = "the rules for {} are off, and what it clips counts as changed by hand"
+_UNKNOWN = "the rules for training and evaluation mode do not know {}"
+_PASSES = "backward passes are not told apart, nor what happens on autograd's own threads"
+_NO_MODULE = "memory in backward is not told by module"
+_CARRIED = (
+    "a state that is carried from one update to the next is not told from other errors of backward(), and " + _NO_MODULE
+)
+_MODES = "dispatch modes of your own see gradlab's operations"
+_NESTED = "the bytes of torch.nested tensors are not counted"
+_KEPT = "what checkpointing keeps is counted as other"
+_FOUND = "what a graph saved before a Ledger began is not told from batches"
+_SLOW = "every look at a gradient costs more"
 
 PRIVATE_NAMES: dict[str, Name] = {
     "engine_run_backward": Name(
@@ -116,75 +117,36 @@ PRIVATE_NAMES: dict[str, Name] = {
     "make_grads": Name(
         "torch.autograd._make_grads", "doctor", "backward(gradient=...) is not told from a plain backward()"
     ),
-    "clip_grads_with_norm": Name(
-        "torch.nn.utils.clip_grad._clip_grads_with_norm_",
-        "doctor",
-        "the rules for clip_grad_norm_ are off, and what it clips counts as changed by hand",
-    ),
-    "group_tensors": Name(
-        "torch.nn.utils.clip_grad._group_tensors_by_device_and_dtype",
-        "doctor",
-        "the rules for clip_grad_value_ are off, and what it clips counts as changed by hand",
-    ),
+    "clip_grads_with_norm": Name(f"{_CLIP}_clip_grads_with_norm_", "doctor", _CLIPPED.format("clip_grad_norm_")),
+    "group_tensors": Name(f"{_CLIP}_group_tensors_by_device_and_dtype", "doctor", _CLIPPED.format("clip_grad_value_")),
     "update_lr": Name("torch.optim.lr_scheduler.LRScheduler._update_lr", "doctor"),
     "current_graph_task": Name(
-        "torch._C._current_graph_task_id",
-        "doctor gradients memory",
-        "backward passes are not told apart, nor what happens on autograd's own threads",
-        lambda: lambda: -1,
+        "torch._C._current_graph_task_id", "doctor gradients memory", _PASSES, lambda: lambda: -1
     ),
-    "sequence_number": Name(
-        "torch._C._autograd._get_sequence_nr",
-        "doctor memory",
-        "a state that is carried from one update to the next is not told from other errors of backward(), and memory "
-        "in backward is not told by module",
-        lambda: lambda: 0,
-    ),
-    "node_sequence_number": Name(
-        "Node._sequence_nr",
-        "doctor memory",
-        "a state that is carried from one update to the next is not told from other errors of backward(), and memory "
-        "in backward is not told by module",
-    ),
+    "sequence_number": Name("torch._C._autograd._get_sequence_nr", "doctor memory", _CARRIED, lambda: lambda: 0),
+    "node_sequence_number": Name("Node._sequence_nr", "doctor memory", _CARRIED),
     "node_saved_reduction": Name(
         "Node._saved_reduction", "doctor", "loss-not-divided is off: a mean is not told from a sum"
     ),
     "disable_current_modes": Name(
-        "torch.utils._python_dispatch._disable_current_modes",
-        "doctor gradients loop",
-        "dispatch modes of your own see gradlab's operations",
-        lambda: nullcontext,
+        f"{_DISPATCH}_disable_current_modes", "doctor gradients loop", _MODES, lambda: nullcontext
     ),
     "foreach_norm": Name("torch._foreach_norm", "doctor gradients loop", "", lambda: _slow_norms),
-    "dispatch_stack_size": Name(
-        "torch._C._len_torch_dispatch_stack", "gradients loop", "every look at a gradient costs more", lambda: lambda: 1
-    ),
-    "dispatch_mode_stack": Name("torch.utils._python_dispatch._get_current_dispatch_mode_stack", "memory", _LEDGER),
-    "TorchDispatchMode": Name("torch.utils._python_dispatch.TorchDispatchMode", "memory course", _LEDGER),
+    "dispatch_stack_size": Name("torch._C._len_torch_dispatch_stack", "gradients loop", _SLOW, lambda: lambda: 1),
+    "dispatch_mode_stack": Name(f"{_DISPATCH}_get_current_dispatch_mode_stack", "memory", _LEDGER),
+    "TorchDispatchMode": Name(f"{_DISPATCH}TorchDispatchMode", "memory course", _LEDGER),
     "is_traceable_wrapper_subclass": Name(
-        "torch.utils._python_dispatch.is_traceable_wrapper_subclass",
-        "memory",
-        "the bytes of torch.nested tensors are not counted",
-        lambda: lambda tensor: False,
+        f"{_DISPATCH}is_traceable_wrapper_subclass", "memory", _NESTED, lambda: lambda tensor: False
     ),
-    "current_autograd_node": Name(
-        "torch._C._current_autograd_node", "memory", "memory in backward is not told by module", lambda: lambda: None
-    ),
+    "current_autograd_node": Name("torch._C._current_autograd_node", "memory", _NO_MODULE, lambda: lambda: None),
     "has_storage": Name("torch._C._has_storage", "memory", _LEDGER),
-    "storage_use_count": Name(
-        "torch._C._storage_Use_Count", "memory", "what checkpointing keeps is counted as other", lambda: lambda key: 0
-    ),
+    "storage_use_count": Name("torch._C._storage_Use_Count", "memory", _KEPT, lambda: lambda key: 0),
     "saved_tensors_hooks_disable": Name("torch._C._autograd._saved_tensors_hooks_disable", "memory", _LEDGER),
     "saved_tensors_hooks_enable": Name("torch._C._autograd._saved_tensors_hooks_enable", "memory", _LEDGER),
     "top_saved_tensors_hooks": Name("torch._C._autograd._top_saved_tensors_default_hooks", "memory", _LEDGER),
     "push_saved_tensors_hooks": Name("torch._C._autograd._push_saved_tensors_default_hooks", "memory", _LEDGER),
     "pop_saved_tensors_hooks": Name("torch._C._autograd._pop_saved_tensors_default_hooks", "memory", _LEDGER),
-    "saved_unpack_hook": Name(
-        "torch._C._autograd.SavedTensor.unpack_hook",
-        "memory",
-        "what a graph saved before a Ledger began is not told from batches",
-        lambda: None,
-    ),
+    "saved_unpack_hook": Name("torch._C._autograd.SavedTensor.unpack_hook", "memory", _FOUND, lambda: None),
     "forward_pre_hooks": Name(f"{_MODULES}forward_pre_hooks", "memory", _NO_MODULES),
     "forward_hooks": Name(f"{_MODULES}forward_hooks", "memory", _NO_MODULES),
     "forward_hooks_always_called": Name(f"{_MODULES}forward_hooks_always_called", "memory", _NO_MODULES),
@@ -204,14 +166,10 @@ PRIVATE_NAMES: dict[str, Name] = {
         "beside threads of your own, what is drawn from torch.default_generator by its name is not a run's own",
         lambda: property(id),
     ),
-    "FakeTensor": Name("torch._subclasses.fake_tensor.FakeTensor", "memory forecast", _FAKE),
-    "FakeTensorMode": Name("torch._subclasses.fake_tensor.FakeTensorMode", "memory forecast", _FAKE),
-    "DataDependentOutputException": Name(
-        "torch._subclasses.fake_tensor.DataDependentOutputException", "forecast", _WORDS, lambda: ()
-    ),
-    "DynamicOutputShapeException": Name(
-        "torch._subclasses.fake_tensor.DynamicOutputShapeException", "forecast", _WORDS, lambda: ()
-    ),
+    "FakeTensor": Name(f"{_FAKES}FakeTensor", "memory forecast", _FAKE),
+    "FakeTensorMode": Name(f"{_FAKES}FakeTensorMode", "memory forecast", _FAKE),
+    "DataDependentOutputException": Name(f"{_FAKES}DataDependentOutputException", "forecast", _WORDS, lambda: ()),
+    "DynamicOutputShapeException": Name(f"{_FAKES}DynamicOutputShapeException", "forecast", _WORDS, lambda: ()),
     "DispatchKey": Name("torch._C.DispatchKey", "forecast", _CUDA),
     "DispatchKeySet": Name("torch._C.DispatchKeySet", "forecast", _CUDA),
     "ExcludeDispatchKeyGuard": Name("torch._C._ExcludeDispatchKeyGuard", "forecast", _CUDA),
@@ -230,28 +188,18 @@ PRIVATE_NAMES: dict[str, Name] = {
     "module_hooks": Name("torch.nn.modules.module._global_forward_hooks", "loop course", _HOOKS),
     "optimizer_hooks": Name("torch.optim.optimizer._global_optimizer_pre_hooks", "loop course", _HOOKS),
     "is_full_backward_hook": Name("torch.nn.modules.module._global_is_full_backward_hook", "loop course", _HOOKS),
-    "NormBase": Name(
-        "torch.nn.modules.batchnorm._NormBase",
-        "doctor",
-        "the rules for training and evaluation mode do not know BatchNorm",
-        lambda: (),
-    ),
-    "DropoutNd": Name(
-        "torch.nn.modules.dropout._DropoutNd",
-        "doctor",
-        "the rules for training and evaluation mode do not know Dropout",
-        lambda: (),
-    ),
+    "NormBase": Name("torch.nn.modules.batchnorm._NormBase", "doctor", _UNKNOWN.format("BatchNorm"), lambda: ()),
+    "DropoutNd": Name("torch.nn.modules.dropout._DropoutNd", "doctor", _UNKNOWN.format("Dropout"), lambda: ()),
 }
 
 
-def missing(used_by: str | None = None) -> tuple[Missing, ...]:
-    """Return the names that this PyTorch has not, with what does not work without them, of one folder or of all."""
-    return tuple(
-        Missing(name.path, name.without)
+def missing(used_by: str | None = None) -> list[str]:
+    """Return what does not work on this PyTorch, and for which name that it has not, of one folder or of all."""
+    return [
+        f"{name.lost_feature} (this PyTorch has no {name.path})"
         for name in PRIVATE_NAMES.values()
-        if name.without and used_by in (None, *name.used_by.split()) and not _has(name.path)
-    )
+        if name.lost_feature and used_by in (None, *name.used_by.split()) and not _has(name.path)
+    ]
 
 
 def place(name: str) -> tuple[Any, str]:

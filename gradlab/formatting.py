@@ -9,26 +9,17 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-# Where this copy of gradlab is on the web, and the tag or branch there; empty as long as it has no address.
-# tests/set_repository.py writes these two lines, and what follows from them in other files.
-# address: setting
 REPOSITORY = ""
-TAG = ""
-# /address
+"""The address of this copy of gradlab, https://github.com/OWNER/NAME; empty as long as it has none."""
 
 EN_DASH = "\u2013"
 """Between the first and the last number of a run, where there is little room: ``38\u201341``."""
 
 
-def project_address() -> str:
-    """Return the address of the project; "" as long as there is none."""
-    return REPOSITORY
-
-
 def lesson_address(notebook: str, section: str = "") -> str:
     """Return where ``"03_forgetting_zero_grad"`` is read on the web; "" as long as there is no address."""
     place = f"#{quote(section.replace(' ', '-'))}" if section else ""
-    return f"{REPOSITORY}/blob/{TAG}/notebooks/{notebook}.ipynb{place}" if REPOSITORY else ""
+    return f"{REPOSITORY}/blob/main/notebooks/{notebook}.ipynb{place}" if REPOSITORY else ""
 
 
 def lesson_words(notebook: str, section: str = "") -> str:

@@ -105,7 +105,6 @@ def _fold(cell: Any, folded: bool) -> None:
 
 
 if __name__ == "__main__":
-    os.environ["GRADLAB_RECORD"] = "off"  # a stored notebook shows no guesses of whoever stored it
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: a second thread only waits for the first
     for name in sys.argv[1:] or sorted(str(path) for path in (ROOT / "notebooks").glob("*.ipynb")):
         print(f"{name}: {refresh(Path(name)):.1f} s")

@@ -39,7 +39,7 @@ def main() -> None:
         notebook.page.mouse.move(1, 1)
         notebook.wait_until_painted()
         photograph = notebook.root.screenshot()
-        words = "\n".join(notebook.ask("[drawing.words for drawing in lab.shown.drawings()]"))
+        words = "\n".join(notebook.ask("[drawing.words for drawing in lab.model.drawings()]"))
     about = PngInfo()
     about.add_text("Description", words.encode("ascii", "replace").decode())
     Image.open(io.BytesIO(photograph)).save(PICTURE, pnginfo=about, optimize=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-WORKSHEETS = ROOT / "gradlab" / "course" / "worksheets"
+WORKSHEETS = ROOT / "site" / "worksheets"
 
 
 def read_off(notebook: Path) -> dict[str, Any]:

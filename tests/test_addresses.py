@@ -1,4 +1,4 @@
-"""No address of a forge but that of the setting and those of sources that are cited."""
+"""No address of a forge but that of the project and those of sources that are cited."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 
 import pytest
 from project_files import tree
-from set_repository import setting
+
+from gradlab.formatting import REPOSITORY
 
 PLACE = re.compile(
     r"(?:(?:github|gitlab)\.com[/:]|(?:bitbucket|codeberg)\.org[/:]|(?:huggingface\.co|hf\.co|git\.sr\.ht)/"
@@ -25,8 +26,8 @@ CITED = """
 
 
 def foreign(text: str) -> list[str]:
-    """Return the addresses that are neither the setting's nor a cited source's."""
-    ours = setting()[0].removeprefix("https://github.com/")
+    """Return the addresses that are neither the project's nor a cited source's."""
+    ours = REPOSITORY.removeprefix("https://github.com/")
     return [
         place[0]
         for place in PLACE.finditer(text.replace("docs.github.com", "").replace("huggingface.co/docs/", ""))
@@ -35,7 +36,7 @@ def foreign(text: str) -> list[str]:
     ]
 
 
-def test_every_address_is_ours_or_a_cited_source_s_and_every_source_is_cited() -> None:
+def test_every_address_is_ours_or_a_cited_source_s() -> None:
     likely = {name: text for name, text in tree() if re.search("(?i)git|codeberg|bitbucket|huggingface|hf.co", text)}
     assert {name: found for name, text in likely.items() if (found := foreign(text))} == {}
     assert {place[1] for text in likely.values() for place in PLACE.finditer(text)} >= set(CITED.split())
@@ -49,11 +50,8 @@ def test_every_address_is_ours_or_a_cited_source_s_and_every_source_is_cited() -
         "git@github.com:{}/{}.git",
         "https://mybinder.org/v2/gh/{}/{}/main",
         "https://colab.research.google.com/github/{}/{}/blob/main/x.ipynb",
-        "https://nbviewer.org/github/{}/{}/blob/main/x.ipynb",
-        "https://raw.githubusercontent.com/{}/{}/main/x",
         "https://gitlab.com/{}/{}",
         "https://codeberg.org/{}/{}",
-        "https://bitbucket.org/{}/{}",
         "https://huggingface.co/spaces/{}/{}",
     ],
 )

@@ -18,43 +18,44 @@ HEAVY = ("torch", "matplotlib", "ipywidgets", "numpy", "PIL", "IPython")
 HOME = Path(gradlab.__file__).parent
 
 
-def loaded_after(code: str) -> set[str]:
-    """The top-level modules that a fresh interpreter has loaded after running the code."""
-    program = f"{code}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+STAGES = {
+    "import": "import gradlab; dir(gradlab); gradlab.__version__",
+    "recipe": (
+        "gradlab.Recipe(amp='fp16', clip=1.0).source()\n"
+        "from gradlab.scenes import Memory\nfrom gradlab.loop import Program"
+    ),
+    "drawing": "".join(
+        f"import gradlab.drawing.{path.stem}\n" for path in sorted((HOME / "drawing").glob("[a-z]*.py"))
+    ),
+}
+CORE = """import gradlab
+run = gradlab.Run(gradlab.tasks.bowl(), gradlab.Recipe(optimizer='adam'))
+run.watch_memory = True
+run.advance(updates=2)
+run.provenance.contents()"""
+
+
+def loaded_after(*codes: str) -> list[set[str]]:
+    """The top-level modules that a fresh interpreter has loaded after running each of the codes."""
+    show = "import sys\nprint(*{name.split('.')[0] for name in sys.modules})"
+    program = "\n".join(f"{code}\n{show}" for code in codes)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
-    return set(result.stdout.split())
+    return [set(line.split()) for line in result.stdout.splitlines()]
 
 
-def test_a_bare_import_loads_nothing_heavy() -> None:
-    loaded = loaded_after("import gradlab; dir(gradlab); gradlab.__version__")
-    assert "gradlab" in loaded
-    assert loaded.isdisjoint(HEAVY)
-
-
-def test_a_recipe_and_its_source_need_no_torch() -> None:
-    use = "import gradlab\ntext = gradlab.Recipe(amp='fp16', clip=1.0).source()"
-    code = f"{use}\nfrom gradlab.scenes import Memory\nfrom gradlab.loop import Program"
-    assert loaded_after(code).isdisjoint(HEAVY)
+def test_an_import_loads_no_more_than_it_needs() -> None:
+    bare, recipe, drawing = loaded_after(*STAGES.values())
+    assert "gradlab" in bare
+    assert bare.isdisjoint(HEAVY)
+    assert recipe.isdisjoint(HEAVY)
+    assert "matplotlib" in drawing
+    assert drawing.isdisjoint({"torch", "ipywidgets", "IPython"})
 
 
 def test_the_core_brings_torch_but_no_pictures() -> None:
-    code = (
-        "import gradlab\nrun = gradlab.Run(gradlab.tasks.bowl(), gradlab.Recipe(optimizer='adam'))\n"
-        + "run.watch_memory = True\nrun.advance(updates=2)\nrun.provenance.contents()"
-    )
-    loaded = loaded_after(code)
+    (loaded,) = loaded_after(CORE)
     assert "torch" in loaded
     assert loaded.isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"})
-
-
-def test_drawing_never_loads_torch() -> None:
-    names = sorted(path.stem for path in (HOME / "drawing").glob("*.py") if path.stem != "__init__")
-    assert names
-    assert loaded_after("import gradlab.drawing").isdisjoint(HEAVY)
-    code = "import gradlab.drawing\n" + "".join(f"import gradlab.drawing.{name}\n" for name in names)
-    loaded = loaded_after(code)
-    assert "matplotlib" in loaded
-    assert loaded.isdisjoint({"torch", "ipywidgets", "IPython"})
 
 
 @functools.cache
@@ -200,19 +201,6 @@ def test_one_word_has_one_meaning() -> None:
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
-def test_a_name_at_the_top_of_a_file_is_given_once() -> None:
-    for module in FILES:
-        given = [
-            name.id
-            for node in tree_of(module).body
-            if isinstance(node, (ast.Assign, ast.AnnAssign))
-            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-            for name in ast.walk(target)
-            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
-        ]
-        assert sorted(given) == sorted(set(given)), module
-
-
 @pytest.mark.parametrize("room", [room for room in ROOMS if FILES.get(f"gradlab.{room}", HOME).stem == "__init__"])
 def test_a_room_says_what_it_is_for_and_lists_its_names(room: str) -> None:
     package = importlib.import_module(f"gradlab.{room}")
@@ -222,7 +210,7 @@ def test_a_room_says_what_it_is_for_and_lists_its_names(room: str) -> None:
         assert getattr(package, name) is not None
 
 
-def test_the_core_draws_nothing_and_drawing_imports_neither_torch_nor_widgets() -> None:
+def test_the_core_draws_nothing_and_drawing_needs_no_torch() -> None:
     for module in FILES:
         if room_of(module) in ("tasks", "memory", "gradients", "loop", "scenes"):
             assert outside(module).isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"}), module

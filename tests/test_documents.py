@@ -41,7 +41,7 @@ def test_files_that_are_named_exist(path: Path) -> None:
     assert missing == []
 
 
-def test_hooks_before_a_commit_have_the_versions_of_the_requirements() -> None:
+def test_hooks_have_the_versions_of_the_requirements() -> None:
     pinned = dict(re.findall(r"^([\w-]+)==(\S+)$", read("requirements.txt"), re.M))
     hooks = dict(re.findall(r"github\.com/\S+/(ruff|typos)\S*\s+rev: v(\S+)", read(".pre-commit-config.yaml")))
     assert hooks == {"ruff": pinned["ruff"], "typos": pinned["typos"]}
@@ -51,11 +51,3 @@ def test_the_citation_is_of_this_version() -> None:
     citation = dict(re.findall(r"^([\w-]+): (.+)$", read("CITATION.cff"), re.M))
     assert citation["version"] == gradlab.__version__
     assert citation["license"] == PROJECT["license"]
-
-
-def test_the_workflow_reads_the_lowest_torch_as_it_stands() -> None:
-    (floor,) = [line.removeprefix("torch>=") for line in PROJECT["dependencies"] if line.startswith("torch>=")]
-    expression = re.search(r"s/(.*?)/\\1/p' pyproject", read(".github/workflows/torch.yml"))
-    assert expression is not None
-    pattern = expression[1].replace("\\(", "(").replace("\\)", ")")
-    assert re.findall(pattern, read("pyproject.toml")) == [floor]

@@ -7,10 +7,10 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from .children import end_with_parent as end_with_parent
     from .children import running_module as running_module
+    from .hooks import Original as Original
+    from .hooks import Patches as Patches
     from .hooks import ThreadHook as ThreadHook
     from .hooks import leave_mode as leave_mode
-    from .parsing import parse_python as parse_python
-    from .progress import progress_bar as progress_bar
     from .random_stream import RandomStream as RandomStream
     from .random_stream import preserving_rng as preserving_rng
     from .state import KernelSettings as KernelSettings
@@ -25,5 +25,7 @@ if TYPE_CHECKING:
     from .threads import lock as lock
     from .threads import main_thread as main_thread
     from .threads import others_may_draw as others_may_draw
+    from .threads import parse_python as parse_python
+    from .threads import progress_bar as progress_bar
 
 load_lazily(__name__, needs_torch=False)

@@ -1,4 +1,4 @@
-"""Hooks on all modules or optimizers that act on one thread and disturb no other; the way out of a dispatch mode."""
+"""Functions of PyTorch that are others for a while, hooks that act on one thread, the way out of a dispatch mode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,81 @@ from typing import Any
 
 from .. import _torch
 
-_hooks_lock = threading.RLock()
+_lock = threading.RLock()  # a collection of garbage inside of a block may end another one
+
+
+class Original:
+    """What a replacement stands for: it is called like that, and ``call`` is the object itself."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call it."""
+        return self.call(*args, **kwargs)
+
+
+Make = Callable[[Original], Any]
+"""Makes what stands in the place of an original; it calls the original by ``original(...)``, or ``original.call``."""
+
+
+class Patches:
+    """Attributes that are replaced for the time of a block, or until ``undo``.
+
+    It may be entered any number of times, on any threads, in any order: they are replaced until the last block ends.
+    Two objects may replace the same attribute, and end in another order than they began in.
+    """
+
+    def __init__(self, *attributes: tuple[Any, str, Make]) -> None:
+        """Replace nothing yet; each attribute is an owner, a name, and what makes the replacement."""
+        self._attributes = attributes
+        self._blocks = 0
+        self._done: list[tuple[Any, str, Any]] = []
+
+    def __enter__(self) -> None:
+        """Replace them, unless they are replaced already."""
+        with _lock:
+            self._blocks += 1
+            if self._blocks == 1:
+                for attribute in self._attributes:
+                    self.replace(*attribute)
+
+    def __exit__(self, *error: object) -> None:
+        """Put the originals back, if this is the last block."""
+        with _lock:
+            self._blocks -= 1
+            if self._blocks == 0:
+                self.undo()
+
+    def replace(self, owner: Any, name: str, make: Make) -> None:
+        """Put ``make(original)`` in the place of ``owner.name`` until ``undo``; a missing name is left out."""
+        with _lock:
+            found = vars(owner).get(name) if owner is not None else None
+            if found is None:
+                return
+            original = Original(found)
+            replacement = make(original)
+            replacement.gradlab_original = original
+            self._done.append((owner, name, replacement))
+            setattr(owner, name, replacement)
+
+    def undo(self) -> None:
+        """Put everything back, the newest first; under somebody else's patch a replacement stays, and does nothing."""
+        with _lock:
+            while self._done:
+                owner, name, replacement = self._done[-1]
+                original: Original = replacement.gradlab_original
+                above = vars(owner).get(name)
+                if above is replacement:
+                    setattr(owner, name, original.call)
+                else:  # a newer replacement stands on this one: from now on it calls what is below this one
+                    while (newer := getattr(above, "gradlab_original", None)) and newer.call is not replacement:
+                        above = newer.call
+                    if newer is not None:
+                        newer.call = original.call
+                self._done.pop()
 
 
 class ThreadHook:
@@ -38,13 +112,13 @@ class ThreadHook:
         self.in_backward = in_backward
         self._thread = None if every_thread else threading.get_ident()
         self._tables = [table for kind in kinds if (table := _table(kind)).owner is not None]
-        with _hooks_lock:
+        with _lock:
             for table in self._tables:
                 table.change(self._thread, lambda hooks: (*hooks, (self, hook)))
 
     def remove(self) -> None:
         """Have it called no more."""
-        with _hooks_lock:
+        with _lock:
             for table in self._tables:
                 table.change(self._thread, lambda hooks: tuple(item for item in hooks if item[0] is not self))
 
@@ -58,7 +132,8 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.owner, self._name = _torch.place(name)
+        self.owner, attribute = _torch.place(name)
+        self._in_place = Patches((self.owner, attribute, self._stand_for))
         self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # None: of all threads
 
     def change(self, thread: int | None, change: Callable[[Any], tuple[tuple[Any, Any], ...]]) -> None:
@@ -69,10 +144,13 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         else:
             self._by_thread.pop(thread, None)
         if idle and hooks:
-            self.data = getattr(self.owner, self._name)
-            setattr(self.owner, self._name, self)
-        elif not idle and not self._by_thread and getattr(self.owner, self._name) is self:
-            setattr(self.owner, self._name, self.data)
+            self._in_place.__enter__()
+        elif not idle and not self._by_thread:
+            self._in_place.__exit__()
+
+    def _stand_for(self, original: Original) -> _HookTable:
+        self.data = original.call
+        return self
 
     def _added(self) -> tuple[tuple[Any, Any], ...]:
         hooks, common = self._by_thread.get(threading.get_ident(), ()), self._by_thread.get(None, ())

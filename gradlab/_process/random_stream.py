@@ -14,7 +14,7 @@ import torch
 from torch import Generator, Tensor
 
 from .. import _torch
-from .hooks import leave_mode
+from .hooks import Original, Patches, leave_mode
 from .threads import learner_threads, others_may_draw
 
 
@@ -118,7 +118,6 @@ def preserving_rng() -> Iterator[None]:
 
 _HANDED_OUT: dict[int, Generator] = {}
 """The generator that a thread's operations are handed, by the thread's number."""
-_replacing = threading.Lock()
 
 
 def _generators(*, cuda: bool) -> list[Generator]:
@@ -133,20 +132,13 @@ def _generators(*, cuda: bool) -> list[Generator]:
 def _handing_out(generator: Generator) -> Iterator[None]:
     """Have operations, torch.manual_seed, torch.get_rng_state and the like on this thread use a generator."""
     thread = threading.get_ident()
-    try:
-        with _replacing:
-            if not _HANDED_OUT:  # not when this module is imported: torch._dynamo replaces one of them later
-                _ORIGINALS[:] = [getattr(owner, name) for owner, name, _ in _REPLACED]
+    with _BY_THREAD:
+        try:
             _HANDED_OUT[thread] = generator
-            for owner, name, replacement in _REPLACED:
-                setattr(owner, name, replacement)
-        with _GeneratorMode(generator):
-            yield
-    finally:
-        with _replacing:
+            with _GeneratorMode(generator):
+                yield
+        finally:
             _HANDED_OUT.pop(thread, None)
-            for (owner, name, _), original in zip(() if _HANDED_OUT else _REPLACED, _ORIGINALS, strict=False):
-                setattr(owner, name, original)
 
 
 class _DefaultGenerator:
@@ -156,21 +148,23 @@ class _DefaultGenerator:
         return getattr(_generators(cuda=False)[0], name)
 
 
-@wraps(torch.manual_seed)
-def _manual_seed(seed: int) -> Generator:
+def _seeding_own(manual_seed: Original) -> Callable[[int], Generator]:
     """Seed what this thread draws from; where that is a generator of its own, no GPU, which other threads may use."""
-    generator = _HANDED_OUT.get(threading.get_ident())
-    return _MANUAL_SEED(seed) if generator is None else generator.manual_seed(int(seed))
+
+    @wraps(manual_seed.call)
+    def seed_own(seed: int) -> Generator:
+        generator = _HANDED_OUT.get(threading.get_ident())
+        return manual_seed.call(seed) if generator is None else generator.manual_seed(int(seed))
+
+    return seed_own
 
 
-_MANUAL_SEED = torch.manual_seed
-_REPLACED: list[tuple[Any, str, Any]] = [
-    (torch.random, "default_generator", _DefaultGenerator()),
-    *((owner, "manual_seed", _manual_seed) for owner in (torch, torch.random)),
-]
-"""An owner, a name, and what is there while any thread is handed a generator."""
-_ORIGINALS: list[Any] = []
-"""What PyTorch has there."""
+_BY_THREAD = Patches(
+    (torch.random, "default_generator", lambda original: _DefaultGenerator()),
+    (torch, "manual_seed", _seeding_own),
+    (torch.random, "manual_seed", _seeding_own),
+)
+"""What is replaced while any thread is handed a generator."""
 _address: Callable[[Generator], int] = _torch.generator_address.__get__
 """Where a generator lies: an operation gets another object than its caller has for the same generator."""
 _DRAWING_NOTHING = (

@@ -1,7 +1,8 @@
-"""The threads of the process: which run code of the learner's own, and what other threads hand to the main one."""
+"""The threads of the process: which run the learner's code, what is handed to the main one, what only one may use."""
 
 from __future__ import annotations
 
+import ast
 import contextvars
 import gc
 import sys
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from .._frames import Owner, code_owner, frames
 
@@ -174,3 +176,35 @@ class MainThread:
 
 main_thread = MainThread()
 """The main thread of this process."""
+
+
+_parser_lock = threading.Lock()
+
+
+def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
+    """Return the syntax tree of a text; SyntaxError and ValueError as from ast.parse.
+
+    Python 3.11 counts for all threads together how deep its parser is, and takes a change of threads for an error
+    (python/cpython issue 106905). A lock keeps our own threads apart; IPython parses cells without it. It is one
+    of its own: the doctor parses in a thread that trains, while another holds the process's lock and waits for it.
+    """
+    with _parser_lock:
+        for _ in range(9):
+            try:
+                return ast.parse(text, filename)
+            except SystemError:
+                continue
+        return ast.parse(text, filename)
+
+
+def progress_bar(total: int, words: str, **options: Any) -> Any:
+    """Return tqdm's bar, shown after a second and gone at the end, without the thread that tqdm starts beside it.
+
+    Where no thread can be started tqdm warns of it. All that the thread does is to move a bar that is rarely told.
+    """
+    from tqdm.auto import tqdm
+
+    class Bar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]
+        monitor_interval = 0
+
+    return Bar(total=total, desc=words, delay=1, leave=False, **options)

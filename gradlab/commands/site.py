@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from ..formatting import REPOSITORY, TAG
+from ..formatting import REPOSITORY
 from . import Parsers
 
 _ROOT = Path(__file__).parents[2]
@@ -28,7 +28,8 @@ def add_site(parsers: Parsers[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--address", default=REPOSITORY, metavar="URL", help="https://github.com/YOU/NAME, for links to it"
     )
-    parser.add_argument("--tag", default=TAG or "main", help="the tag or branch that those links name (default: main)")
+    parser.add_argument("--tag", default="main", help="the tag or branch that those links name (default: main)")
+    parser.add_argument("--only", metavar="NN", help="one lesson, such as 03, with its worksheet and answers")
     parser.add_argument(
         "--workers", type=int, metavar="N", help="processes that record at a time (default: one a core)"
     )
@@ -47,7 +48,7 @@ def _run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         raise ValueError(f'{error.name} is missing: pip install "torch-gradlab[site]"') from None
     address = site.SiteAddress(options.address, options.tag)
-    problems = site.build_site(_ROOT, options.out.absolute(), address, options.workers)
+    problems = site.build_site(_ROOT, options.out.absolute(), address, options.workers, options.only)
     for words in problems:
         print(words, file=sys.stderr)
     print(options.out / "index.html")

@@ -10,34 +10,26 @@ if TYPE_CHECKING:
     from ..widgets import ForecastLab as ForecastLab
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .claim_log import ClaimLog as ClaimLog
-    from .class_guesses import class_guesses as class_guesses
     from .exercises import exercise as exercise
     from .figures.curves import curves as curves
     from .figures.curves import head_to_tail as head_to_tail
     from .figures.graph import graph_of as graph_of
     from .figures.graph import record_gradients as record_gradients
     from .figures.graph_picture import draw_graph as draw_graph
-    from .handouts import AnswerKey as AnswerKey
-    from .handouts import Handout as Handout
-    from .handouts import Worksheet as Worksheet
     from .instruments.loss_scale import loss_scale as loss_scale
     from .instruments.peak import peak as peak
+    from .instruments.ring import draw_rings as draw_rings
     from .instruments.ring import ring_of_orders as ring_of_orders
     from .instruments.ring import run_order as run_order
-    from .instruments.ring_panels import draw_rings as draw_rings
     from .instruments.swing import swing as swing
     from .instruments.two_ranks import two_ranks as two_ranks
     from .measured import OperationLog as OperationLog
     from .measured import real_peak as real_peak
     from .measured import time_lines as time_lines
-    from .my_record import my_record as my_record
     from .notebook_calls import attempt as attempt
     from .notebook_calls import doctor_command as doctor_command
     from .notebook_calls import grad_table as grad_table
     from .notebook_calls import weights_after as weights_after
-    from .patients.case import patient_names as patient_names
-    from .patients.patient import Patient as Patient
-    from .patients.patient import patient_card as patient_card
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun

@@ -14,12 +14,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from ..drawing import BATCH_STYLES, arrow_outline, colour
 from ..formatting import html_page, html_table, inline_html, lesson_address, link_html
 from ..loop import Recipe
 
@@ -32,22 +30,25 @@ _SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 
 
 
 class LoopChange(NamedTuple):
-    """New code in the loop: instead of the lines from ``first`` to ``last``; before ``first`` where none goes."""
+    """New code in the loop, at ``lines``: "10-11" or "12" for instead of these, "<7" for before line 7."""
 
-    first: int
-    last: int
+    lines: str
     code: str
+
+    @property
+    def replaced(self) -> slice:
+        """The lines that go, counted from 0."""
+        first, _, last = self.lines.lstrip("<").partition("-")
+        return slice(int(first) - 1, int(first) - 1 if "<" in self.lines else int(last or first))
 
     @property
     def where(self) -> str:
         """Where the code stands, in the words of the page."""
-        if self.last < self.first:
-            return f"before {self.first}"
-        return str(self.first) if self.first == self.last else f"{self.first}\u2013{self.last}"
+        return self.lines.replace("<", "before ").replace("-", "\u2013")
 
 
-class LoopMargin(NamedTuple):
-    """What one wish changes in the loop."""
+class LoopVariant(NamedTuple):
+    """The loop for one wish: what it changes, and in words why."""
 
     title: str
     says: str
@@ -74,7 +75,7 @@ class CheatSheet:
     """What a line of the loop does, by its number."""
     order: Mapping[str, Sequence[str]]
     """The calls of an update, by the part of it in which they stand."""
-    margins: Mapping[str, LoopMargin]
+    margins: Mapping[str, LoopVariant]
     """What changes for ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"``."""
     sizes: Mapping[str, Any]
     """The table of bytes: ``title``, ``says``, ``columns``, ``rows``."""
@@ -83,19 +84,20 @@ class CheatSheet:
     def program(self, margin: str) -> str:
         """Return the loop's text with the changes of a margin."""
         lines = self.loop.splitlines()
-        for change in sorted(self.margins[margin].changes, reverse=True):  # from the end: the numbers stay right
-            beside = lines[change.first - 1]
+        for change in reversed(self.margins[margin].changes):  # from the end: the numbers stay right
+            beside = lines[change.replaced.start]
             indent = beside[: len(beside) - len(beside.lstrip())]
-            lines[change.first - 1 : change.last] = [indent + line for line in change.code.splitlines()]
+            lines[change.replaced] = [indent + line for line in change.code.splitlines()]
         return "\n".join(lines) + "\n"
 
     @property
     def html(self) -> str:
         """The page as an element with its own style."""
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
+        states = " ".join(_HERE.joinpath("cheat_sheet_states.html").read_text(encoding="utf-8").splitlines())
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
-            f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{_picture_html()}</div>'
+            f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{states}</div>'
             f'<div class="gl-loop">{"".join(self._lines())}</div>{self._order_html()}'
             f'<div class="gl-margins">{self._margins_html()}</div>'
             f"{_pitfalls_html(self.pitfalls)}</div>"
@@ -115,10 +117,8 @@ class CheatSheet:
         return f'<p class="gl-order"><b>The order</b> {"".join(parts)}</p>'
 
     def _margins_html(self) -> str:
-        parts = [_margin_html(margin) for margin in self.margins.values()]
-        half = (len(parts) + 1) // 2
-        left = "".join(parts[:half]) + _sizes_html(self.sizes)
-        return f"<div>{left}</div><div>{''.join(parts[half:])}</div>"
+        bf16, fp16, *others = map(_margin_html, self.margins.values())
+        return f"<div>{bf16}{fp16}{_sizes_html(self.sizes)}</div><div>{''.join(others)}</div>"
 
     def save(self, path: str | Path) -> None:
         """Write the page as a file of its own; open it in a browser and print it.
@@ -158,25 +158,20 @@ def cheat_sheet() -> CheatSheet:
         loop="\n".join([first, _SCHEDULER, *rest, f"{' ' * 8}scheduler.step()"]) + "\n",
         notes={int(number): note for number, note in read["notes"].items()},
         order={part["when"]: part["calls"] for part in read["order"]},
-        margins={name: _margin(**entry) for name, entry in read["margins"].items()},
+        margins={
+            name: LoopVariant(
+                entry["title"],
+                entry["says"],
+                tuple(LoopChange(change["lines"], change["code"].lstrip("\n")) for change in entry["changes"]),
+            )
+            for name, entry in read["margins"].items()
+        },
         sizes=read["bytes"],
         pitfalls=tuple(Pitfall(**row) for row in read["pitfalls"]),
     )
 
 
-def _margin(title: str, says: str, changes: Sequence[Mapping[str, str]]) -> LoopMargin:
-    return LoopMargin(title, says, tuple(_change(change["lines"], change["code"]) for change in changes))
-
-
-def _change(lines: str, code: str) -> LoopChange:
-    """Read where a change stands: ``"10-11"``, ``"12"``, or ``"<7"`` for before line 7."""
-    if lines.startswith("<"):
-        return LoopChange(int(lines[1:]), int(lines[1:]) - 1, code.lstrip("\n"))
-    first, _, last = lines.partition("-")
-    return LoopChange(int(first), int(last or first), code.lstrip("\n"))
-
-
-def _margin_html(margin: LoopMargin) -> str:
+def _margin_html(margin: LoopVariant) -> str:
     changes = "".join(f'<span class="gl-at">{it.where}</span><pre>{_coloured(it.code)}</pre>' for it in margin.changes)
     return (
         f"<section><h4>{html.escape(margin.title)}</h4><p>{_words(margin.says)}</p>"
@@ -227,64 +222,3 @@ def _coloured(source: str) -> str:
     """Return code as HTML with the classes of Pygments."""
     lexer = PythonLexer(stripnl=False, ensurenl=False)
     return highlight(source.rstrip(), lexer, HtmlFormatter(nowrap=True)).rstrip()
-
-
-_WIDE, _TALL = 90, 44  # CSS pixels of one state
-_THICK = 4.5
-_ENDS = np.array([(6.0, 36.0), (28.0, 10.0), (58.0, 30.0), (82.0, 5.0)])
-"""Where the arrows of three batches begin and end, head to tail."""
-_HATCH = (
-    '<pattern id="gl-sheet-stale" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<rect width="4" height="4" fill="{fill}"/><rect width="1.2" height="4" fill="{ink}"/></pattern>'
-)
-
-
-class GradPicture(NamedTuple):
-    """What ``.grad`` holds after a call: for each batch in it whether it is ``"fresh"`` or ``"stale"``."""
-
-    call: str
-    says: str
-    holds: tuple[str, ...] = ()
-
-
-GRAD_PICTURES = (
-    GradPicture("zero_grad()", "None"),
-    GradPicture("backward()", "one batch", ("fresh",)),
-    GradPicture("backward()", "and the next", ("fresh", "fresh")),
-    GradPicture("step()", "both stale now", ("stale", "stale")),
-    GradPicture("backward()", "not cleared!", ("stale", "stale", "fresh")),
-)
-
-
-def _picture_html() -> str:
-    """Return the states beside each other."""
-    states = " ".join(
-        f"<figure>{_state_svg(state)}<figcaption><code>{html.escape(state.call)}</code><br>{state.says}</figcaption></figure>"
-        for state in GRAD_PICTURES
-    )
-    return f'<div class="gl-states">{states}</div>'
-
-
-def _state_svg(state: GradPicture) -> str:
-    many = len(state.holds)
-    marks = _HATCH.format(fill=colour("stale"), ink=colour("ink")) if "stale" in state.holds else ""
-    if many > 1:
-        marks += _arrow(_ENDS[0], _ENDS[many], 2.2 * _THICK, "sum")
-    for at, kind in enumerate(state.holds):
-        marks += _arrow(_ENDS[at], _ENDS[at + 1], _THICK, kind)
-    if not many:
-        x, y = _ENDS[0]
-        marks = f'<circle cx="{x:g}" cy="{y:g}" r="2.5" fill="currentColor"/>'
-    words = f"after {state.call}: " + (", ".join(state.holds) or "no gradient")
-    return (
-        f'<svg viewBox="0 0 {_WIDE} {_TALL}" width="{_WIDE}" height="{_TALL}" role="img" '
-        f'aria-label="{html.escape(words)}">{marks}</svg>'
-    )
-
-
-def _arrow(tail: np.ndarray, head: np.ndarray, thick: float, kind: str) -> str:
-    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in arrow_outline(tail, head, thick))
-    style = BATCH_STYLES[kind]
-    fill = "url(#gl-sheet-stale)" if kind == "stale" else colour(style["fill"])
-    line = f'stroke="{colour("ink")}" stroke-width="{style["width"] / 1.5:.2g}"'
-    return f'<polygon points="{corners}" fill="{fill}" {line}/>'

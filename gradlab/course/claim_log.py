@@ -6,56 +6,18 @@ import html
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from ..formatting import html_table, inline_html, lesson_address, link_html
-from .claims import (
-    ARTICLES,
-    CLAIMS,
-    DEPENDS,
-    HOLDS,
-    INSIDE,
-    KINDS,
-    NOT,
-    NOTEBOOK,
-    RELEASES,
-    UNTIL,
-    VERDICT_SIGNS,
-    Claim,
-    ClaimVerdict,
-)
+from .claims import ARTICLES, CLAIMS, DEPENDS, HOLDS, INSIDE, KINDS, NOT, NOTEBOOK, RELEASES, UNTIL, Claim, ClaimVerdict
 
 _HEADS = ("claim", "what the article says", "verdict", "evidence", "beyond the article", "more in")
-_SORTABLE = ("claim", "verdict", "more in")
 _CELL = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px solid #D8D8D8"
-# Pressing a heading sorts by it, and pressing it again turns the order round. The script is of no use where a page
-# shows the table without running it: the rows then stay in the order of the articles.
-_SORT = """<script>
-(() => {
-  const table = document.currentScript.previousElementSibling;
-  const body = table.tBodies[0];
-  for (const mark of table.querySelectorAll("th [data-sorts]")) {
-    const head = mark.closest("th");
-    const button = document.createElement("button");
-    button.textContent = head.textContent + " \u21c5";
-    button.style = "font:inherit;cursor:pointer;background:none;border:0;padding:0;color:inherit";
-    head.replaceChildren(button);
-    button.onclick = () => {
-      const up = head.getAttribute("aria-sort") !== "ascending";
-      const key = (row) => Number(row.cells[head.cellIndex].firstElementChild.dataset.key);
-      const rows = [...body.rows].sort((a, b) => (up ? 1 : -1) * (key(a) - key(b)));
-      for (const other of table.querySelectorAll("th")) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", up ? "ascending" : "descending");
-      body.append(...rows);
-    };
-  }
-})();
-</script>"""
 
 
 class ClaimLog:
-    """The verdicts so far; a notebook shows it as a table of all claims, and ``mosaic()`` as a picture."""
+    """The verdicts so far; a notebook shows it as a table."""
 
     def __init__(self, version: str = "", device: str = "") -> None:
         """Begin a log for this version of PyTorch on this device; both are only shown."""
@@ -128,35 +90,24 @@ class ClaimLog:
         """All counts in one line."""
         return f"{len(self)} claims: " + ", ".join(f"{kind} {count}" for kind, count in self.counts.items())
 
-    def mosaic(self) -> ClaimMosaic:
-        """Draw a tile for each claim."""
-        from .figures.mosaic import mosaic_figure
-
-        rows = {
-            f"{letter} {article.about} ({article.dated})": [
-                (v.claim.code, v.kind, v.until if v.kind == UNTIL else "") for v in self if v.claim.code[0] == letter
-            ]
-            for letter, article in ARTICLES.items()
-        }
-        picture = mosaic_figure(rows, self.counts, f"{len(self)} claims, {self._where()}")
-        return ClaimMosaic(picture, self.total)
-
     def markdown(self) -> str:
         """Return the table as Markdown, with the articles above it and the counts below."""
-        lines = [f"# Fact check, {self._where()}", ""]
+        where = ", ".join(word for word in (f"PyTorch {self.version}".strip(), self.device) if word)
+        lines = [f"# Fact check, {where}", ""]
         for letter, article in ARTICLES.items():
             title = f"[{article.title}]({article.url})" if article.url else article.title
             lines.append(f"- Article {letter}: *{title}*, {article.dated}")
         lines += ["", f"| {' | '.join(_HEADS)} |", "|---" * len(_HEADS) + "|"]
         for verdict in self:
-            claim, mark = verdict.claim, f"{VERDICT_SIGNS[verdict.kind]} {verdict.verdict}"
-            parts = (claim.code, _said(verdict), mark, verdict.evidence, verdict.beyond_words, claim.home)
+            claim = verdict.claim
+            parts = (claim.code, claim.statement, verdict.marked, verdict.evidence, verdict.beyond_words, claim.home)
             lines.append(f"| {' | '.join(part.replace('|', chr(92) + '|') for part in parts)} |")
         return "\n".join([*lines, "", self.total, ""])
 
     def json(self) -> str:
         """Return everything as JSON: the versions, the articles, and each claim with its verdict and facts."""
-        told = {
+        fields = ("code", "title", "section", "says", "in_code", "condition")
+        contents = {
             "torch": self.version,
             "device": self.device,
             "articles": {
@@ -165,13 +116,8 @@ class ClaimLog:
             },
             "counts": self.counts,
             "claims": [
-                {
-                    "code": verdict.claim.code,
-                    "title": verdict.claim.title,
-                    "section": verdict.claim.section,
-                    "says": verdict.claim.says,
-                    "in_code": verdict.claim.in_code,
-                    "condition": verdict.claim.condition,
+                {name: getattr(verdict.claim, name) for name in fields}
+                | {
                     "verdict": verdict.verdict,
                     "inside": dict(verdict.inside),
                     "beyond": dict(verdict.beyond),
@@ -183,7 +129,7 @@ class ClaimLog:
             ],
             "missing": self.missing,
         }
-        return json.dumps(told, indent=2, ensure_ascii=False)
+        return json.dumps(contents, indent=2, ensure_ascii=False)
 
     def __repr__(self) -> str:
         return "\n".join([*(f"{verdict!r}  [{verdict.claim.home[:2]}]" for verdict in self), self.total])
@@ -193,44 +139,30 @@ class ClaimLog:
 
     def _html(self) -> str:
         """Return the table without a style sheet, so that it looks the same wherever it is read."""
-        heads = [f"<span data-sorts>{head}</span>" if head in _SORTABLE else head for head in _HEADS]
+        # Pressing a heading sorts by it. Where the script does not run, the rows stay in the order of the articles.
+        script = files("gradlab.course").joinpath("claim_table.js").read_text(encoding="utf-8")
+        sortable = ("claim", "verdict", "more in")
+        heads = [f"<span data-sorts>{head}</span>" if head in sortable else head for head in _HEADS]
         rows = []
         for place, verdict in enumerate(self):
             claim = verdict.claim
-            cells = {  # in the order of the heads
-                "claim": f'<a href="{html.escape(claim.anchor)}"><b>{claim.code}</b></a>',
-                "what the article says": inline_html(_said(verdict)),
-                "verdict": _mark(verdict),
-                "evidence": inline_html(verdict.evidence),
-                "beyond the article": inline_html(verdict.beyond_words),
-                "more in": link_html(lesson_address(claim.home), claim.home[:2]),
-            }
-            keys = {"claim": place, "verdict": KINDS.index(verdict.kind), "more in": int(claim.home[:2])}
-            cells |= {head: f'<span data-key="{key}">{cells[head]}</span>' for head, key in keys.items()}
-            rows.append(list(cells.values()))
+            home = link_html(lesson_address(claim.home), claim.home[:2])
+            rows.append(
+                [
+                    _sorted_by(place, f'<a href="{html.escape(claim.anchor)}"><b>{claim.code}</b></a>'),
+                    inline_html(claim.statement),
+                    _sorted_by(KINDS.index(verdict.kind), verdict.badge),
+                    inline_html(verdict.evidence),
+                    inline_html(verdict.beyond_words),
+                    _sorted_by(int(claim.home[:2]), home),
+                ]
+            )
         table = html_table(heads, rows, "font-size:14px;line-height:1.35", _CELL)
         articles = "<br>".join(
             f"Article {letter}: {link_html(article.url, article.title)}, {article.dated}"
             for letter, article in ARTICLES.items()
         )
-        return f"<div><p>{articles}</p>{table}{_SORT}<p><b>{html.escape(self.total)}</b></p></div>"
-
-    def _where(self) -> str:
-        return ", ".join(word for word in (f"PyTorch {self.version}".strip(), self.device) if word)
-
-
-@dataclass(frozen=True)
-class ClaimMosaic:
-    """A picture with the words that stand for it where it is not seen."""
-
-    png: bytes
-    words: str
-
-    def __repr__(self) -> str:
-        return self.words
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return {"text/plain": self.words, "image/png": self.png}, {"image/png": {"width": 980}}
+        return f"<div><p>{articles}</p>{table}<script>\n{script}</script><p><b>{html.escape(self.total)}</b></p></div>"
 
 
 def _known(code: str) -> Claim:
@@ -245,17 +177,5 @@ def _as_facts(facts: object) -> dict[str, bool | None]:
     return {name: None if fact is None else bool(fact) for name, fact in given.items()}
 
 
-def _said(verdict: ClaimVerdict) -> str:
-    claim = verdict.claim
-    condition = f" Condition: {claim.condition}." if claim.condition else ""
-    return f"{'In its program: ' if claim.in_code else ''}{claim.says}{condition}"
-
-
-def _mark(verdict: ClaimVerdict) -> str:
-    from .figures.mosaic import VERDICT_STYLES
-
-    look = VERDICT_STYLES[verdict.kind]
-    return (
-        f'<span style="background:{look.colour};color:{look.ink};border:1px solid #222222;border-radius:4px;'
-        f'padding:0 6px;display:inline-block">{VERDICT_SIGNS[verdict.kind]}&nbsp;{verdict.verdict}</span>'
-    )
+def _sorted_by(key: int, cell: str) -> str:
+    return f'<span data-key="{key}">{cell}</span>'

@@ -10,7 +10,10 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from ..drawing import colour
 from ..formatting import html_box, inline_html
+
+FRESH, INK, OPTIMIZER, STALE = map(colour, ("fresh", "ink", "optimizer", "stale"))
 
 HOLDS, INSIDE, UNTIL, DEPENDS, NOT = KINDS = (
     "holds",
@@ -19,7 +22,25 @@ HOLDS, INSIDE, UNTIL, DEPENDS, NOT = KINDS = (
     "depends",
     "does not hold",
 )
-VERDICT_SIGNS = dict(zip(KINDS, "\u2713\u2713\u25f7\u25d0\u2717", strict=True))
+
+
+class VerdictStyle(NamedTuple):
+    """How a kind of verdict is shown; the sign is there for those who do not see the colour."""
+
+    sign: str
+    colour: str
+    ink: str
+    edge: str
+    """A colour that stands out on white."""
+
+
+VERDICT_STYLES = {
+    HOLDS: VerdictStyle("\u2713", OPTIMIZER, "#FFFFFF", OPTIMIZER),
+    INSIDE: VerdictStyle("\u2713", "#A8DCCB", INK, OPTIMIZER),
+    UNTIL: VerdictStyle("\u25f7", "#D9D9D9", INK, "#767676"),
+    DEPENDS: VerdictStyle("\u25d0", FRESH, INK, "#B8AC00"),
+    NOT: VerdictStyle("\u2717", STALE, "#FFFFFF", STALE),
+}
 NOTEBOOK = "12_fact_check"
 """The notebook with the experiments."""
 
@@ -70,16 +91,15 @@ class Claim(NamedTuple):
         return ARTICLES[self.code[0]]
 
     @property
+    def statement(self) -> str:
+        """What the article says, and its condition, as the table has it."""
+        condition = f" Condition: {self.condition}." if self.condition else ""
+        return f"{'In its program: ' if self.in_code else ''}{self.says}{condition}"
+
+    @property
     def anchor(self) -> str:
         """Where notebook 12 tries it: the end of an address, from ``#`` on."""
         return f"#{self.code}:-{quote(self.title.replace(' ', '-'))}"
-
-    @property
-    def words(self) -> str:
-        """What the article says, and its condition, as the notebook prints it above the experiment."""
-        who = f"**Article {self.code[0]}'s program**" if self.in_code else f"**Article {self.code[0]}**"
-        condition = f" **Its condition:** {self.condition}." if self.condition else ""
-        return f"{who}, *{self.section}*: {self.says}{condition}"
 
 
 _DATA = tomllib.loads(files("gradlab.course").joinpath("claims.toml").read_text(encoding="utf-8"))
@@ -110,6 +130,20 @@ class ClaimVerdict:
         return f"{self.kind} {self.until}" if self.kind == UNTIL else self.kind
 
     @property
+    def marked(self) -> str:
+        """The verdict after its sign."""
+        return f"{VERDICT_STYLES[self.kind].sign} {self.verdict}"
+
+    @property
+    def badge(self) -> str:
+        """The same as HTML, on the colour of its kind."""
+        style = VERDICT_STYLES[self.kind]
+        return (
+            f'<span style="background:{style.colour};color:{style.ink};border:1px solid #222222;border-radius:4px;'
+            f'padding:0 6px;display:inline-block">{style.sign}&nbsp;{self.verdict}</span>'
+        )
+
+    @property
     def evidence(self) -> str:
         """What the verdict rests on, in words, without what is beyond the article."""
         parts = [*_told(self.inside), self.note, self._history(), *_told(self.inside, untried=True)]
@@ -131,12 +165,10 @@ class ClaimVerdict:
 
     def __repr__(self) -> str:
         beyond = f"Beyond the article: {self.beyond_words}" if self.beyond else ""
-        return f"{self.claim.code:3} {VERDICT_SIGNS[self.kind]} {self.verdict}. {self.evidence} {beyond}".rstrip()
+        return f"{self.claim.code:3} {self.marked}. {self.evidence} {beyond}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from .figures.mosaic import VERDICT_STYLES
-
-        words = f"<b>{self.claim.code} {VERDICT_SIGNS[self.kind]} {self.verdict}.</b> {inline_html(self.evidence)}"
+        words = f"<b>{self.claim.code} {self.marked}.</b> {inline_html(self.evidence)}"
         if self.beyond:
             words += f"<br><i>Beyond the article:</i> {inline_html(self.beyond_words)}"
         return {"text/plain": repr(self), "text/html": html_box(words, VERDICT_STYLES[self.kind].edge)}

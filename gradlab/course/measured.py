@@ -32,8 +32,8 @@ class OperationLog(_torch.TorchDispatchMode):
         super().__init__()
         self.names: list[str] = []
         """``"add_"``, ``"mm"``, in the order in which they ran."""
-        self.seen: list[set[str]] = []
-        """On which devices the tensors of each operation were."""
+        self.transfers = 0
+        """Operations with tensors on more than one device."""
         self.read = self.written = 0
         """Bytes."""
         self.made = self.freed = 0
@@ -44,11 +44,6 @@ class OperationLog(_torch.TorchDispatchMode):
     def moved(self) -> int:
         """Bytes read and written together."""
         return self.read + self.written
-
-    @property
-    def transfers(self) -> int:
-        """How many operations had tensors on more than one device."""
-        return sum(len(devices) > 1 for devices in self.seen)
 
     def __exit__(self, *error: Any) -> None:
         self._alive.clear()  # what dies from now on does not count
@@ -63,7 +58,7 @@ class OperationLog(_torch.TorchDispatchMode):
             changed = list(_tensors([given[each] for each in changes if each in given]))
             kept = list(_tensors([value for each, value in given.items() if each not in changes]))
             self.names.append(name)
-            self.seen.append({each.device.type for each in _tensors([given, result])})
+            self.transfers += len({each.device.type for each in _tensors([given, result])}) > 1
             self.read += sum(each.nbytes for each in (kept if name in _OVERWRITES else kept + changed))
             if not name.startswith(("empty", "new_empty")):  # they reserve a place and write nothing
                 self.written += sum(each.nbytes for each in changed or _tensors(result))
@@ -145,14 +140,7 @@ def real_peak(
     batches: list[tuple[Tensor, Tensor]],
     loss_fn: Callable[[Any, Any], Tensor],
 ) -> int:
-    """Train ``model`` by the text of a recipe for two epochs of ``batches``; return the most bytes alive at one moment.
-
-    Raises TypeError if ``recipe`` is no Recipe, ValueError if there are no batches.
-    """
-    if not isinstance(recipe, Recipe):
-        raise TypeError(f"real_peak: recipe must be a gradlab.Recipe, got {recipe!r}")
-    if not batches:
-        raise ValueError("real_peak: batches must hold one batch or more, got none")
+    """Train a model by a recipe for two epochs of ``batches``, and return the most bytes alive at one moment."""
     program = Program(recipe.source())
     device = str(next(model.parameters()).device.type)
     names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}

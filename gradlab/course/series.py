@@ -1,21 +1,18 @@
-"""The notebooks of the series, what was done in each, and the map of them with a tick for what is done."""
+"""The notebooks of the series, and the map of them in the order in which they can be done."""
 
 from __future__ import annotations
 
-import html
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from ..widgets import CHECK, GUESS, RECORD, RecordEvent, RecordText, question_names
+from ..formatting import number_of
+from ..widgets import question_names
 from .exercises import exercise_notebooks
 
 _LAST = "the series"
-_DONE, _BEGUN = "\u2713", "\u25d0"  # a tick, a circle half full: the second cue beside the colour
 
 
 @dataclass(frozen=True)
@@ -70,88 +67,43 @@ def series_stages() -> tuple[tuple[str, tuple[SeriesNotebook, ...]], ...]:
     )
 
 
-@dataclass(frozen=True)
-class NotebookTally:
-    """What was done in a notebook, and what there is to do."""
-
-    answered: int
-    questions: int
-    solved: int
-    exercises: int
-
-    @property
-    def sign(self) -> str:
-        """A tick if everything has been answered and solved, a half-full circle if anything has, else ""."""
-        if (self.answered, self.solved) == (self.questions, self.exercises):
-            return _DONE
-        return _BEGUN if self.answered or self.solved else ""
-
-
-def notebook_tallies(events: Iterable[RecordEvent]) -> dict[str, NotebookTally]:
-    """Return the tally of each notebook by its number."""
-    events = tuple(events)
-    guessed = {event.name for event in events if event.kind == GUESS}
-    passed = {event.name for event in events if event.kind == CHECK and event.right}
-    found = {}
-    for number in (notebook.number for notebook in series_notebooks()):
-        questions = {name for name in question_names() if name.partition("/")[0] == number}
-        exercises = {name for name, home in exercise_notebooks().items() if home[:2] == number}
-        found[number] = NotebookTally(len(guessed & questions), len(questions), len(passed & exercises), len(exercises))
-    return found
-
-
 class SeriesMap:
     """The fourteen notebooks in the order in which they can be done, as HTML and as plain text."""
 
-    def __init__(self, found: RecordText, note: str = "") -> None:
-        """``found`` is what has been done; ``note`` stands below the map."""
-        self._tallies, self._note = notebook_tallies(found.events), note
-
     def __repr__(self) -> str:
-        head = f"  {'notebook':26}{'needs':22}{'core':>8}{'bets':>9}{'exercises':>12}"
-        lines = [self._line(each) for each in series_notebooks()]
-        return "\n".join([head, *lines, *([self._note] if self._note else [])])
+        lines = [f"{'notebook':26}{'needs':22}{'core':>8}{'bets':>6}{'exercises':>11}"]
+        for notebook in series_notebooks():
+            bets, exercises = _counts(notebook)
+            name = f"{notebook.number} {notebook.name}"
+            times = f"{name:26}{notebook.needs_text:22}{notebook.minutes[0]:>4} min"
+            lines.append(f"{times}{bets:>6}{exercises:>11}")
+        return "\n".join(lines)
 
-    def _line(self, notebook: SeriesNotebook) -> str:
-        tally = self._tallies[notebook.number]
-        name = f"{notebook.number} {notebook.name}"
-        bets, solved = f"{tally.answered} of {tally.questions}", f"{tally.solved} of {tally.exercises}"
-        before = f"{tally.sign or ' '} {name:26}{notebook.needs_text:22}{notebook.minutes[0]:>4} min"
-        return f"{before}{bets:>9}{solved:>12}"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         stages = []
         for heading, notebooks in series_stages():
-            tiles = "".join(_tile(notebook, self._tallies[notebook.number]) for notebook in notebooks)
-            stages.append(f"<section><h4>{heading}</h4><ul>{tiles}</ul></section>")
-        note = f"<p>{html.escape(self._note, quote=False)}</p>" if self._note else ""
+            stages.append(f"<section><h4>{heading}</h4><ul>{''.join(map(_tile, notebooks))}</ul></section>")
         css = files("gradlab.course").joinpath("series_map.css").read_text(encoding="utf-8")
-        page = f'<style>{css}</style><div class="gl-map"><div class="gl-map-stages">{"".join(stages)}</div>{note}</div>'
+        page = f'<style>{css}</style><div class="gl-map"><div class="gl-map-stages">{"".join(stages)}</div></div>'
         return {"text/plain": repr(self), "text/html": page}
 
 
-def _tile(notebook: SeriesNotebook, tally: NotebookTally) -> str:
-    """A notebook on the map, which reads well without its style, too."""
-    state = {_DONE: "done", _BEGUN: "begun"}.get(tally.sign, "open")
+def _counts(notebook: SeriesNotebook) -> tuple[int, int]:
+    """Return the number of bets and of exercises in a notebook."""
+    bets = sum(name.partition("/")[0] == notebook.number for name in question_names())
+    return bets, sum(home[:2] == notebook.number for home in exercise_notebooks().values())
+
+
+def _tile(notebook: SeriesNotebook) -> str:
+    """Return a notebook on the map, which reads well without its style, too."""
     name = f"{notebook.number} {notebook.name}".replace("_", "_<wbr>")  # names break at underscores only
     # A link leads to a notebook beside this one. Where gradlab is installed without its notebooks there is none.
     title = f'<a href="{notebook.file}">{name}</a>' if Path(notebook.file).is_file() else name
-    mark = ""
-    if tally.sign:
-        mark = f'<span aria-hidden="true">{tally.sign} </span><span class="gl-map-unseen">{state}: </span>'
-    counts = [_count("bets", tally.answered, tally.questions), _count("exercises", tally.solved, tally.exercises)]
-    needs = f"<i>core {notebook.minutes[0]} min, needs {notebook.needs_text}</i><br>"
-    return f'<li class="gl-map-{state}"><b>{mark}{title}</b><br>{needs}{", ".join(counts)}</li>'
-
-
-def _count(what: str, made: int, of: int) -> str:
-    return f"<span>{f'{_DONE} ' if made == of else ''}{what} {made} of {of}</span>"
+    bets, exercises = _counts(notebook)
+    counts = f"{number_of(bets, 'bet')}, {number_of(exercises, 'exercise')}"
+    return f"<li><b>{title}</b><br><i>core {notebook.minutes[0]} min, needs {notebook.needs_text}</i><br>{counts}</li>"
 
 
 def series_map() -> SeriesMap:
-    """Return the map of the series with what you have done so far, in all notebooks on this machine."""
-    found = RECORD.read()
-    notes = [f"Your record: {found.trouble}"] if found.trouble else []
-    if found.events and not RECORD.kept:
-        notes.append(RECORD.where())
-    return SeriesMap(found, " ".join(notes))
+    """Return the map of the series: what each notebook needs, how long its core takes, its bets and exercises."""
+    return SeriesMap()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from .._process import Patches
 from .events import Event
 from .finding import SEVERITIES, Finding
 from .listeners.backward import BackwardListener
 from .listeners.event_log import EventLog
+from .listeners.listener import Listener, never_raises
 from .listeners.modules import ModuleListener
-from .listeners.monkeypatch import Listener, MonkeyPatches, never_raises
 from .listeners.optimizers import OptimizerListener
 from .listeners.scaling import ScalingListener
 from .listeners.schedulers import SchedulerListener
@@ -26,7 +27,7 @@ class RuleRunner:
     def __init__(self) -> None:
         log = self.log = EventLog(self.take)
         self._listeners: list[Listener] = [listener(log) for listener in _LISTENERS]
-        self._patches = MonkeyPatches()
+        self._patches = Patches()
         self._handles: list[Any] = []
         self.context = RuleContext(log)
         self._rules = [rule(self.context) for rule in RULES]

@@ -14,12 +14,11 @@ import torch
 from torch import nn
 
 from .. import _torch
-from .._process import main_thread
+from .._process import Original, Patches, main_thread
 from ..formatting import number_of
 from .events import MANUAL_UPDATE
 from .finding import Report
 from .frames import strip_doctor_frames
-from .listeners.monkeypatch import Below, MonkeyPatches
 from .rules import RuleContext, check_codes
 from .rules.known_errors import KnownErrors
 from .runner import RuleRunner
@@ -102,7 +101,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                     "watch: seconds needs a thread, and no thread can be started here; use updates"
                 ) from None
             self._stops.callback(clock.cancel)
-        patches = MonkeyPatches()
+        patches = Patches()
         patches.replace(BaseProcess, "start", self._start_process)
         self._stops.callback(patches.undo)
         runner.start()
@@ -115,14 +114,14 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if error is not None:
             _strip_all(error)
 
-    def _start_process(self, below: Below) -> Any:
+    def _start_process(self, original: Original) -> Any:
         def start(process: BaseProcess) -> None:
             target = getattr(process, "_target", None)
             helper = str(getattr(target, "__module__", "")).startswith(_HELPERS)
             if os.getpid() == self._process and not helper:
                 self.processes += 1
                 self._follow(process)
-            below.call(process)
+            original.call(process)
 
         return start
 

@@ -1,75 +1,22 @@
 """Scenes as Drawings: marks with places, roles for colours and words, for the browser and for paper."""
 
-from __future__ import annotations
+from .axes import SUPERSCRIPTS, Axes, Side, from_zero, make_axes, panel_axes, value_limits
+from .builder import PanelBuilder, draw_chip, draw_loop, draw_message, fade, make_box
+from .gradient import BATCH_STYLES, add_arrow_names, add_arrows, add_key, arrow_ends, arrow_outline
+from .labels import Box, Spot, shorten, spread_labels, text_width, wrapped
+from .loss import draw_comparison
+from .marks import Axis, Band, CodeText, Dots, Drag, Drawing, Image, Mark, Path, Readout, Text
+from .memory import area_look, stacked, text_role
+from .paint import own_look, small_png, to_png, to_svg
+from .palette import colour, themed_svg, tint
+from .panels import draw
+from .wire import Encoder
 
-from typing import TYPE_CHECKING
-
-from .._lazy import load_lazily
-
-if TYPE_CHECKING:
-    from .axes import SUPERSCRIPTS as SUPERSCRIPTS
-    from .axes import Axes as Axes
-    from .axes import Scale as Scale
-    from .axes import Side as Side
-    from .axes import from_zero as from_zero
-    from .axes import make_axes as make_axes
-    from .axes import panel_axes as panel_axes
-    from .axes import value_limits as value_limits
-    from .builder import PanelBuilder as PanelBuilder
-    from .builder import draw_chip as draw_chip
-    from .builder import draw_loop as draw_loop
-    from .builder import draw_message as draw_message
-    from .builder import fade as fade
-    from .builder import make_box as make_box
-    from .gradient import BATCH_STYLES as BATCH_STYLES
-    from .gradient import add_arrow_names as add_arrow_names
-    from .gradient import add_arrows as add_arrows
-    from .gradient import add_key as add_key
-    from .gradient import arrow_ends as arrow_ends
-    from .gradient import arrow_outline as arrow_outline
-    from .labels import Box as Box
-    from .labels import Spot as Spot
-    from .labels import shorten as shorten
-    from .labels import spread_labels as spread_labels
-    from .labels import text_width as text_width
-    from .labels import wrapped as wrapped
-    from .loss import draw_comparison as draw_comparison
-    from .marks import Axis as Axis
-    from .marks import Band as Band
-    from .marks import CodeText as CodeText
-    from .marks import Dots as Dots
-    from .marks import Drag as Drag
-    from .marks import Drawing as Drawing
-    from .marks import Image as Image
-    from .marks import Mark as Mark
-    from .marks import Path as Path
-    from .marks import Readout as Readout
-    from .marks import Text as Text
-    from .memory import CATEGORY_STYLES as CATEGORY_STYLES
-    from .memory import area_look as area_look
-    from .memory import stacked as stacked
-    from .memory import text_role as text_role
-    from .paint import own_look as own_look
-    from .paint import small_png as small_png
-    from .paint import to_png as to_png
-    from .paint import to_svg as to_svg
-    from .palette import ACTIVATIONS as ACTIVATIONS
-    from .palette import COLOURS as COLOURS
-    from .palette import FAINT as FAINT
-    from .palette import FRESH as FRESH
-    from .palette import GRADIENTS as GRADIENTS
-    from .palette import GREY as GREY
-    from .palette import INK as INK
-    from .palette import LOSS as LOSS
-    from .palette import OPTIMIZER as OPTIMIZER
-    from .palette import SCALE as SCALE
-    from .palette import STALE as STALE
-    from .palette import WEIGHTS as WEIGHTS
-    from .palette import WRONG as WRONG
-    from .palette import colour as colour
-    from .palette import themed_svg as themed_svg
-    from .palette import tint as tint
-    from .panels import draw as draw
-    from .wire import Encoder as Encoder
-
-load_lazily(__name__, needs_torch=False)
+__all__ = [
+    "BATCH_STYLES", "SUPERSCRIPTS", "Axes", "Axis", "Band", "Box", "CodeText", "Dots", "Drag", "Drawing",
+    "Encoder", "Image", "Mark", "PanelBuilder", "Path", "Readout", "Side", "Spot", "Text", "add_arrow_names",
+    "add_arrows", "add_key", "area_look", "arrow_ends", "arrow_outline", "colour", "draw", "draw_chip",
+    "draw_comparison", "draw_loop", "draw_message", "fade", "from_zero", "make_axes", "make_box", "own_look",
+    "panel_axes", "shorten", "small_png", "spread_labels", "stacked", "text_role", "text_width", "themed_svg",
+    "tint", "to_png", "to_svg", "value_limits", "wrapped",
+]  # fmt: skip

@@ -199,9 +199,9 @@ def make_axes(
     return Axes(left, top, right, bottom, across, up, marks, tuple(placer.boxes))
 
 
-def panel_axes(width: float, height: float, x: Side, y: Side, *, left: float = 54.0, top: float = 30.0) -> Axes:
+def panel_axes(width: float, height: float, x: Side, y: Side, *, top: float = 30.0) -> Axes:
     """Return axes that fill a panel but for its title, and for words and ticks at the left and below."""
-    return make_axes((width, height), left, top, width - 16.0, height - 38.0, x, y)
+    return make_axes((width, height), 54.0, top, width - 16.0, height - 38.0, x, y)
 
 
 def byte_ticks(top: float) -> list[float]:

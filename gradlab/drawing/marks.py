@@ -3,7 +3,7 @@
 Places and sizes are CSS pixels from the top left corner of the panel. A colour is a *role* ("ink", "weights", "stale"),
 which the painter turns into a colour of its theme; ``"weights/50"`` is that colour at 50 % over the paper. Nothing here
 knows torch or paints: the browser paints a Drawing on a canvas (``front/painter.js``), matplotlib on paper
-(``paint.py``), and ``Drawing.text`` writes it down for tests.
+(``paint.py``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any
-
-import numpy as np
 
 DASHES = ("", "dashed", "dotted", "dashdot")
 SHAPES = ("circle", "ring", "square", "triangle", "down", "diamond", "cross", "plus", "left", "right", "star")
@@ -155,8 +153,6 @@ class Image(Mark):
     cells: Any
     palette: tuple[str, ...]
     words: str = ""
-    smooth: bool = False
-    """Whether the cells run into each other: samples of a surface do, pixels of a picture do not."""
 
 
 @dataclass(frozen=True)
@@ -170,11 +166,6 @@ class Drawing:
     width: int = 400
     height: int = 260
 
-    @property
-    def text(self) -> str:
-        """The Drawing as text, a line a mark; numbers are rounded to a tenth of a pixel."""
-        return "\n".join([f"{self.title} {self.width}x{self.height}: {self.words}", *map(mark_text, self.marks)])
-
     def find(self, id: str) -> Any:
         """Return the mark of this id; KeyError when there is none."""
         for mark in self.marks:
@@ -187,12 +178,7 @@ class Drawing:
         return [mark.text for mark in self.marks if isinstance(mark, Text)]
 
 
-def mark_text(mark: Mark) -> str:
-    """Write one mark down: its kind, its id, and every field that is not at its default."""
-    return " ".join([type(mark).__name__, mark.id, *(f"{name}={_value(value)}" for name, value in told(mark))])
-
-
-def told(mark: Mark) -> list[tuple[str, Any]]:
+def non_default_fields(mark: Mark) -> list[tuple[str, Any]]:
     """Return name and value of every field but the id that is not at its default."""
     found = []
     kind: Any = type(mark)
@@ -207,15 +193,3 @@ def told(mark: Mark) -> list[tuple[str, Any]]:
 def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
     """Return name and default of each field of a kind of mark."""
     return tuple((each.name, each.default) for each in fields(kind) if each.name != "id")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, (str, bool, int)):
-        return repr(value)
-    if isinstance(value, float):
-        return f"{value:.1f}"
-    if isinstance(value, (Axis, Readout, Drag)):
-        return str(value)
-    array = np.asarray(value).ravel()
-    written = array if array.dtype.kind == "U" else (f"{number:.1f}" for number in array.astype(float))  # a palette
-    return f"[{' '.join(written)}]"

@@ -16,9 +16,8 @@ from .axes import Axes, Numbers, Side, from_zero, make_axes, numbers
 from .builder import MARGIN, PanelBuilder, make_box
 from .labels import Box, Spot, shorten, spread_labels, text_width
 from .marks import Band, Dots, Drawing, Path
-from .palette import COLOURS
 from .statements import (
-    LEAST,
+    MIN_UPDATE_WIDTH_PX,
     Indices,
     StatementLayout,
     bounds,
@@ -36,8 +35,7 @@ _ROLES = {
     "inputs": ("grey", "--"),
     "other": ("grey", ""),
 }
-CATEGORY_STYLES = {name: (COLOURS[role], hatch or None) for name, (role, hatch) in _ROLES.items()}
-"""Colour and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
+"""Role and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
 BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
 """What a card holds above the tensors, from the bottom to the top."""
 _LOOKS = _ROLES | BESIDE_TENSORS
@@ -88,7 +86,7 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
     panel = PanelBuilder("memory", width, height)
     wide = width - _LEFT - _RIGHT
-    scene = keep_recent(scene, _MOST_UPDATES if wide >= _MOST_UPDATES * LEAST else _MOST_UPDATES - 1)
+    scene = keep_recent(scene, _MOST_UPDATES if wide >= _MOST_UPDATES * MIN_UPDATE_WIDTH_PX else _MOST_UPDATES - 1)
     count = max((len(values) for values in scene.categories.values()), default=0)
     ends = bounds(scene.starts, len(scene.statements), count)
     first = sorted({0} | {at for at, _ in scene.updates if 0 < at < len(scene.statements)})
@@ -99,7 +97,10 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     newest = where.points[-1]
     levels = _levels(scene, peak)
     far = _far_card(scene, float(total[newest[0] : newest[1]].max()) if newest[1] > newest[0] else 0.0, levels)
-    top, bottom = _TOP + (_ROW if far else 0.0), height - (_BOTTOM if wide >= len(first) * LEAST else _LOW)
+    top, bottom = (
+        _TOP + (_ROW if far else 0.0),
+        height - (_BOTTOM if wide >= len(first) * MIN_UPDATE_WIDTH_PX else _LOW),
+    )
     head = _NUMBER + (_VALUE if len(first) > 1 else 0)
     tall = bottom - top
     limit = from_zero(max(peak * tall / max(tall - head, 1), *(value * 1.15 for value in levels.values()), 0.0))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 import numpy.typing as npt
 from matplotlib.artist import Artist
@@ -22,53 +22,33 @@ from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
 from PIL import Image as Picture
 
 from .marks import DASHES, SHAPES, Band, CodeText, Dots, Drawing, Image, Mark, Path, Text
-from .palette import GREY, INK, colour
+from .palette import colour
 
-# A learner's own rcParams (dark_background, usetex, xkcd) must not change the pictures.
-RC: dict[str, Any] = {
+_INK, _GREY = colour("ink"), colour("grey")
+_LOOK: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
-    "font.size": 10.0,
-    "text.usetex": False,
-    "text.color": INK,
-    "figure.facecolor": "white",
-    "axes.facecolor": "white",
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": INK,
-    "axes.linewidth": 0.8,
-    "axes.grid": False,
+    "text.color": _INK,
+    "axes.edgecolor": _GREY,
+    "axes.labelcolor": _INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.spines.left": True,
-    "axes.spines.bottom": True,
-    "axes.unicode_minus": True,
     "axes.xmargin": 0.0,
     "axes.ymargin": 0.0,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
+    "xtick.color": _GREY,
+    "ytick.color": _GREY,
+    "xtick.labelcolor": _INK,
+    "ytick.labelcolor": _INK,
     "xtick.labelsize": 10.0,
     "ytick.labelsize": 10.0,
-    "xtick.direction": "out",
-    "ytick.direction": "out",
-    "xtick.minor.visible": False,
-    "ytick.minor.visible": False,
-    "xtick.top": False,
-    "ytick.right": False,
     "lines.linewidth": 1.8,
-    "lines.antialiased": True,
-    "patch.linewidth": 1.0,
-    "hatch.linewidth": 1.0,
-    "path.simplify": True,
-    "path.sketch": None,
-    "path.effects": [],
 }
+"""What is not as matplotlib has it; a learner's own rcParams (dark_background, usetex, xkcd) change nothing."""
 
 
 @contextmanager
 def own_look() -> Iterator[None]:
     """Make artists with the settings of this module, whatever the learner's rcParams say."""
-    with matplotlib.rc_context(RC):  # type: ignore[arg-type, unused-ignore]
+    with matplotlib.style.context(["default", _LOOK]):
         yield
 
 
@@ -269,7 +249,7 @@ def _image(mark: Image, to_sheet: Any) -> list[Artist]:
     hexes = [colour(role) for role in mark.palette]
     table = np.array([[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in hexes], dtype=np.uint8)
     box = TransformedBbox(Bbox.from_extents(mark.x, mark.y, mark.x + mark.width, mark.y + mark.height), to_sheet)
-    image = BboxImage(box, interpolation="bicubic" if mark.smooth else "nearest", origin="upper")
+    image = BboxImage(box, interpolation="nearest", origin="upper")
     image.set_data(table[cells])
     return [image]
 

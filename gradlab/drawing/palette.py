@@ -2,8 +2,7 @@
 
 A role is the name of a meaning. ``colours.json`` has its colour on white paper and on black; ``front/palette.js`` makes
 the browser's themes of them. "fresh" always has a dark outline, as yellow on white is too pale by itself; "stale" is
-always hatched or dashed too. Classes of a classifier are none of these meanings, so they have colours of their own
-(Paul Tol's muted).
+always hatched or dashed too.
 """
 
 from __future__ import annotations
@@ -38,14 +37,6 @@ def tint(colour: str, strength: float) -> tuple[float, float, float]:
     """Mix ``#RRGGBB`` with white, for matplotlib: strength 0 is white, 1 the colour itself."""
     red, green, blue = (1 - strength * (1 - channel / 255) for channel in _channels(colour))
     return red, green, blue
-
-
-# The same colours by name, for figures that matplotlib draws.
-INK, GREY, FAINT = COLOURS["ink"], COLOURS["grey"], COLOURS["faint"]
-WEIGHTS, GRADIENTS = COLOURS["weights"], COLOURS["gradients"]
-OPTIMIZER, ACTIVATIONS = COLOURS["optimizer"], COLOURS["activations"]
-FRESH, STALE = COLOURS["fresh"], COLOURS["stale"]
-LOSS, SCALE, WRONG = COLOURS["loss"], COLOURS["scale"], COLOURS["wrong"]
 
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}\b")

@@ -9,11 +9,10 @@ from .. import scenes
 from .fit import draw_fit
 from .gradient import draw_arrows
 from .landscape import draw_landscape, draw_slice
-from .loss import draw_loss
+from .loss import draw_loss, draw_scaler
 from .marks import Drawing
 from .memory import draw_memory
-from .predictions import draw_boundary, draw_samples
-from .scaler import draw_scaler
+from .predictions import draw_samples
 
 SMALLEST = (260, 200)
 """The least width and height, in CSS pixels, that a panel is laid out for; a smaller one is made so large."""
@@ -22,7 +21,6 @@ _PANELS: dict[type, Callable[[Any, int, int], Drawing]] = {
     scenes.Landscape: draw_landscape,
     scenes.Slice: draw_slice,
     scenes.ScalerHistory: draw_scaler,
-    scenes.Boundary: draw_boundary,
     scenes.Samples: draw_samples,
     scenes.Memory: draw_memory,
     scenes.Fit: draw_fit,

@@ -128,7 +128,7 @@ FIRST = (
 """Statements whose word is written if there is any room."""
 _LAST = (StatementLabel.FOR, StatementLabel.WHILE, StatementLabel.IF, StatementLabel.WINDOW, StatementLabel.BATCH)
 _SIZE, _LONGEST = 11.0, 76.0  # of a word, and CSS pixels that it may take
-LEAST = 75.0
+MIN_UPDATE_WIDTH_PX = 75.0
 """CSS pixels of an update: in less its words are written level as far as they fit, and never slanted."""
 _NARROW = 40.0  # CSS pixels: a block of statements that is narrower has no room for their words
 _SLANT = 50.0
@@ -163,7 +163,7 @@ def statement_words(
     down = bottom + (34 if covered else 12)
     texts = [shorten(word, _LONGEST, _SIZE) for word in words]
     flat = _place(placer, order, texts, where, left, down, 0.0)
-    slants = not covered and where.updates[-1][1] >= len(first) * LEAST
+    slants = not covered and where.updates[-1][1] >= len(first) * MIN_UPDATE_WIDTH_PX
     if slants and not set(FIRST) & set(words) <= {words[at] for at, mark in flat.items() if mark}:
         placer = Placer(*size)
         flat = _place(placer, order, texts, where, left, bottom + 8, _SLANT)

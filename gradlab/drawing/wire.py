@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .marks import Band, Drag, Drawing, Mark, Readout, told
+from .marks import Band, Drag, Drawing, Mark, Readout, non_default_fields
 
 QUARTERS = 4
 """Places are rounded to so many parts of a CSS pixel."""
@@ -78,14 +78,14 @@ class Encoder:
 def encode_mark(mark: Mark) -> dict[str, Any]:
     """Return one mark as it is sent."""
     out: dict[str, Any] = {"k": _KINDS[type(mark).__name__]}
-    for name, value in told(mark):
+    for name, value in non_default_fields(mark):
         kind = type(value)
         if kind is str:
             out[name] = value
         elif kind is float:
             out[name] = round(value, 2)
         elif name == "points":
-            out["p"] = quarters(value, 3 if isinstance(mark, Band) else 2)
+            out["p"] = encode_deltas(value, 3 if isinstance(mark, Band) else 2)
         elif name == "cells":
             out["cells"] = (np.asarray(value).ravel() + 48).astype(np.uint8).tobytes().decode("latin-1")
         elif kind is Readout or kind is Drag:
@@ -100,10 +100,10 @@ def _as_dict(value: Readout | Drag) -> dict[str, Any]:
     return asdict(value)
 
 
-def quarters(points: Any, each: int) -> list[int | None]:
+def encode_deltas(points: Any, each: int) -> list[int | None]:
     """Return points (``each`` numbers a point) as differences in quarters of a pixel."""
     if isinstance(points, tuple):
-        return _few_quarters(points, each)
+        return _encode_few(points, each)
     array = np.asarray(points, dtype=np.float64).reshape(-1, each)
     if not len(array):
         return []
@@ -131,7 +131,7 @@ def _whole(array: Any) -> Any:
     return np.rint(np.minimum(np.maximum(array, -_FARTHEST), _FARTHEST) * QUARTERS).astype(np.int64)
 
 
-def _few_quarters(points: tuple[float, ...], each: int) -> list[int | None]:
+def _encode_few(points: tuple[float, ...], each: int) -> list[int | None]:
     """Do the same for a tuple without lifted pens: for a few points numpy takes several times as long."""
     if not (points and -_FARTHEST < min(points) <= max(points) < _FARTHEST):
         points = tuple(min(max(place, -_FARTHEST), _FARTHEST) for place in points)

@@ -13,17 +13,13 @@ if TYPE_CHECKING:
     from .cards import GPUS as GPUS
     from .cards import SHOWN as SHOWN
     from .cards import card_name as card_name
-    from .cards import compute_capability as compute_capability
     from .cards import usable_bytes as usable_bytes
     from .estimate import Forecast as Forecast
     from .estimate import forecast as forecast
     from .estimate import progress as progress
     from .estimate import report_progress_to as report_progress_to
-    from .reserve import RESERVE_MARGIN as RESERVE_MARGIN
     from .simulate import ForecastError as ForecastError
-    from .sizes import ModelSize as ModelSize
     from .sizes import model_size as model_size
     from .sizes import model_sizes as model_sizes
-    from .sizes import size_from_config as size_from_config
 
 load_lazily(__name__, needs_torch=False)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -32,44 +31,25 @@ def repeated_blocks(model: nn.Module) -> dict[str, nn.Module]:
             if not any(name.startswith(f"{outer}.") for outer in alike):
                 alike[name] = module
     repeated = [alike for alike in kinds.values() if len(alike) > 1]
-    return max(repeated, key=_weight, default={})
+    return max(repeated, key=_count_parameters, default={})
 
 
-def checkpoint_blocks(model: nn.Module) -> Callable[[], None]:
-    """Turn checkpointing on and return the function that turns it off again.
+def checkpoint_blocks(model: nn.Module) -> None:
+    """Turn checkpointing on for good, in a model that is a copy.
 
     The repeated blocks are checkpointed one by one; an ``nn.Sequential`` without any is cut into about sqrt(n) segments
     of which all but the last are checkpointed. Any other model is a ValueError.
     """
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"checkpoint_blocks: model must be a torch.nn.Module, got {model!r}")
-    found = list(repeated_blocks(model).values())
-    undo: list[Callable[[], None]] = []
-    if found:
-        undo = [_replaced(block, functools.partial(_checkpointed, block.forward)) for block in found]
-    elif isinstance(model, nn.Sequential) and len(model) > 1:
-        undo = [_replaced(model, functools.partial(_segmented, model))]
-    else:
+    blocks = list(repeated_blocks(model).values())
+    for block in blocks:
+        block.forward = functools.partial(_checkpointed, block.forward)
+    if not blocks and isinstance(model, nn.Sequential) and len(model) > 1:
+        model.forward = functools.partial(_segmented, model)  # type: ignore[method-assign]
+    elif not blocks:
         raise ValueError(
             f"checkpointing needs blocks that repeat, and {type(model).__name__} has none: no class of module of which "
             "two or more are made of other modules. Wrap parts of forward() in torch.utils.checkpoint.checkpoint"
         )
-
-    def off() -> None:
-        while undo:
-            undo.pop()()
-
-    return off
-
-
-@contextmanager
-def checkpointing(model: nn.Module) -> Iterator[None]:
-    """Checkpoint a model's repeated blocks inside a ``with`` block, and undo it after; errors as above."""
-    off = checkpoint_blocks(model)
-    try:
-        yield
-    finally:
-        off()
 
 
 def _checkpointed(forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -85,19 +65,5 @@ def _segmented(model: nn.Sequential, x: Tensor) -> Any:
     return checkpoint_sequential(list(model), segments, x, use_reentrant=False)
 
 
-def _replaced(module: nn.Module, forward: Callable[..., Any]) -> Callable[[], None]:
-    """Put another ``forward`` on this one module, not on its class; return what takes it away."""
-    before = module.__dict__.get("forward")
-    module.forward = forward
-
-    def restore() -> None:
-        if before is None:
-            del module.forward
-        else:
-            module.forward = before
-
-    return restore
-
-
-def _weight(alike: dict[str, nn.Module]) -> int:
+def _count_parameters(alike: dict[str, nn.Module]) -> int:
     return sum(p.numel() for block in alike.values() for p in block.parameters())

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from .. import _torch
-from ..memory import Replacement
+from .._process import Patches
 
 _aten = torch.ops.aten
 _HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
@@ -275,7 +275,7 @@ def _on_fakes(begin: Callable[..., None]) -> Callable[..., None]:
     return init
 
 
-_REPLACED = Replacement(
+_REPLACED = Patches(
     (torch, "clear_autocast_cache", _clearing),
     (torch.autocast, "__init__", _on_fakes),
     # GradScaler("cuda") asks

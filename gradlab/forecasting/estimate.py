@@ -2,70 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .._checks import number
 from .._process import progress_bar
 from ..formatting import gib_text
-from ..loop import LONGEST_WINDOW, Recipe
+from ..loop import Recipe
 from ..memory import MemoryPoint
-from .cards import SHOWN, card_name, compute_capability, usable_bytes
-from .extrapolate import simulate_blocks
-from .reserve import CUDA_CONTEXT, RESERVE_MARGIN, Need, workspaces
-from .sharding import check_sharding, one_card_of
-from .simulate import ForecastError, SimulatedUpdate
-from .told import covers
-from .training import ZERO_GRAD_AT, Training
+from .cards import CUDA_CONTEXT_BYTES, RESERVE_MARGIN, SHOWN, Need, card_name, need_on, usable_bytes
+from .cuda_rules import autocast_lists
+from .scaling import check_sharding, share_of_one_card, simulate_blocks
+from .simulate import SimulatedUpdate
+from .training import Training
 from .workload import LARGEST_BATCH, Workload, as_workload
 
-_GUESSES = 8  # after so many the search halves what is left
-
-
-def largest_that_fits(simulate: Callable[[int], SimulatedUpdate], limit: int, upper: int, start: int) -> int:
-    """Return the largest n up to ``upper`` whose peak is within ``limit``, 0 if none; ``start`` is where to begin.
-
-    Every stretch of the timeline grows about linearly with n, but not all of them equally, so that the peak bends. The
-    guess comes from all stretches of two forecasts; what is returned was forecast itself, and so was the next one.
-    """
-    seen: dict[int, SimulatedUpdate] = {}
-    low, high, guess = 0, upper + 1, start  # low fits, high does not
-    while high - low > 1:
-        n = min(max(guess, low + 1), high - 1)
-        seen[n] = simulate(n)
-        if seen[n].peak <= limit:
-            low = n
-        else:
-            high = n
-        if low == 0:
-            guess = 1
-        elif len(seen) == 1:
-            guess = 2 * low
-        elif len(seen) > _GUESSES:
-            guess = (low + high) // 2
-        else:
-            first, second = [*sorted(n for n in seen if n <= low)[-2:], *sorted(n for n in seen if n >= high)[:1]][-2:]
-            guess = _crossing(first, seen[first], second, seen[second], limit)
-    return low
-
-
-def _crossing(n: int, at_n: SimulatedUpdate, m: int, at_m: SimulatedUpdate, limit: int) -> int:
-    """Return the last number at which no stretch is above the limit, if each grows along a line."""
-    pairs = [(at_n.peak, at_m.peak)]
-    if len(at_n.timeline) == len(at_m.timeline):
-        pairs += [(a.top, b.top) for a, b in zip(at_n.timeline, at_m.timeline, strict=True)]
-    room = [n + (limit - a) * (m - n) // (b - a) for a, b in pairs if b > a]
-    return min(room, default=2 * m)
-
-
-__all__ = ["Forecast", "ForecastError", "forecast"]
-
+_MAX_INTERPOLATIONS = 8  # then bisect
 _CALLBACK: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
-_SWITCHES = ("batch", "window", "context")
-_FIRST = ZERO_GRAD_AT[0]
 
 
 @dataclass(frozen=True)
@@ -83,11 +39,13 @@ class Forecast:
     """What is counted and what is not, with direction and size."""
     device: str
     """Whose rules it is by: "cpu" or "cuda"."""
-    _variants: _Variants = field(repr=False, compare=False)
+    _rows: int = field(repr=False, compare=False)
+    _simulate: Callable[..., SimulatedUpdate] = field(repr=False, compare=False)
+    """What one card holds, given the rows of a batch; by default it is the batch of the forecast."""
 
     def need(self, card: str | int | None = None) -> Need:
         """Return what the training takes of a card: allocated, reserved, and CUDA's context, apart."""
-        return self._variants.need(self._variants.at().peak, card)
+        return need_on(card, self._simulate().peak)
 
     def fits(self, card: str | int) -> bool:
         """Say whether the training runs on a card, or on one with so many usable bytes: all of ``need`` is counted.
@@ -97,12 +55,11 @@ class Forecast:
         return self.need(card).total <= usable_bytes(card)
 
     def largest(self, switch: str, on: str | int) -> int:
-        """Return the largest "batch", "window" or (of a size) "context" that still fits a card; 0 if not even 1 does.
-
-        16 is the longest window of a Recipe: where 16 is the answer, the window does not matter.
-        """
+        """Return the largest "batch" that still fits a card, 0 if not even 1 does; "batch" is the only ``switch``."""
         usable = usable_bytes(on)
-        return self._variants.largest(switch, self.need(on).room(usable))
+        if switch != "batch":
+            raise ValueError(f"Forecast.largest: the switch must be 'batch', got {switch!r}")
+        return largest_that_fits(self._simulate, self.need(on).room(usable), LARGEST_BATCH, self._rows)
 
     def table(self, on: str | int | None = None) -> str:
         """Return the forecast as text, with a row for the card that was asked about, if any, after the usual ones."""
@@ -113,10 +70,10 @@ class Forecast:
         if self.device == "cuda":
             need = self.need()
             rows += [f"{'allocated':12}{gib_text(need.allocated):>14}  with cuBLAS' workspaces"]
-            rows += [f"{'reserved':12}{gib_text(need.reserved):>14}  {need.margin:.0%} more, by the allocator"]
+            rows += [f"{'reserved':12}{gib_text(need.reserved):>14}  {RESERVE_MARGIN:.0%} more, by the allocator"]
             rows += [f"{'in all':12}{gib_text(need.total):>14}  with CUDA's context", ""]
-            asked = () if on is None else (card_name(on) or str(on),)
-            for name in dict.fromkeys((*SHOWN, *asked)):
+            chosen = () if on is None else (card_name(on) or str(on),)
+            for name in dict.fromkeys((*SHOWN, *chosen)):
                 room = (usable := usable_bytes(name)) - self.need(name).total
                 fits = "fits" if room >= 0 else "too small by " + gib_text(-room)
                 rows.append(f"{name:12}{gib_text(usable):>14}  {fits}")
@@ -128,61 +85,41 @@ class Forecast:
         return self.table()
 
 
-@dataclass(frozen=True)
-class _Variants:
-    """Forecasts that differ in batch, window, context and device only, each made once."""
+def largest_that_fits(simulate: Callable[[int], SimulatedUpdate], limit: int, upper: int, start: int) -> int:
+    """Return the largest n up to ``upper`` whose peak is within ``limit``, 0 if none; ``start`` is where to begin.
 
-    workload: Workload
-    training: Training
-    shard: str | None
-    cards: int
-    margin: float
-    card_device: str
-    """Whose rules count on a card."""
-    known: dict[tuple[int | None, int, int | None, str], SimulatedUpdate] = field(default_factory=dict)
+    Every stretch of the timeline grows about linearly with n, but not all of them equally, so that the peak bends. The
+    guess comes from all stretches of two forecasts; what is returned was forecast itself, and so was the next one.
+    """
+    updates: dict[int, SimulatedUpdate] = {}
+    low, high, guess = 0, upper + 1, start  # low fits, high does not
+    while high - low > 1:
+        n = min(max(guess, low + 1), high - 1)
+        updates[n] = simulate(n)
+        if updates[n].peak <= limit:
+            low = n
+        else:
+            high = n
+        if low == 0:
+            guess = 1
+        elif len(updates) == 1:
+            guess = 2 * low
+        elif len(updates) > _MAX_INTERPOLATIONS:
+            guess = (low + high) // 2
+        else:
+            below, above = sorted(n for n in updates if n <= low), sorted(n for n in updates if n >= high)
+            first, second = [*below[-2:], *above[:1]][-2:]
+            guess = _crossing(first, updates[first], second, updates[second], limit)
+    return low
 
-    def at(
-        self,
-        batch: int | None = None,
-        window: int | None = None,
-        context: int | None = None,
-        device: str | None = None,
-    ) -> SimulatedUpdate:
-        """Return what one card holds; None leaves batch, window and context as they are, and the device is a card's."""
-        batch = self.workload.batch if batch is None else batch
-        window = self.training.recipe.accumulate if window is None else window
-        key = (batch, window, context, device or self.card_device)
-        if key not in self.known:
-            one = self.workload if batch is None else self.workload.resized(batch)
-            one = one if context is None else one.with_context(context)
-            recipe = self.training.recipe.replace(accumulate=window)
-            training = replace(self.training, recipe=recipe, device=key[-1])
-            with progress(self.workload.name) as on_calls:
-                found = simulate_blocks(one, training, on_calls=on_calls)
-            self.known[key] = one_card_of(found, self.shard, self.cards)
-        return self.known[key]
 
-    def need(self, tensors: int, card: str | int | None) -> Need:
-        return Need(tensors, workspaces(None if card is None else compute_capability(card)), self.margin, CUDA_CONTEXT)
-
-    def largest(self, switch: str, limit: int) -> int:
-        if switch not in _SWITCHES:
-            allowed = ", ".join(map(repr, _SWITCHES))
-            raise ValueError(f"Forecast.largest: the switch must be one of {allowed}, got {switch!r}")
-        if self.workload.update is not None and switch == "window":
-            raise ValueError("Forecast.largest: an update of your own has its own window; ask for the 'batch'")
-        if switch == "window":
-            start = self.training.recipe.accumulate
-            return largest_that_fits(lambda n: self.at(window=n), limit, LONGEST_WINDOW, start)
-        if switch == "batch":
-            return largest_that_fits(lambda n: self.at(batch=n), limit, LARGEST_BATCH, self.workload.rows)
-        if self.workload.size is None:
-            raise ValueError(
-                "Forecast.largest: 'context' is for the published sizes; the samples of a task or a module say how "
-                "long theirs is"
-            )
-        longest, start = self.workload.size.max_context, self.workload.samples[0][0].shape[1]
-        return largest_that_fits(lambda n: self.at(context=n), limit, longest, start)
+def _crossing(n: int, at_n: SimulatedUpdate, m: int, at_m: SimulatedUpdate, limit: int) -> int:
+    """Return the last number at which no stretch is above the limit, if each grows along a line."""
+    pairs = [(at_n.peak, at_m.peak)]
+    if len(at_n.timeline) == len(at_m.timeline):
+        pairs += [(a.top, b.top) for a, b in zip(at_n.timeline, at_m.timeline, strict=True)]
+    crossings = [n + (limit - a) * (m - n) // (b - a) for a, b in pairs if b > a]
+    return min(crossings, default=2 * m)
 
 
 @contextmanager
@@ -216,82 +153,118 @@ def forecast(
     loss_fn: Any = None,
     device: str | None = None,
     dtype: str | None = None,
-    optimizer: Any = None,
-    zero_grad_at: str = "before forward",
-    model: Any = None,
-    setup: Any = None,
+    optimizer: str | None = None,
     shard: str | None = None,
     cards: int = 1,
-    margin: float = RESERVE_MARGIN,
 ) -> Forecast:
     """Return how much memory a training needs, by running its own text on tensors without memory.
 
-    what: a Task or the name of one; a ``torch.nn.Module`` with a sample ``batch=(x, y)``, each a tensor or tensors in
-        a dict, tuple or list, or with one dict if the model computes its own loss (the model itself is neither copied
-        nor changed, and may live on "meta"); a published size such as "llama-8b", one of
-        ``gradlab.forecasting.model_sizes()``, or the config.json of a model of transformers, as a path or a dict; or an
-        update of your own, a function ``update(model, made, batch)`` with ``model=``, a module or several in a dict,
-        tuple or list, and ``setup=``, a function ``(model) -> made``, called once, that makes its optimizers and sets
-        its hooks.
-    recipe: a Recipe; None is the default one. An update of your own needs none.
-    batch: rows in a batch; 1 for a size, as they are for a task. context: tokens in a row, for a size only; 2,048, or
-        fewer if the model reads fewer.
-    checkpoint: keep the inputs of the model's repeated blocks only, and compute the rest again in backward.
-    loss_fn: (output, y) -> loss, for a module; without one it is the model's own ``output.loss``, the cross-entropy
-        where y holds whole numbers, and the mean squared error elsewhere.
-    device: "cuda" or "cpu", whose rules hold: what autocast casts, what a kernel keeps for backward, and how the
-        optimizer runs. None is "cuda", and for a task its own device.
-    dtype: "fp32", "bf16" or "fp16" for the weights; None leaves them as they are.
-    optimizer: None is the recipe's as PyTorch runs it there; "foreach", "for-loop" or "fused" run it so;
-        "adamw-8bit" and "adafactor" are others; or a function (parameters) -> torch.optim.Optimizer.
-    zero_grad_at: "before forward", "before backward" (gradients are alive through forward) or "after step".
-    shard, cards: what one of so many cards holds with "ddp", "ddp-view", "zero1", "zero2", "zero3" or "fsdp"; the
-        formulas, with their sources, are in ``forecasting/sharding.py``.
-    margin: what the allocator reserves above what is allocated, as a share; see ``forecasting/reserve.py``.
+    Args:
+        what: A Task or the name of one; a ``torch.nn.Module`` with a sample ``batch``; or a published size such as
+            "llama-8b" (``gradlab forecast --help`` lists them). A module is neither copied nor changed, and may live on
+            "meta".
+        recipe: A Recipe; None is the default one.
+        batch: Rows in a batch: 1 for a size, those of a task as they are. Of a module a sample ``(x, y)``, each a
+            tensor or tensors in a dict, tuple or list, or one dict if the model computes its own loss.
+        context: Tokens in a row, for a size only; 2,048, or fewer if the model reads fewer.
+        checkpoint: Keep the inputs of the model's repeated blocks only, and compute the rest again in backward.
+        loss_fn: (output, y) -> loss, for a module; without one it is the model's own ``output.loss``, the cross-entropy
+            where y holds whole numbers, and the mean squared error elsewhere.
+        device: "cuda" or "cpu", whose rules hold: what autocast casts, what a kernel keeps for backward, and how the
+            optimizer runs. None is "cuda", and for a task its own device.
+        dtype: "fp32", "bf16" or "fp16" for the weights; None leaves them as they are.
+        optimizer: None is the recipe's; "adamw-8bit" has states of one byte an element.
+        shard, cards: What one of several cards holds with "ddp", "zero1", "zero2", "zero3" or "fsdp"; the formulas,
+            with their sources, are in ``forecasting/scaling.py``.
 
-    Raises TypeError or ValueError that names what is wrong and what is allowed, and ForecastError (a ValueError) for a
-    model that cannot be run without values.
+    Returns:
+        A Forecast: the peak and its categories, the timeline, and what fits.
+
+    Raises:
+        TypeError, ValueError: What is wrong and what is allowed.
+        ForecastError: The model cannot be run without values; it is a ValueError.
     """
-    if callable(what) and model is not None:
-        given = {
-            "recipe": recipe,
-            "optimizer": optimizer,
-            "zero_grad_at": None if zero_grad_at == _FIRST else zero_grad_at,
-        }
-        for name, value in given.items():
-            if value is not None:
-                raise ValueError(
-                    f"forecast: an update has its own {name.split('_at')[0]}, got {name}={value!r}; leave it out"
-                )
-    elif model is not None or setup is not None:
-        raise ValueError("forecast: model and setup are for an update of your own, a function (model, made, batch)")
     recipe = Recipe() if recipe is None else recipe
-    if device not in (None, "cpu", "cuda"):
-        raise ValueError(f"forecast: device must be 'cpu', 'cuda' or None, got {device!r}")
-    training = Training(recipe, checkpoint, device or "cuda", dtype, optimizer, zero_grad_at)
+    training = Training(recipe, checkpoint, "cuda" if device is None else device, dtype, optimizer)
     check_sharding(shard, cards)
-    number("forecast: margin", margin, 0, 10)
-    workload = as_workload(what, batch, context, loss_fn, model=model, setup=setup)
+    workload = as_workload(what, batch, context, loss_fn)
+
+    @functools.cache
+    def simulate(rows: int | None, rules: str) -> SimulatedUpdate:
+        resized = workload if rows is None else workload.resized(rows)
+        with progress(workload.name) as on_calls:
+            whole = simulate_blocks(resized, replace(training, device=rules), on_calls=on_calls)
+        return share_of_one_card(whole, shard, cards)
+
     training = replace(training, device=device or workload.device)
-    variants = _Variants(workload, training, shard, cards, margin, device or "cuda")
-    found = variants.at(device=training.device)
+    update = simulate(workload.batch, training.device)
     return Forecast(
         title=_title(workload, training, shard, cards),
-        peak=found.peak,
-        at_peak=found.at_peak,
-        peak_at=found.peak_at,
-        timeline=found.timeline,
-        parameters=found.parameters,
-        covers=covers(training, found, margin, shard, workload),
+        peak=update.peak,
+        at_peak=update.at_peak,
+        peak_at=update.peak_at,
+        timeline=update.timeline,
+        parameters=update.parameters,
+        covers=_assumptions(workload, training, update, sharded=shard is not None),
         device=training.device,
-        _variants=variants,
+        _rows=workload.rows,
+        _simulate=lambda rows=workload.batch: simulate(rows, device or "cuda"),
     )
 
 
 def _title(workload: Workload, training: Training, shard: str | None, cards: int) -> str:
-    words = [workload.name, f"batch {workload.rows}"]
+    parts = [workload.name, f"batch {workload.rows}"]
     if workload.size is not None:
-        words.append(f"context {workload.samples[0][0].shape[1]}")
-    if workload.update is None:
-        words += training.words()
-    return ", ".join([*words, *[f"one of {cards} cards with {shard}"] * (shard is not None)])
+        parts.append(f"context {workload.samples[0][0].shape[1]}")
+    return ", ".join([*parts, *training.summary(), *[f"one of {cards} cards with {shard}"] * (shard is not None)])
+
+
+_CPU = (
+    "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, by the rules of "
+    "a CPU, which are not those of a GPU: autocast casts less there, attention with dropout keeps matrices of context "
+    "times context, and dropout's mask is as wide as its input. The same training took 8 to 35 % more on a GPU with "
+    "AMP, and less where attention has dropout."
+)
+_CUDA = (
+    "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, by CUDA's "
+    "rules: what autocast casts, one byte for each element of dropout's mask, and fused attention, as on a card of "
+    "compute capability 8.0 or later."
+)
+_AUTOCAST = "Autocast casts what this PyTorch lists; older ones ran other operations in float32."
+_NO_HEADER = "This PyTorch came without its header autocast_mode.h, so autocast casts what it does on a CPU."
+_CARD = (
+    f"A card must hold more: cuBLAS' workspaces, what the allocator reserves above ({RESERVE_MARGIN:.0%}) and CUDA's "
+    f"context ({CUDA_CONTEXT_BYTES / 1e9:.2f} GB)."
+)
+_NOT_COUNTED = (
+    "Not counted, so that a real run takes more: what a kernel needs while it works (cuDNN's convolutions: tens to "
+    "some hundreds of MiB; the backward of attention: its gradients once more in float32), and the allocator's "
+    "rounding (to 512 bytes, and up to 1 MiB at the end of a large block: 2 % of minGPT's GPT-2 XL)."
+)
+_COMPILED = (
+    "The model is compiled (torch.compile), and this is the forecast of running it eagerly; compiled code keeps less, "
+    "for Llama 3.2 3B 51.0 GiB instead of 60.0 (README of torchtune)."
+)
+_RECURRENT = (
+    "Recurrent layers (nn.LSTM, nn.GRU, nn.RNN) are counted as without cuDNN: their activations come out too high, an "
+    "LSTM's about twice, a GRU's several times; cuDNN's own reserve, which only a GPU tells, is not in it."
+)
+
+
+def _assumptions(workload: Workload, training: Training, update: SimulatedUpdate, *, sharded: bool) -> str:
+    """Return what a forecast counts and what it leaves out, with direction and size."""
+    recipe = training.recipe
+    order = "all parameters at once, as it does on a GPU" if training.uses_foreach else "one parameter after another"
+    steps = [f"The optimizer updates {order}."] * (training.optimizer is None)
+    if training.device == "cuda":
+        autocast = [_AUTOCAST if autocast_lists() else _NO_HEADER] * (recipe.amp != "off")
+        parts = [_CUDA, *autocast, *steps, _CARD, _NOT_COUNTED, *[_RECURRENT] * update.recurrent]
+    else:
+        parts = [_CPU, *steps]
+    parts += [_COMPILED] * workload.compiled
+    parts += ["No gradient overflows: every step is taken."] * (recipe.amp == "fp16")
+    if update.micro_batches < recipe.accumulate:
+        parts.append(f"Of {recipe.accumulate} micro-batches {update.micro_batches} are run; the others repeat.")
+    if sharded:
+        parts.append("The share of one card is arithmetic; what the exchange between cards needs is not counted.")
+    return " ".join(parts)

@@ -101,12 +101,9 @@ class FakeTensors(_torch.FakeTensorMode):
         """Return what an operation would return."""
         if func is torch.ops.prim.device.default:  # a question, not an operation, and a third of all calls
             return args[0].fake_device
-        if func is _aten._local_scalar_dense.default:
-            if hasattr(args[0], _FOUND_INF):  # a GradScaler asks, and steps
-                return 0.0
-            if _stepping() is not None:  # an optimizer asks for its step sizes, which take no memory
-                return 1.0
-        elif func is _aten._amp_foreach_non_finite_check_and_unscale_.default:
+        if func is _aten._local_scalar_dense.default and hasattr(args[0], _FOUND_INF):  # a GradScaler asks, and steps
+            return 0.0
+        if func is _aten._amp_foreach_non_finite_check_and_unscale_.default:
             setattr(args[1], _FOUND_INF, True)
         elif func is _ENTER_RECORD and args[0].startswith("Optimizer.step#") and (optimizer := _stepping()) is not None:
             self.on_step(optimizer)
@@ -128,10 +125,14 @@ class FakeTensors(_torch.FakeTensorMode):
             result.grad = None
             return result
         with self:  # a meta tensor, a fake of another mode, or one on a GPU
-            made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+            empty = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
             if isinstance(tensor, nn.Parameter):
-                return nn.Parameter(made, requires_grad=tensor.requires_grad)
-            return made.requires_grad_(tensor.requires_grad)
+                return nn.Parameter(empty, requires_grad=tensor.requires_grad)
+            return empty.requires_grad_(tensor.requires_grad)
+
+    def has_stand_in(self, tensor: Tensor) -> bool:
+        """Tell whether a fake stands for this tensor."""
+        return id(tensor) in self._fakes
 
     def stand_in(self, tensor: Tensor) -> Tensor:
         """Return the one fake that stands for a tensor of the reader's."""
@@ -139,15 +140,27 @@ class FakeTensors(_torch.FakeTensorMode):
             self._fakes[id(tensor)] = tensor, self.fake(tensor)
         return self._fakes[id(tensor)][1]
 
-    def has_stand_in(self, tensor: Tensor) -> bool:
-        """Tell whether a fake stands for this tensor."""
-        return id(tensor) in self._fakes
+    def convert(self, model: nn.Module, dtype: torch.dtype) -> None:
+        """Give the floating-point parameters and buffers of a fake model another type; tied ones stay tied."""
+        converted: dict[int, Tensor] = {}
+        tables: list[dict[str, Any]] = [t for module in model.modules() for t in (module._parameters, module._buffers)]
+        for table in tables:
+            for name, tensor in table.items():
+                if tensor is not None and tensor.is_floating_point():
+                    if id(tensor) not in converted:
+                        converted[id(tensor)] = self._converted(tensor, dtype)
+                    table[name] = converted[id(tensor)]
 
-    def exchange(self, before: Tensor, after: Tensor) -> None:
-        """Let another fake stand where one stood, with its hooks."""
-        if before is not after:
+    def _converted(self, before: Tensor, dtype: torch.dtype) -> Tensor:
+        """Return a fake of another type with the hooks of the one before, in whose place it stands from now on."""
+        with self, torch.no_grad():
+            after = before.to(dtype)
+            if isinstance(before, nn.Parameter):
+                after = nn.Parameter(after, before.requires_grad)
+        if after is not before:
             _carry_hooks(before, after)
         self._fakes |= {key: (real, after) for key, (real, fake) in self._fakes.items() if fake is before}
+        return after
 
     def copy(self, model: nn.Module) -> nn.Module:
         """Return a copy of a model on fake tensors, with its hooks; the model itself is neither copied nor changed."""
@@ -189,7 +202,7 @@ class _CopyAsFake(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class StandIns(TorchFunctionMode):
+class ReplaceRealTensors(TorchFunctionMode):
     """Puts its fake in the place of each tensor that wants a gradient and that the reader's code finds by itself.
 
     Functions keep what they refer to: a closure or a hook may hold a part of the model, and a function a global
@@ -216,8 +229,7 @@ class StandIns(TorchFunctionMode):
         if isinstance(value, Tensor):
             if isinstance(value, _torch.FakeTensor):
                 return value
-            led = self._mode.has_stand_in(value) or value.requires_grad
-            return self._mode.stand_in(value) if led else value
+            return self._mode.stand_in(value) if value.requires_grad or self._mode.has_stand_in(value) else value
         if type(value) in (list, tuple) and any(isinstance(each, Tensor) for each in value):
             return type(value)(self._replaced(each) for each in value)
         return value
@@ -228,14 +240,14 @@ def _is_cuda(device: Any) -> bool:
 
 
 @contextmanager
-def left_as_it_was(model: nn.Module) -> Iterator[None]:
+def restoring_module(model: nn.Module) -> Iterator[None]:
     """Put back what the block changes in a model's modules: attributes, parameters, buffers and hooks."""
-    modules = [(module, vars(module).copy()) for module in model.modules()]
-    tables = [(table, table.copy()) for _, own in modules for table in own.values() if isinstance(table, dict)]
+    attributes = [(vars(module), vars(module).copy()) for module in model.modules()]
+    tables = [(table, table.copy()) for _, before in attributes for table in before.values() if isinstance(table, dict)]
     try:
         yield
     finally:
-        for table, before in (*((vars(module), own) for module, own in modules), *tables):
+        for table, before in (*attributes, *tables):
             if table.keys() != before.keys() or any(table[key] is not before[key] for key in before):
                 table.clear()
                 table.update(before)

@@ -1,25 +1,46 @@
-"""Training: what a forecast is told of it beside the model, and the loop's text that follows."""
+"""Training: what a forecast is asked beside the model, and an optimizer with states of one byte an element."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from .._checks import on_off
+from .._checks import on_off, one_of
 from ..loop import Recipe
-from .optimizers import WAYS, check_optimizer, factory_of
 
 WEIGHT_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-ZERO_GRAD_AT = ("before forward", "before backward", "after step")
-_UPDATE = """\
-made = setup(model)
-for epoch in range(epochs):
-    for batch in batches:
-        update(model, made, batch)
-"""
+OTHER_OPTIMIZERS = ("adamw-8bit",)
+"""Optimizers that a Recipe does not have, by name."""
+_BLOCK = 256
+_SMALLEST = 4096
+
+
+class AdamW8bit(torch.optim.Optimizer):
+    """AdamW whose states take the bytes that those of ``bitsandbytes.optim.AdamW8bit`` take; it moves no weight.
+
+    A parameter of 4,096 elements or more has two states of one byte an element and, for each 256 elements, two scales
+    of four bytes; a smaller one has states of four bytes an element. Source: Dettmers et al., "8-bit Optimizers via
+    Block-wise Quantization", arXiv 2110.02861; ``bitsandbytes/optim/optimizer.py`` (``min_8bit_size=4096``,
+    ``blocksize = 256``).
+    """
+
+    def __init__(self, params: Iterable[Tensor], lr: float = 1e-3) -> None:
+        super().__init__(params, {"lr": lr})
+
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # a forecast gives no closure
+        """Make the states that are not there yet; the update itself needs nothing else, in one kernel a parameter."""
+        for group in self.param_groups:
+            for parameter in (p for p in group["params"] if p.grad is not None and not self.state[p]):
+                small = parameter.numel() < _SMALLEST
+                for n in ("1", "2"):
+                    dtype = torch.float32 if small else torch.uint8
+                    self.state[parameter][f"state{n}"] = torch.zeros(parameter.shape, dtype=dtype)
+                    if not small:
+                        self.state[parameter][f"absmax{n}"] = torch.zeros(-(-parameter.numel() // _BLOCK))
 
 
 @dataclass(frozen=True)
@@ -31,60 +52,38 @@ class Training:
     device: str = "cpu"
     dtype: str | None = None
     """Of the weights; None leaves them as they are."""
-    optimizer: Any = None
-    zero_grad_at: str = ZERO_GRAD_AT[0]
+    optimizer: str | None = None
 
     def __post_init__(self) -> None:
         """Check each."""
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"forecast: recipe must be a gradlab.Recipe, got {self.recipe!r}")
         on_off("forecast: checkpoint", self.checkpoint)
-        if self.dtype is not None and self.dtype not in WEIGHT_TYPES:
-            raise ValueError(
-                f"forecast: dtype must be one of {', '.join(map(repr, WEIGHT_TYPES))}, or None, got {self.dtype!r}"
-            )
-        check_optimizer(self.optimizer)
-        if self.zero_grad_at not in ZERO_GRAD_AT:
-            allowed = ", ".join(map(repr, ZERO_GRAD_AT))
-            raise ValueError(f"forecast: zero_grad_at must be one of {allowed}, got {self.zero_grad_at!r}")
-        if self.zero_grad_at == "before backward" and self.recipe.accumulate > 1:
-            raise ValueError(
-                "forecast: zero_grad_at='before backward' would clear each micro-batch of the window, got "
-                f"accumulate={self.recipe.accumulate}; use accumulate=1, or another place"
-            )
+        one_of("forecast: device", self.device, ("cpu", "cuda"), kind=ValueError)
+        if self.dtype is not None:
+            one_of("forecast: dtype", self.dtype, WEIGHT_TYPES, kind=ValueError)
+        if self.optimizer is not None:
+            one_of("forecast: optimizer", self.optimizer, OTHER_OPTIMIZERS)
 
     @property
-    def at_once(self) -> bool:
-        """Whether the recipe's own optimizer updates all parameters at once, as PyTorch does on a GPU."""
-        return self.optimizer == "foreach" or (self.optimizer is None and self.device == "cuda")
+    def uses_foreach(self) -> bool:
+        """Whether an optimizer updates all parameters at once, as PyTorch does on a GPU unless it is told otherwise.
+
+        This needs temporary results as large as the weights: see "Algorithms" in the documentation of torch.optim.
+        """
+        return self.optimizer is None and self.device == "cuda"
 
     def source(self) -> str:
-        """Return the loop's text: the recipe's, with its optimizer and ``zero_grad`` where they were asked for."""
-        lines = self.recipe.source().splitlines()
-        if factory_of(self.optimizer) is not None:
-            lines[0] = "optimizer = make_optimizer(model.parameters())"
-        elif self.optimizer in WAYS:
-            lines[0] = f"{lines[0][:-1]}, {WAYS[self.optimizer]})"
-        if self.recipe.zero_grad and self.zero_grad_at != ZERO_GRAD_AT[0]:
-            clear = lines.pop(next(i for i, line in enumerate(lines) if "optimizer.zero_grad" in line))
-            at = len(lines)
-            if self.zero_grad_at == "before backward":
-                at = next(i for i, line in enumerate(lines) if re.search(r"\.backward\(", line))
-            lines.insert(at, clear)
-        return "\n".join(lines) + "\n"
+        """Return the loop's text: the recipe's, with the optimizer that was chosen in its place."""
+        if self.optimizer is None:
+            return self.recipe.source()
+        _, *rest = self.recipe.source().splitlines(keepends=True)
+        return "".join(["optimizer = AdamW8bit(model.parameters())\n", *rest])
 
-    def update_source(self) -> str:
-        """Return the text that runs an update of the reader's own."""
-        return _UPDATE
-
-    def words(self) -> list[str]:
-        """Return what differs from the usual, in a few words each."""
-        own = self.optimizer if isinstance(self.optimizer, str) else getattr(self.optimizer, "__name__", "its own")
-        optimizer = self.recipe.optimizer if self.optimizer is None else own
-        if self.optimizer in WAYS:
-            optimizer = f"{self.recipe.optimizer} ({own})"
-        words = [optimizer, f"AMP {self.recipe.amp}", f"window {self.recipe.accumulate}"]
-        words += [f"weights in {self.dtype}"] * (self.dtype is not None)
-        words += ["zero_grad off"] * (not self.recipe.zero_grad) + ["set_to_none off"] * (not self.recipe.set_to_none)
-        words += [f"zero_grad {self.zero_grad_at}"] * (self.zero_grad_at != ZERO_GRAD_AT[0])
-        return [*words, *["checkpointing"] * self.checkpoint]
+    def summary(self) -> list[str]:
+        """Return the optimizer, AMP and the window, and what differs from the default, in a few words each."""
+        recipe = self.recipe
+        parts = [self.optimizer or recipe.optimizer, f"AMP {recipe.amp}", f"window {recipe.accumulate}"]
+        parts += [f"weights in {self.dtype}"] * (self.dtype is not None)
+        parts += ["zero_grad off"] * (not recipe.zero_grad) + ["set_to_none off"] * (not recipe.set_to_none)
+        return [*parts, *["checkpointing"] * self.checkpoint]

@@ -19,50 +19,37 @@ class Attention(nn.Module):
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
         self.size = size
-        queries, kv = size.heads * size.head_dim, size.kv_heads * size.head_dim
-        self.q_proj = nn.Linear(size.d_model, queries, bias=size.qkv_bias)
+        kv = size.kv_heads * size.head_dim
+        self.q_proj = nn.Linear(size.d_model, size.d_model, bias=size.qkv_bias)
         self.k_proj = nn.Linear(size.d_model, kv, bias=size.qkv_bias)
         self.v_proj = nn.Linear(size.d_model, kv, bias=size.qkv_bias)
-        self.q_norm, self.k_norm = build_head_norm(size), build_head_norm(size)
-        self.out = nn.Linear(queries, size.d_model, bias=size.family == "gpt2")
+        self.out = nn.Linear(size.d_model, size.d_model, bias=size.family == "gpt2")
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
         """Map (batch, context, width) to the same; ``rope`` holds the cosines and sines of the rotary positions."""
         heads = (*x.shape[:2], -1, self.size.head_dim)
         q, k, v = (part(x).view(heads).transpose(1, 2) for part in (self.q_proj, self.k_proj, self.v_proj))
-        if self.q_norm is not None and self.k_norm is not None:
-            q, k = self.q_norm(q), self.k_norm(k)
         if rope is not None:
             q, k = apply_rope(q, *rope), apply_rope(k, *rope)
         mixed = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=k.shape[1] != q.shape[1])
         return self.out(mixed.transpose(1, 2).flatten(2))
 
 
-class GatedMLP(nn.Module):
-    """SwiGLU: one half of the hidden units opens or closes the other."""
-
-    def __init__(self, size: ModelSize) -> None:
-        super().__init__()
-        self.gate = nn.Linear(size.d_model, size.hidden, bias=False)
-        self.up = nn.Linear(size.d_model, size.hidden, bias=False)
-        self.down = nn.Linear(size.hidden, size.d_model, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, context, width) to the same."""
-        return self.down(silu(self.gate(x)) * self.up(x))
-
-
 class MLP(nn.Module):
-    """Two layers with GELU between them, in the approximation that GPT-2 was trained with."""
+    """SwiGLU, where one half of the hidden units opens or closes the other; for GPT-2 GELU, in its approximation."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
-        self.up = nn.Linear(size.d_model, size.hidden)
-        self.down = nn.Linear(size.hidden, size.d_model)
+        gpt2 = size.family == "gpt2"
+        self.gate = None if gpt2 else nn.Linear(size.d_model, size.hidden, bias=False)
+        self.up = nn.Linear(size.d_model, size.hidden, bias=gpt2)
+        self.down = nn.Linear(size.hidden, size.d_model, bias=gpt2)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, context, width) to the same."""
-        return self.down(gelu(self.up(x), approximate="tanh"))
+        if self.gate is None:
+            return self.down(gelu(self.up(x), approximate="tanh"))
+        return self.down(silu(self.gate(x)) * self.up(x))
 
 
 class DecoderBlock(nn.Module):
@@ -72,7 +59,7 @@ class DecoderBlock(nn.Module):
         super().__init__()
         self.norm1, self.norm2 = build_norm(size), build_norm(size)
         self.attention = Attention(size)
-        self.mlp = GatedMLP(size) if size.family == "llama" else MLP(size)
+        self.mlp = MLP(size)
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
         """Map (batch, context, width) to the same."""
@@ -115,11 +102,6 @@ def next_token_loss(output: Tensor, y: Tensor) -> Tensor:
 def build_norm(size: ModelSize) -> nn.Module:
     """Return the family's normalisation over the width."""
     return nn.RMSNorm(size.d_model, eps=1e-5) if size.family == "llama" else nn.LayerNorm(size.d_model, eps=1e-5)
-
-
-def build_head_norm(size: ModelSize) -> nn.Module | None:
-    """Return the normalisation over the width of one head, None where there is none."""
-    return nn.RMSNorm(size.head_dim, eps=1e-6) if size.qk_norm else None
 
 
 def rope_angles(place: Tensor, size: ModelSize) -> tuple[Tensor, Tensor]:

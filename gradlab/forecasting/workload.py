@@ -1,9 +1,8 @@
-"""Workloads: what a forecast can be about, a task, a module with a sample batch, an update of one's own, or a size."""
+"""Workloads: what a forecast can be about, a task, a module with a sample batch, or a published size."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from .. import _torch, tasks
-from .._checks import one_of, require_trainable, whole_number
+from .._checks import did_you_mean, require_trainable, whole_number
 from .fake_mode import FakeTensors
-from .sizes import ModelSize, model_size, model_sizes, size_from_config
+from .sizes import ModelSize, model_size, model_sizes
 from .transformer import Decoder, next_token_loss
 
 LARGEST_BATCH = 2**20
-_RUN_ONCE = "run the model once, model(x), and forecast it then"
 
 
 @dataclass(frozen=True)
@@ -28,17 +26,13 @@ class Workload:
     name: str
     build: Callable[[FakeTensors], nn.Module]
     samples: list[Any]
-    """Real batches (x, y), or tensors on "meta" where only the shape is known; of an update, whatever it takes."""
-    loss_fn: Callable[[Any, Any], Tensor] | None
+    """Real batches (x, y), or tensors on "meta" where only the shape is known."""
+    loss_fn: Callable[[Any, Any], Tensor]
     device: str
     batch: int | None = None
     """Rows of every batch; None leaves them as the samples have them."""
     size: ModelSize | None = None
-    update: Callable[[Any, Any, Any], Any] | None = None
-    setup: Callable[[Any], Any] | None = None
-    """Makes what the update needs beside the model, such as its optimizers."""
-    own: nn.Module | None = None
-    """The reader's own model."""
+    reader_model: nn.Module | None = None
     compiled: bool = False
     """Whether a part of it was given to torch.compile; it is run eagerly."""
 
@@ -46,22 +40,16 @@ class Workload:
         """Return the same with another number of rows in each batch; they are alike, so one stands for all."""
         return dataclasses.replace(self, batch=batch, samples=self.samples[:1])
 
-    def with_context(self, context: int) -> Workload:
-        """Return the same published size with another number of tokens in a row."""
-        assert self.size is not None
-        rows = self.samples[0][0].shape[0]
-        return dataclasses.replace(self, samples=[_tokens(rows, context)])
-
     def with_layers(self, layers: int) -> Workload:
         """Return the same published size with another number of layers."""
         assert self.size is not None
         size = dataclasses.replace(self.size, layers=layers)
-        return dataclasses.replace(self, size=size, build=_builder(size))
+        return dataclasses.replace(self, size=size, build=_decoder_builder(size))
 
     @property
     def rows(self) -> int:
         """Rows of the first batch."""
-        return self.batch or len(next(iter(tensors_in(self.samples[0]))))
+        return self.batch or len(tensors_in(self.samples[0])[0])
 
     def batches(self, mode: FakeTensors, window: int) -> tuple[list[Any], int]:
         """Return fake batches for two updates and the epochs that these take.
@@ -74,7 +62,7 @@ class Workload:
         return [self._fake(mode, sample, first=True) for sample in samples], 1 if len(samples) == 2 * window else 2
 
     def _fake(self, mode: FakeTensors, sample: Any, *, first: bool) -> Any:
-        rows = self.rows if self.batch is None else len(next(iter(tensors_in(sample))))
+        rows = len(tensors_in(sample)[0])
 
         def fake(tensor: Tensor) -> Tensor:
             if self.batch is None and first:
@@ -90,14 +78,14 @@ class Workload:
 
 def tensors_in(value: Any) -> list[Tensor]:
     """Return the tensors in lists, tuples, dicts and dataclasses, however deep."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
 
     def note(tensor: Tensor) -> Tensor:
-        found.append(tensor)
+        tensors.append(tensor)
         return tensor
 
     map_tensors(note, value)
-    return found
+    return tensors
 
 
 def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
@@ -116,88 +104,65 @@ def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
     return value
 
 
-class Spread:
+@dataclass(frozen=True)
+class NestedBatch:
     """A batch that is no single tensor, in the place of ``x`` or ``y`` in the loop's text."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
-    def to(self, device: object) -> Spread:
+    def to(self, device: object) -> NestedBatch:
         """Stay where it is: the fakes are there already."""
         return self
 
-
-class SpreadModel:
-    """A model that is called as the loop's text does, ``model(x)``, with each part of ``x`` as an argument."""
-
-    def __init__(self, model: nn.Module) -> None:
-        self._model = model
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    def __call__(self, x: Any) -> Any:
-        """Give a dict by name, and a list or tuple in its order."""
-        value = x.value if isinstance(x, Spread) else x
+    @staticmethod
+    def unpack(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Give the parts of ``x`` to ``model(x)``: a dict by name, a list or tuple in its order. A pre-hook."""
+        if not args or not isinstance(args[0], NestedBatch):
+            return None
+        value = args[0].value
         if isinstance(value, dict):
-            return self._model(**value)
-        return self._model(*value) if isinstance(value, (list, tuple)) else self._model(value)
+            return (), value
+        return (tuple(value) if isinstance(value, (list, tuple)) else (value,)), {}
 
 
-def as_workload(
-    what: Any,
-    batch: Any,
-    context: Any,
-    loss_fn: Any,
-    *,
-    model: Any = None,
-    setup: Any = None,
-) -> Workload:
+def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
     """Return what a forecast was asked about; a TypeError or ValueError names what is wrong and what is allowed."""
-    names = [*model_sizes(), *tasks.names()]
-    is_path = isinstance(what, str) and what not in names and (what.endswith((".json", os.sep)) or os.path.isdir(what))
-    if is_path or isinstance(what, (os.PathLike, Mapping)):
-        what = size_from_config(what)
-    if isinstance(what, ModelSize):
-        return _size(what, batch, context, loss_fn)
+    if isinstance(what, str) and what in model_sizes():
+        return _of_size(model_size(what), batch, context, loss_fn)
     if isinstance(what, str):
-        if what in model_sizes():
-            return _size(model_size(what), batch, context, loss_fn)
-        what = tasks.get(one_of("forecast: the name", what, names), device="cpu")
+        names = [*model_sizes(), *tasks.names()]
+        if what not in names:
+            raise ValueError(
+                f"forecast: there is no size and no task {what!r}{did_you_mean(what, names)}; "
+                "`gradlab forecast --help` lists the names"
+            )
+        what = tasks.get(what, device="cpu")
     if context is not None:
         raise ValueError(
-            f"forecast: context is for the sizes {', '.join(map(repr, model_sizes()))}, got context={context!r}; "
+            f"forecast: context is for published sizes such as 'llama-8b', got context={context!r}; "
             "the samples of a task or a module say how long theirs is"
         )
     if isinstance(what, tasks.Task):
-        if loss_fn is not None:
-            raise ValueError(f"forecast: a task has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
-        return _task(what, batch)
+        return _of_task(what, batch, loss_fn)
     if isinstance(what, nn.Module):
-        return _module(what, batch, loss_fn)
-    if callable(what) and model is not None:
-        return _update(what, model, setup, batch, loss_fn)
+        return _of_module(what, batch, loss_fn)
     raise TypeError(
-        "forecast: give a Task, the name of one, a torch.nn.Module with batch=(x, y), one of "
-        f"{', '.join(map(repr, model_sizes()))}, or update(model, made, batch) with model=, got {what!r}"
+        "forecast: give a Task, the name of one, a torch.nn.Module with batch=(x, y), or a published size such as "
+        f"'llama-8b', got {what!r}"
     )
 
 
-def _size(size: ModelSize, batch: Any, context: Any, loss_fn: Any) -> Workload:
+def _of_size(size: ModelSize, batch: Any, context: Any, loss_fn: Any) -> Workload:
     if loss_fn is not None:
         raise ValueError(f"forecast: {size.name!r} has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
     rows = whole_number("forecast: batch", 1 if batch is None else batch, 1, LARGEST_BATCH)
     context = min(2048, size.max_context) if context is None else context
-    long = whole_number(f"forecast: context of {size.name!r}", context, 1, size.max_context)
-    return Workload(size.name, _builder(size), [_tokens(rows, long)], next_token_loss, "cuda", rows, size)
+    length = whole_number(f"forecast: context of {size.name!r}", context, 1, size.max_context)
+    tokens = torch.empty(rows, length, dtype=torch.int64, device="meta")
+    return Workload(size.name, _decoder_builder(size), [(tokens, tokens)], next_token_loss, "cuda", rows, size)
 
 
-def _tokens(rows: int, context: int) -> tuple[Tensor, Tensor]:
-    tokens = torch.empty(rows, context, dtype=torch.int64, device="meta")
-    return tokens, tokens
-
-
-def _builder(size: ModelSize) -> Callable[[FakeTensors], nn.Module]:
+def _decoder_builder(size: ModelSize) -> Callable[[FakeTensors], nn.Module]:
     def build(mode: FakeTensors) -> nn.Module:
         with mode:
             return Decoder(size)
@@ -205,7 +170,9 @@ def _builder(size: ModelSize) -> Callable[[FakeTensors], nn.Module]:
     return build
 
 
-def _task(task: tasks.Task, batch: Any) -> Workload:
+def _of_task(task: tasks.Task, batch: Any, loss_fn: Any) -> Workload:
+    if loss_fn is not None:
+        raise ValueError(f"forecast: a task has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
     rows = None if batch is None else whole_number("forecast: batch of a task", batch, 1, LARGEST_BATCH)
 
     def build(mode: FakeTensors) -> nn.Module:
@@ -217,73 +184,45 @@ def _task(task: tasks.Task, batch: Any) -> Workload:
     return Workload(task.name, build, list(samples), task.loss_fn, task.device, rows)
 
 
-def _module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
-    name = type(module).__name__
-    pair = _pair(batch)
-    if pair is None:
-        got = " ".join(repr(batch).split())[:80]
-        raise TypeError(
-            "forecast: a module needs a sample batch, batch=(x, y), each a tensor or tensors in a dict, tuple or list "
-            f"(or one dict for a model that computes its own loss), got batch={got}"
-        )
+def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
+    pair = _sample_pair(batch)
     if not all(t.numel() and (t.ndim or len(tensors_in(pair)) > 2) for t in tensors_in(pair)):
         raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got an empty one or a number")
     if loss_fn is not None and not callable(loss_fn):
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
-    require_trainable("forecast", name, [module], _RUN_ONCE)
-    compiled, eager = _torch.is_compiled(module), getattr(module, "_orig_mod", module)
-    name = type(eager).__name__
-    loss_fn = loss_fn or default_loss
-    return Workload(name, lambda mode: mode.copy(eager), [pair], loss_fn, "cuda", own=module, compiled=compiled)
+    advice = "run the model once, model(x), and forecast it then"
+    require_trainable("forecast", type(module).__name__, [module], advice)
+    eager = getattr(module, "_orig_mod", module)
+    return Workload(
+        type(eager).__name__,
+        lambda mode: _eager_copy(mode, eager),
+        [pair],
+        loss_fn or default_loss,
+        "cuda",
+        reader_model=module,
+        compiled=_torch.is_compiled(module),
+    )
 
 
-def _pair(batch: Any) -> tuple[Any, Any] | None:
-    """Return (x, y) of a sample batch, y None where the model computes its own loss; None if it is no batch."""
-    if isinstance(batch, Mapping):
-        return (batch, None) if tensors_in(batch) else None
-    if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not all(tensors_in(each) for each in batch):
-        return None
-    return batch[0], batch[1]
+def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
+    """Return a copy on fake tensors of which torch.compile knows no part; a copy itself loses what compile() made."""
+    twin = mode.copy(model)
+    for module in list(twin.modules()):
+        for name, child in module.named_children():
+            module._modules[name] = getattr(child, "_orig_mod", child)
+    return twin
 
 
-def _update(update: Any, model: Any, setup: Any, batch: Any, loss_fn: Any) -> Workload:
-    if loss_fn is not None:
-        raise ValueError(f"forecast: an update has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
-    if setup is not None and not callable(setup):
-        raise TypeError(f"forecast: setup must be a function (model) -> what the update needs, got {setup!r}")
-    modules = [model] if isinstance(model, nn.Module) else _modules(model)
-    if not modules:
-        raise TypeError(
-            f"forecast: model must be a torch.nn.Module, or several in a dict, tuple or list, got {model!r}"
-        )
-    name = getattr(update, "__name__", type(update).__name__)
-    if not tensors_in(batch):
-        raise TypeError(f"forecast: {name}() needs a sample batch with at least one tensor, got batch={batch!r}")
-    require_trainable("forecast", name, modules, _RUN_ONCE)
-    whole = model if isinstance(model, nn.Module) else _Several(model)
-    own: dict[str, Any] = {"update": update, "setup": setup, "own": whole, "compiled": _torch.is_compiled(whole)}
-    return Workload(name, lambda mode: mode.copy(whole), [batch], None, "cuda", **own)
-
-
-class _Several(nn.Module):
-    """Several models that one update trains, such as a generator and a discriminator."""
-
-    def __init__(self, models: Any) -> None:
-        super().__init__()
-        self.models = models
-        self.parts = nn.ModuleList(_modules(models))  # so that they are found; a copy's parts are its models
-
-
-def models_of(model: nn.Module) -> Any:
-    """Return what an update is given as its model: several as they were given, in a dict, tuple or list."""
-    return model.models if isinstance(model, _Several) else model
-
-
-def _modules(models: Any) -> list[nn.Module]:
-    if not isinstance(models, (dict, list, tuple)):
-        return []
-    found = list(models.values()) if isinstance(models, dict) else list(models)
-    return found if all(isinstance(each, nn.Module) for each in found) else []
+def _sample_pair(batch: Any) -> tuple[Any, Any]:
+    """Return (x, y) of a sample batch, y None where the model computes its own loss."""
+    if isinstance(batch, Mapping) and tensors_in(batch):
+        return batch, None
+    if isinstance(batch, (tuple, list)) and len(batch) == 2 and all(tensors_in(each) for each in batch):
+        return batch[0], batch[1]
+    raise TypeError(
+        "forecast: a module needs a sample batch, batch=(x, y), each a tensor or tensors in a dict, tuple or list "
+        f"(or one dict for a model that computes its own loss), got batch={' '.join(repr(batch).split())[:80]}"
+    )
 
 
 def default_loss(output: Any, y: Any) -> Tensor:
@@ -291,9 +230,9 @@ def default_loss(output: Any, y: Any) -> Tensor:
 
     The classes of whole numbers are last or second.
     """
-    own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
-    if isinstance(own, Tensor):
-        return own
+    loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    if isinstance(loss, Tensor):
+        return loss
     if not isinstance(output, Tensor) or not isinstance(y, Tensor):
         raise TypeError(
             f"the model returns {type(output).__name__} and y is {type(y).__name__}, and no loss is known for these: "

@@ -40,8 +40,6 @@ export class Bet {
     this.reply = addElement("div", root, "gl-bet-reply");
     this.reply.setAttribute("role", "status");
     this.tally = addElement("div", root, "gl-bet-tally");
-    /** @type {HTMLElement | null} the line about an earlier guess, until there is one in this kernel */
-    this.earlier = null;
     this.endKeys = keepKeys(root);
     this.cover = new Cover(root);
   }
@@ -57,7 +55,6 @@ export class Bet {
   settle(place) {
     if (this.guess >= 0 || !this.buttons[place]) return;
     this.guess = place;
-    this.earlier?.remove();
     const { answer, why, remarks } = openSealed(this.root.dataset.sealed ?? "", this.root.dataset.name ?? "");
     this.root.dataset.settled = place === answer ? "right" : "wrong";
     this.buttons.forEach((button, at) => {
@@ -75,24 +72,6 @@ export class Bet {
       }</b>`;
     this.reply.innerHTML = `<p>${verdict} ${why}</p>`;
     this.cover.look();
-  }
-
-  /**
-   * Tell of a guess that was made before this kernel, and offer to show it in place of a new one.
-   * @param {number} place
-   * @param {string} words which are HTML
-   * @param {(option: number) => void} recalled is told when it is taken
-   */
-  offer(place, words, recalled) {
-    if (this.guess >= 0) return;
-    this.earlier = addElement("p", null, "gl-bet-earlier");
-    this.earlier.innerHTML = `<span>${words}</span> `;
-    addButton(this.earlier, "Show it with the answer", () => {
-      this.settle(place);
-      recalled(place);
-      this.buttons[place].focus({ preventScroll: true }); // the button that was pressed is gone
-    });
-    this.root.insertBefore(this.earlier, this.reply);
   }
 
   /** Say how many guesses were right so far. @param {string} words */

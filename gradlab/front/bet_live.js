@@ -20,13 +20,6 @@ export default {
     model.on("change:tally", count);
     settle();
     count();
-    if (model.get("earlier") >= 0) {
-      bet.offer(model.get("earlier"), model.get("earlier_words"), (option) => {
-        model.set("recalled", true);
-        model.set("guess", option);
-        model.save_changes();
-      });
-    }
     return () => {
       model.off("change:guess", settle);
       model.off("change:tally", count);

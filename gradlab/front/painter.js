@@ -297,8 +297,7 @@ function paintImage(context, mark, theme) {
     paintedCells.set(mark, painted);
   }
   const { x = 0, y = 0, width = 0, height = 0 } = mark;
-  context.imageSmoothingEnabled = Boolean(mark.smooth);
-  context.imageSmoothingQuality = "high";
+  context.imageSmoothingEnabled = false;
   context.drawImage(painted.cells, x, y, width, height);
 }
 

@@ -179,7 +179,7 @@ export function followTheme(element, onChange) {
  * @param {Element} root
  * @param {Theme} theme
  */
-export function dressIn(root, theme) {
+export function applyTheme(root, theme) {
   root.classList.toggle("gradlab-dark", THEMES[theme].dark);
   root.classList.toggle("gradlab-contrast", theme.startsWith("contrast"));
 }

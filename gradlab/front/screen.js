@@ -5,7 +5,7 @@ import { CodePane } from "./code.js";
 import { ControlBar } from "./controls.js";
 import { addElement, keepKeys } from "./events.js";
 import { toldValues } from "./frames.js";
-import { dressIn, followTheme, themeOf } from "./palette.js";
+import { applyTheme, followTheme, themeOf } from "./palette.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
@@ -37,7 +37,7 @@ export class Screen {
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say, scrubs });
     const dress = (/** @type {import("./palette.js").Theme} */ theme) => {
-      dressIn(root, theme);
+      applyTheme(root, theme);
       this.strip.setTheme(theme);
     };
     dress(themeOf(root));

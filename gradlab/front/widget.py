@@ -108,12 +108,12 @@ _on_interrupt: set[Callable[[], None]] = set()
 """What an interrupt ends: here and not in each widget, because a process has one handler of a signal."""
 
 
-def on_interrupt(act: Callable[[], None], *, heed: bool) -> None:
-    """Have the kernel call ``act`` when it is interrupted between two messages, or with ``heed`` off no longer.
+def on_interrupt(act: Callable[[], None], *, enabled: bool) -> None:
+    """Have the kernel call ``act`` when it is interrupted between two messages, or no longer if it is not ``enabled``.
 
     A lab that plays is at work for a few ms at a time, and most interrupts would miss it.
     """
-    _on_interrupt.add(act) if heed else _on_interrupt.discard(act)
+    _on_interrupt.add(act) if enabled else _on_interrupt.discard(act)
 
 
 def _interrupted(number: int, frame: object) -> None:

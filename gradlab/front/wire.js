@@ -15,7 +15,7 @@
  *   stroke?: string, width?: number, dash?: string, fill?: string, hatch?: string, shape?: string, size?: number,
  *   x?: number, y?: number, text?: string, role?: string, anchor?: string, bold?: boolean, backed?: boolean,
  *   angle?: number, height?: number, columns?: number, cells?: string, palette?: string[],
- *   words?: string, readout?: Readout, drag?: Drag, press?: string, moves?: boolean, done?: string, smooth?: boolean,
+ *   words?: string, readout?: Readout, drag?: Drag, press?: string, moves?: boolean, done?: string,
  *   alpha?: number,
  * }} Mark
  */

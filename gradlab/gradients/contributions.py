@@ -55,11 +55,6 @@ class Contributions:
     vectors: Tensor | None = field(default=None, compare=False, repr=False)
     """The parts in full, a row for each of ``parts`` over all elements of all parameters, where they are kept."""
 
-    @property
-    def fresh(self) -> float:
-        """Share of the sum that belongs to the update under way: 1 minus that of the leftovers."""
-        return sum(part.share for part in self.parts if not part.stale)
-
 
 @dataclass(frozen=True)
 class Vectors:
@@ -184,7 +179,7 @@ class KeptContributions:
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
         after = torch.stack([torch.stack(change.after) for change in changes])
         before = torch.stack([torch.stack(change.before) for change in changes])
-        ratios = [_sound(row) for row in (after / before).tolist()]
+        ratios = [_ignore_rounding(row) for row in (after / before).tolist()]
         if all(ratio == 1.0 for row in ratios for ratio in row) and all(spans == inside[0] for spans in inside):
             return []
         products = [*accumulate(reversed(ratios), lambda a, b: [x * y for x, y in zip(a, b, strict=True)])][::-1]
@@ -201,7 +196,7 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     known = list(zip(vectors.spans, stale, strict=True))
     if not known or not norm or not math.isfinite(norm):
         places = [(math.nan, math.nan)] * (len(known) if norm else 0)
-        return _told(known, places, norm, scale, vectors.rows)
+        return _make_contributions(known, places, norm, scale, vectors.rows)
     unit = vectors.total / norm
     along = rows @ unit
     # The newest one spans the plane, unless it lies on the sum: then the one that lies farthest from it does.
@@ -212,10 +207,14 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     length = float(beside.norm())
     side = beside / length if length > 1e-5 * norm else torch.zeros_like(unit)
     across = rows @ (side - (side @ unit) * unit)  # at a right angle to the sum up to the last digit
-    return _told(known, list(zip(along.tolist(), across.tolist(), strict=True)), norm, scale, vectors.rows)
+    return _make_contributions(
+        known, list(zip(along.tolist(), across.tolist(), strict=True)), norm, scale, vectors.rows
+    )
 
 
-def two_parts(older: Span, newest: int, stale: bool, sums: tuple[float, float, float], norm: float) -> Contributions:
+def newest_and_older(
+    older: Span, newest: int, stale: bool, sums: tuple[float, float, float], norm: float
+) -> Contributions:
     """Tell the newest contribution from all the older ones together.
 
     ``sums`` were taken as it came: its squared length, its dot product with ``.grad`` before it, and the squared length
@@ -224,14 +223,14 @@ def two_parts(older: Span, newest: int, stale: bool, sums: tuple[float, float, f
     own, dot, before = sums
     whole = own + 2 * dot + before
     if not whole or not math.isfinite(whole):
-        return _told([(older, stale), ((newest, newest), False)], [(math.nan, math.nan)] * 2, norm, 1.0)
+        return _make_contributions([(older, stale), ((newest, newest), False)], [(math.nan, math.nan)] * 2, norm, 1.0)
     share = (own + dot) / whole
     aside = norm * math.sqrt(max(own / whole - share**2, 0.0))
     places = [((1 - share) * norm, -aside), (share * norm, aside)]
-    return _told([(older, stale), ((newest, newest), False)], places, norm, 1.0)
+    return _make_contributions([(older, stale), ((newest, newest), False)], places, norm, 1.0)
 
 
-def _told(
+def _make_contributions(
     known: Sequence[tuple[Span | None, bool]],
     places: Sequence[tuple[float, float]],
     norm: float,
@@ -245,7 +244,7 @@ def _told(
     return Contributions(tuple(parts), norm / scale, rows if scale == 1.0 or rows is None else rows / scale)
 
 
-def _sound(ratios: list[float]) -> list[float]:
+def _ignore_rounding(ratios: list[float]) -> list[float]:
     """A ratio is 1 where nothing was scaled, up to rounding, and where there was nothing to scale."""
     return [ratio if math.isfinite(ratio) and abs(ratio - 1) > 1e-5 else 1.0 for ratio in ratios]
 

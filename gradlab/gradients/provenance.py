@@ -29,9 +29,9 @@ from .contributions import (
     KeptContributions,
     Vectors,
     lay_in_plane,
+    newest_and_older,
     number_to_keep,
     plain,
-    two_parts,
 )
 from .parameter import GradEvent, ParameterHistory
 from .spans import Span, union, within
@@ -172,7 +172,9 @@ class Provenance:
             return Contributions((Contribution((newest, newest), within(newest, leftover), 1.0, norm, 0.0),), norm)
         sums = self._sums(newest)
         return (
-            None if sums is None else two_parts((first, newest - 1), newest, within(newest - 1, leftover), sums, norm)
+            None
+            if sums is None
+            else newest_and_older((first, newest - 1), newest, within(newest - 1, leftover), sums, norm)
         )
 
     def _vectors(self) -> Vectors | None:

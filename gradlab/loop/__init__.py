@@ -15,15 +15,11 @@ if TYPE_CHECKING:
     from .recipe import SWITCHES as SWITCHES
     from .recipe import Recipe as Recipe
     from .run import Run as Run
-    from .run_point import RunPoint as RunPoint
-    from .run_point import begin_again_for as begin_again_for
-    from .run_point import go_on_to as go_on_to
-    from .run_point import run_point as run_point
     from .switches import Choice as Choice
     from .switches import OnOff as OnOff
     from .switches import Positive as Positive
     from .switches import Switch as Switch
     from .switches import Whole as Whole
-    from .unswitched import UnswitchedRun as UnswitchedRun
+    from .unswitched import Counterfactual as Counterfactual
 
 load_lazily(__name__, needs_torch=False)

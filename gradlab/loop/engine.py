@@ -12,7 +12,6 @@ from typing import Any
 from torch import nn
 
 from .._process import RandomStream, copy_state
-from .._torch import is_compiled
 from ..gradients import Provenance
 from ..memory import Ledger
 from .bound_program import BoundProgram
@@ -54,27 +53,23 @@ class Engine:
         task: Any,
         model: nn.Module,
         provenance: Provenance,
-        seed: int,
+        rng: RandomStream,
         *,
+        at: int = 0,
         is_edited: bool = False,
     ) -> None:
-        """Run the program's set-up on a fresh model."""
+        """Run the program's set-up on a model; the loop begins at batch ``at`` of an epoch."""
         self._task, self._model, self._provenance = task, model, provenance
-        self.rng = RandomStream(seed, cuda=task.device.startswith("cuda"), compiled=is_compiled(model))
+        self.rng = rng
         self.on_update: Callable[[BoundProgram], None] | None = None
         self.statements_since_update = 0
         """Statements that have run since the newest update, or since the program was installed after it."""
         self._checkpoint: Snapshot | None = None
         self._previous_program: BoundProgram | None = None
         with self.rng:
-            self._install(BoundProgram(program, task, model, is_edited=is_edited))
+            self._install(BoundProgram(program, task, model, at, is_edited=is_edited))
         if is_edited:
             self._checkpoint = Snapshot(model, self.loop, provenance, self.rng)
-
-    @property
-    def program(self) -> Program:
-        """The program that runs now."""
-        return self.loop.program
 
     def switch_program(self, program: Program, *, is_edited: bool = False) -> list[str]:
         """Go over to another program at a boundary; return the optimizers whose state starts empty.
@@ -125,7 +120,7 @@ class Engine:
                 else:
                     self.done = self.at_boundary = True
         except BaseException as error:
-            self._recover()
+            self.recover()
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise loop.program.explain(error) from error
             raise
@@ -139,17 +134,8 @@ class Engine:
                 self._previous_program = None
         elif self.statements_since_update >= MOST_STATEMENTS and not self.done:
             line = loop.program.statements[self.index].line
-            self._recover()
+            self.recover()
             raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
-
-    def abandon_update(self) -> None:
-        """Go back to the last boundary, where the state was copied there: only an edited loop's is."""
-        self._recover()
-
-    def close(self) -> None:
-        """Take the hooks off the optimizers."""
-        self._statements.close()
-        self.loop.close()
 
     def _install(self, loop: BoundProgram, at: int | None = None) -> None:
         loop.discard_update()  # of one cut short, or of backwards in the set-up of another loop
@@ -162,7 +148,7 @@ class Engine:
         self._provenance.on_backward = loop.on_backward
         self._provenance.watch(loop.optimizers.values(), has_scaler=bool(loop.scalers))
 
-    def _recover(self) -> None:
+    def recover(self) -> None:
         """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""
         self._statements.close()
         at = self.loop.position()
@@ -174,3 +160,8 @@ class Engine:
                 self.loop, self._previous_program = self._previous_program, None
                 self._checkpoint = self._checkpoint if self.loop.is_edited else None
         self._install(self.loop, at)
+
+    def close(self) -> None:
+        """Take the hooks off the optimizers."""
+        self._statements.close()
+        self.loop.close()

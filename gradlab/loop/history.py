@@ -84,8 +84,9 @@ def _mean(values: Sequence[float]) -> float:
 class History:
     """The history of one run since its last reset."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, is_two_weights: bool = False) -> None:
+        """Start empty; ``is_two_weights`` says that the model has two numbers, whose loss can be drawn as contours."""
+        self.is_two_weights = is_two_weights
         mean, low, high = _over_finite(_mean), _over_finite(min), _over_finite(max)
         self.rows = BoundedTable(
             {
@@ -145,15 +146,14 @@ _FP16_VANISHES = 2.0**-25  # magnitudes up to this round to zero in fp16, whose 
 class HistoryWriter:
     """Writes the history of one run of a model."""
 
-    def __init__(self, model: nn.Module) -> None:
-        """Start a new history; a model of two weights also gets its path written."""
-        self.record = History()
+    def __init__(self, model: nn.Module, updates: int = 0) -> None:
+        """Start a new history after some updates; a model of two weights also gets its path written."""
         self._params = list(model.parameters())
         count = sum(param.numel() for param in self._params)
-        self.is_two_weights = count == 2 and not any(param.is_complex() for param in self._params)
+        self.record = History(count == 2 and not any(param.is_complex() for param in self._params))
         self._norms: list[Tensor] = []
         self._rows: list[tuple[list[Tensor], list[Tensor], float, Tensor | None, bool]] = []
-        self._written = 0
+        self._written = updates
         self._note_path()
 
     def before_step(self, grads: list[Tensor]) -> None:
@@ -182,7 +182,7 @@ class HistoryWriter:
         self._rows.clear()
 
     def _note_path(self) -> None:
-        if self.is_two_weights:
+        if self.record.is_two_weights:
             x, y = (value for param in self._params for value in param.detach().flatten().tolist())
             self.record.path.append(x=x, y=y)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .switches import Choice, OnOff, Positive, Whole, declare, naming_unknown_switches, switches_of
+from .._checks import one_of
+from .switches import Choice, OnOff, Positive, Whole, declare, switches_of
 
 LONGEST_WINDOW = 16
 _OPTIMIZER = {
@@ -23,7 +24,6 @@ _AUTOCAST = {"bf16": "torch.bfloat16", "fp16": "torch.float16"}
 _INDENT = "    "
 
 
-@naming_unknown_switches
 @dataclass(frozen=True)
 class Recipe:
     """Which training loop to run: one value for each switch.
@@ -65,7 +65,7 @@ class Recipe:
     def __post_init__(self) -> None:
         """Check every field; store whole-number ``clip`` and ``lr`` as floats so that equal recipes read alike."""
         for name, switch in SWITCHES.items():
-            object.__setattr__(self, name, switch.check(name, getattr(self, name)))
+            object.__setattr__(self, name, switch.check(f"Recipe: {name}", getattr(self, name)))
 
     def source(self) -> str:
         """Return the loop as Python text: the set-up, then the epochs; it is this text that a Run executes."""
@@ -77,6 +77,8 @@ class Recipe:
 
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some switches changed; a name that is no switch is a ValueError."""
+        for name in changes:
+            one_of("Recipe: a switch", name, SWITCHES)
         return replace(self, **changes)
 
     def changes_from(self, other: Recipe) -> list[str]:

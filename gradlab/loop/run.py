@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from .. import _torch
 from .._checks import LARGEST_FLOAT, LARGEST_SEED, number, require_trainable, whole_number
-from .._process import main_thread
+from .._process import RandomStream, main_thread
 from ..gradients import Provenance
 from ..memory import Ledger, MemoryPoint, footprint
 from .bound_program import BoundProgram
@@ -21,12 +21,10 @@ from .engine import MOST_STATEMENTS, Engine
 from .history import History, HistoryWriter
 from .program import Program, Statement
 from .recipe import Recipe
-from .unswitched import UnswitchedRun
+from .unswitched import Counterfactual
 
 _SEEDS = "a whole number, 0 to 2**32 - 1"
 _UPDATES_KEPT = 3  # of those whose memory was watched
-_LOOPS_KEPT = 500
-_MOST_STEPS = 2000  # on the way to a line
 _SLICE = 0.05  # seconds between two looks at what waits for the main thread
 _PATIENCE = 1.0  # seconds for an update of a learner's own loop that is to end before another loop runs
 
@@ -59,20 +57,20 @@ class Run:
         self.loops.append((0, self.recipe))
 
     @property
+    def loop(self) -> BoundProgram:
+        """The program that runs now, with its names, optimizers and scalers."""
+        return self.engine.loop
+
+    @property
     def source(self) -> str:
         """The text that runs now."""
-        return self._engine.program.text
+        return self.loop.program.text
 
     @property
     def statement(self) -> Statement:
         """The statement that ran last."""
-        statements = self._engine.program.statements
-        return statements[self._engine.index] if self._engine.index >= 0 else Statement(0, 0, "")
-
-    @property
-    def statements(self) -> list[Statement]:
-        """The statements of ``source``, in the order of its lines."""
-        return self._engine.program.statements
+        index = self.engine.index
+        return self.loop.program.statements[index] if index >= 0 else Statement(0, 0, "")
 
     @property
     def line(self) -> int:
@@ -82,23 +80,8 @@ class Run:
     @property
     def optimizer(self) -> torch.optim.Optimizer | None:
         """The optimizer in use: the one that the loop calls ``optimizer``, or else its first."""
-        found = self._engine.loop.optimizers
-        return found.get("optimizer") or next(iter(found.values()), None)
-
-    @property
-    def namespace(self) -> dict[str, Any]:
-        """The names that the loop sees and makes."""
-        return self._engine.loop.namespace
-
-    @property
-    def loss_scale(self) -> float | None:
-        """The scaler's scale now, None without a scaler."""
-        return self._engine.loop.scale()
-
-    @property
-    def scale_in_grad(self) -> float:
-        """What the newest contributions in ``.grad`` are multiplied by; 1 unless a scaler has yet to unscale them."""
-        return self._engine.loop.scale_in_grad()
+        optimizers = self.loop.optimizers
+        return optimizers.get("optimizer") or next(iter(optimizers.values()), None)
 
     @property
     def record(self) -> History:
@@ -111,16 +94,6 @@ class Run:
         return self.record.updates
 
     @property
-    def timeline(self) -> list[MemoryPoint]:
-        """What was alive during the update that was watched last."""
-        return self.watched[-1][1] if self.watched else []
-
-    @property
-    def has_two_weights(self) -> bool:
-        """True for a model of two numbers, whose loss can be drawn as contours."""
-        return self._recorder.is_two_weights
-
-    @property
     def watch_gradients(self) -> bool:
         """Keep what each batch contributes to ``.grad``, for ``provenance.contributions()``."""
         return self._watch_gradients
@@ -129,29 +102,9 @@ class Run:
     def watch_gradients(self, on: bool) -> None:
         self._watch_gradients = self.provenance.keeps_contributions = on
 
-    @property
-    def at_boundary(self) -> bool:
-        """True between two updates, where a switch takes effect at once."""
-        return self._engine.at_boundary
-
-    @property
-    def statements_since_update(self) -> int:
-        """Statements that have run since the newest update, or since the loop began or was changed after it."""
-        return self._engine.statements_since_update
-
-    @property
-    def edited(self) -> bool:
-        """True while a text of the learner's own runs."""
-        return self._engine.loop.is_edited
-
-    @property
-    def done(self) -> bool:
-        """True when a loop of the learner's own has come to its end."""
-        return self._engine.done
-
     def footprint(self) -> dict[str, int]:
         """Bytes of weights, gradients and optimizer state now."""
-        return footprint(self.model, self._engine.loop.optimizers.values())
+        return footprint(self.model, self.loop.optimizers.values())
 
     def step(self) -> int:
         """Run one statement and return its line; nothing happens when the loop is done."""
@@ -162,24 +115,6 @@ class Run:
             self._recorder.flush()
         return self.line
 
-    def step_to(self, line: int, *, limit: float = math.inf) -> bool:
-        """Run statements until the one at this line has run; return whether it has within two updates.
-
-        After ``limit`` seconds it stops. Raises ValueError for a line that no statement of the loop covers.
-        """
-        spans = sorted((s.line, s.last_line) for s in self.statements)
-        wanted = next((span for span in spans if span[0] <= line <= span[1]), None)
-        if wanted is None:
-            raise ValueError(f"Run.step_to: line must be one of a statement of the loop, got {line!r}")
-        last, deadline = self.updates + 2, time.perf_counter() + limit
-        for _ in range(_MOST_STEPS):
-            self.step()
-            if (self.statement.line, self.statement.last_line) == wanted:
-                return True
-            if self.done or self.updates >= last or time.perf_counter() > deadline:
-                break
-        return False
-
     def advance(self, updates: int | None = None, seconds: float | None = None, *, limit: float = math.inf) -> int:
         """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.
 
@@ -187,22 +122,29 @@ class Run:
         when ``seconds`` are given; the last one is looked at more closely (``watched``). After ``limit`` seconds it
         stops, within an update if need be. Between updates, labs that play beside this call are served.
         """
-        _check_amounts(updates, seconds)
+        if (updates is None) == (seconds is None):
+            both = f"updates={updates!r}, seconds={seconds!r}"
+            raise ValueError(f"Run.advance: give either updates or seconds, got {both}")
+        if updates is not None:
+            updates = whole_number("Run.advance: updates", updates, 0, kind=ValueError)
+        else:
+            finite = "a finite number from 0"
+            seconds = number("Run.advance: seconds", seconds, 0, LARGEST_FLOAT, allowed=finite, kind=ValueError)
         began = now = time.perf_counter()
         deadline, end, done = began + limit, began + (seconds or 0.0), 0
         last = updates == 0
         try:
-            while not (last or self.done):
+            while not (last or self.engine.done):
                 slice_end = min(now + _SLICE, deadline)
-                with self._engine.rng:  # once for all updates of a slice
+                with self.engine.rng:  # once for all updates of a slice
                     while True:
                         last = now >= end if updates is None else done == updates - 1
                         before = self.updates
-                        run = self._run_measured if last else self._engine.run
+                        run = self._run_measured if last else self.engine.run
                         run(MOST_STATEMENTS, deadline=deadline)
                         done += self.updates - before
                         now = time.perf_counter()
-                        if last or self.done or main_thread.is_wanted or now > slice_end:
+                        if last or self.engine.done or main_thread.is_wanted or now > slice_end:
                             break
                 if not _torch.dispatch_mode_stack():  # such as a Ledger, which would see what is done for labs, too
                     main_thread.serve()
@@ -218,12 +160,12 @@ class Run:
 
         A loop of the learner's own that does not come to its end within a second goes back to where it began.
         """
-        if self.at_boundary:
+        if self.engine.at_boundary:
             return False
         before = self.updates
-        self.advance(updates=1, limit=_PATIENCE if self.edited else math.inf)
-        if self.updates == before and not self.done:
-            self._engine.abandon_update()
+        self.advance(updates=1, limit=_PATIENCE if self.loop.is_edited else math.inf)
+        if self.updates == before and not self.engine.done:
+            self.engine.recover()
             self._forget_failed_loop()
             return False
         return True
@@ -235,18 +177,16 @@ class Run:
         """
         program = Program(_checked(recipe).source())
         self.complete_update()
-        self._take(program, recipe)
+        self._install(program, recipe)
 
-    def unswitched(self) -> UnswitchedRun:
+    def unswitched(self) -> Counterfactual:
         """Return a copy that goes on by itself as the run would without its next switch; only between two updates.
 
         Raises what the model raises if it cannot be copied.
         """
-        if not self.at_boundary or self.edited:
+        if not self.engine.at_boundary or self.loop.is_edited:
             raise ValueError("Run.unswitched: only between two updates of a recipe's loop")
-        return UnswitchedRun(
-            self.task, self.recipe, self.model, self._engine.loop, self._engine.rng, self.record.updates
-        )
+        return Counterfactual(self.task, self.recipe, self.model, self.engine, self.updates)
 
     def edit(self, text: str) -> None:
         """Run a text of the learner's own, once the update under way is complete; it begins an epoch of its own.
@@ -256,7 +196,7 @@ class Run:
         """
         program = Program(text)
         self.complete_update()
-        self._take(program, None)
+        self._install(program, None)
 
     def reset(self, weights: Sequence[float] | None = None, loop: Recipe | str | None = None) -> None:
         """Begin again with the same seed; a LoopError in the loop's set-up changes nothing.
@@ -265,12 +205,12 @@ class Run:
         is what runs from then on, a Recipe or a text of the learner's own; None for the loop as it is now.
         """
         start = None if weights is None else self._checked_weights(weights)
-        program, is_edited, recipe = self._engine.program, self.edited, self.recipe
+        program, is_edited, recipe = self.loop.program, self.loop.is_edited, self.recipe
         if loop is not None:
             is_edited = isinstance(loop, str)
             recipe = recipe if isinstance(loop, str) else _checked(loop)
             program = Program(loop if isinstance(loop, str) else loop.source())
-        engine, provenance = self._engine, self.provenance
+        engine, provenance = self.engine, self.provenance
         before, self.start_weights = self.start_weights, start
         try:
             self._start(program, is_edited=is_edited)
@@ -282,9 +222,26 @@ class Run:
         engine.close()
         provenance.close()
 
+    def replay(
+        self,
+        loops: Sequence[tuple[int, Recipe | str]],
+        updates: int,
+        advance_to: Callable[[int], object],
+        change_loop: Callable[[Recipe | str], object],
+    ) -> None:
+        """Go through ``loops`` as a run did that began with the same weights, to an update: a run is deterministic.
+
+        This run has been reset to the first of them. ``advance_to`` trains to an update, and ``change_loop`` goes over
+        to another loop. A copy of a run's tensors would not do: a loop of the learner's own keeps what it likes.
+        """
+        for at, loop in loops[1:]:
+            advance_to(at)
+            change_loop(loop)
+        advance_to(updates)
+
     def close(self) -> None:
         """Take every hook off the model and the optimizers."""
-        self._engine.close()
+        self.engine.close()
         self.provenance.close()
 
     def _start(self, program: Program, *, is_edited: bool = False) -> None:
@@ -299,22 +256,26 @@ class Run:
         provenance = Provenance(model.named_parameters())
         provenance.keeps_contributions = self._watch_gradients
         provenance.on_step = recorder.before_step
+        cuda = self.task.device.startswith("cuda")
+        rng = RandomStream(self.seed, cuda=cuda, compiled=_torch.is_compiled(model))
         try:
-            engine = Engine(program, self.task, model, provenance, self.seed, is_edited=is_edited)
+            engine = Engine(program, self.task, model, provenance, rng, is_edited=is_edited)
         except (Exception, SystemExit) as error:
             raise program.explain(error) from error
         engine.on_update = self._note_update
         self.model: nn.Module = model
         self.provenance = provenance
-        self._recorder, self._engine, self._loop = recorder, engine, engine.loop
+        self._recorder, self._newest_loop = recorder, engine.loop
+        self.engine = engine
+        """What runs the loop: whether it stands between two updates (``at_boundary``), and whether it is ``done``."""
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)
         """The updates whose memory was watched last, oldest first, as (number of the update, what was alive)."""
         self.ledger: Ledger | None = None
         """The newest of them as the Ledger that watched it."""
         self.loops: list[tuple[int, Recipe | str]] = []
         """What ran since the last reset, as (updates made before it, a Recipe or a text of one's own)."""
-        self.all_loops_known = True
-        """False when the loop was changed so often that not every change is kept in ``loops``."""
+        self.restarted_optimizers: list[str] = []
+        """Names of the optimizers whose state began empty at the newest switch."""
 
     def _note_update(self, loop: BoundProgram) -> None:
         self._recorder.updated(*loop.pop_update())
@@ -323,36 +284,35 @@ class Run:
 
     def _checked_weights(self, weights: Sequence[float]) -> tuple[float, ...]:
         count = sum(param.numel() for param in self.model.parameters())
-        given = tuple(weights) if isinstance(weights, Sequence) else (weights,)
-        numbers = all(isinstance(w, (int, float)) and not isinstance(w, bool) and math.isfinite(w) for w in given)
-        if len(given) != count or not numbers:
+        values = tuple(weights) if isinstance(weights, Sequence) else (weights,)
+        numbers = all(isinstance(w, (int, float)) and not isinstance(w, bool) and math.isfinite(w) for w in values)
+        if len(values) != count or not numbers:
             raise ValueError(f"Run.reset: weights must be {count} finite numbers, got {str(weights)[:80]}")
-        return tuple(float(w) for w in given)
+        return tuple(float(w) for w in values)
 
-    def _take(self, program: Program, recipe: Recipe | None) -> None:
+    def _install(self, program: Program, recipe: Recipe | None) -> None:
         """Go over to another program, that of a recipe or, without one, a learner's own."""
-        edited = self.edited
-        self.restarted_optimizers = self._engine.switch_program(program, is_edited=recipe is None)
+        edited = self.loop.is_edited
+        self.restarted_optimizers = self.engine.switch_program(program, is_edited=recipe is None)
         words = ["your own loop"] if recipe is None else recipe.changes_from(self.recipe)
         if recipe is not None and edited:
             words.append("the recipe's own loop again")
         self.record.mark_switch(", ".join(words) or "the same recipe")
         self.recipe = recipe or self.recipe
-        self.all_loops_known = self.all_loops_known and len(self.loops) < _LOOPS_KEPT
-        self.loops = [*self.loops[: _LOOPS_KEPT - 1], (self.updates, recipe or program.text)]
-        self._loop = self._engine.loop
+        self.loops.append((self.updates, recipe or program.text))
+        self._newest_loop = self.loop
 
     def _forget_failed_loop(self) -> None:
         """Take a text of the learner's own off ``loops`` if it never got through an update: the loop before is back."""
-        if self._engine.loop is not self._loop:
-            self.loops, self._loop = self.loops[:-1], self._engine.loop
+        if self.loop is not self._newest_loop:
+            self.loops, self._newest_loop = self.loops[:-1], self.loop
 
     def _run_measured(self, max_statements: int, deadline: float = math.inf) -> None:
         """Run up to an update while the norm of each contribution is taken, and bytes are counted."""
         self.provenance.measure = True
         ledger = self._open_ledger() if self.watch_memory else None
         try:
-            self._engine.run(max_statements, ledger, deadline)
+            self.engine.run(max_statements, ledger, deadline)
         finally:
             self.provenance.measure = False
             if ledger is not None:  # an interval without a statement is the pause after the last one
@@ -360,31 +320,19 @@ class Run:
 
     def _open_ledger(self) -> Ledger:
         """Return the ledger of this update; a fresh one counts what the loop holds when the update begins."""
-        if self.ledger is None or self.at_boundary:
-            names = self.namespace.values()
+        if self.ledger is None or self.engine.at_boundary:
+            names = self.loop.namespace.values()
             self.ledger = Ledger(
                 self.model,
-                self._engine.loop.optimizers.values(),
+                self.loop.optimizers.values(),
                 [value for value in names if isinstance(value, Tensor) and not value.requires_grad],
             )
             self.ledger.place = lambda: ""  # the engine tells it what has run
             self.watched.append((self.updates + 1, []))
         return self.ledger
 
-    restarted_optimizers: list[str] = []  # noqa: RUF012 - replaced, never changed
-    """Names of the optimizers whose state began empty at the newest switch."""
-
 
 def _checked(recipe: object) -> Recipe:
     if not isinstance(recipe, Recipe):
         raise TypeError(f"Run: recipe must be a gradlab.Recipe, got {recipe!r}")
     return recipe
-
-
-def _check_amounts(updates: object, seconds: object) -> None:
-    if (updates is None) == (seconds is None):
-        raise ValueError(f"Run.advance: give either updates or seconds, got updates={updates!r}, seconds={seconds!r}")
-    if updates is not None:
-        whole_number("Run.advance: updates", updates, 0, kind=ValueError)
-    if seconds is not None:
-        number("Run.advance: seconds", seconds, 0, LARGEST_FLOAT, allowed="a finite number from 0", kind=ValueError)

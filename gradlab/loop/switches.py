@@ -1,5 +1,5 @@
 """Kinds of switches: what values one may have, and how a value is written. From them follow the check in Recipe, the
-control in a Lab and the option on the command line.
+control in a Lab, a ForecastLab or an instrument, and the option on the command line.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
-from functools import wraps
 from numbers import Integral
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, cast
 
-from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, number, on_off, one_of, whole_number
-
-_R = TypeVar("_R")
+from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, did_you_mean, number, on_off, whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
 class Switch(ABC):
-    """What is declared of one switch besides its name and its default, which are those of the field in Recipe."""
+    """What is declared of one switch besides its name and its value; those of a Recipe's are those of its field."""
 
+    kind: ClassVar[str]
+    """What the browser shows: ``front/controls.js`` has an element for each."""
     label: str = ""
     """How learners read its name, where that is not the field's: "AMP" for ``amp``."""
     option: str = ""
@@ -34,7 +33,7 @@ class Switch(ABC):
 
     @abstractmethod
     def check(self, name: str, value: object) -> Any:
-        """Return the value as a Recipe keeps it; ValueError names the field, the value and what is allowed."""
+        """Return the value as it is kept; ValueError says the name, the value and what is allowed."""
 
     def text(self, value: Any) -> str:
         """Write a value."""
@@ -49,9 +48,11 @@ class Switch(ABC):
 class OnOff(Switch):
     """True or False."""
 
+    kind = "tick"
+
     def check(self, name: str, value: object) -> bool:
         """Return a bool."""
-        return on_off(f"Recipe: {name}", value, kind=ValueError)
+        return on_off(name, value, kind=ValueError)
 
     def text(self, value: Any) -> str:
         """Write "on" or "off"."""
@@ -60,19 +61,30 @@ class OnOff(Switch):
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Switch):
-    """One of some texts."""
+    """One of some texts or numbers."""
 
-    options: tuple[str, ...]
+    kind = "choice"
+    options: tuple[Any, ...]
+    words: tuple[str, ...] = ()
+    """How the options are written, where that is not as they are."""
 
-    def check(self, name: str, value: object) -> str:
-        """Return one of the options."""
-        return one_of(f"Recipe: {name}", value, self.options, kind=ValueError)
+    def check(self, name: str, value: object) -> Any:
+        """Return one of the options; 1 is 1.0, as in JSON, but not True."""
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool) and value in self.options:
+            return self.options[self.options.index(value)]
+        near = did_you_mean(value, [known for known in self.options if isinstance(known, str)])
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, self.options))}, got {value!r}{near}")
+
+    def text(self, value: Any) -> str:
+        """Write an option."""
+        return self.words[self.options.index(value)] if self.words else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Switch):
     """A whole number from ``low`` to ``high``."""
 
+    kind = "whole"
     low: int
     high: int
 
@@ -81,7 +93,7 @@ class Whole(Switch):
         allowed = f"{self.low} to {self.high}"
         if isinstance(value, bool) or not isinstance(value, Integral):  # of a whole number, only its size is wrong
             allowed = f"a whole number, {allowed}"
-        return whole_number(f"Recipe: {name}", value, self.low, self.high, allowed=allowed, kind=ValueError)
+        return whole_number(name, value, self.low, self.high, allowed=allowed, kind=ValueError)
 
     def read(self, name: str, typed: object) -> int:
         """Take a typed whole number: ``"4"``, but not ``"2.5"``."""
@@ -95,6 +107,7 @@ class Whole(Switch):
 class Positive(Switch):
     """A finite number above 0; with ``offered``, numbers that a control offers, it may be None as well, "off"."""
 
+    kind = "number"
     offered: tuple[float, ...] = ()
 
     def check(self, name: str, value: object) -> float | None:
@@ -102,7 +115,7 @@ class Positive(Switch):
         if value is None and self.offered:
             return None
         allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
-        return number(f"Recipe: {name}", value, SMALLEST_FLOAT, LARGEST_FLOAT, allowed=allowed, kind=ValueError)
+        return number(name, value, SMALLEST_FLOAT, LARGEST_FLOAT, allowed=allowed, kind=ValueError)
 
     def read(self, name: str, typed: object) -> float | None:
         """Take a typed number: ``"0.05"``, ``"1e-3"``; where it may be None, "off" too."""
@@ -122,20 +135,6 @@ class Positive(Switch):
 def declare(default: Any, switch: Switch) -> Any:
     """Return a dataclass field with this default that carries what is declared of the switch."""
     return field(default=default, metadata={"switch": switch})
-
-
-def naming_unknown_switches(recipe: type[_R]) -> type[_R]:
-    """Have the constructor of a Recipe say which switches there are where it is given another."""
-    init = recipe.__init__
-
-    @wraps(init)
-    def checked_init(self: Any, *args: Any, **values: Any) -> None:
-        for name in values:
-            one_of("Recipe: a switch", name, switches_of(recipe))
-        init(self, *args, **values)
-
-    recipe.__init__ = checked_init  # type: ignore[method-assign]
-    return recipe
 
 
 def switches_of(recipe: Any) -> dict[str, Switch]:

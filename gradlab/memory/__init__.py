@@ -9,7 +9,6 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from .attribution import LineTracker as LineTracker
     from .ledger import Ledger as Ledger
-    from .replacing import Replacement as Replacement
     from .storages import footprint as footprint
     from .timeline import CATEGORIES as CATEGORIES
     from .timeline import MOST_POINTS as MOST_POINTS

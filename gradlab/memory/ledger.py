@@ -15,8 +15,7 @@ from .. import _torch
 from .._process import ThreadHook, learner_threads
 from .attribution import LineTracker, ModuleTracker, refuse_compiled
 from .dispatch import StorageDispatchMode
-from .found_graphs import find_saved
-from .saved_tensors import tracking_saved_tensors
+from .saved_tensors import find_saved, tracking_saved_tensors
 from .storages import Storages, iter_tensors
 from .timeline import WEIGHTS, CategoryTotals, MemoryPoint, by_category_name
 

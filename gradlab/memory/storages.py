@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from bisect import insort
 from collections.abc import Iterable, Iterator, ValuesView
 from typing import Any
 
@@ -10,44 +11,67 @@ import torch
 from torch import Tensor, nn
 
 from .. import _torch
-from .timeline import ACTIVATIONS, GRADIENTS, INPUTS, OPTIMIZER, OTHER, WEIGHTS, CategoryTotals, Share
+from .timeline import ACTIVATIONS, GRADIENTS, INPUTS, OPTIMIZER, OTHER, WEIGHTS, CategoryTotals
 
 _PLAIN = (Tensor, nn.Parameter)
 
 
-class StorageEntry(Share):
-    """One storage: its bytes, what it is for, and how many nodes of the graph have saved it."""
+_MOST_CHANGES = 32
 
-    __slots__ = ("base", "computed", "found", "number", "saved", "watch")
 
-    def __init__(self, totals: CategoryTotals, size: int, base: int, number: int, *, found: bool) -> None:
-        """``found`` marks a storage that was there before anybody looked."""
-        super().__init__(totals, base, size)
-        self.base, self.number, self.found = base, number, found
+class StorageRecord:
+    """One storage: its bytes, what it is for, and how many nodes of the graph have saved it.
+
+    What a storage is may be known late. With the history of what it counted as, it is then taken from that at each
+    moment, and no category becomes negative. Of a storage that changes often, the oldest changes are forgotten.
+    """
+
+    __slots__ = ("_history", "base", "bytes", "category", "computed", "found", "number", "saved", "totals", "watch")
+
+    def __init__(self, totals: CategoryTotals, size: int, base: int, number: int = 0, *, found: bool = False) -> None:
+        """Count a storage that has just come to life, or that was ``found``: it was there before anybody looked."""
+        self.totals, self.bytes, self.base, self.number, self.found = totals, size, base, number, found
+        self.category = base
+        self._history = [(totals.change(base, size), base, size)]
         self.saved = 0
         self.computed = False
         """Whether a tensor with a ``grad_fn`` has had it: then it is no batch, detached or not."""
         self.watch: Any = None
 
-    def become(self, base: int, *, all_along: bool = False) -> None:
+    def set_category(self, base: int, *, retroactive: bool = False) -> None:
         """Be for something else, from now on or ever since it is alive."""
         self.base = base
-        category = self._counts_as()
-        if all_along:
-            self.correct(category)
-        elif category != self.category:
-            self.recategorise(category)
+        if not retroactive:
+            self._recount()
+            return
+        history, self.category = self._history, self._counts_as()
+        self._history = [(moment, self.category, size) for moment, _, size in history]
+        self.totals.correct(history, self.category)
 
     def save(self, by: int = 1) -> None:
         """Note that one more node of the graph has saved it, or with -1 that one has let go of it."""
         self.saved += by
+        self._recount()
+
+    def resize(self, size: int) -> None:
+        """Count other bytes from now on; 0 when the storage has died."""
+        more, self.bytes = size - self.bytes, size
+        self._note(self.totals.change(self.category, more), self.category, size)
+
+    def _recount(self) -> None:
         category = self._counts_as()
         if category != self.category:
-            self.recategorise(category)
+            before, self.category = self.category, category
+            self._note(self.totals.move(before, category, self.bytes), category, self.bytes)
 
     def _counts_as(self) -> int:
         """A weight or a batch stays one while it is saved for backward, too."""
         return ACTIVATIONS if self.saved and self.base == OTHER else self.base
+
+    def _note(self, moment: int, category: int, size: int) -> None:
+        insort(self._history, (moment, category, size))  # a collection of garbage may have noted a later one by now
+        if len(self._history) > _MOST_CHANGES:
+            del self._history[0]
 
 
 class Storages:
@@ -56,27 +80,27 @@ class Storages:
     def __init__(self) -> None:
         """Start with none."""
         self.totals_by_device: dict[str, CategoryTotals] = {}
-        self._entries: dict[int, StorageEntry] = {}
+        self._entries: dict[int, StorageRecord] = {}
         self._number = 0
         self._leaves: dict[int, weakref.ref[Tensor]] = {}
-        self._grads: dict[int, StorageEntry] = {}
+        self._grads: dict[int, StorageRecord] = {}
         self.statement = self.module = ""
         self._statements = 1
 
-    def track(self, tensor: Tensor, base: int = OTHER, *, found: bool = False) -> list[StorageEntry]:
+    def track(self, tensor: Tensor, base: int = OTHER, *, found: bool = False) -> list[StorageRecord]:
         """Count the storages of a tensor if they are new, and return their entries; sparse tensors have several."""
         if type(tensor) in _PLAIN and tensor.layout is torch.strided and _torch.has_storage(tensor):  # nearly always
             return [self._entry(tensor, base, found)]
         return [self._entry(part, base, found) for part in dense_parts(tensor)]
 
-    def _entry(self, tensor: Tensor, base: int, found: bool) -> StorageEntry:
+    def _entry(self, tensor: Tensor, base: int, found: bool) -> StorageRecord:
         storage = tensor.untyped_storage()
         key, size = storage._cdata, storage.nbytes()
         entry = self._entries.get(key)
         if entry is None:
             self._number += 1
             totals = self._totals(tensor.device.type)
-            entry = self._entries[key] = StorageEntry(totals, size, base, self._number, found=found)
+            entry = self._entries[key] = StorageRecord(totals, size, base, self._number, found=found)
             # The storage's Python object lives as long as the storage itself, whoever holds it: torch sees to that.
             entry.watch = weakref.ref(storage, lambda _: self._died(key))
         elif entry.bytes != size:  # resize_() and the like
@@ -89,19 +113,19 @@ class Storages:
         return self.totals_by_device[device]
 
     def _died(self, key: int) -> None:
-        self._entries.pop(key).end()
+        self._entries.pop(key).resize(0)
 
     def set_category(self, tensor: Tensor, base: int) -> None:
         """Say what a tensor's storages are for, and have been for since they are alive; weights stay weights."""
         for entry in self.track(tensor, base):
             if entry.base not in (base, WEIGHTS):
-                entry.become(base, all_along=True)
+                entry.set_category(base, retroactive=True)
 
     def mark_input(self, tensor: Tensor) -> None:
         """Say that a tensor is (part of) a batch, unless it is known to be something else."""
         for entry in self.track(tensor, INPUTS):
             if entry.base in (OTHER, ACTIVATIONS) and not entry.computed:
-                entry.become(INPUTS, all_along=True)
+                entry.set_category(INPUTS, retroactive=True)
 
     def mark_optimizer_state(self, optimizer: torch.optim.Optimizer) -> None:
         """Say that what an optimizer holds is weights and its state."""
@@ -124,13 +148,13 @@ class Storages:
             self._leaves[key] = weakref.ref(tensor, lambda _: self._leaves.pop(key, None) and None)
         self._grad(tensor)
 
-    def _grad(self, leaf: Tensor) -> list[StorageEntry]:
+    def _grad(self, leaf: Tensor) -> list[StorageRecord]:
         if not leaf.is_leaf or leaf.grad is None:
             return []
         entries = self.track(leaf.grad, GRADIENTS)
         for entry in entries:
             if entry.base in (OTHER, INPUTS, ACTIVATIONS):
-                entry.become(GRADIENTS)
+                entry.set_category(GRADIENTS)
             self._grads[entry.number] = entry
         return entries
 
@@ -140,7 +164,7 @@ class Storages:
         now = {entry.number: entry for leaf in leaves for entry in self._grad(leaf)}
         for number, entry in self._grads.items():
             if number not in now and entry.base == GRADIENTS:
-                entry.become(OTHER)
+                entry.set_category(OTHER)
         self._grads = now
 
     def pause(self, *, paused: bool) -> None:

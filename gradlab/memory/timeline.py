@@ -5,7 +5,6 @@ Numbers only: which storage is what, and when it lives and dies, is for others t
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -63,7 +62,7 @@ class Interval:
         self.began = self.end_moment = self.high_moment = moment
 
     def correct(self, history: list[tuple[int, int, int]], category: int) -> None:
-        """Move the bytes of a storage with this history (see ``Share``) from where they were counted."""
+        """Move the bytes of a storage with this history (see ``StorageRecord``) from where they were counted."""
         for amounts, moment in ((self.high, self.high_moment), (self.end, self.end_moment)):
             for since, before, size in reversed(history):
                 if since <= moment:
@@ -184,48 +183,3 @@ class CategoryTotals:
                 self._peak_in = higher
             kept.append(higher)
         self._past = kept
-
-
-_MOST_CHANGES = 32
-
-
-class Share:
-    """One storage's part of the totals: its bytes, what they count as, and since which moments they do.
-
-    What a storage is may be known late. With its history it is then taken from what it counted as at each moment, and
-    no category becomes negative. Of a storage that changes often, the oldest changes are forgotten: before them, all is
-    left as it was told.
-    """
-
-    __slots__ = ("_history", "bytes", "category", "totals")
-
-    def __init__(self, totals: CategoryTotals, category: int, size: int) -> None:
-        """Count a storage that has just come to life."""
-        self.totals, self.category, self.bytes = totals, category, size
-        self._history = [(totals.change(category, size), category, size)]
-
-    def resize(self, size: int) -> None:
-        """Count other bytes from now on."""
-        more, self.bytes = size - self.bytes, size
-        self._note(self.totals.change(self.category, more), self.category, size)
-
-    def recategorise(self, category: int) -> None:
-        """Count as something else from now on."""
-        before, self.category = self.category, category
-        self._note(self.totals.move(before, category, self.bytes), category, self.bytes)
-
-    def correct(self, category: int) -> None:
-        """Count as something else, now and at every moment before."""
-        history, self.category = self._history, category
-        self._history = [(moment, category, size) for moment, _, size in history]
-        self.totals.correct(history, category)
-
-    def end(self) -> None:
-        """Count no more: the storage has died."""
-        size, self.bytes = self.bytes, 0
-        self._note(self.totals.change(self.category, -size), self.category, 0)
-
-    def _note(self, moment: int, category: int, size: int) -> None:
-        insort(self._history, (moment, category, size))  # a collection of garbage may have noted a later one by now
-        if len(self._history) > _MOST_CHANGES:
-            del self._history[0]

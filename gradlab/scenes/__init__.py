@@ -10,10 +10,8 @@ if TYPE_CHECKING:
     from .from_run import RunScenes as RunScenes
     from .from_run import arrows_of as arrows_of
     from .from_run import loss_curve as loss_curve
-    from .from_run import shows_predictions as shows_predictions
     from .kinds import Arrow as Arrow
     from .kinds import Arrows as Arrows
-    from .kinds import Boundary as Boundary
     from .kinds import Contours as Contours
     from .kinds import Curve as Curve
     from .kinds import Fit as Fit
@@ -26,19 +24,19 @@ if TYPE_CHECKING:
     from .kinds import Slice as Slice
     from .kinds import StatementLabel as StatementLabel
     from .kinds import UnswitchedCurve as UnswitchedCurve
-    from .memory_words import fit_sentence as fit_sentence
-    from .memory_words import forecast_scene as forecast_scene
-    from .memory_words import need_sentence as need_sentence
-    from .memory_words import peak_location as peak_location
-    from .memory_words import percent as percent
-    from .memory_words import share_of_gpu as share_of_gpu
-    from .memory_words import suggestions as suggestions
-    from .memory_words import times as times
-    from .memory_words import with_article as with_article
-    from .run_words import explain_oom as explain_oom
-    from .run_words import find_oom as find_oom
-    from .run_words import free_after_oom as free_after_oom
-    from .run_words import status_line as status_line
-    from .run_words import warning as warning
+    from .words import explain_oom as explain_oom
+    from .words import find_oom as find_oom
+    from .words import fit_sentence as fit_sentence
+    from .words import forecast_scene as forecast_scene
+    from .words import free_after_oom as free_after_oom
+    from .words import need_sentence as need_sentence
+    from .words import peak_location as peak_location
+    from .words import percent as percent
+    from .words import share_of_gpu as share_of_gpu
+    from .words import status_line as status_line
+    from .words import suggestions as suggestions
+    from .words import times as times
+    from .words import warning as warning
+    from .words import with_article as with_article
 
 load_lazily(__name__, needs_torch=False)

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from .._process import RandomStream, preserving_modes
-from ..loop import History, Run, UnswitchedRun
-from ..tasks import ClassRegions, HeldOutImages, TwoWeights
-from .kinds import Boundary, Contours, Curve, Samples
+from ..loop import Counterfactual, History, Run
+from ..tasks import HeldOutImages, TwoWeights
+from .kinds import Contours, Curve, Samples
 
 
 @contextmanager
@@ -33,39 +33,16 @@ def loss_at(model: nn.Module, weights: Mapping[str, Tensor], loss_fn: Any, x: Te
 
 
 _SHOWN_DIGITS = 12
-_POINTS = 48  # along each side of the plane
 
 
 def sample_predictions(picture: HeldOutImages, model: nn.Module, device: str) -> Samples:
     """Return held-out images with what the model says of them; accuracy is over all that are held out."""
     x, y = picture.x, picture.y
     with evaluating(model):
-        said = model(x.to(device)).argmax(1).cpu()
+        predicted = model(x.to(device)).argmax(1).cpu()
     images = x[:_SHOWN_DIGITS].reshape(-1, *picture.shape).tolist()
-    right = float((said == y).float().mean())
-    return Samples(images, said[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
-
-
-class DecisionGrid:
-    """Points all over the plane of a task's data, to ask a classifier about; made once."""
-
-    def __init__(self, picture: ClassRegions, device: str) -> None:
-        """Cover the data with a little room around it."""
-        self._device = device
-        self._points, self._labels = picture.points, picture.labels
-        reach = 1.1 * float(self._points.abs().max())
-        side = torch.linspace(-reach, reach, _POINTS)
-        self._side = side.tolist()
-        self._grid = torch.cartesian_prod(side, side).flip(1)
-
-    def boundary(self, model: nn.Module) -> Boundary:
-        """Return the class that the model gives each point of the plane, and how sure it is."""
-        with evaluating(model):
-            shares = model(torch.cat([self._grid, self._points]).to(self._device)).softmax(1).cpu()
-        plane, data = shares[: len(self._grid)], shares[len(self._grid) :]
-        sure, label = (part.reshape(_POINTS, _POINTS).tolist() for part in plane.max(1))
-        right = float((data.argmax(1) == self._labels).float().mean())
-        return Boundary(self._side, self._side, label, sure, self._points.tolist(), self._labels.tolist(), right)
+    right = float((predicted == y).float().mean())
+    return Samples(images, predicted[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
 
 
 _MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
@@ -74,7 +51,7 @@ _MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the
 class HeldOutLoss:
     """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
 
-    def __init__(self, run: Run | UnswitchedRun) -> None:
+    def __init__(self, run: Run | Counterfactual) -> None:
         """Measure after each update of ``run`` from now on; its task must have held-out examples."""
         if run.task.held_out is None:
             raise ValueError(f"HeldOutLoss: task must have held-out examples, got {run.task.name!r}")

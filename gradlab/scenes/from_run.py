@@ -11,15 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..gradients import Contribution, Contributions, union, within
-from ..loop import History, Run, UnswitchedRun
+from ..gradients import Contribution, Contributions, Span, union, within
+from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
-from ..tasks import ClassRegions, HeldOutImages, Task
-from .evaluate import DecisionGrid, HeldOutLoss, LossSurface, evaluating, loss_at, sample_predictions
+from .evaluate import HeldOutLoss, LossSurface, evaluating, loss_at, sample_predictions
 from .kinds import (
     Arrow,
     Arrows,
-    Boundary,
     Curve,
     Landscape,
     Memory,
@@ -41,25 +39,21 @@ class RunScenes:
     def __init__(self, run: Run) -> None:
         """Be ready to look at a run; ``Run.reset`` needs no new one."""
         self.run = run
-        self.card: tuple[str, int] | None = None
-        """Name and usable bytes of the card that memory is held against, where one was chosen."""
-        self.unswitched: UnswitchedRun | None = None
+        self.unswitched: Counterfactual | None = None
         """The run without its newest switch, beside whose losses those of the run are shown."""
         self._unswitched_held_out: HeldOutLoss | None = None
         self.measured: Contributions | None = None
         """What the newest gradient scene was made from."""
         self._held_out: HeldOutLoss | None = None
         self._plane: LossSurface | None = None
-        self._grid: DecisionGrid | None = None
 
     def names(self) -> list[PanelName]:
         """Return the panels that this run can show now; the scaler's is there while the loop has one."""
         names = [PanelName.LOSS, PanelName.GRADIENT, PanelName.LANDSCAPE, PanelName.MEMORY]
-        if shows_predictions(self.run.task):
-            names.insert(2, PanelName.PICTURE)
         if self.run.task.held_out is not None:
+            names.insert(2, PanelName.PICTURE)
             names.append(PanelName.HELD_OUT)
-        if self.run.loss_scale is not None:
+        if self.run.loop.scalers:
             names.append(PanelName.SCALER)
         return names
 
@@ -94,11 +88,11 @@ class RunScenes:
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
 
-    def watch_unswitched(self, unswitched: UnswitchedRun) -> None:
+    def watch_unswitched(self, unswitched: Counterfactual) -> None:
         """Have the held-out examples evaluated after each update of a run without the newest switch."""
         self._unswitched_held_out = HeldOutLoss(unswitched)
 
-    def _with_unswitched(self, curve: Curve, beside: UnswitchedRun, other: Curve) -> Curve:
+    def _with_unswitched(self, curve: Curve, beside: Counterfactual, other: Curve) -> Curve:
         if not len(other.updates):
             return curve
         words = UnswitchedCurve(other.updates, other.mean, beside.switched, other.now, beside.ended)
@@ -112,11 +106,19 @@ class RunScenes:
 
     def gradient(self) -> Arrows:
         """What each batch contributed to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
-        return self._arrows_on_contours() if self.run.has_two_weights else self._arrows()
+        provenance, scale = self.run.provenance, self.run.loop.scale_in_grad()
+        measured = self.measured = provenance.contributions(scale)
+        holds = union(span for history in provenance.histories for span in history.batches)
+        if self.run.record.is_two_weights:
+            return self._arrows_on_contours(measured, holds)
+        if measured is None:
+            return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
+        arrows = arrows_of(measured, self._applied_to(), self.run.recipe.accumulate)
+        return Arrows(arrows, (measured.norm, 0.0), holds)
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
-        if not self.run.has_two_weights:
+        if not self.run.record.is_two_weights:
             return self._slice()
         path = self.run.record.path
         return Landscape(self._contours(), list(zip(path["x"], path["y"], strict=True)))
@@ -153,9 +155,9 @@ class RunScenes:
         )
 
     def capacity(self) -> tuple[str, int] | None:
-        """Name and bytes of the card that was chosen, else of the GPU that the run is on; None on a CPU."""
-        if self.card is not None or not self.run.task.device.startswith("cuda"):
-            return self.card
+        """Name and bytes of the GPU that the run is on, None on a CPU."""
+        if not self.run.task.device.startswith("cuda"):
+            return None
         gpu = torch.cuda.get_device_properties(self.run.task.device)
         return gpu.name.removeprefix("NVIDIA ").removeprefix("Tesla "), gpu.total_memory
 
@@ -164,14 +166,10 @@ class RunScenes:
         rows = self.run.record.rows
         return ScalerHistory(rows["update"], rows["scale"], self.run.record.skipped, rows["underflow"])
 
-    def picture(self) -> Boundary | Samples:
+    def picture(self) -> Samples:
         """What the model has learned, where the task has a picture for it."""
         task = self.run.task
-        if isinstance(task.picture, HeldOutImages):
-            return sample_predictions(task.picture, self.run.model, task.device)
-        if self._grid is None:
-            self._grid = DecisionGrid(task.picture, task.device)
-        return self._grid.boundary(self.run.model)
+        return sample_predictions(task.picture, self.run.model, task.device)
 
     def about_batch(self, number: int) -> str:
         """Say which batch a number in ``.grad`` stands for, and whether an optimizer step has applied it."""
@@ -197,20 +195,8 @@ class RunScenes:
         must_cover = [*path["x"][-1:], *path["y"][-1:], *_ends(path["x"]), *_ends(path["y"])]
         return self._plane.contours(must_cover)
 
-    def _arrows(self) -> Arrows:
-        provenance, scale = self.run.provenance, self.run.scale_in_grad
-        measured = self.measured = provenance.contributions(scale)
-        holds = union(span for history in provenance.histories for span in history.batches)
-        if measured is None:
-            return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
-        arrows = arrows_of(measured, self._applied_to(), self.run.recipe.accumulate)
-        return Arrows(arrows, (measured.norm, 0.0), holds)
-
-    def _arrows_on_contours(self) -> Arrows:
-        provenance, scale = self.run.provenance, self.run.scale_in_grad
-        measured = self.measured = provenance.contributions(scale)
-        holds = union(span for history in provenance.histories for span in history.batches)
-        arrows = []
+    def _arrows_on_contours(self, measured: Contributions | None, holds: list[Span]) -> Arrows:
+        provenance, scale, arrows = self.run.provenance, self.run.loop.scale_in_grad(), []
         if measured is not None and measured.vectors is not None:
             places, used = measured.vectors.tolist(), self._applied_to()
             arrows = [_arrow(part, x, y, used) for part, (x, y) in zip(measured.parts, places, strict=False)]
@@ -229,7 +215,7 @@ class RunScenes:
 
     def _slice(self) -> Slice:
         run = self.run
-        x, y = run.namespace.get("x"), run.namespace.get("y")
+        x, y = run.loop.namespace.get("x"), run.loop.namespace.get("y")
         if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
             x, y = (part.to(run.task.device) for part in run.task.batches[0])
         lr = run.recipe.lr
@@ -239,7 +225,7 @@ class RunScenes:
             losses = [
                 loss_at(
                     run.model,
-                    {name: w if g is None else w - t / run.scale_in_grad * g for name, w, g in named},
+                    {name: w if g is None else w - t / run.loop.scale_in_grad() * g for name, w, g in named},
                     run.task.loss_fn,
                     x,
                     y,
@@ -254,11 +240,6 @@ def _module_name(name: str, modules: Mapping[str, nn.Module]) -> str:
     if name not in modules or not name.rpartition(".")[2].isdigit():
         return name
     return f"{name} {type(modules[name]).__name__}"
-
-
-def shows_predictions(task: Task) -> bool:
-    """Whether a task has something to show of what its model has learned."""
-    return isinstance(task.picture, (ClassRegions, HeldOutImages))
 
 
 def loss_curve(history: History) -> Curve:

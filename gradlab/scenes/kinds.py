@@ -23,7 +23,7 @@ class PanelName(StrEnum):
     """The loss of examples that no batch contains, on a linear axis; not shown unless it is asked for."""
     GRADIENT = "gradient"
     PICTURE = "picture"
-    """What the task has to show: a decision boundary, or digits with predictions."""
+    """What the task has to show: digits with predictions."""
     LANDSCAPE = "landscape"
     SCALER = "scaler"
     MEMORY = "memory"
@@ -159,19 +159,6 @@ class ScalerHistory:
 
 
 @dataclass(frozen=True)
-class Boundary:
-    """What a classifier of the plane says: ``label[i][j]`` (class index) with ``confidence`` at ``(x[j], y[i])``."""
-
-    x: Sequence[float]
-    y: Sequence[float]
-    label: Sequence[Sequence[int]]
-    confidence: Sequence[Sequence[float]]
-    points: Sequence[tuple[float, float]]
-    point_labels: Sequence[int]
-    accuracy: float
-
-
-@dataclass(frozen=True)
 class Samples:
     """Held-out digits with the model's answer. ``images`` is n x 8 x 8, values 0 to 1."""
 
@@ -222,4 +209,4 @@ class Fit:
     """What the last bar fits, in words."""
 
 
-Scene = Curve | Arrows | Landscape | Slice | ScalerHistory | Boundary | Samples | Memory | Fit
+Scene = Curve | Arrows | Landscape | Slice | ScalerHistory | Samples | Memory | Fit

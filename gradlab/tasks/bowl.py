@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from .._checks import LARGEST_SEED, number, pair, whole_number
+from .._checks import pair
 from .task import Task, TwoWeights, checked_device
 
 DIFFICULTY = 1  # tasks are listed from the simplest to the hardest
@@ -24,10 +24,7 @@ def bowl(
     curvatures: tuple[float, float] = (1.0, 0.1),
     start: tuple[float, float] = (-1.6, 1.3),
     minimum: tuple[float, float] = (0.0, 0.0),
-    spread: float = 0.0,
-    batches: int = 16,
     device: str = "auto",
-    seed: int = 0,
 ) -> Task:
     """Return the task whose loss is 1/2 * (c0 * (w0 - m0)^2 + c1 * (w1 - m1)^2).
 
@@ -37,23 +34,16 @@ def bowl(
     curvatures: each from 1e-6 to 1e6.
     start: the weights that every `build` begins with, whatever its seed.
     minimum: (m0, m1), where the loss is 0.
-    spread: 0 makes all batches alike; above 0, each batch has a minimum of its own, normally distributed with this
-        standard deviation around `minimum`. Their mean is exactly `minimum`.
-    batches: how many, 1 to 10,000. x is (2, 2), y is (2, 1).
+
+    There are 16 batches, all alike: x is (2, 2), y is (2, 1).
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
     c0, c1 = pair("bowl: curvatures", curvatures, 1 / LARGEST_NUMBER, LARGEST_NUMBER)
     w0, w1 = pair("bowl: start", start, -LARGEST_NUMBER, LARGEST_NUMBER)
     m0, m1 = pair("bowl: minimum", minimum, -LARGEST_NUMBER, LARGEST_NUMBER)
-    width = number("bowl: spread", spread, 0, LARGEST_NUMBER)
-    count = whole_number("bowl: batches", batches, 1, 10_000)
-    generator = torch.Generator().manual_seed(whole_number("bowl: seed", seed, 0, LARGEST_SEED))
-    noise = torch.randn(count, 2, 1, generator=generator)
-    noise -= noise.mean(dim=0)  # the mean of the batches' minima is then the minimum that was asked for
-
     x = torch.diag(torch.tensor([math.sqrt(c0), math.sqrt(c1)]))
-    minima = torch.tensor([[m0], [m1]]) + width * noise
+    y = x @ torch.tensor([[m0], [m1]])
 
     def build(seed: int) -> nn.Module:
         model = nn.Linear(2, 1, bias=False)
@@ -64,7 +54,7 @@ def bowl(
     return Task(
         name="bowl",
         builder=build,
-        batches=[(x.clone(), x @ m) for m in minima],
+        batches=[(x.clone(), y.clone()) for _ in range(16)],
         loss_fn=half_squares,
         device=checked_device("bowl: device", device),
         title="Two weights roll down a bowl; you choose how steep it is each way",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,15 +27,6 @@ def checked_device(name: str, value: object) -> str:
     return ("cuda" if gpu else "cpu") if device == "auto" else device
 
 
-def _require_tensors(owner: str, **values: object) -> None:
-    """Raise TypeError for the first that is no tensor, ValueError for one without elements."""
-    for name, value in values.items():
-        if not isinstance(value, Tensor):
-            raise TypeError(f"{owner}: {name} must be a tensor, got {brief(value)}")
-        if value.numel() == 0:
-            raise ValueError(f"{owner}: {name} must be a tensor with elements, got {brief(value)}")
-
-
 @dataclass(frozen=True)
 class TwoWeights:
     """The path of two weights on the contours of the loss, drawn around ``minimum``."""
@@ -46,20 +35,6 @@ class TwoWeights:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "minimum", _checks.pair("TwoWeights: minimum", self.minimum, -1e12, 1e12))
-
-
-@dataclass(frozen=True, eq=False)
-class ClassRegions:
-    """Which class a classifier gives each point of the plane: ``points`` is (n, 2), ``labels`` (n,) with the class."""
-
-    points: Tensor = field(repr=False)
-    labels: Tensor = field(repr=False)
-
-    def __post_init__(self) -> None:
-        _require_tensors("ClassRegions", points=self.points, labels=self.labels)
-        if self.points.ndim != 2 or self.points.shape[1] != 2 or self.labels.shape != self.points.shape[:1]:
-            shapes = f"points of {tuple(self.points.shape)} and labels of {tuple(self.labels.shape)}"
-            raise ValueError(f"ClassRegions: points and labels must have the shapes (n, 2) and (n,), got {shapes}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +49,11 @@ class HeldOutImages:
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
-        _require_tensors("HeldOutImages", x=self.x, y=self.y)
+        for name in ("x", "y"):
+            value = getattr(self, name)
+            if not isinstance(value, Tensor) or value.numel() == 0:
+                error = ValueError if isinstance(value, Tensor) else TypeError
+                raise error(f"HeldOutImages: {name} must be a tensor with elements, got {brief(value)}")
         if not isinstance(self.shape, tuple) or len(self.shape) != 2:
             raise ValueError(f"HeldOutImages: shape must be the height and width of an image, got {brief(self.shape)}")
         if len(self.x) != len(self.y) or self.x[0].numel() != self.shape[0] * self.shape[1]:
@@ -83,7 +62,7 @@ class HeldOutImages:
             raise ValueError(f"HeldOutImages: x and y must be {allowed}, got {got}")
 
 
-Picture = TwoWeights | ClassRegions | HeldOutImages
+Picture = TwoWeights | HeldOutImages
 
 
 @dataclass(frozen=True, eq=False)  # eq=False: two tasks are the same only if they are one; tensors have no plain ==
@@ -98,8 +77,7 @@ class Task:
     loss_fn: (model(x), y) -> a tensor with one value.
     device: "cpu" or "cuda", where the model is built.
     title: one line in plain words.
-    picture: TwoWeights (on contours of the loss), ClassRegions (a classifier of points in the plane), HeldOutImages
-        (images with the model's answers) or None.
+    picture: TwoWeights (on contours of the loss), HeldOutImages (images with the model's answers) or None.
     lr: a learning rate at which plain SGD, one update a batch, learns well.
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
@@ -120,18 +98,14 @@ class Task:
                 raise TypeError(f"Task: {name} must be a text, got {brief(getattr(self, name))}")
         if not self.name.strip():
             raise ValueError(f"Task: name must be a text that is not empty, got {self.name!r}")
-        _require_function("builder", self.builder, "seed -> nn.Module", 1)
-        _require_function("loss_fn", self.loss_fn, "(output, y) -> loss", 2)
+        _require_function("builder", self.builder, "seed -> nn.Module")
+        _require_function("loss_fn", self.loss_fn, "(output, y) -> loss")
         # A frozen dataclass is written through object: what is kept is checked and is a copy of ours.
         object.__setattr__(self, "batches", _pairs(self.batches))
-        if not isinstance(self.device, str):
-            raise TypeError(f"Task: device must be 'cpu' or 'cuda', as text, got {brief(self.device)}")
-        if self.device == "auto":
-            raise ValueError("Task: device must be 'cpu' or 'cuda' (a Task names the device it is on), got 'auto'")
-        checked_device("Task: device", self.device)
+        checked_device("Task: device", _checks.one_of("Task: device", self.device, DEVICES[1:]))
         given: object = self.picture
         if not isinstance(given, Picture | None):
-            kinds = "TwoWeights(...), ClassRegions(...) or HeldOutImages(...) of gradlab.tasks"
+            kinds = "TwoWeights(...) or HeldOutImages(...) of gradlab.tasks"
             raise TypeError(f"Task: picture must be None or {kinds}, got {brief(given)}")
         object.__setattr__(self, "lr", _checks.number("Task: lr", self.lr, 1e-12, 1e12))
 
@@ -169,20 +143,13 @@ def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
     return [(a.clone(), b.clone()) for a, b in zip(x.split(size), y.split(size), strict=True)]
 
 
-def _require_function(name: str, value: object, form: str, arguments: int) -> None:
-    """Raise TypeError for what cannot be called with this number of arguments, and for a module to be built."""
+def _require_function(name: str, value: object, form: str) -> None:
+    """Raise TypeError for what cannot be called as this form says."""
     wrong = ""
     if not callable(value) or (isinstance(value, nn.Module) and name == "builder"):
         wrong = brief(value)
     elif isinstance(value, type) and issubclass(value, nn.Module) and name == "loss_fn":
         wrong = f"the class {value.__name__}; give an instance: {value.__name__}()"
-    else:
-        with suppress(ValueError):  # some functions written in C have no signature
-            signature = inspect.signature(value)
-            try:
-                signature.bind(*range(arguments))
-            except TypeError:
-                wrong = f"{brief(value)}{signature}"
     if wrong:
         raise TypeError(f"Task: {name} must be a function {form}, got {wrong}")
 

@@ -11,7 +11,7 @@ from typing import Any
 from .. import tasks
 from .._checks import whole_number
 from .._process import progress_bar
-from ..drawing import Drawing, draw_comparison, themed_svg, to_png, to_svg
+from ..drawing import Drawing, draw_comparison, themed_svg, to_svg
 from ..formatting import html_table, svg_img
 from ..loop import LoopError, Recipe, Run
 from ..scenes import Curve, loss_curve
@@ -46,11 +46,6 @@ class Comparison:
     drawing: Drawing = field(repr=False)
 
     @property
-    def png(self) -> bytes:
-        """The figure on white paper."""
-        return to_png([self.drawing])
-
-    @property
     def table(self) -> str:
         """The outcome as text, a line a recipe."""
         lines = self._lines()
@@ -80,7 +75,7 @@ class Comparison:
         return lines if any(row.diverged is not None for row in self.rows) else [line[:-1] for line in lines]
 
 
-def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: int = 0) -> Comparison:
+def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100) -> Comparison:
     """Run each recipe for so many updates from the same weights, and show their losses together.
 
     ``task`` is a Task or the name of one, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows how far it is
@@ -93,7 +88,7 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: 
     with progress_bar(updates * len(recipes), "updates") as bar:
         for label, recipe in recipes.items():
             try:
-                run = Run(task, recipe, seed)
+                run = Run(task, recipe)
                 run.advance(updates=1)
                 first = run.record.loss
                 bar.update(1)

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from .._checks import on_off, whole_number
 from .._process import lock
 from ..drawing import Drawing, draw, fade
 from ..forecasting import GPUS, SHOWN, card_name, forecast, model_size, model_sizes, report_progress_to, usable_bytes
@@ -17,15 +18,14 @@ from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
 from .instrument import Instrument, Settings, View, kept
-from .packed import Packed
+from .live import Packed
 from .requests import Actions, try_to
 
 EVERY_CARD = "every card"
 _CONTEXTS = [2**power for power in range(7, 18)]
 _LARGEST_BATCH = 65_536
 _BATCH = Whole(low=1, high=_LARGEST_BATCH)
-_OUT_OF_DATE = "being worked out"
-_TOLD_EVERY = 0.2  # seconds between two moves of the progress bar
+_PROGRESS_EVERY = 0.2  # seconds between two moves of the progress bar
 _RECORDED_BATCHES = (1, 4, 16)
 _SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # those that a forecast is asked about
 
@@ -46,11 +46,9 @@ class ForecastSettings:
         """Check each; a context longer than the model reads is cut."""
         longest = model_size(self.model).max_context
         for name, most in (("batch", _LARGEST_BATCH), ("context", 2**20)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-                raise ValueError(f"ForecastLab: {name} must be a whole number, 1 to {most:,}, got {value!r}")
-        if not isinstance(self.checkpoint, bool):
-            raise ValueError(f"ForecastLab: checkpoint must be True or False, got {self.checkpoint!r}")
+            number = whole_number(f"ForecastLab: {name}", getattr(self, name), 1, most, kind=ValueError)
+            object.__setattr__(self, name, number)
+        on_off("ForecastLab: checkpoint", self.checkpoint, kind=ValueError)
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"ForecastLab: recipe must be a gradlab.Recipe, got {self.recipe!r}")
         if not isinstance(self.card, str):  # usable_bytes would take a number of bytes
@@ -61,10 +59,9 @@ class ForecastSettings:
 
     def change(self, **changes: Any) -> ForecastSettings:
         """Return a copy with some changed; those of the recipe go by their own names."""
-        own = {name: value for name, value in changes.items() if name in self.__dataclass_fields__}
-        others = {name: value for name, value in changes.items() if name not in own}
-        recipe = own.pop("recipe", self.recipe)
-        return replace(self, **own, recipe=recipe.replace(**others) if others else recipe)
+        switches = {name: changes.pop(name) for name in list(changes) if name not in self.__dataclass_fields__}
+        recipe = changes.pop("recipe", self.recipe)
+        return replace(self, **changes, recipe=recipe.replace(**switches) if switches else recipe)
 
     @property
     def cards(self) -> list[tuple[str, int]]:
@@ -87,7 +84,7 @@ class ForecastSettings:
         return self.model, self.batch, self.context, self.checkpoint, self.recipe
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The settings in words, the usual ones left out."""
         recipe = self.recipe
         parts = [f"batch {self.batch:,}", f"context {self.context:,}"]
@@ -95,23 +92,6 @@ class ForecastSettings:
         parts += [f"AMP {recipe.amp}"] * (recipe.amp != "off") + ["zero_grad off"] * (not recipe.zero_grad)
         parts += ["set_to_none off"] * (not recipe.set_to_none) + ["checkpointing"] * self.checkpoint
         return f"{self.model} with {', '.join(parts)}"
-
-    def controls(self) -> list[Control]:
-        """Return the controls as they stand, the contexts as far as the model reads."""
-        reach = sorted({*(n for n in _CONTEXTS if n <= model_size(self.model).max_context), self.context})
-        return [
-            Control.choice("model", "model", self.model, model_sizes()),
-            switch_control("batch", _BATCH, self.batch),
-            Control.choice("context", "context", self.context, [(f"{n:,}", n) for n in reach]),
-            *(switch_control(name, SWITCHES[name], getattr(self.recipe, name)) for name in _SWITCHES),
-            Control.tick("checkpoint", "checkpointing", self.checkpoint),
-            Control.choice("card", "card", self.card, self.card_choices),
-        ]
-
-    def turn(self, name: str, value: Any) -> ForecastSettings:
-        """Return a copy with one control turned as it was chosen or typed; ValueError says what is allowed."""
-        typed = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
-        return self.change(**{name: typed.read(name, value) if typed else value})
 
 
 class ForecastLab(Instrument):
@@ -151,10 +131,19 @@ class ForecastLab(Instrument):
         super().__init__()
 
     def controls(self) -> list[Control]:
-        """Return the controls; which contexts there are depends on the model."""
-        return self.settings.controls()
+        """Return the controls as they stand, the contexts as far as the model reads."""
+        now = self.settings
+        contexts = sorted({*(n for n in _CONTEXTS if n <= model_size(now.model).max_context), now.context})
+        return [
+            Control.choice("model", "model", now.model, model_sizes()),
+            switch_control("batch", _BATCH, now.batch),
+            Control.choice("context", "context", now.context, [(f"{n:,}", n) for n in contexts]),
+            *(switch_control(name, SWITCHES[name], getattr(now.recipe, name)) for name in _SWITCHES),
+            Control.tick("checkpoint", "checkpointing", now.checkpoint),
+            Control.choice("card", "card", now.card, now.card_choices),
+        ]
 
-    def look(self, at: Settings) -> View:
+    def render(self, settings: Settings) -> View:
         """Return the peaks against the cards and, once there is a result, its timeline.
 
         As long as the result is about other settings than those chosen now, all of it is faint and marked.
@@ -184,14 +173,14 @@ class ForecastLab(Instrument):
         lab = type(self)()
         lab.settings, lab._forecasts = self.settings.change(**at), self._forecasts
         lab._forecast()
-        return lab.look(at)
+        return lab.render(at)
 
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""
         return {
             **super().actions(),
-            "forecast": lambda asked: self._begin(self._forecast),
-            "largest": lambda asked: self._begin(self._find_largest),
+            "forecast": lambda asked: self._forecast(),
+            "largest": lambda asked: self._find_largest(),
         }
 
     # What the learner does --------------------------------------------------------------------------------------------
@@ -199,7 +188,7 @@ class ForecastLab(Instrument):
     def run(self, **changes: Any) -> ForecastLab:
         """Forecast, after some changes: ``lab.run(batch=4, amp="off", card="T4")``."""
         if changes:
-            self._take(self.settings.change(**changes))
+            self._apply_settings(self.settings.change(**changes))
         self._attempt(self._forecast)
         return self
 
@@ -221,28 +210,24 @@ class ForecastLab(Instrument):
     def _attempt(self, action: Callable[[], object]) -> None:
         with lock:
             self._alarm = ""
-            try_to(lambda: self._begin(action), self._fail)
+            try_to(action, self._fail)
         self._show()
-
-    def _begin(self, action: Callable[[], object]) -> None:
-        """Do something after which what was found out before holds no longer."""
-        self._extra = ""
-        action()
 
     def _turn(self, name: str, value: Any) -> None:
         """Move one control: a card, or settings that were forecast before, show at once; others when the hand rests."""
         self._extra = ""
-        self._take(self.settings.turn(name, value))
+        switch = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
+        self._apply_settings(self.settings.change(**{name: switch.read(name, value) if switch else value}))
         if self.settings.question in self._forecasts:
             self._forecast()
 
-    def _take(self, settings: ForecastSettings) -> None:
+    def _apply_settings(self, settings: ForecastSettings) -> None:
         self.settings = settings
         self._controls = {control.name: control for control in self.controls()}
         self.values = {name: control.start for name, control in self._controls.items()}
 
     def _now(self) -> View:
-        return self.look(self.values)
+        return self.render(self.values)
 
     def _more(self) -> dict[str, Any]:
         buttons = [["forecast", "Try again"]] * self._has_failed + [["largest", "Largest batch that fits", "main"]]
@@ -250,64 +235,80 @@ class ForecastLab(Instrument):
         return {"more": more, "buttons": buttons, "then": "forecast" if self._is_due else ""}
 
     def _state(self) -> str:
-        words = self.settings.words
+        summary = self.settings.summary
         if self._has_failed:
-            return f"There is no forecast for {words}."
+            return f"There is no forecast for {summary}."
         if self._asked is None or self._is_due:
-            return f"Being worked out: {words}."
-        return forecast_words(self._asked, self.result, self.settings)
+            return f"Being worked out: {summary}."
+        return self._answer(self._asked)
+
+    def _answer(self, asked: ForecastSettings) -> str:
+        """Say whether it fits the cards, the peak and its cause, and what would help if it does not."""
+        result, card = self.result, self.settings.largest_card
+        need, peak_at, fits = result.need(card), result.peak_at, self._fits()
+        needs = need_sentence(asked.summary, result.peak, need.total, peak_at.statement, peak_at.module)
+        answer = f"{fits[0].upper()}{fits[1:]}. {needs}."
+        if result.fits(card):
+            return answer
+        how = {"statement": peak_at.statement, "checkpoint": asked.checkpoint, "batch": asked.batch}
+        return f"{answer} {suggestions(result.at_peak, max(need.room(usable_bytes(card)), 0), asked.recipe, **how)}"
+
+    def _fits(self) -> str:
+        return fit_sentence([(card, usable, self.result.need(card).total) for card, usable in self.settings.cards])
 
     @property
     def _has_failed(self) -> bool:
         return self._failed == self.settings.question
 
     @property
-    def _is_due(self) -> bool:
-        """Whether a forecast for the settings chosen now is still to be made."""
-        return not self._has_failed and (self._asked is None or self._out_of_date)
-
-    @property
     def _out_of_date(self) -> bool:
         """Whether the result is about other settings than those chosen now."""
         return self._asked is not None and self._asked.question != self.settings.question
 
+    @property
+    def _is_due(self) -> bool:
+        """Whether a forecast for the settings chosen now is still to be made."""
+        return not self._has_failed and (self._asked is None or self._out_of_date)
+
     def _drawn(self, scene: Scene, width: int, height: int) -> Drawing:
-        drawn = draw(scene, width, height)
-        return fade(drawn, _OUT_OF_DATE) if self._out_of_date else drawn
+        drawing = draw(scene, width, height)
+        return fade(drawing, "being worked out") if self._out_of_date else drawing
 
     def _scenes(self) -> dict[str, Scene]:
         if self._asked is None:
             return {"fit": Fit([], self.settings.cards)}
-        found = {"before": self._before, "now": self.result}
-        bars = [(name, _parts(each, self.settings.largest_card)) for name, each in found.items() if each is not None]
-        fit = Fit(bars, self.settings.cards, self._asked.model, _fits(self.result, self.settings))
+        bars = []
+        for name, result in (("before", self._before), ("now", self.result)):
+            if result is not None:  # all that Forecast.fits counts on this card
+                need = result.need(self.settings.largest_card)
+                more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
+                bars.append((name, {**result.at_peak, **more}))
+        fit = Fit(bars, self.settings.cards, self._asked.model, self._fits())
         return {"fit": fit, "memory": forecast_scene(self.result.timeline)}
 
     def _forecast(self) -> None:
+        """Answer the settings chosen now; what was found out beside the forecast before holds no longer."""
+        self._extra = ""
         asked = self.settings
-        found = kept(self._forecasts, asked.question, partial(self._make, asked))
+        result = kept(self._forecasts, asked.question, partial(self._make, asked))
         self._failed = ()
         if self._asked is None or self._asked.question != asked.question:
             self._before = self.result
-        self.result, self._asked = found, asked
+        self.result, self._asked = result, asked
 
     def _make(self, asked: ForecastSettings) -> Any:
         self._failed = asked.question  # until it is made
+        model, batch, context, checkpoint, recipe = asked.question
         with self._waiting():
-            return forecast(
-                asked.model, asked.recipe, batch=asked.batch, context=asked.context, checkpoint=asked.checkpoint
-            )
+            return forecast(model, recipe, batch=batch, context=context, checkpoint=checkpoint)
 
     def _find_largest(self) -> None:
         self._forecast()
-        name = self.settings.largest_card
+        card = self.settings.largest_card
         with self._waiting():
-            most = self.result.largest("batch", on=name)
-        self._extra = (
-            f"The largest batch that fits {with_article(name)} with these settings: {most:,}."
-            if most
-            else f"Not even a batch of 1 fits {with_article(name)} with these settings."
-        )
+            most = self.result.largest("batch", on=card)
+        found = f"The largest batch that fits {with_article(card)} with these settings: {most:,}."
+        self._extra = found if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
@@ -316,7 +317,7 @@ class ForecastLab(Instrument):
 
         def move(calls: int, expected: int) -> None:
             nonlocal last
-            if (now := time.monotonic()) - last > _TOLD_EVERY:
+            if (now := time.monotonic()) - last > _PROGRESS_EVERY:
                 last = now
                 self.tell_progress(min(calls / max(expected, 1), 1.0))
 
@@ -331,32 +332,6 @@ class ForecastLab(Instrument):
         """Give the live view with its forecast, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
             if self._is_due:
-                self._alarm = self._extra = ""
+                self._alarm = ""
                 try_to(self._forecast, self._fail)
             return super()._repr_mimebundle_(include, exclude)
-
-
-def forecast_words(asked: ForecastSettings, found: Any, now: ForecastSettings) -> str:
-    """Say what a Forecast has to say: whether it fits, the peak and its cause, and what would help if it does not.
-
-    ``now`` has the cards, which may be others than when it was asked.
-    """
-    fits, at, card = _fits(found, now), found.peak_at, now.largest_card
-    need = found.need(card)
-    said = (
-        f"{fits[0].upper()}{fits[1:]}. {need_sentence(asked.words, found.peak, need.total, at.statement, at.module)}."
-    )
-    if found.fits(card):
-        return said
-    how = {"statement": at.statement, "checkpoint": asked.checkpoint, "batch": asked.batch}
-    return f"{said} {suggestions(found.at_peak, max(need.room(usable_bytes(card)), 0), asked.recipe, **how)}"
-
-
-def _fits(found: Any, settings: ForecastSettings) -> str:
-    return fit_sentence([(name, holds, found.need(name).total) for name, holds in settings.cards])
-
-
-def _parts(found: Any, card: str) -> dict[str, int]:
-    """Return the bytes of a bar: all that ``Forecast.fits`` counts on this card."""
-    need = found.need(card)
-    return {**found.at_peak, "allocator": need.reserved - need.tensors, "CUDA": need.cuda_context}

@@ -129,7 +129,7 @@ class FrameWriter:
         self._number = 0
         self._newest_lock = threading.Lock()
         self._drawings: Mapping[Any, Drawing] = {}
-        self._told: Frame = {}
+        self._sent: Frame = {}
         self._values: dict[str, Any] = {}
         self._encoders: dict[str, Encoder] = {}
         self._whole = True
@@ -141,7 +141,7 @@ class FrameWriter:
     def tell_again(self, *keys: str) -> None:
         """Have the next frame hold these keys whether they have changed or not; of ``values`` a name will do."""
         for key in keys:
-            self._told.pop(key, None)
+            self._sent.pop(key, None)
             self._values.pop(key, None)
 
     def newest(self) -> Frame | None:
@@ -149,9 +149,9 @@ class FrameWriter:
         with self._newest_lock:
             if not self._number:
                 return None
-            told, drawings = {**self._told, "values": dict(self._values)}, self._drawings
+            sent, drawings = {**self._sent, "values": dict(self._values)}, self._drawings
             panels = {str(name): Encoder().encode(drawing) for name, drawing in drawings.items()}
-            return {"f": self._number, "whole": True, **told, "panels": panels}
+            return {"f": self._number, "whole": True, **sent, "panels": panels}
 
     def write(self, drawings: Mapping[Any, Drawing], **now: Any) -> Frame:
         """Return a frame; ``now`` is what the protocol names, complete."""
@@ -164,11 +164,11 @@ class FrameWriter:
         frame: Frame = {"f": self._number}
         if self._whole:
             frame["whole"] = True
-            self._told, self._values, self._encoders, self._whole = {}, {}, {}, False
+            self._sent, self._values, self._encoders, self._whole = {}, {}, {}, False
         values = now.pop("values")
         for key, value in {**now, "order": [str(name) for name in drawings]}.items():
-            if key not in self._told or self._told[key] != value:
-                frame[key] = self._told[key] = value
+            if key not in self._sent or self._sent[key] != value:
+                frame[key] = self._sent[key] = value
         changed = {name: value for name, value in values.items() if self._values.get(name, _NOTHING) != value}
         if changed:
             frame["values"] = changed

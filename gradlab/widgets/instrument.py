@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 from .._process import lock
 from ..drawing import Drawing, draw_loop
 from .controls import Control
 from .frames import FrameWriter, coloured
-from .live import Live, Still
-from .packed import Packed, packed_text
+from .live import Live, Packed, Still, packed_text
 from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, cut_words, reply_to, try_to
 
 Settings = Mapping[str, Any]
@@ -65,7 +64,7 @@ class Instrument(Live):
                 raise ValueError(
                     f"{type(self).__name__}: there is no control {name!r}; there are {', '.join(controls)}"
                 )
-            controls[name] = controls[name].starting_at(type(self).__name__, value)
+            controls[name] = replace(controls[name], start=controls[name].check(type(self).__name__, value))
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
         """What the controls are set to."""
@@ -82,13 +81,13 @@ class Instrument(Live):
         """Return the controls, in their order."""
 
     @abstractmethod
-    def look(self, at: Settings) -> View:
+    def render(self, settings: Settings) -> View:
         """Return what is seen at these settings, which have been checked."""
 
     def recorded(self) -> Iterable[Settings]:
         """Return the settings that a page without a kernel holds, each as what differs from the start."""
         for name, control in self._controls.items():
-            for value in [control.start] if control.kind == "order" or control.step else control.values:
+            for value in control.values:
                 yield {name: value}
 
     # What the learner does --------------------------------------------------------------------------------------------
@@ -114,14 +113,14 @@ class Instrument(Live):
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""
         return {
-            "hello": lambda asked: self._writer.start_over(),
+            "hello": lambda request: self._writer.start_over(),
             "turn": self._turn_as_asked,
-            "drag": lambda asked: self._turn(
-                name := str(asked.get("name")), self._control(name).nearest(asked.number("x"))
+            "drag": lambda request: self._turn(
+                name := str(request.get("name")), self._control(name).nearest(request.number("x"))
             ),
-            "size": lambda asked: setattr(self, "_size", asked.panel_size()),
-            "press": lambda asked: None,  # a panel asks for these two, and only a lab can do them
-            "zoom": lambda asked: None,
+            "size": lambda request: setattr(self, "_size", request.panel_size()),
+            "press": lambda request: None,  # a panel asks for these two, and only a lab can do them
+            "zoom": lambda request: None,
         }
 
     @property
@@ -163,16 +162,12 @@ class Instrument(Live):
         """Return what has changed since the frame before."""
         return self._write(self._writer, self._now(), self.values, self._size, self._alarm)
 
-    def newest(self) -> Frame | None:
-        """Return the newest frame as a whole one, None before the first."""
-        return self._writer.newest()
-
     # How it is done ---------------------------------------------------------------------------------------------------
 
-    def _turn_as_asked(self, asked: Request) -> None:
-        name = str(asked.get("name"))
+    def _turn_as_asked(self, request: Request) -> None:
+        name = str(request.get("name"))
         self._writer.tell_again(name)  # the browser shows what was chosen, which may not be taken
-        self._turn(name, asked.get("value"))
+        self._turn(name, request.get("value"))
 
     def _control(self, name: str) -> Control:
         if name not in self._controls:
@@ -191,8 +186,9 @@ class Instrument(Live):
             try_to(lambda: setattr(self, "_shown", self._seen(self.values)), self._fail)
         return self._shown or View({}, "Nothing can be shown here.")
 
-    def _seen(self, at: Settings) -> View:
-        return kept(self._views, tuple(at[name] for name in self._controls), lambda: self.look(dict(at)))
+    def _seen(self, settings: Settings) -> View:
+        key = tuple(settings[name] for name in self._controls)
+        return kept(self._views, key, lambda: self.render(dict(settings)))
 
     def _fail(self, error: Exception | KeyboardInterrupt) -> None:
         """Say in words what went wrong; an interrupt of the cell's own call ends the cell."""
@@ -240,19 +236,19 @@ class Instrument(Live):
             at = {name: self._controls[name].check(type(self).__name__, v) for name, v in {**start, **changes}.items()}
             if at not in settings:
                 settings.append(at)
-        held = [control.only([at[name] for at in settings]) for name, control in self._controls.items()]
+        held = [control.restricted_to([at[name] for at in settings]) for name, control in self._controls.items()]
         return self._pack(held, settings, self._seen)
 
     def _pack(
-        self, controls: Iterable[Control], settings: Sequence[Settings], look: Callable[[Settings], View]
+        self, controls: Iterable[Control], settings: Sequence[Settings], render: Callable[[Settings], View]
     ) -> Packed:
         """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
         turned = [control for control in controls if len({repr(at[control.name]) for at in settings}) > 1]
         writer, frames = FrameWriter(), []
         for at in settings:
             size = PanelSize(*self.size, self.size[0])
-            frames.append(self._write(writer, look(at), at, size, "", turned))
-        seen = look(settings[0])
+            frames.append(self._write(writer, render(at), at, size, "", turned))
+        seen = render(settings[0])
         still = Still(*self._still(seen))
         recording = {"title": self.title, "settings": settings, "frames": frames}
         caption = (

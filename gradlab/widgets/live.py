@@ -1,20 +1,24 @@
-"""What a notebook holds of a lab or an instrument: its live view, and a picture and words where there is no kernel."""
+"""What a notebook or a page holds of a lab or an instrument: its live view, a still with words, or a recording."""
 
 from __future__ import annotations
 
 import base64
+import gzip
 import html
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import ipywidgets as widgets
 
 from .._process import lock, plain_torch_state
 from ..drawing import Drawing, to_png, to_svg
-from ..formatting import join_words, png_img
-from ..front import FrontEnd
+from ..formatting import html_page, join_words, png_img
+from ..front import FrontEnd, joined_module, style_sheet
+from .frames import FrameWriter
 from .requests import Frame, Reply
 
 _BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
@@ -43,6 +47,7 @@ class Live(ABC):
     _entry: ClassVar[str] = "instrument"  # the module of the browser that paints it
     _kinds: ClassVar[tuple[str, ...]] = (".png", ".svg", ".html")
     _front: FrontEnd | None = None
+    _writer: FrameWriter
     _replying = False
 
     @abstractmethod
@@ -53,9 +58,9 @@ class Live(ABC):
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
 
-    @abstractmethod
     def newest(self) -> Frame | None:
         """Return the newest frame as a whole one; nothing is computed, so any thread may ask. None before the first."""
+        return self._writer.newest()
 
     @abstractmethod
     def _picture(self) -> Still:
@@ -116,7 +121,7 @@ class Live(ABC):
             "image/png": base64.b64encode(png).decode(),
             "text/plain": words,
         }
-        # That it is a still of something live is told on a page made of the notebook (commands/page.html.j2).
+        # That it is a still of something live is told on a page made of the notebook (site/templates/cells.html.j2).
         return data, {"image/png": {"width": _pixels(png, 16), "alt": alt, "live": True}}
 
 
@@ -144,3 +149,51 @@ def _still_html(lab_id: str, png: bytes, words: str) -> str:
 def _pixels(png: bytes, at: int) -> int:
     """Return the width (bytes 16 to 20 of a PNG) or the height in CSS pixels; it is drawn at twice their density."""
     return int.from_bytes(png[at : at + 4], "big") // 2
+
+
+_ENTRIES = {"replay": ("replay", "startReplay"), "instrument": ("instrument_page", "startInstrument")}
+"""The module that plays each kind, and its function that starts."""
+_PAGE_STYLE = """\
+body { margin: 0 auto; max-width: 1500px; padding: 8px; }
+@media (prefers-color-scheme: dark) { body { background: #1b1d21; color: #ececec; } }
+header { padding: 0 8px; font: 16px/1.4 system-ui, "DejaVu Sans", sans-serif; }
+h1 { margin: 4px 0; font-size: 1.35em; }
+header p { margin: 0 0 8px; }
+"""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A recording, packed: ``page`` makes one document of it; a site can hold many of them beside one script."""
+
+    kind: Literal["replay", "instrument"]
+    title: str
+    caption: str
+    """What a reader can do with it."""
+    words: str
+    """What the picture shows."""
+    still: Still = field(repr=False)
+    packed: str = field(repr=False)
+    """The recording as JSON, compressed by gzip, as base64."""
+
+    def page(self) -> str:
+        """Return one HTML document that plays everywhere, without a kernel and without a network."""
+        entry, start = _ENTRIES[self.kind]
+        module = joined_module(entry).replace("</script", "<\\/script")
+        icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
+        content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
+<main id="lab"></main>
+<noscript>{png_img(self.still.png(), self.words, 800)}<p>{html.escape(self.words)}</p></noscript>
+<script type="text/plain" id="recording">{self.packed}</script>
+<script type="module">
+{module}
+{start}(document.getElementById("lab"), document.getElementById("recording").textContent);
+</script>
+"""
+        return html_page(self.title, content, _PAGE_STYLE + style_sheet(), icon)
+
+
+def packed_text(recording: dict[str, Any]) -> str:
+    """Return a recording as the text that a page unpacks; the same recording gives the same text."""
+    text = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

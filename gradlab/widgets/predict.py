@@ -14,10 +14,15 @@ import traitlets
 
 from ..formatting import inline_html
 from ..front import bet_script, bet_style, joined_module
-from .learner_record import GUESSES, Guesses
 from .question import Question, find_question
 
 _NONE_YET = -1
+
+Guesses = dict[str, tuple[str, bool]]
+"""The chosen option by the name of the question, and whether it was right."""
+
+GUESSES: Guesses = {}
+"""The guesses of this kernel: a cell that is run again makes a new Prediction, which must find the guess."""
 
 
 class _Live(anywidget.AnyWidget):
@@ -28,9 +33,6 @@ class _Live(anywidget.AnyWidget):
     page = traitlets.Unicode("").tag(sync=True)
     guess = traitlets.Int(_NONE_YET).tag(sync=True)
     tally = traitlets.Unicode("").tag(sync=True)
-    earlier = traitlets.Int(_NONE_YET).tag(sync=True)
-    earlier_words = traitlets.Unicode("").tag(sync=True)
-    recalled = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, page: str) -> None:
         super().__init__(_esm=joined_module("bet_live"), _css=bet_style(), page=page)
@@ -40,10 +42,7 @@ class Prediction:
     """A question with its options. ``guess`` is the learner's choice, None before it; the first one counts."""
 
     def __init__(self, question: Question, guesses: Guesses) -> None:
-        """Build the widgets. A guess made in this kernel is shown at once, with its remark and the reason.
-
-        One that was made before this kernel is offered: the learner may bet again, or see it.
-        """
+        """Build the widgets. A guess that is among ``guesses`` is shown at once, with its remark and the reason."""
         self.question, self._guesses = question, guesses
         self.options = [option.text for option in question.options]
         self.page = _page(question)
@@ -58,21 +57,12 @@ class Prediction:
         self.widget = widgets.VBox([still, self._live])
         if self.guess is not None:  # the cell was run again
             self._show()
-        elif earlier := self.earlier:
-            self._live.earlier = self.options.index(earlier)
-            self._live.earlier_words = self._earlier_words()
 
     @property
     def guess(self) -> str | None:
         """The option that the learner chose in this kernel, None before that."""
-        guess = self._guesses.get(self.question.name)
-        return guess if guess in self.options else None  # the author may have changed the options since
-
-    @property
-    def earlier(self) -> str | None:
-        """The option that the learner chose first, in whatever kernel; None where there is none on record."""
-        event = self._guesses.earlier(self.question.name)
-        return event.choice if event and event.choice in self.options else None
+        guess, _ = self._guesses.get(self.question.name, (None, False))
+        return guess
 
     @property
     def right(self) -> bool | None:
@@ -84,33 +74,19 @@ class Prediction:
         if option not in self.options:
             raise ValueError(f"predict: the guess must be one of {', '.join(map(repr, self.options))}, got {option!r}")
         if self.guess is None:
-            right = option == self.options[self.question.answer]
-            self._guesses.record(self.question.name, option, right)
+            self._guesses[self.question.name] = option, option == self.options[self.question.answer]
         self._show()
 
-    def recall(self) -> None:
-        """Take the earlier guess as that of this kernel, and show it with the answer."""
-        if self.guess is None and self.earlier is not None:
-            self._guesses.recall(self.question.name, self.earlier)
-            self._show()
-
     def _told(self, change: Any) -> None:
-        if self._live.recalled:
-            self.recall()
         if 0 <= change["new"] < len(self.options):
             self.choose(self.options[change["new"]])
 
-    def _earlier_words(self) -> str:
-        event = self._guesses.earlier(self.question.name)
-        assert event is not None
-        day = event.at.astimezone()
-        return f"On {day.day} {day:%B %Y} you chose: {inline_html(event.choice)}"
-
     def _show(self) -> None:
-        """Tell the browser of the guess that counts, and of the score of this notebook."""
+        """Tell the browser of the guess that counts, and of how many guesses were right."""
         assert self.guess is not None
         self._live.guess = self.options.index(self.guess)
-        self._live.tally = self._guesses.score_text(_notebook(self.question))
+        rights = [right for _, right in self._guesses.values()]
+        self._live.tally = f"Your guesses so far: {sum(rights)} of {len(rights)} right."
 
     def __repr__(self) -> str:
         return "\n".join([f"Bet. {self.question.text}", *(f"  ( ) {option}" for option in self.options)])
@@ -125,14 +101,10 @@ class Prediction:
 def predict(name: str) -> Prediction:
     """Ask a question before the experiment, by its name: ``predict("03/where-do-the-weights-go")``.
 
-    The guess is kept while the kernel lives, and in the learner's record; the reason is shown after it. Raises
-    ValueError with the names that are nearest where there is no such question.
+    The guess is kept while the kernel lives; the reason is shown after it. Raises ValueError with the names that are
+    nearest where there is no such question.
     """
     return Prediction(find_question(name), GUESSES)
-
-
-def _notebook(question: Question) -> str:
-    return question.name.partition("/")[0]
 
 
 def _page(question: Question) -> str:

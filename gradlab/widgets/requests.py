@@ -51,12 +51,12 @@ class Request:
         """Return a finite number."""
         value = self.get(name)
         try:
-            found = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
+            number = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
         except OverflowError:  # an int that no float can hold
-            found = math.inf
-        if not math.isfinite(found):
+            number = math.inf
+        if not math.isfinite(number):
             raise RequestError(f"{name} must be a finite number, got {value!r}")
-        return found
+        return number
 
     def whole(self, name: str) -> int:
         """Return a whole number."""

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,16 +20,16 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from gradlab import __version__
-from gradlab.commands.page import code_colours
 from gradlab.course import cheat_sheet
-from gradlab.course.handouts import Worksheet
 from gradlab.course.series import series_notebooks, series_stages
 from gradlab.front import page_script, page_style
 from gradlab.widgets import predict
 
 from .check import problems_of
 from .documents import DOCUMENTS, document_html, public_names, text_html, verdict_table
+from .handouts import answers_markdown, worksheets_markdown
 from .lessons import Lesson, cells_html, read_lesson
+from .notebook_html import code_colours
 from .pages import POLICY, PageWriter, png_size
 from .recordings import Replay, record_all, replay_settings
 from .slides import slide_cells
@@ -60,14 +60,25 @@ class SiteAddress:
         }
 
 
-def build_site(root: Path, out: Path, address: SiteAddress, workers: int | None = None) -> list[str]:
+def build_site(
+    root: Path, out: Path, address: SiteAddress, workers: int | None = None, only: str | None = None
+) -> list[str]:
     """Write the site of the clone at ``root`` into ``out``; return what is wrong with it, one sentence each.
 
-    ``out`` must be new, empty, or written by this before; it is replaced when the new one is complete. ``workers`` is
-    how many processes record at a time (None: one for each core). Raises ValueError that names what is missing.
+    Args:
+        root: the folder of the clone.
+        out: a folder that is new, empty, or written by this before; it is replaced when the new one is complete.
+        address: where the repository is on the web.
+        workers: how many processes record at a time; None for one for each core.
+        only: the number of a notebook, such as "03": its lesson, worksheet and answers are written, and nothing else.
+
+    Raises ValueError that names what is missing.
     """
     _check_target(out)
-    if find_spec("pagefind") is None:
+    numbers = [notebook.number for notebook in series_notebooks()]
+    if only not in (None, *numbers):
+        raise ValueError(f"--only must be one of {', '.join(numbers)}, got {only!r}")
+    if not only and find_spec("pagefind") is None:
         raise ValueError('pagefind is missing, for the search: pip install "torch-gradlab[site]"')
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +88,7 @@ def build_site(root: Path, out: Path, address: SiteAddress, workers: int | None 
     with _sigterm_raises(), beside as folder:
         made = Path(folder) / "site"
         made.mkdir()
-        _Site(root, made, address).build(workers or os.cpu_count() or 1)
+        _Site(root, made, address, only).build(workers or os.cpu_count() or 1)
         problems = problems_of(made)
         if out.exists():
             shutil.rmtree(out)
@@ -103,23 +114,21 @@ def _check_target(out: Path) -> None:
 
 
 class _Site:
-    def __init__(self, root: Path, out: Path, address: SiteAddress) -> None:
-        self.root, self.out, self.address = root, out, address
+    def __init__(self, root: Path, out: Path, address: SiteAddress, only: str | None) -> None:
+        self.root, self.out, self.address, self.whole = root, out, address, only is None
         self.source = root / "site"
-        self.notebooks = [root / "notebooks" / each.file for each in series_notebooks()]
-        self.documents = [each for each in DOCUMENTS if (root / each.file).exists()]
+        self.entries = [each for each in series_notebooks() if only in (None, each.number)]
+        self.notebooks = [root / "notebooks" / each.file for each in self.entries]
+        self.documents = [each for each in DOCUMENTS if self.whole and (root / each.file).exists()]
         menu = [(each.page, each.menu) for each in self.documents if each.menu]
+        first, last = [("cheat_sheet.html", "Cheat sheet"), ("fact_check.html", "Fact check")], ("api.html", "API")
         shared = {
             "version": __version__,
-            "menu": [
-                ("cheat_sheet.html", "Cheat sheet"),
-                ("fact_check.html", "Fact check"),
-                *menu,
-                ("api.html", "API"),
-            ],
+            "whole": self.whole,
+            "menu": [*first, *menu, last] if self.whole else [],
             "documents": [each for each in self.documents if not each.menu],
             "repository": address.repository,
-            "stages": series_stages(),
+            "stages": series_stages() if self.whole else (),
             "page_of": self._page_of,
             "cells_html": cells_html,
         }
@@ -132,12 +141,12 @@ class _Site:
 
     def build(self, workers: int) -> None:
         settings = replay_settings(self.source)
-        steps = len(self.notebooks) + 1 + len(self.notebooks) + len(self.documents) + 6
+        steps = 2 * len(self.notebooks) + len(self.documents) + (7 if self.whole else 2)
         replays: dict[str, list[tuple[int, Replay]]] = {}
         (self.out / "replays").mkdir()
         with tqdm(total=steps, desc="site", unit="step") as bar:
             bar.set_postfix_str("recording the labs")
-            for path, found in record_all(self.notebooks, settings, workers):
+            for path, found in record_all(self.notebooks, settings, workers, home=self.whole):
                 replays[path.name if path else ""] = found
                 for _, replay in found:
                     (self.out / replay.file).write_text(replay.script, encoding="utf-8")
@@ -155,18 +164,31 @@ class _Site:
             lesson = read_lesson(path, self.source / "templates" / "cells.html.j2", dict(replays[path.name]))
             self._write_lesson(order, path, lesson)
             step(path.stem)
+        self._write_handouts()
+        step("worksheets.html")
+        if self.whole:
+            self._write_shared(replays[""][0][1], step)
+        else:
+            lines = [f'<li><a data-kept href="{page}">{title}</a></li>' for page, title in self.writer.written.items()]
+            content = f"<h1>gradlab</h1><ul>{''.join(lines)}</ul>"
+            self._page("index.html", "document.html.j2", title="One lesson", content=content)
+        self._write_static()
+        step("styles and scripts")
+        if self.whole:
+            self._index()
+            step("search")
+
+    def _write_shared(self, home: Replay, step: Callable[[str], None]) -> None:
+        """Write the pages beside the lessons: the first page, documents, cheat sheet, fact check, names, search."""
         for document in self.documents:
             html = document_html(self.root, document)
             folder = str(PurePosixPath(document.file).parent)
             self._page(document.page, "document.html.j2", folder, title=document.title, content=html)
             step(document.page)
-        ((_, home),) = replays[""]
         self._write_home(home)
         step("index.html")
-        sheets = {"cheat_sheet.html": ("Cheat sheet", cheat_sheet().html)}
-        sheets["worksheets.html"] = ("Worksheets", text_html(Worksheet().markdown(), self.root))
-        for name, (title, content) in sheets.items():
-            self._page(name, "document.html.j2", title=title, content=f"<h1>{title}</h1>{content}")
+        sheet = f"<h1>Cheat sheet</h1>{cheat_sheet().html}"
+        self._page("cheat_sheet.html", "document.html.j2", title="Cheat sheet", content=sheet)
         versions, claims = verdict_table(self.source / "factcheck")
         self._page("fact_check.html", "fact_check.html.j2", title="Fact check", versions=versions, claims=claims)
         step("fact_check.html")
@@ -178,10 +200,15 @@ class _Site:
             '<h1>Not here</h1><p>There is no such page. <a data-kept href="index.html">The series begins here.</a></p>'
         )
         self._page("404.html", "document.html.j2", title="Not here", content=lost)
-        self._write_static()
-        step("styles and scripts")
-        self._index()
-        step("search")
+
+    def _write_handouts(self) -> None:
+        answers = '<p>For teachers: <a data-kept href="answers.html">the answers</a>.</p>'
+        for name, title, text, more in (
+            ("worksheets.html", "Worksheets", worksheets_markdown(self.entries), answers),
+            ("answers.html", "Answers", answers_markdown(self.entries), ""),
+        ):
+            content = f"<h1>{title}</h1>{more}{text_html(text, self.root)}"
+            self._page(name, "handout.html.j2", title=title, content=content)
 
     def _page(self, name: str, template: str, folder: str = "", **about: Any) -> None:
         self.writer.write(name, template, partial(self._resolve, name, folder), **about)
@@ -190,7 +217,7 @@ class _Site:
         around = [self.notebooks[at] if 0 <= at < len(self.notebooks) else None for at in (order - 1, order + 1)]
         before, after = ((each.stem + ".html", _title_of(each)) if each else None for each in around)
         about: dict[str, Any] = {"lesson": lesson, "hubs": self.address.hubs(path.name), "notebook": path.name}
-        about |= {"entry": series_notebooks()[order], "before": before, "after": after}
+        about |= {"entry": self.entries[order], "before": before, "after": after}
         self._page(f"{path.stem}.html", "lesson.html.j2", "notebooks", title=lesson.title, **about)
         page = f"../{path.stem}.html"
         cells = [str(cell) for cell in slide_cells(lesson, page)]

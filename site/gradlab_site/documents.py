@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gradlab.commands.page import markdown_html
 from gradlab.formatting import inline_html
 
+from .notebook_html import markdown_html
 from .pages import heading_words, html_soup
 
 

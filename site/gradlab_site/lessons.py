@@ -11,8 +11,7 @@ from typing import Any
 
 from bs4 import Tag
 
-from gradlab.commands.page import notebook_exporter, read_notebook
-
+from .notebook_html import notebook_exporter, read_notebook
 from .pages import add_class, heading_words, html_soup
 from .recordings import Replay
 

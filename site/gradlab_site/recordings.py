@@ -75,7 +75,6 @@ def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> li
     Raises ValueError that names the notebook and the cell where one fails. It is made for a process of its own: it
     changes the working directory, and the threads and the random numbers of PyTorch.
     """
-    os.environ["GRADLAB_RECORD"] = "off"
     notebook = json.loads(path.read_text(encoding="utf-8"))  # to import nbformat takes as long as to import torch
     number = path.name.partition("_")[0]
     live = live_cells(notebook)
@@ -137,9 +136,12 @@ def _recorded(name: str, shown: Any, chosen: Mapping[str, Any]) -> Replay | None
 
 
 def record_all(
-    notebooks: list[Path], settings: Mapping[str, Mapping[str, Any]], workers: int
+    notebooks: list[Path], settings: Mapping[str, Mapping[str, Any]], workers: int, home: bool = True
 ) -> Iterator[tuple[Path | None, list[tuple[int, Replay]]]]:
-    """Record all notebooks, in so many processes; yield each as it is done, the first page's with None for a path."""
+    """Record all notebooks, in so many processes; yield each as it is done, the first page's with None for a path.
+
+    Without ``home`` the first page's is not recorded.
+    """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
@@ -147,7 +149,7 @@ def record_all(
     context = multiprocessing.get_context("spawn")  # a fork of a process that has used threads may hang
     pool = ProcessPoolExecutor(workers, context, initializer=_begin_worker)
     try:
-        asked: dict[Any, Path | None] = {pool.submit(record_home, settings): None}
+        asked: dict[Any, Path | None] = {pool.submit(record_home, settings): None} if home else {}
         asked |= {pool.submit(record_notebook, path, settings): path for path in notebooks}
         for done in as_completed(asked):
             path, result = asked[done], done.result()

@@ -42,7 +42,7 @@ def cost(task: str, recipe: Recipe) -> tuple[float, float]:
 def main() -> None:
     """Print a line for each task and recipe."""
     torch.set_num_threads(1)
-    for task in ("bowl", "line", "spiral", "digits", "text"):
+    for task in ("bowl", "line", "digits", "text"):
         for switches in RECIPES:
             bare, ratio = cost(task, Recipe(lr=0.01, **switches))
             print(f"{task:7} {switches!s:32} {bare:8.0f} us  x {ratio:.2f}", flush=True)

@@ -37,7 +37,7 @@ print(first, cpu, again, resident, found.peak / 1024**3)
 def main() -> int:
     """Print the figures; return 1 when one misses its target."""
     missed = 0
-    print(f"{'':34}{'first':>9}{'cpu':>9}{'again':>9}{'resident':>12}{'the peak forecast_scene':>20}")
+    print(f"{'':34}{'first':>9}{'cpu':>9}{'again':>9}{'resident':>12}{'the peak':>20}")
     for name, options, seconds, gigabytes in CASES:
         program = PROGRAM.format(name=name, options=options)
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -42,8 +42,8 @@ class Frames:
 
     def __init__(self, lab: Lab, *, as_played: bool) -> None:
         self.run, self.as_played = lab.runner, as_played
-        self.names = lab.shown.panels()
-        self.screen = PanelDrawings(lab.shown.screen.scenes)
+        self.names = lab.model.panels()
+        self.screen = PanelDrawings(lab.model.screen.scenes)
         self.encoders = {name: Encoder() for name in self.names}
         self.now = 0.0
         self.spent: list[float] = []  # ms

@@ -20,7 +20,7 @@ from .driving import Notebook
 NAME = "03/where-do-the-weights-go"
 WRONG, RIGHT = "Past the minimum and back, farther each time", "Past the minimum and back, equally far each time"
 LAB = "from gradlab import Lab, predict\nLab('bowl', controls=['zero_grad'], panels=['loss'])"
-FRESH = "from gradlab.widgets.learner_record import GUESSES; GUESSES.__init__()"
+FRESH = "from gradlab.widgets.predict import GUESSES; GUESSES.clear()"
 ASKED = f"predict({NAME!r})"
 TEXT = {"cell_type": "markdown", "source": "What to see: it swings."}
 SILENT = "x = 1"
@@ -102,18 +102,6 @@ def test_by_keyboard_it_is_kept_when_the_cell_runs_again(lab_page: Callable[...,
     assert option(page, WRONG).get_attribute("aria-disabled") == "true"
 
 
-def test_shift_enter_runs_the_cell_and_moves_on_after_a_choice(lab_page: Callable[..., Notebook]) -> None:
-    """The question is the third cell; it runs again, keeps the choice, and the focus is where it is after any cell."""
-    page = lab_page(*CELLS).page
-    option(page, WRONG).click()
-    page.locator(".gl-bet").evaluate("bet => bet.dataset.old = ''")
-    page.keyboard.press("Shift+Enter")
-    page.wait_for_selector(".gl-bet[data-settled]:not([data-old])")
-    expect_covered(page, False)
-    active = page.locator(".jp-Cell:not(.lm-mod-hidden *)").nth(3)
-    assert active.evaluate("cell => cell.matches('.jp-mod-active') && cell.contains(document.activeElement)")
-
-
 def test_the_outcome_can_be_seen_without_a_bet(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(*CELLS).page
     page.get_by_role("button", name="Show it anyway").click()
@@ -152,33 +140,6 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         expect(further).to_be_visible()
     finally:
         page.close()
-
-
-BEFORE = (
-    "from gradlab.widgets.learner_record import GUESSES; from gradlab.widgets.learner_record import LearnerRecord\n"
-    f"kept = LearnerRecord(lambda: None); kept.add('guess', {NAME!r}, {WRONG!r}); GUESSES.__init__(kept)"
-)
-
-
-def test_a_guess_of_an_earlier_kernel_is_offered_and_its_outcome_stays_covered(
-    lab_page: Callable[..., Notebook],
-) -> None:
-    notebook = lab_page(LAB, BEFORE, *CELLS[2:], width=390, height=844)
-    page = notebook.page
-    earlier = page.locator(".gl-bet-earlier")
-    expect(earlier).to_have_text(re.compile(rf"^On \d+ \w+ \d{{4}} you chose: {WRONG} "))
-    earlier.scroll_into_view_if_needed()
-    expect_covered(page)
-    box = earlier.bounding_box()
-    assert box["x"] + box["width"] <= 390
-    earlier.get_by_role("button", name="Show it with the answer").focus()
-    page.keyboard.press("Enter")
-    expect_covered(page, False)
-    assert told(page).startswith(f"You said: {WRONG}.")
-    assert page.evaluate("() => document.activeElement.textContent") == WRONG
-    expect(earlier).to_have_count(0)
-    page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
-    assert notebook.ask("len(kept.read().events)") == 1  # to look at a guess is not to guess again
 
 
 def stored_cells() -> list[Any]:
@@ -234,16 +195,3 @@ def test_a_page_without_a_kernel_asks_and_explains(offline: Any) -> None:
     assert told(offline).startswith(f"You said: {WRONG}.")
     assert f"The answer: {RIGHT}." in told(offline)
     expect_covered(offline, False)
-
-
-def test_a_page_whose_scripts_do_not_run_is_a_readable_question(notebook: Notebook, tmp_path: Path) -> None:
-    file = tmp_path / "page.html"
-    file.write_text(re.sub("<script.*?</script>", "", stored("lab"), flags=re.S), encoding="utf-8")
-    page = notebook.page.context.new_page()
-    try:
-        page.goto(file.as_uri())
-        assert page.locator(".gl-bet li").all_inner_texts() == [each.text for each in find_question(NAME).options]
-        assert page.get_by_text("Open this notebook live and run this cell to bet.").is_visible()
-        assert page.get_by_text(OUTCOME_SEEN).is_visible()
-    finally:
-        page.close()

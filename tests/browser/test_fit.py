@@ -34,25 +34,6 @@ def test_each_change_is_answered_without_a_press(lab_page: Callable[..., Noteboo
     assert len(folded.inner_text()) > 200
 
 
-def test_of_many_changes_only_the_last_is_forecast(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(
-        "import gradlab.widgets.forecast_lab as fit\nasked, whole = [], fit.forecast\n"
-        "fit.forecast = lambda *what, **more: (asked.append(more['batch']), whole(*what, **more))[1]",
-        FIT.format(""),
-    )
-    page.wait_for_words("needs")
-    page.evaluate("""lab => {
-      for (const batch of [2, 3, 4, 5]) {
-        const field = lab.querySelector('[name=batch]');
-        field.value = batch;
-        field.dispatchEvent(new Event('change', {bubbles: true}));
-      }
-    }""")
-    page.wait_for_words("with batch 5, .* needs")
-    assert page.ask("asked") == [1, 5]
-    page.ask("setattr(fit, 'forecast', whole)")
-
-
 def test_an_error_is_a_sentence(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(
         "import gradlab.widgets.forecast_lab as fit\n"

@@ -1,9 +1,8 @@
-"""What is no widget, in a browser: an exercise answers in words, a wide table is moved, the record is downloaded."""
+"""What is no widget, in a browser: an exercise answers in words, a wide table is moved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from .driving import Notebook
 
@@ -12,14 +11,9 @@ lab = Lab('bowl', controls=['zero_grad'], panels=['loss'])
 lab"""
 COMPARED = """from gradlab import Recipe, compare
 compare('line', {'right': Recipe(lr=0.01), 'forgot': Recipe(lr=0.01, zero_grad=False)}, updates=9)"""
-RECORDED = """from gradlab.course import my_record
-from gradlab.widgets import RECORD, find_question, question_names
-RECORD.__init__(lambda: None)
-for name in question_names()[:20]:
-    RECORD.add('guess', name, find_question(name).options[0].text, False)"""
 
 
-def test_an_exercise_shows_hints_one_by_one_and_a_verdict_with_a_picture(lab_page: Callable[..., Notebook]) -> None:
+def test_an_exercise_shows_hints_and_a_verdict_with_a_picture(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(
         LAB,
         "from gradlab import exercise\nmend = exercise('mended')\nmend",
@@ -52,13 +46,3 @@ def test_a_table_that_is_wider_than_a_phone_is_moved_by_itself(lab_page: Callabl
         assert all(head.strip() for head in box.locator("th").all_inner_texts())
     finally:
         page.side_bar(True)
-
-
-def test_the_record_can_be_downloaded(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(LAB, RECORDED, "my_record()").page
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download it as CSV").click()
-    assert download.value.suggested_filename == "gradlab_guesses.csv"
-    text = Path(download.value.path()).read_text(encoding="utf-8-sig")
-    assert text.startswith("event,notebook,name,asked,answer,right,at\n")
-    assert text.count("\nguess,") == 20

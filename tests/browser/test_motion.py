@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -73,51 +72,6 @@ def test_three_calls_move_the_arrows_and_nothing_else_does(moving: Callable[...,
     assert page.page.evaluate("() => moved.splice(0)") == []
     page.button("Pause").click()
     page.wait_until_still()
-
-
-def test_words_are_said_nearly_anywhere_and_hide_no_point(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(f"{LAB.format(repr('digits'))}.run(40)")
-    for name, least in (("loss", 0.9), ("memory", 0.7), ("gradient", 0.5)):
-        figure = page.root.locator(f"[data-panel={name}]")
-        tip, ring = figure.locator(".gl-tip"), figure.locator(".gl-point")
-        said = []
-        for x in range(5, 18, 3):
-            for y in range(5, 16, 5):
-                page.page.mouse.move(*page.place(name, x / 20, y / 20))
-                said.append(tip.is_visible())
-                if not (said[-1] and ring.is_visible()):
-                    continue
-                box, point = tip.bounding_box(), ring.bounding_box()
-                assert box is not None
-                assert point is not None
-                middle_x, middle_y = point["x"] + point["width"] / 2, point["y"] + point["height"] / 2
-                over = 0 < middle_x - box["x"] < box["width"] and 0 < middle_y - box["y"] < box["height"]
-                assert not over, f"{name}: {tip.inner_text()} covers what it speaks of"
-        assert sum(said) / len(said) >= least, name
-    page.page.mouse.move(0, 0)
-
-
-def test_the_weights_stay_under_the_pointer_up_to_the_corner(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(LAB.format("'bowl'"))
-    page.page.wait_for_timeout(500)
-    mouse = page.page.mouse
-    x, y, _ = page.evaluate(MIDDLE, ["landscape", BLUE, 0])
-    mouse.move(x + 14, y)
-    assert page.panel("landscape").evaluate("canvas => canvas.style.cursor") == "grab", "from beside it, too"
-    mouse.move(x, y)
-    mouse.down()
-    corner = page.place("landscape", 0.3, 0.2)
-    mouse.move(*corner, steps=12)
-    half = "max(map(abs, lab.shown.scenes._contours().x))"
-    before = page.ask(half)
-    page.page.wait_for_timeout(500)  # more than the kernel needs to answer
-    assert page.ask(half) >= before
-    now: Any = page.evaluate(MIDDLE, ["landscape", BLUE, 0])
-    assert now[:2] == pytest.approx(corner, abs=2), "the dot is where the pointer is"
-    mouse.up()
-    page.wait_until_still()
-    after: Any = page.evaluate(MIDDLE, ["landscape", BLUE, 0])
-    assert after[:2] != pytest.approx(corner, abs=8), "then the picture shows where that is on axes that hold it"
 
 
 def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Notebook]) -> None:

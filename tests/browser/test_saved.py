@@ -12,7 +12,7 @@ from .driving import Notebook
 SAVE = "async () => { await jupyterapp.commands.execute('docmanager:save'); }"
 
 
-def test_a_saved_notebook_keeps_the_picture_and_the_words_of_a_lab(lab_page: Callable[..., Notebook]) -> None:
+def test_a_saved_notebook_keeps_picture_and_words_of_a_lab(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page("from gradlab import Lab\nlab = Lab('bowl').run(7)\nlab")
     text = page.ask("lab.text")
     assert text == f"bowl: {page.words().splitlines()[0]}"

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-
-from gradlab import Lab, Recipe
 
 from .driving import Notebook
 
 CELL = """from gradlab import Lab, Recipe
 lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["held-out loss", "gradient"], speed="10 updates/s")
 lab.run(updates=200)"""
-SHOWN = "lab.shown.screen.scenes.held_out().unswitched"
+SHOWN = "lab.model.screen.scenes.held_out().unswitched"
 # Where the newest point of the curve without the switch lies, as a part of the panel.
 PLACE = (
     "(lambda d: [float(d.find('without').points[-2]) / d.width, float(d.find('without').points[-1]) / d.height])"
-    "(lab.shown.screen.draw(['held-out loss'], 0)['held-out loss'])"
+    "(lab.model.screen.draw(['held-out loss'], 0)['held-out loss'])"
 )
 # Counts the pixels of a panel that are not those that were kept before.
 KEEP = "canvas => { window.kept = canvas.toDataURL(); }"
 DIFFERS = "canvas => canvas.toDataURL() !== window.kept"
 
 
-def test_the_loss_without_the_switch_grows_beside_the_loss_and_can_be_read(
+def test_the_loss_without_the_switch_grows_and_can_be_read(
     lab_page: Callable[..., Notebook],
 ) -> None:
     page = lab_page(CELL)
@@ -53,29 +50,5 @@ def test_the_loss_without_the_switch_grows_beside_the_loss_and_can_be_read(
     page.wait_for("lab => !lab.querySelector('[name=unswitched]').checked")
     page.wait_until_still()
     assert canvas.evaluate(DIFFERS)
-    assert "without" not in page.ask("[m.id for m in lab.shown.screen._drawings['held-out loss'].marks]")
+    assert "without" not in page.ask("[m.id for m in lab.model.screen._drawings['held-out loss'].marks]")
     assert page.ask(f"{SHOWN} is None")
-
-
-def test_a_replay_shows_the_track_that_was_left_and_can_hide_it(notebook: Notebook, tmp_path: Path) -> None:
-    lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["loss"])
-    saved = lab.record(60, switches=["zero_grad"], marks=[20]).save(tmp_path / "replay.html")
-    page = notebook.page.context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.goto(f"{saved.as_uri()}#frame=60&turns=zero_grad-20-false")
-    page.wait_for_selector(".gradlab canvas")
-    ids = "() => gradlabReplay.screen.strip.panels.get('loss')._panel.ids"
-    assert {"without", "without name"} <= set(page.evaluate(ids))
-    tick = page.locator("[name=unswitched]")
-    assert tick.is_enabled()
-    assert tick.is_checked()
-    canvas = page.locator("canvas").first
-    canvas.evaluate(KEEP)
-    tick.set_checked(False)
-    assert not {"without", "without name"} & set(page.evaluate(ids))
-    assert canvas.evaluate(DIFFERS)
-    tick.set_checked(True)
-    assert not canvas.evaluate(DIFFERS)
-    page.close()
-    assert problems == []

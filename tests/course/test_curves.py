@@ -83,7 +83,7 @@ def tips(drawing: Drawing) -> np.ndarray:
     return np.array([drawing.find(f"arrow {at}").points.reshape(-1, 2)[3] for at in range(1, 9)])
 
 
-def test_the_sum_ends_at_the_last_tip_and_only_the_newest_is_fresh() -> None:
+def test_the_sum_ends_at_the_last_tip_and_the_newest_is_fresh() -> None:
     for drawing in head_to_tail(EIGHT, {"not cleared": 1.0, "buffer": 0.9}).drawings:
         assert drawing.find("sum").points.reshape(-1, 2)[3] == pytest.approx(tips(drawing)[-1])
         assert [drawing.find(f"arrow {at}").fill for at in range(1, 9)] == ["stale"] * 7 + ["fresh"]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from gradlab.course.figures.graph import ACCUMULATE, Edge, Graph, Node, graph_of, nodes_of, record_gradients
+from gradlab.course.figures.graph import LEAF, Edge, Graph, Node, graph_of, nodes_of, record_gradients
 
 
 def line() -> tuple[dict[str, Tensor], Tensor]:
@@ -24,13 +24,13 @@ def node(graph: Graph, operation: str, name: str = "") -> Node:
     return found
 
 
-def test_every_node_stands_after_those_that_pass_a_gradient_to_it() -> None:
+def test_a_node_stands_after_those_that_pass_a_gradient_to_it() -> None:
     net = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 3), nn.Tanh())
     h = net(torch.randn(2, 4))
     graph = graph_of((h + net[2](h)).square().mean())
     assert all(edge.source < edge.target for edge in graph.edges)
     assert {edge.target for edge in graph.edges} == set(range(1, len(graph.nodes)))
-    assert sum(node.kind == ACCUMULATE for node in graph.nodes) == 4
+    assert sum(node.operation == LEAF for node in graph.nodes) == 4
 
 
 def test_names_shapes_and_what_is_kept() -> None:
@@ -38,7 +38,7 @@ def test_names_shapes_and_what_is_kept() -> None:
     graph = graph_of(loss, loss=loss, **names)
     assert graph.nodes[0] == Node("PowBackward0", name="loss", shape=(), keeps=("error",), value="9")
     assert node(graph, "MulBackward0").keeps == ("x",)
-    assert node(graph, "AccumulateGrad", "w") == Node("AccumulateGrad", ACCUMULATE, "w", (), grad="None", value="2")
+    assert node(graph, "AccumulateGrad", "w") == Node(LEAF, "w", (), grad="None", value="2")
     assert [node.value for node in graph.nodes if not node.name] == ["", ""], "a number without a name has no label"
     assert not any(node.freed for node in graph.nodes)
     loss.backward()
@@ -105,7 +105,7 @@ def test_no_warning_for_a_gradient_that_nobody_kept() -> None:
 def test_a_leaf_alone_is_its_own_graph() -> None:
     w = torch.ones(2, 3, requires_grad=True)
     with torch.no_grad():
-        assert graph_of(w, w=w) == Graph((Node("AccumulateGrad", ACCUMULATE, "w", (2, 3), grad="None"),), ())
+        assert graph_of(w, w=w) == Graph((Node(LEAF, "w", (2, 3), grad="None"),), ())
 
 
 class Double(torch.autograd.Function):
@@ -156,7 +156,7 @@ def test_what_has_no_graph_is_refused(given: Any, error: type[Exception]) -> Non
 
 
 def test_the_words() -> None:
-    nodes = Node("AddBackward0", name="y", shape=()), Node("AccumulateGrad", ACCUMULATE, "w", (2,), grad="None")
+    nodes = Node("AddBackward0", name="y", shape=()), Node(LEAF, "w", (2,), grad="None")
     assert repr(Graph(nodes, (Edge(0, 1, "3"),), "1")).splitlines() == [
         "1 operation, 1 leaf; backward begins with 1",
         " 1  AddBackward0    y  ()    to 2 (3)",
@@ -164,7 +164,7 @@ def test_the_words() -> None:
     ]
 
 
-def test_tensors_without_numbers_at_a_place_are_told_by_their_shape() -> None:
+def test_tensors_without_an_address_are_told_by_their_shape() -> None:
     rows = torch.eye(2).to_sparse()
     table = torch.nn.Embedding(3, 2, sparse=True)
     loss = (rows @ table(torch.tensor([0, 1]))).sum()

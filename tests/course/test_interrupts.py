@@ -1,4 +1,4 @@
-"""The kernel's Interrupt ends a learner's endless loop: in a cell that checks an answer, and in a patient's text."""
+"""The kernel's Interrupt ends a learner's endless loop in a cell that checks an answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.kernels import LONG, Kernel, started_kernel
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Kernel]:
     with started_kernel() as kernel:
-        kernel.cell("import torch\nfrom pathlib import Path\nfrom gradlab.course import Patient, exercise")
+        kernel.cell("import torch\nfrom pathlib import Path\nfrom gradlab.course import exercise")
         yield kernel
 
 
@@ -39,15 +39,3 @@ def test_an_endless_answer_is_ended(kernel: Kernel, tmp_path: Path) -> None:
     state = "(torch.is_grad_enabled(), torch.equal(torch.rand(3), torch.manual_seed(7) and torch.rand(3)))"
     assert kernel.value(state) == "(True, True)"
     assert kernel.value("exercise('train_one_epoch').check(None).state") == "'not attempted'"
-
-
-def test_an_endless_patient_is_ended(kernel: Kernel, tmp_path: Path) -> None:
-    started = tmp_path / "started"
-    widget = kernel.widget("patient = Patient('the-flat-loss'); display(patient)")
-    text = f"import pathlib\npathlib.Path({str(started)!r}).touch()\nwhile True:\n    pass\n"
-    number = kernel.send(widget, "edit", text=text)
-    interrupt_once_there(kernel, started)
-    frame = kernel.answer(number)["frames"][-1]
-    assert (frame["alarm"], frame["draft"]) == ("Interrupted.", text)
-    assert kernel.ask(widget, "edit", text="x = 1\n")["frames"][-1]["draft"] == ""
-    assert kernel.value("1 + 1") == "2"

@@ -11,7 +11,7 @@ from gradlab import Recipe, Run, tasks
 from gradlab.course import attempt, doctor_command, grad_table, weights_after
 
 
-def test_an_attempt_tells_the_first_sentence_of_an_error_and_hides_no_mistake_of_another_kind(
+def test_an_attempt_tells_the_first_sentence_of_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     made: list[int] = []
@@ -63,7 +63,7 @@ for _ in range(10):
 """
 
 
-def test_the_doctors_command_prints_and_returns_what_the_shell_would() -> None:
+def test_the_doctors_command_does_what_the_shell_would() -> None:
     done = doctor_command(SCRIPT)
     assert done.code == 1
     assert "missing-zero-grad  at train.py:6" in done.printed

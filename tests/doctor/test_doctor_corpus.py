@@ -124,13 +124,13 @@ def watched(path: Path, fresh: pytest.MonkeyPatch) -> tuple[Report, BaseExceptio
 
 def test_the_corpus_is_there():
     codes = {path.parent.name for path in BAD}
-    few = {code for code in codes if sum(path.parent.name == code for path in BAD) < 3}
-    assert len(codes) >= 28, sorted(codes)
+    few = {code for code in codes if sum(path.parent.name == code for path in BAD) < 2}
+    assert len(codes) >= 43, sorted(codes)
     assert sum(bool(header(path, "missed")) for path in BAD) <= 0.05 * len(BAD)
     assert sum(bool(header(path, "cause")) for path in BAD) <= 0.1 * len(BAD), "known in nine of ten"
     assert not few
-    assert len(GOOD) >= 40
-    assert len(PROGRAMS) >= 5
+    assert len(GOOD) >= 30
+    assert len(PROGRAMS) >= 3
 
 
 def mended(path: Path, finding: Finding, folder: Path) -> Path:
@@ -143,8 +143,8 @@ def mended(path: Path, finding: Finding, folder: Path) -> Path:
     return folder / path.name
 
 
-@pytest.mark.parametrize("path", every(12, BAD), ids=name)
-def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh, tmp_path):
+@pytest.mark.parametrize("path", every(4, BAD), ids=name)
+def test_a_broken_loop_gets_its_code_at_its_line_and_no_other(path, fresh, tmp_path):
     code, line = marked(path)
     assert header(path, "expect") == code == path.parent.name
     assert bool(causes(path)) != header(path, "cause").startswith("none"), f"{name(path)}: mark the line to edit"
@@ -176,7 +176,7 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh, t
         assert stays or (ended is None and set(after.codes) <= set(report.codes)), after.text
 
 
-@pytest.mark.parametrize("path", every(12, GOOD), ids=name)
+@pytest.mark.parametrize("path", every(4, GOOD), ids=name)
 def test_an_unusual_loop_that_is_right_gets_no_word(path, fresh):
     report, ended = watched(path, fresh)
     assert ended is None

@@ -17,14 +17,13 @@ from gradlab.doctor.source.syntax import edited
 SCHOOL = "https://github.com/YOU/grad-course"
 CODE = Code("graph-broken", "04_zero_grad", "Whose parameters?")
 NAMED = 'notebook 04_zero_grad, section "Whose parameters?"'
-ADDRESS = f"{SCHOOL}/blob/v1/notebooks/04_zero_grad.ipynb#Whose-parameters%3F"
+ADDRESS = f"{SCHOOL}/blob/main/notebooks/04_zero_grad.ipynb#Whose-parameters%3F"
 
 
 @pytest.fixture(params=["empty", "filled"])
 def filled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     filled = request.param == "filled"
     monkeypatch.setattr(formatting, "REPOSITORY", SCHOOL if filled else "")
-    monkeypatch.setattr(formatting, "TAG", "v1" if filled else "")
     return filled
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from gradlab.scenes import (
     Arrow,
     Arrows,
-    Boundary,
     Contours,
     Curve,
     Fit,
@@ -57,15 +56,6 @@ def plane(scale: float = 1.0) -> Arrows:
     return Arrows(three, (4 * scale, 0.0), [(1, 42)])
 
 
-def boundary(label: int = 1) -> Boundary:
-    """A plane cut in two, with three points."""
-    grid = np.linspace(-1, 1, 9)
-    labels = [[label if x > 0 else 0 for x in grid] for _ in grid]
-    sure = [[0.5 + abs(x) / 2 for x in grid] for _ in grid]
-    points = [(0.5, 0.5), (-0.5, 0), (0.3, -0.4)]
-    return Boundary(grid.tolist(), grid.tolist(), labels, sure, points, [label, 0, 1], 0.9)
-
-
 def memory(peak: int = 90_000) -> Memory:
     """One update of four statements."""
     sizes = {"weights": [40_000] * 4, "gradients": [0, 0, 40_000, 40_000], "activations": [0, peak, 100, 0]}
@@ -80,7 +70,6 @@ USUAL: list[Any] = [
     Landscape(BOWL, [(-2, 1), (-1, 0.4), (0.3, -0.2)]),
     Slice([0, 0.1, 0.2], [1, 0.5, 0.7], 0.1),
     ScalerHistory([1, 2, 3], [65536, 32768, 32768], [1], [0, 0, 1]),
-    boundary(),
     Samples(DIGITS, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 7], 0.8),
     memory(),
     Fit([("before", {"weights": 9}), ("now", {"odd": 12})], [("T4", 20)]),
@@ -116,9 +105,6 @@ DEGENERATE: list[Any] = [
     ScalerHistory([], [], [], []),
     ScalerHistory([1, 2, 3], [0, INF, 2.0**-20], [1, 2, 9], [NAN, 2, -1]),
     ScalerHistory([1], [2.0**120], [1], [0]),
-    Boundary([], [], [], [], [], [], NAN),
-    Boundary([0], [0], [[3]], [[NAN]], [(0, 0)], [17], 1.0),
-    Boundary([0, 1], [0, 1], [[0, 0], [0, 0]], [[1, 1], [1, 1]], [(NAN, 1e30)], [0], 0.0),
     Samples([], [], [], NAN),
     Samples(DIGITS * 9, list(range(54)), list(range(54)), 1.0),
     Samples([[[NAN] * 8] * 8], [1], [2], 0.0),

@@ -53,7 +53,7 @@ def test_the_parts_of_a_bar_stand_on_each_other() -> None:
     assert drawing.find("optimizer 0").words == "now: optimizer 30 GiB"
 
 
-def test_what_a_card_holds_beside_the_tensors_lies_above_them_and_counts() -> None:
+def test_what_a_card_holds_beside_the_tensors_lies_above_them() -> None:
     drawing = shown(
         ("now", {**bar(10, 5, 0, 0, 0, 15), "allocator": 10 * GIB, "CUDA": 5 * GIB}), cards=[("L4", 44 * GIB)]
     )

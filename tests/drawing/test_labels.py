@@ -6,7 +6,6 @@ Nor does one lie on what is drawn of bytes; and a line of code keeps inside its 
 from __future__ import annotations
 
 import itertools
-import math
 import os
 import random
 import re
@@ -68,13 +67,6 @@ def test_the_first_free_spot_is_taken_and_none_is_none() -> None:
     assert placer.place("far", [Spot("word", 99, 30)]) is None
 
 
-def test_slanted_labels_side_by_side_are_free() -> None:
-    placer = Placer(400, 200)
-    placed = [placer.place(f"{x}", [Spot("backward", x, 20, "end")], angle=50) for x in range(100, 400, 6)]
-    gaps = np.diff([text.x for text in placed if text]) * math.sin(math.radians(50))  # across the words
-    assert 11 <= gaps.min() <= gaps.max() <= 22
-
-
 def test_widths_are_those_of_the_font() -> None:
     for text, bold in (("updates", False), ("backward 0.31", True), ("\u25bc peak 24.1 KiB while step ran", False)):
         assert text_width(text, 12, bold) == pytest.approx(wide(text, 12, bold), abs=2.5)
@@ -129,7 +121,7 @@ def test_no_label_lies_on_an_area_of_the_timeline(width: int, updates: int) -> N
             assert apart.all(), (id, band.id)
 
 
-def test_every_category_is_named_beside_the_areas_with_a_patch_that_looks_like_its_own() -> None:
+def test_every_category_is_named_with_a_patch_of_its_area() -> None:
     drawing = draw(made_memory(80 * GIB, 10 * GIB, 1), 400, 260)
     right = max(np.nanmax(drawing.find(name).points[::3]) for name in ("weights", "gradients"))
     for name in ("weights", "gradients", "activations"):
@@ -154,7 +146,7 @@ SOURCES = [Recipe().source(), Recipe(optimizer="adamw", accumulate=4, amp="fp16"
 
 @pytest.mark.parametrize("width", [300, 390, 600])
 @pytest.mark.parametrize("source", SOURCES)
-def test_every_line_of_a_loop_is_there_whole_and_inside_its_frame(source: str, width: int) -> None:
+def test_every_line_of_a_loop_is_whole_and_inside_its_frame(source: str, width: int) -> None:
     codes: dict[int, list[CodeText]] = {}
     for mark in draw_loop(source, [], [], [], width).marks:
         if isinstance(mark, CodeText) and (found := re.fullmatch(r"code (\d+) \d+", mark.id)):

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.drawing import CATEGORY_STYLES, Drawing, draw, stacked
+from gradlab.drawing import Drawing, draw, stacked
 from gradlab.drawing.statements import keep_recent, layout_statements, repeated
 from gradlab.formatting import bytes_text
+from gradlab.memory import CATEGORIES
 from gradlab.scenes import Memory
 
 MIB = 2**20
@@ -96,7 +97,7 @@ def test_the_peak_is_told_with_its_cause(statement: str, module: str, said: str)
     assert drawing.find("peaks").points == pytest.approx(((left + right) / 2, np.nanmin(area[:, 2]) - 5), abs=0.3)
 
 
-def test_the_words_are_about_the_newest_update_and_each_peak_has_its_mark() -> None:
+def test_words_are_about_the_newest_update() -> None:
     scene = changed(memory(updates=3), "activations", {5: 30 * MIB, -3: 20 * MIB})  # the newest at the end of backward
     drawing = draw(scene)
     assert "\u25bc peak 22 MiB while backward ran, in blocks.0" in drawing.texts()
@@ -104,13 +105,6 @@ def test_the_words_are_about_the_newest_update_and_each_peak_has_its_mark() -> N
     assert [drawing.find(f"update {at}").text for at in range(3)] == ["update 40", "update 41", "update 42"]
     assert len(drawing.find("peaks").points) == 6
     assert len(ids(drawing, "divider")) == 2
-
-
-def test_bytes_between_two_updates_are_not_called_a_peak() -> None:
-    drawing = draw(Memory(["now"], [0], {"weights": [2048, 2048], "gradients": [1024, 1024]}, [], ["", ""]), 400, 260)
-    assert drawing.words == "3 KiB at rest, between two updates"
-    assert drawing.words in drawing.texts()
-    assert not any("peak" in text for text in drawing.texts())
 
 
 def test_each_statement_says_what_it_holds() -> None:
@@ -205,12 +199,12 @@ def test_old_updates_give_way_to_a_long_window() -> None:
     assert keep_recent(alone, 3) is alone
 
 
-def test_categories_stack_in_one_order_told_apart_without_colours_and_strangers_are_other() -> None:
+def test_categories_stack_in_one_order_and_strangers_are_other() -> None:
     edges = stacked({"other": [1, 1], "odd": [2, 2], "weights": [10, 20]}, 2)
-    assert list(edges) == list(CATEGORY_STYLES)
+    assert list(edges) == list(CATEGORIES)
     assert edges["weights"][1].tolist() == [10, 20]
     assert [edge.tolist() for edge in edges["other"]] == [[10, 20], [13, 23]]
-    drawing = draw(Memory(["a", "b"], [0, 1], {name: [9, 9] for name in CATEGORY_STYLES}, [(0, 1)]))
+    drawing = draw(Memory(["a", "b"], [0, 1], {name: [9, 9] for name in CATEGORIES}, [(0, 1)]))
     hatches = [drawing.find(name).hatch for name in ("gradients", "optimizer", "activations", "inputs")]
     assert hatches == ["//", "..", "\\\\", "--"]
-    assert set(CATEGORY_STYLES) <= set(drawing.texts())
+    assert set(CATEGORIES) <= set(drawing.texts())

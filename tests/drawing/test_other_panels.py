@@ -1,10 +1,10 @@
-"""The loss scale, the classifier's plane, the digits, a comparison and a message; and that every scene has a panel."""
+"""The loss scale, the digits, a comparison and a message; and that every scene has a panel."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from made_scenes import DIGITS, USUAL, boundary, curve
+from made_scenes import DIGITS, USUAL, curve
 
 from gradlab.drawing import Drawing, draw, draw_comparison, draw_message
 from gradlab.drawing.predictions import grid
@@ -27,7 +27,7 @@ def test_every_scene_has_a_panel() -> None:
         draw(5)  # type: ignore[arg-type]
 
 
-def test_the_scale_steps_down_where_it_does_and_is_read_in_its_own_numbers() -> None:
+def test_the_scale_is_read_in_its_own_numbers() -> None:
     drawing = draw(ScalerHistory([1, 2, 3, 4], [65536, 32768, 32768, 16384], [1, 3], [0, 0.5, 0.25, 1]))
     steps, readout = points(drawing, "scale"), drawing.find("scale").readout
     assert [readout.y.value(y) for y in steps[:, 1]] == pytest.approx([65536, 65536, 32768, 32768, 16384, 16384])
@@ -39,23 +39,7 @@ def test_the_scale_steps_down_where_it_does_and_is_read_in_its_own_numbers() -> 
     assert "16,384" in drawing.words
 
 
-def test_regions_are_cells_and_points_lie_on_theirs() -> None:
-    scene = boundary(2)
-    drawing = draw(scene)
-    image = drawing.find("regions")
-    cells = np.asarray(image.cells).reshape(9, 9)[::-1]  # rows of an image begin at the top
-    shades = (10, 17, 24, 31, 38, 44, 50)
-    for at, cell in np.ndenumerate(cells):
-        role, _, strength = image.palette[cell].partition("/")
-        label, sure = (np.array(part)[at] for part in (scene.label, scene.confidence))
-        assert (role, int(strength)) == (f"class{label}", shades[min(int(sure * 7), 6)])
-    ((x, y),) = points(drawing, "class 2")
-    assert (x - image.x) / image.width == pytest.approx((0.5 + 1.125) / 2.25)
-    assert (y - image.y) / image.height == pytest.approx((1.125 - 0.5) / 2.25)
-    assert drawing.find("class 0").shape != drawing.find("class 1").shape
-
-
-def test_digits_are_shown_with_their_answers_and_wrong_ones_crossed() -> None:
+def test_digits_have_their_answers_and_wrong_ones_a_cross() -> None:
     drawing = draw(Samples(DIGITS, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 7], 0.8))
     for at in range(6):
         image = drawing.find(f"digit {at}")
@@ -84,6 +68,14 @@ def test_a_comparison_names_every_curve_and_dashes_it() -> None:
     losses = [readout.y.value(y) for _, y in points(drawing, "curve 0")]
     assert losses == pytest.approx(curves["a"].mean)
     assert draw_comparison({}, "nothing").words
+
+
+def test_a_run_that_diverges_leaves_the_picture() -> None:
+    losses = {"tame": [1.0, 0.8, 0.6, 0.5], "wild": [1.0, 2.0, 8.0, 64.0]}
+    curves = {name: Curve([1, 2, 3, 4], y, y, y, broken=5 if name == "wild" else None) for name, y in losses.items()}
+    drawing = draw_comparison(curves)
+    readout = drawing.find("curve 1").readout
+    assert 2 < readout.y.value(points(drawing, "curve 1")[:, 1].min()) < 4
 
 
 def test_a_message_says_all_of_it() -> None:

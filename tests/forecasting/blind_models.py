@@ -6,7 +6,6 @@ They follow rasbt/LLMs-from-scratch (ch05/10_llm-training-speed) and linkedin/Li
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -118,31 +117,12 @@ class HeadLoss(nn.Module):
         return F.cross_entropy(self.head(x), y)
 
 
-def once_more(model: nn.Module, made: None, batch: Any) -> None:
-    """Run forward and backward, and leave the gradients, of the input, too: as Liger's benchmark does."""
-    x, *rest = batch
-    x.requires_grad_()
-    output = model(x, *rest)
-    if output.ndim:
-        output.backward(torch.randn_like(output), retain_graph=True)
-    else:
-        output.backward()
-
-
-def from_scratch(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Any) -> None:
-    """Train as the script does: the scores are gone once there is a loss."""
-    x, y = batch
-    optimizer.zero_grad()
-    F.cross_entropy(model(x).flatten(0, 1), y.flatten()).backward()
-    optimizer.step()
-
-
-def operation(name: str, rows: int) -> tuple[nn.Module, tuple[Tensor, ...]]:
+def operation(name: str, rows: int) -> tuple[nn.Module, dict[str, Tensor]]:
     """Return a module of Liger's benchmark and its input, without memory."""
     with torch.device("meta"):
         if name == "layer-norm":
-            return nn.LayerNorm(16_384), (torch.zeros(rows, 16_384),)
+            return nn.LayerNorm(16_384), {"x": torch.zeros(rows, 16_384)}
         x = torch.zeros(rows, 4096, dtype=torch.bfloat16)
         if name == "head-loss":
-            return HeadLoss(4096, 128_256).bfloat16(), (x, torch.zeros(rows, dtype=torch.int64))
-        return LlamaMLP(4096, 11_008).bfloat16(), (x,)
+            return HeadLoss(4096, 128_256).bfloat16(), {"x": x, "y": torch.zeros(rows, dtype=torch.int64)}
+        return LlamaMLP(4096, 11_008).bfloat16(), {"x": x}

@@ -1,7 +1,7 @@
 """Small models of many kinds, and what PyTorch keeps of them for backward: on fake CUDA tensors, or by our rules.
 
-``python -m tests.forecasting.cuda_models`` under a PyTorch that was built with CUDA writes ``cuda_saved.json``. It takes
-a card of compute capability 8.0 or later, whose attention kernels the rules follow.
+``python -m tests.forecasting.cuda_models`` under a PyTorch that was built with CUDA writes ``cuda_saved.json``. It
+takes a card of compute capability 8.0 or later, whose attention kernels the rules follow.
 """
 
 from __future__ import annotations
@@ -60,15 +60,14 @@ class Conv1D(nn.Module):
 
 
 class GptBlock(nn.Module):
-    """Causal attention, in one kernel (``sdpa``) or step by step, and a GELU that is written out."""
+    """Causal attention in one kernel, and a GELU that is written out."""
 
-    def __init__(self, width: int, length: int, sdpa: bool, p: float = 0.1) -> None:
+    def __init__(self, width: int, length: int, p: float = 0.1) -> None:
         super().__init__()
-        self.ln_1, self.ln_2, self.heads, self.sdpa, self.p = nn.LayerNorm(width), nn.LayerNorm(width), 2, sdpa, p
+        self.ln_1, self.ln_2, self.heads, self.p = nn.LayerNorm(width), nn.LayerNorm(width), 2, p
         self.c_attn, self.c_proj = Conv1D(width, 3 * width), Conv1D(width, width)
         self.up, self.down = Conv1D(width, 4 * width), Conv1D(4 * width, width)
-        self.attn_drop, self.drop = nn.Dropout(p), nn.Dropout(p)
-        self.register_buffer("mask", torch.ones(length, length, dtype=torch.bool).tril())
+        self.drop = nn.Dropout(p)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.drop(self.c_proj(self.attention(self.ln_1(x))))
@@ -78,23 +77,17 @@ class GptBlock(nn.Module):
 
     def attention(self, x: Tensor) -> Tensor:
         q, k, v = (t.unflatten(2, (self.heads, -1)).transpose(1, 2) for t in self.c_attn(x).chunk(3, 2))
-        if self.sdpa:
-            out = F.scaled_dot_product_attention(q, k, v, dropout_p=self.p, is_causal=True)
-        else:
-            scores = torch.matmul(q, k.transpose(-1, -2)) / v.shape[-1] ** 0.5
-            lowest = torch.full([], torch.finfo(scores.dtype).min, dtype=scores.dtype, device=x.device)
-            weights = F.softmax(torch.where(self.mask, scores, lowest), -1).type(v.dtype)
-            out = torch.matmul(self.attn_drop(weights), v)
+        out = F.scaled_dot_product_attention(q, k, v, dropout_p=self.p, is_causal=True)
         return out.transpose(1, 2).reshape(x.shape)
 
 
 class Gpt(nn.Module):
     """A decoder whose head shares its weight with the embedding."""
 
-    def __init__(self, sdpa: bool, width: int = 40, length: int = 29) -> None:
+    def __init__(self, width: int = 40, length: int = 29) -> None:
         super().__init__()
         self.wte, self.wpe, self.drop = nn.Embedding(199, width), nn.Embedding(length, width), nn.Dropout(0.1)
-        self.blocks = nn.Sequential(*(GptBlock(width, length, sdpa) for _ in range(2)))
+        self.blocks = nn.Sequential(*(GptBlock(width, length) for _ in range(2)))
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 199, bias=False)
         self.head.weight = self.wte.weight
 
@@ -134,70 +127,6 @@ class Vit(nn.Module):
         x = self.patch(x).flatten(2).transpose(1, 2)
         x = torch.cat([self.first.expand(x.shape[0], -1, -1), x], 1) + self.place
         return self.head(self.norm(self.blocks(x))[:, 0])
-
-
-class SwinBlock(nn.Module):
-    """Attention within windows that may be shifted, with a bias that is looked up, and paths dropped at random."""
-
-    def __init__(self, width: int, heads: int, shift: int, side: int, window: int = 4) -> None:
-        super().__init__()
-        self.norm1, self.norm2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
-        self.shift, self.window, area = shift, window, window**2
-        self.bias = nn.Parameter(torch.randn((2 * window - 1) ** 2, heads) * 0.02)
-        self.register_buffer("index", torch.zeros(area, area, dtype=torch.long))
-        self.register_buffer("mask", torch.zeros((side // window) ** 2, area, area) if shift else None)
-        self.qkv, self.proj, self.drop = nn.Linear(width, 3 * width), nn.Linear(width, width), nn.Dropout(0.1)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        b, h, w, d = x.shape
-        m = self.window
-        y = torch.roll(self.norm1(x), (-self.shift, -self.shift), (1, 2))
-        y = y.view(b, h // m, m, w // m, m, d).permute(0, 1, 3, 2, 4, 5).reshape(-1, m * m, d)
-        y = self.attention(y).view(b, h // m, w // m, m, m, d).permute(0, 1, 3, 2, 4, 5).reshape(b, h, w, d)
-        x = x + self.drop_path(torch.roll(y, (self.shift, self.shift), (1, 2)))
-        return x + self.drop_path(self.mlp(self.norm2(x)))
-
-    def attention(self, x: Tensor) -> Tensor:
-        b, n, d = x.shape
-        q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
-        scores = (q * (d // self.heads) ** -0.5) @ k.transpose(-2, -1)
-        scores = scores + self.bias[self.index].permute(2, 0, 1).contiguous()
-        if self.mask is not None:
-            scores = (scores.unflatten(0, (-1, len(self.mask))) + self.mask[:, None]).flatten(0, 1)
-        return self.proj((self.drop(scores.softmax(-1)) @ v).transpose(1, 2).reshape(b, n, d))
-
-    def drop_path(self, x: Tensor, keep: float = 0.8) -> Tensor:
-        return x * x.new_empty(x.shape[0], 1, 1, 1).bernoulli_(keep).div_(keep)
-
-
-class Swin(nn.Module):
-    def __init__(self, width: int = 24) -> None:
-        super().__init__()
-        self.patch, self.norm0, self.norm1 = nn.Conv2d(3, width, 4, 4), nn.LayerNorm(width), nn.LayerNorm(width)
-        self.blocks = nn.Sequential(SwinBlock(width, 3, 0, 8), SwinBlock(width, 3, 2, 8))
-        self.head = nn.Linear(width, 7)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.blocks(self.norm0(self.patch(x).permute(0, 2, 3, 1)))
-        return self.head(F.adaptive_avg_pool1d(self.norm1(x).flatten(1, 2).transpose(1, 2), 1).flatten(1))
-
-
-class ConvNextBlock(nn.Module):
-    def __init__(self, d: int) -> None:
-        super().__init__()
-        self.conv, self.norm = nn.Conv2d(d, d, 7, padding=3, groups=d), nn.LayerNorm(d)
-        self.scale = nn.Parameter(torch.ones(d))
-        self.mlp = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d))
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.mlp(self.norm(self.conv(x).permute(0, 2, 3, 1)))
-        return x + (self.scale * y).permute(0, 3, 1, 2)
-
-
-def convnext() -> nn.Module:
-    layers = (nn.Conv2d(3, 18, 4, 4), ConvNextBlock(18), nn.Conv2d(18, 36, 2, 2), ConvNextBlock(36))
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LayerNorm(36), nn.Linear(36, 11))
 
 
 class LlamaBlock(nn.Module):
@@ -335,11 +264,8 @@ def tokens(model: nn.Module, shape: tuple[int, int]) -> Job:
 
 MODELS: dict[str, Callable[[], Job]] = {
     "bert": lambda: (Bert(), torch.randint(0, 211, (3, 23)), torch.randint(0, 5, (3,)), F.cross_entropy),
-    "gpt_eager": lambda: tokens(Gpt(sdpa=False), (3, 29)),
-    "gpt_sdpa": lambda: tokens(Gpt(sdpa=True), (3, 29)),
+    "gpt_sdpa": lambda: tokens(Gpt(), (3, 29)),
     "vit": lambda: (Vit(), *image(10, 28)[:2], nn.CrossEntropyLoss(label_smoothing=0.1)),
-    "swin": lambda: (Swin(), *image(7, 32)),
-    "convnext": lambda: (convnext(), *image(11, 40)),
     "llama": lambda: tokens(Llama(), (2, 37)),
     "resnet": lambda: (resnet(), *image(9, 50)),
     "unet": lambda: (UNet(), (torch.randn(2, 2, 24, 24), torch.randn(2, 16)), torch.rand(2, 2, 24, 24), F.mse_loss),

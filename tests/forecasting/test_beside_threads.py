@@ -1,4 +1,4 @@
-"""A forecast changes nothing for other threads: their kernels, autocast, scalers and steps."""
+"""A forecast changes nothing for other threads: their kernels, autocast, scalers, steps and random numbers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from gradlab import Recipe
 from gradlab.forecasting import ForecastError, forecast
 from gradlab.forecasting.cuda_rules import cuda_rules
 from gradlab.forecasting.fake_mode import FakeTensors
+from gradlab.tasks import Task
 
 F = nn.functional
 
@@ -103,23 +104,14 @@ def test_an_update_in_another_thread_is_what_it_is_alone(device: str, elsewhere:
         moments.append(moment)
         elsewhere(training.update)
 
-    def setup(model: nn.Module) -> Any:
-        optimizer = torch.optim.AdamW(model.parameters())
-        optimizer.register_step_pre_hook(lambda *given: turn("step"))
-        return optimizer, torch.amp.GradScaler(device)
+    def loss_fn(output: Tensor, y: Tensor) -> Tensor:
+        turn("autocast")
+        return F.mse_loss(output, y)
 
-    def update(model: nn.Module, made: Any, batch: Any) -> None:
-        optimizer, scaler = made
-        optimizer.zero_grad()
-        with torch.autocast(device, torch.float16):
-            loss = F.mse_loss(model(batch[0]), batch[1])
-            turn("autocast")
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
-
-    forecast(update, model=Interrupted(turn), setup=setup, batch=pair(), device=device)
-    assert moments == ["forward", "autocast", "step"] * 2
+    model = Interrupted(turn)
+    model.layer[0].bias.register_hook(lambda grad: turn("backward"))
+    forecast(model, Recipe(optimizer="adamw", amp="fp16"), batch=pair(), loss_fn=loss_fn, device=device)
+    assert moments == ["forward", "autocast", "backward"] * 2
     training.assert_as_alone()
 
 
@@ -174,18 +166,6 @@ def test_two_forecasts_in_two_threads_end_in_any_order(elsewhere: Any) -> None:
     assert (torch.autocast.__init__, torch.clear_autocast_cache) == functions
 
 
-def test_two_threads_forecast_what_each_does_alone() -> None:
-    models = [nn.Sequential(nn.Linear(8, 8 * n), nn.Dropout(0.1), nn.Linear(8 * n, 8)) for n in (1, 2, 3)]
-
-    def ask(model: nn.Module) -> Any:
-        found = forecast(model, Recipe(amp="bf16"), batch=pair())
-        return found.peak, found.at_peak, found.timeline
-
-    alone = [ask(model) for model in models]
-    with ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(ask, models)) == alone
-
-
 def test_gradients_of_a_training_meanwhile_stay(elsewhere: Any) -> None:
     model = Interrupted(lambda: elsewhere(train))
     real, x = dict(model.named_parameters()), torch.ones(4, 8)
@@ -200,26 +180,6 @@ def test_gradients_of_a_training_meanwhile_stay(elsewhere: Any) -> None:
     assert real["layer.1.weight"].grad is None
 
 
-def test_a_compiled_model_is_refused_beside_a_thread(elsewhere: Any) -> None:
-    compiled = torch.compile(nn.Linear(8, 8), backend="eager")
-    begun, stop = threading.Event(), threading.Event()
-
-    def train() -> None:
-        begun.set()
-        stop.wait()
-
-    thread = threading.Thread(target=train, name="training")
-    thread.start()
-    begun.wait()
-    try:
-        with pytest.raises(ForecastError, match=r"Linear went through torch\.compile, .* and 'training' runs code of"):
-            forecast(compiled, batch=pair())
-    finally:
-        stop.set()
-        thread.join()
-    assert forecast(compiled, batch=pair()).peak == forecast(nn.Linear(8, 8), batch=pair()).peak
-
-
 def test_what_another_thread_logs_is_not_lost(elsewhere: Any, caplog: pytest.LogCaptureFixture) -> None:
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     forecast(Interrupted(lambda: (logger.error("hidden"), elsewhere(lambda: logger.error("shown")))), batch=pair())
@@ -227,7 +187,7 @@ def test_what_another_thread_logs_is_not_lost(elsewhere: Any, caplog: pytest.Log
 
 
 def test_nothing_is_left_behind() -> None:
-    places = (torch, "clear_autocast_cache"), (torch.autocast, "__init__"), (torch.amp.GradScaler, "_maybe_opt_step")
+    places = (torch, "clear_autocast_cache"), (torch.autocast, "__init__")
     before = [getattr(*place) for place in places]
 
     def fail() -> None:
@@ -243,3 +203,31 @@ def test_nothing_is_left_behind() -> None:
         assert "FusedRmsNormBackward0" not in nodes(F.rms_norm(x, (8,)).grad_fn)
         assert [getattr(*place) for place in places] == before
         assert not torch_optimizer._global_optimizer_pre_hooks
+        assert not torch.nn.modules.module._global_forward_hooks
+
+
+def draw_in_blocks(draw: Callable[[], Any]) -> None:
+    forecast(nn.Sequential(*[Interrupted(draw) for _ in range(3)]), batch=pair(), checkpoint=True)
+
+
+def draw_after_a_seed(draw: Callable[[], Any]) -> None:
+    forecast(Interrupted(lambda: (torch.manual_seed(0), draw())), batch=pair())
+
+
+def draw_in_a_task(draw: Callable[[], Any]) -> None:
+    first = Interrupted(draw)
+    forecast(Task("own", lambda seed: (draw(), nn.Linear(8, 8))[1], [pair()], lambda y, z: F.mse_loss(first(y), z)))
+
+
+@pytest.mark.parametrize("ask", [draw_in_blocks, draw_after_a_seed, draw_in_a_task])
+def test_no_random_number_is_drawn_twice(ask: Callable[[Any], None], elsewhere: Any) -> None:
+    numbers: list[float] = []
+
+    def draw() -> None:
+        if not numbers:
+            torch.default_generator.manual_seed(3)
+        numbers.append(torch.rand(1).item())
+
+    ask(lambda: elsewhere(draw))
+    assert numbers == torch.rand(len(numbers), generator=torch.Generator().manual_seed(3)).tolist()
+    assert numbers

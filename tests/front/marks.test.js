@@ -1,6 +1,6 @@
 // @ts-check
-import { boxOf, markAt, meantAt, pointNumbers } from "../../gradlab/front/marks.js";
-import { assert, assertEquals } from "./asserting.js";
+import { boxOf, markAt, meantAt } from "../../gradlab/front/marks.js";
+import { assertEquals } from "./asserting.js";
 
 /** @typedef {import("../../gradlab/front/wire.js").Mark} Mark */
 
@@ -27,12 +27,6 @@ Deno.test("the nearest point of a curve is read on its axes", () => {
   assertEquals(markAt(panel, 100, 90), null);
 });
 
-Deno.test("a long segment is near along its whole length", () => {
-  const panel = panelOf({ k: "p", p: sent(0, 50, 200, 50), stroke: "ink", words: "a line" });
-  assertEquals(markAt(panel, 90, 55)?.words, "a line");
-  assertEquals(markAt(panel, 90, 63)?.words, undefined);
-});
-
 Deno.test("a line in an area comes before the area, and of two areas the topmost", () => {
   const square = sent(0, 0, 100, 0, 100, 100, 0, 100);
   const panel = panelOf(
@@ -45,33 +39,11 @@ Deno.test("a line in an area comes before the area, and of two areas the topmost
   assertEquals(markAt(panel, 50, 20)?.words, "upper");
 });
 
-Deno.test("an area with a hole is not met in the hole", () => {
-  const ring = [...sent(0, 0, 90, 0, 90, 90, 0, 90), null, ...sent(30, 30, 60, 30, 60, 60, 30, 60)];
-  const panel = panelOf({ k: "p", p: ring, fill: "weights", words: "ring" });
-  assertEquals(markAt(panel, 10, 45)?.words, "ring");
-  assertEquals(markAt(panel, 45, 45), null);
-});
-
 Deno.test("a band is met between its edges", () => {
   const panel = panelOf({ k: "b", p: [0, 320, 80, 400, 0, 160], fill: "grey", words: "spread" });
   assertEquals(markAt(panel, 50, 40)?.words, "spread");
   assertEquals(markAt(panel, 50, 20), null);
   assertEquals(boxOf(panel.marks[0]), [0, 20, 100, 80]);
-});
-
-Deno.test("a thin arrow can be pressed from beside it", () => {
-  const panel = panelOf({ k: "p", p: sent(0, 50, 100, 49, 100, 51), fill: "fresh", press: "batch 3" });
-  assertEquals(markAt(panel, 60, 54)?.mark.press, "batch 3");
-  assertEquals(markAt(panel, 60, 60), null);
-});
-
-Deno.test("where a range can be chosen does not hide what is behind it", () => {
-  const box = sent(0, 0, 100, 0, 100, 100, 0, 100);
-  const panel = panelOf(
-    { k: "p", p: box, fill: "grey", words: "behind" },
-    { k: "p", p: box, drag: { name: "zoom", x: AXIS, y: AXIS } },
-  );
-  assertEquals(markAt(panel, 50, 50)?.words, "behind");
 });
 
 Deno.test("cells, texts and dots are met where they are", () => {
@@ -95,12 +67,6 @@ Deno.test("cells, texts and dots are met where they are", () => {
     "older batches",
     "now",
   ]);
-});
-
-Deno.test("lifts of the pen are no points", () => {
-  const mark = /** @type {Mark} */ ({ k: "p", p: [...sent(0, 0, 1, 1), null, ...sent(9, 9)] });
-  assertEquals(pointNumbers(mark), [0, 1, 3]);
-  assert(boxOf(mark).every((side) => !Number.isNaN(side)), "the box of what is there");
 });
 
 Deno.test("of a curve the point above or below is meant, of other lines only what is near", () => {

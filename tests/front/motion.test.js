@@ -52,11 +52,6 @@ Deno.test("a new arrow slides from where the first one begins to its own place",
   assert(!motion?.isOver(100) && motion?.isOver(250), "between 120 and 250 ms");
 });
 
-Deno.test("the first one grows out of its own tail", () => {
-  const motion = motionBetween(panelOf({}), panelOf({ "arrow 0": arrow(50, 100) }), 0);
-  assertEquals(placesOf(/** @type {any} */ (motion?.at(0)), "arrow 0"), [[50, 10, 50, 10, 50, 10]]);
-});
-
 Deno.test("what is gone is swept out, and fades", () => {
   const motion = motionBetween(panelOf({ sum: arrow(50, 100) }), panelOf({}), 0);
   const [before, later] = [motion?.at(0), motion?.at(150)].map((state) => /** @type {PanelState} */ (state).marks[0]);
@@ -96,18 +91,6 @@ Deno.test("stripes run over what something was done with, once", () => {
   assertEquals(motionBetween(to, further, 0)?.at(115).marks.length, 1, "nor when only the place is another");
 });
 
-Deno.test("nothing moves that does not say so, or in a panel of another size", () => {
-  const still = (/** @type {number} */ x) => panelOf({ curve: arrow(x, 100, { moves: undefined }) });
-  assertEquals(motionBetween(still(10), still(20), 0), null);
-  assertEquals(motionBetween(panelOf({}), { ...panelOf({ sum: arrow(1, 9) }), size: [300, 200] }, 0), null);
-});
-
-Deno.test("a label that is new fades in with the motion", () => {
-  const to = panelOf({ sum: arrow(50, 100), name: { k: "t", x: 1, y: 1, text: "3: 100%" } });
-  const alphas = [0, 115, LONG].map((now) => motionBetween(panelOf({}), to, 0)?.at(now).marks[1].alpha ?? 1);
-  assertEquals(alphas, [0, 0.5, 1]);
-});
-
 Deno.test("in a glide marks of the same name are between their places, and look as at the end", () => {
   const from = panelOf({ a: arrow(0, 40, { moves: undefined }), b: { k: "t", x: 10, y: 20, text: "same" } });
   const b = /** @type {Mark} */ ({ k: "t", x: 30, y: 40, text: "same" });
@@ -119,20 +102,4 @@ Deno.test("in a glide marks of the same name are between their places, and look 
   assertEquals([half.marks[1].fill, Math.round(placesOf(half, "a")[0][2])], ["stale", 60]);
   assertEquals(half.marks[2], to.marks[2], "what is new is as at the end");
   assertEquals(placesOf(end, "a"), placesOf(to, "a"));
-});
-
-Deno.test("what has another text, or is lifted where the other is not, is as at the end; so is another size", () => {
-  const path = (/** @type {(number | null)[]} */ ...p) => /** @type {Mark} */ ({ k: "p", p });
-  const label = (/** @type {number} */ x, /** @type {string} */ text) => /** @type {Mark} */ ({
-    k: "t",
-    x,
-    y: 0,
-    text,
-  });
-  const from = panelOf({ a: path(0, 0, null, 40, 40), b: label(0, "0.1") });
-  const to = panelOf({ a: path(40, 40, 40, 40, 40, 40), b: label(8, "0.2") });
-  const half = /** @type {PanelState} */ (glideBetween(from, to, 0)?.at(47.4));
-  assertEquals(half.marks[1].x, 8);
-  assertEquals(placesOf(half, "a")[0].map(Math.round), [5, 5, 20, 20, 20, 20]);
-  assertEquals(glideBetween(from, { ...to, size: [500, 200] }, 0), null);
 });

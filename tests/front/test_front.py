@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from page import Page, PanelSeen, lines_of
 
 from gradlab import Lab, Recipe
@@ -103,19 +101,6 @@ def test_numbers_are_written_as_python_writes_them() -> None:
     assert dict(zip(numbers, written, strict=True)) == {number: short(number) for number in numbers}
 
 
-def test_numbers_that_json_has_not() -> None:
-    script = f"import {{ shortNumber }} from '{(FRONT / 'numbers.js').as_uri()}';"
-    said = deno("eval", script + "console.log([NaN, Infinity, -Infinity].map(shortNumber).join())").strip()
-    assert said == ",".join(map(short, (math.nan, math.inf, -math.inf)))
-
-
-@given(st.floats(min_value=5e-4, max_value=9e5))
-def test_a_number_is_short_and_near(value: float) -> None:
-    text = short(value)
-    assert len(text) <= 6, text
-    assert float(text.replace("k", "e3")) == pytest.approx(value, rel=0.006), text
-
-
 # The wire -------------------------------------------------------------------------------------------------------------
 
 
@@ -150,7 +135,7 @@ def flat(mark: dict[str, Any]) -> list[float | None] | None:
     return [number for at, line in enumerate(lines) for number in ([*lifted, *line] if at else line)]
 
 
-def test_the_browser_reads_what_a_reader_of_the_description_alone_reads() -> None:
+def test_the_browser_reads_what_the_description_says() -> None:
     sent = [json.dumps(message) for message in messages()]
     states = filter(None, deno("run", HERE / "decode.js", text="\n".join(sent)).split("\n"))
     panel = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import signal
-import sys
 import threading
 from collections.abc import Callable
 
@@ -25,21 +24,13 @@ def test_an_interrupt_tells_all_that_play_and_no_other() -> None:
     ended: list[str] = []
     acts = {name: (lambda name=name: ended.append(name)) for name in ("one", "other")}
     for act in acts.values():
-        on_interrupt(act, heed=True)
+        on_interrupt(act, enabled=True)
     _interrupted(signal.SIGINT, None)
     assert sorted(ended) == ["one", "other"]
-    on_interrupt(acts["one"], heed=False)
+    on_interrupt(acts["one"], enabled=False)
     _interrupted(signal.SIGINT, None)
     assert ended[2:] == ["other"]
-    on_interrupt(acts["other"], heed=False)
-
-
-def test_without_a_kernel_no_handler_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "IPython", raising=False)
-    before = signal.getsignal(signal.SIGINT)
-    on_interrupt(print, heed=True)
-    on_interrupt(print, heed=False)
-    assert signal.getsignal(signal.SIGINT) is before
+    on_interrupt(acts["other"], enabled=False)
 
 
 def test_work_is_done_once_in_the_context_that_handed_it_over() -> None:
@@ -87,18 +78,3 @@ def test_an_interrupt_of_what_was_served_ends_the_cell() -> None:
     with pytest.raises(KeyboardInterrupt):
         main.serve()
     main.serve()
-
-
-def test_a_cell_that_serves_is_not_in_the_way() -> None:
-    main = MainThread()
-    assert not main.is_busy
-    main.begin_cell()
-    assert main.is_busy
-    main.serve()
-    assert not main.is_busy
-    with main.hold():
-        main.begin_cell()
-        main.serve()
-        assert main.is_busy
-    main.end_cell()
-    assert not main.is_busy

@@ -16,10 +16,8 @@ from gradlab import Lab, Recipe
 
 FRAMES = 75
 RECIPES = {
-    "as it should be": Recipe(lr=0.05),
     "never cleared": Recipe(lr=0.01, zero_grad=False),
     "a window of 4": Recipe(lr=0.05, accumulate=4),
-    "zeros in place of None": Recipe(lr=0.05, set_to_none=False, optimizer="adam"),
 }
 # Shows the frames one after the other in a RunScreen, and gives back what can be seen after each.
 SHOW = """frames => {

@@ -215,7 +215,7 @@ def test_the_gradients_that_a_step_shows_keep_no_graph_alive(bench: Bench) -> No
     none_by_hand(bench)  # breaks the cycle that create_graph makes
 
 
-def test_two_losses_in_one_backward_are_one_and_a_graph_can_go_backward_twice(bench: Bench) -> None:
+def test_two_losses_in_one_backward_count_as_one(bench: Bench) -> None:
     loss = bench.loss()
     torch.autograd.backward([loss, bench.model(bench.x).mean()], retain_graph=True)
     bench.wrote_backward()
@@ -253,7 +253,7 @@ def test_backward_over_some_inputs_only(bench: Bench) -> None:
     assert bench.book.contents().holds == [(1, 2)]
 
 
-def test_a_frozen_layer_has_no_page_and_one_frozen_later_gets_no_more() -> None:
+def test_a_frozen_layer_has_no_history_or_gets_no_more() -> None:
     bench = Bench()
     bench.book.close()
     bench.params["0.weight"].requires_grad_(False)
@@ -328,7 +328,7 @@ def test_a_step_that_the_scaler_skips_applies_nothing(bench: Bench, cleared: boo
 
 
 @pytest.mark.parametrize("value", [1e-30, 1e-44, 1e30, math.nan, math.inf, -math.inf])
-def test_tiny_and_huge_numbers_nan_and_infinity_are_held_and_cleared_like_others(bench: Bench, value: float) -> None:
+def test_tiny_huge_and_nan_gradients_are_held_and_cleared(bench: Bench, value: float) -> None:
     bench.backward()
     for p in bench.params.values():
         assert p.grad is not None
@@ -361,7 +361,7 @@ def test_sparse_gradients() -> None:
 # Norms
 
 
-def test_the_newest_contribution_is_unknown_where_it_was_not_measured(bench: Bench) -> None:
+def test_a_contribution_that_was_not_measured_is_unknown(bench: Bench) -> None:
     bench.book.measure = False
     bench.backward()
     alone = bench.book.contributions()
@@ -468,7 +468,7 @@ def test_watching_again_does_not_stack_hooks(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_model_and_book_are_freed_when_dropped_and_the_model_goes_on_without_its_book(closed: bool) -> None:
+def test_model_and_provenance_are_freed_when_dropped(closed: bool) -> None:
     bench, kept = Bench(), Bench()
     for each in (bench, kept):
         each.backward()

@@ -70,7 +70,7 @@ def refusal(call: Callable[[], Any]) -> str:
 
 
 @pytest.mark.parametrize("field", ALLOWED)
-def test_every_field_of_a_recipe_takes_what_it_says_and_nothing_else(field: str) -> None:
+def test_every_field_of_a_recipe_takes_only_what_it_says(field: str) -> None:
     allowed, words = ALLOWED[field]
     for value in EVERYTHING:
         if allowed(value):
@@ -98,20 +98,7 @@ def test_a_switch_that_does_not_exist() -> None:
     message = refusal(lambda: Recipe().replace(zero_grads=False))
     assert "'zero_grads'" in message
     assert "'zero_grad'" in message
-    assert refusal(lambda: Recipe(zero_grads=False)) == message  # type: ignore[call-arg]
     assert message.endswith("; did you mean 'zero_grad'?")
-    assert refusal(lambda: Recipe(optimiser="sgd")).endswith("; did you mean 'optimizer'?")  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("field", ALLOWED)
-def test_a_recipe_is_frozen(field: str) -> None:
-    with pytest.raises(AttributeError):
-        setattr(Recipe(), field, getattr(Recipe(), field))
-
-
-@pytest.mark.parametrize("seed", [0, 2**32 - 1])
-def test_the_seeds_that_a_run_takes(seed: int) -> None:
-    Run(TASK, Recipe(), seed=seed).close()
 
 
 def is_count(value: Any) -> bool:
@@ -157,14 +144,6 @@ def test_a_run_refuses_what_it_does_not_take_and_goes_on(name: str) -> None:
     assert RUN.advance(updates=1) == 1
 
 
-@pytest.mark.parametrize("amounts", [{}, {"updates": 1, "seconds": 1.0}, {"updates": None, "seconds": None}])
-def test_advance_wants_one_amount(amounts: dict[str, Any]) -> None:
-    message = refusal(lambda: Run(TASK).advance(**amounts))
-    assert "either updates or seconds" in message
-    assert f"updates={amounts.get('updates')!r}" in message
-    assert f"seconds={amounts.get('seconds')!r}" in message
-
-
 def frozen(seed: int) -> nn.Module:
     return nn.Linear(2, 1).requires_grad_(False)
 
@@ -172,18 +151,6 @@ def frozen(seed: int) -> nn.Module:
 def make_task(loss_fn: Callable[[Tensor, Tensor], Any] = nn.functional.mse_loss, **fields: Any) -> Task:
     parts = {"name": "mine", "builder": lambda seed: nn.Linear(2, 1), "batches": TASK.batches} | fields
     return Task(**parts, loss_fn=loss_fn)
-
-
-class Sparse(nn.Module):
-    """A model whose gradient is sparse."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.table = nn.Embedding(8, 1, sparse=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Look up a row for each item."""
-        return self.table(x.long()).sum(1)
 
 
 def train(task: Task, recipe: Recipe | None = None) -> None:
@@ -217,11 +184,6 @@ UNTRAINABLE: list[tuple[Callable[[], Task], Recipe, str]] = [
         Recipe(),
         "^Run: weight of mine has no shape before a first batch",
     ),
-    (
-        lambda: make_task(builder=lambda seed: Sparse()),
-        Recipe(clip=1.0),
-        r"^line \d+: NotImplementedError: Could not run 'aten::\S+' with .* the 'SparseCPU' backend {3}\(torch",
-    ),
 ]
 
 
@@ -238,11 +200,3 @@ def test_a_loop_of_ones_own_may_take_a_loss_apart() -> None:
     run.edit(run.source.replace("loss_fn(output, y)", 'loss_fn(output, y)["loss"]'))
     assert run.advance(updates=2) == 2
     run.close()
-
-
-def test_numbers_of_other_libraries_are_numbers() -> None:
-    for tenth in (np.float32(0.1), np.float64(0.1), torch.tensor(0.1), torch.tensor([0.1]), Fraction(1, 10)):
-        recipe = Recipe(lr=tenth, clip=tenth)
-        assert type(recipe.lr) is type(recipe.clip) is float
-        assert recipe.lr == pytest.approx(0.1)
-    assert Recipe(accumulate=torch.tensor(3)) == Recipe(accumulate=3)

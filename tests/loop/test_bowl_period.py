@@ -14,8 +14,8 @@ import pytest
 
 from gradlab import Recipe, Run, tasks
 
-# (lr, lambda): from a slow swing to one that almost changes sign at each update
-PAIRS = [(0.01, 1.0), (0.1, 3.0), (1.0, 1.5), (0.7, 4.0), (1.98, 2.0)]
+# (lr, lambda): from a swing of 11 updates to one that almost changes sign at each update
+PAIRS = [(0.1, 3.0), (0.7, 4.0), (1.98, 2.0)]
 ABOVE = [(1.0, 4.04), (0.01, 500.0)]
 
 
@@ -38,9 +38,7 @@ def crossings(values: list[float]) -> list[float]:
 
 
 @pytest.mark.parametrize(("lr", "curvature"), PAIRS)
-def test_the_half_period_is_the_predicted_one_and_the_swing_neither_settles_nor_grows(
-    lr: float, curvature: float
-) -> None:
+def test_the_half_period_and_the_amplitude_are_as_predicted(lr: float, curvature: float) -> None:
     predicted = math.pi / math.acos(1 - lr * curvature / 2)
     values = swing(lr, curvature, 600)
     zeros = crossings(values)
@@ -62,29 +60,6 @@ def test_it_diverges_above_4(lr: float, curvature: float) -> None:
 def largest(values: list[float]) -> float:
     """The largest magnitude; infinite if a value is not a number any more."""
     return max(abs(value) if math.isfinite(value) else math.inf for value in values)
-
-
-def test_a_diverged_run_is_named_and_goes_on() -> None:
-    task = tasks.bowl(curvatures=(5.0, 5.0), device="cpu")
-    run = Run(task, Recipe(lr=1.0, zero_grad=False))
-    run.advance(updates=300)
-    assert run.updates == 300
-    assert run.record.broken is not None
-    assert run.record.broken < 200
-
-
-@pytest.mark.parametrize("product", [0.1, 1.0, 1.9])
-def test_plain_sgd_settles_below_2(product: float) -> None:
-    values = swing(product / 4, 4.0, 100, zero_grad=True)
-    assert abs(values[-1]) < 1e-3
-    assert abs(values[1]) == pytest.approx(abs(1 - product), rel=1e-5)
-
-
-@pytest.mark.parametrize("product", [2.1, 5.0])
-def test_plain_sgd_diverges_above_2(product: float) -> None:
-    values = swing(product / 4, 4.0, 100, zero_grad=True)
-    assert largest(values[50:51]) > 15
-    assert largest(values[-1:]) > 5 * 15
 
 
 def test_between_2_and_4_only_the_loop_that_clears_diverges() -> None:

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 import torch
 from process_state import nothing_left, process_state
-from torch import Tensor, nn
 
-from gradlab import Lab, Run, tasks
+from gradlab import Run, tasks
 from gradlab.loop import LoopError
-from gradlab.memory import Ledger
 
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook is firing")
 
@@ -73,24 +71,13 @@ def test_settings_are_the_loops_own_in_every_slice() -> None:
             run.advance(updates=1)
         with nothing_left():
             beside.advance(updates=1)
-    assert {name: run.namespace[name][: len(expected[name])] for name in NAMES} == expected
+    assert {name: run.loop.namespace[name][: len(expected[name])] for name in NAMES} == expected
     with nothing_left():
         run.switch(run.recipe)
         run.advance(updates=3)
         run.reset()
         run.close()
         beside.close()
-
-
-def test_a_statement_at_a_time_is_no_different() -> None:
-    expected = plain_lists()
-    run = Run(LINE)
-    run.edit(SETTINGS)
-    with nothing_left():
-        while len(run.namespace["steps"]) < len(LINE.batches):
-            run.step()
-    assert {name: run.namespace[name] for name in NAMES} == expected
-    run.close()
 
 
 @pytest.mark.parametrize("text", ["1 / 0\nfor x, y in batches: pass", "for x, y in batches:\n    1 / 0"])
@@ -100,41 +87,5 @@ def test_a_loop_that_fails_leaves_no_setting(text: str) -> None:
         with pytest.raises(LoopError, match="ZeroDivisionError"):
             run.edit(f"torch.set_default_dtype(torch.float64)\n{text}") or run.advance(updates=1)
         assert run.advance(updates=2) == 2
-        assert not run.edited
+        assert not run.loop.is_edited
     run.close()
-
-
-def test_a_lab_beside_a_loop_of_float64_trains() -> None:
-    lab = Lab("line")
-    with nothing_left():
-        lab.edit("torch.set_default_dtype(torch.float64)\n" + lab.runner.source).run(3)
-        assert Lab("line").run(3).runner.record.loss > 0
-
-
-def test_an_instrument_that_begins_in_a_slice_goes_on_after_it() -> None:
-    run, model = Run(LINE), nn.Linear(2, 1)
-    ledger = Ledger(model)
-    run.edit(SETTINGS.replace("        optimizer.step()", "        begin()\n        optimizer.step()"))
-    run.namespace["begin"] = ledger.__enter__  # as it may begin in another thread
-    with nothing_left():
-        run.advance(updates=1)
-        try:
-            ledger.forget()
-            model(torch.ones(1, 2))
-            assert "Linear" in {point.module for point in ledger.timeline}
-        finally:
-            ledger.__exit__(None, None, None)
-    run.close()
-
-
-def test_the_weights_do_not_depend_on_where_slices_end() -> None:
-    def weights(slices: list[int]) -> Tensor:
-        run = Run(LINE)
-        run.edit(SETTINGS)
-        for updates in slices:
-            run.advance(updates=updates)
-        result = next(run.model.parameters()).detach().clone()
-        run.close()
-        return result
-
-    assert torch.equal(weights([7]), weights([1] * 7))

@@ -11,7 +11,6 @@ import pytest
 import torch
 from ledger_invariant import look_at_every_change
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.graph import save_on_cpu
 from torch.nn.functional import cross_entropy
 from torch.utils.checkpoint import checkpoint
@@ -89,17 +88,6 @@ def test_saved_activations_are_found_and_followed(outer: bool) -> None:
     assert all(torch.equal(a, b) for a, b in zip(grads(model), alone, strict=True))
 
 
-def test_an_output_that_lives_on_is_no_activation_after_backward() -> None:
-    w = nn.Parameter(torch.randn(1000))
-    y = w.exp()
-    with Ledger() as ledger:
-        before = ledger.by_category
-        y.sum().backward()
-        after = ledger.by_category
-    assert before["activations"] - after["activations"] == y.nbytes
-    assert after["other"] - before["other"] == y.nbytes
-
-
 def test_a_graph_that_was_found_is_not_kept_alive() -> None:
     model, x, _ = parts()
     h = model(x)
@@ -115,7 +103,7 @@ def test_a_graph_that_was_found_is_not_kept_alive() -> None:
             gc.enable()
 
 
-def test_saved_and_changed_in_place_before_the_ledger_came_is_still_an_error() -> None:
+def test_changed_in_place_before_the_ledger_is_an_error() -> None:
     w = nn.Parameter(torch.randn(20))
     h = w.exp()
     loss = h.pow(2).sum()
@@ -131,7 +119,7 @@ def test_saved_and_changed_in_place_before_the_ledger_came_is_still_an_error() -
             loss.backward()
 
 
-def test_what_hooks_of_others_hold_is_an_activation_until_it_dies() -> None:
+def test_what_hooks_of_others_hold_is_an_activation() -> None:
     w = nn.Parameter(torch.randn(1000))
     with save_on_cpu():
         loss = w.exp().sum()
@@ -144,7 +132,7 @@ def test_what_hooks_of_others_hold_is_an_activation_until_it_dies() -> None:
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_checkpointed_graph_is_found_without_computing_it_again(again: bool) -> None:
+def test_a_checkpointed_graph_is_not_computed_again(again: bool) -> None:
     model, x, y = parts()
     x.requires_grad_()
     calls = []
@@ -158,34 +146,7 @@ def test_a_checkpointed_graph_is_found_without_computing_it_again(again: bool) -
     assert len(grads(model)) == 4
 
 
-def test_differentiated_twice_through_a_graph_that_was_found() -> None:
-    results = []
-    for watch in (nullcontext, Ledger):
-        w = nn.Parameter(torch.linspace(0, 1, 10))
-        y = (w.exp() * w.sin()).sum()
-        with watch():
-            (g,) = torch.autograd.grad(y, w, create_graph=True)
-            (g2,) = torch.autograd.grad(g.pow(2).sum(), w)
-        results.append(g2)
-    assert torch.equal(*results)
-
-
-def test_fake_and_real_graphs_are_told_apart() -> None:
-    model, x, y = parts()
-    kept = cross_entropy(model(x), y)
-    with Ledger() as ledger:
-        assert ledger.by_category["activations"] > 64 * 100 * 4 * 3
-    with FakeTensorMode():
-        model = nn.Sequential(nn.Linear(8, 100), nn.Tanh(), nn.Linear(100, 10))
-        loss = model(torch.randn(64, 8)).exp().sum()
-        with Ledger() as ledger:
-            assert ledger.by_category["activations"] == 64 * 100 * 4 + 64 * 10 * 4
-            loss.backward()
-            assert ledger.by_category["activations"] == 0
-    kept.backward()
-
-
-def test_a_ledger_that_was_told_what_there_is_calls_saved_tensors_no_batch() -> None:
+def test_a_ledger_that_was_told_calls_saved_tensors_no_batch() -> None:
     model, x, y = parts()
     loss = cross_entropy(model(x), y)
     with Ledger(model, (), (x, y)) as ledger:

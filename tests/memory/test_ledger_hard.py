@@ -6,10 +6,7 @@ and the peak its highest between two operations.
 
 from __future__ import annotations
 
-import copy
 import gc
-import io
-import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -73,12 +70,8 @@ def stepping(name: str, make: Callable[..., torch.optim.Optimizer], to_none: boo
 
 
 stepping("sgd_foreach", torch.optim.SGD, lr=0.1, momentum=0.9, foreach=True)
-stepping("sgd_foreach_zeros", torch.optim.SGD, to_none=False, lr=0.1, momentum=0.9, foreach=True)
 stepping("adam_foreach", torch.optim.Adam, foreach=True)
-stepping("adam_foreach_zeros", torch.optim.Adam, to_none=False, foreach=True)
 stepping("adamw_fused", torch.optim.AdamW, fused=True)
-stepping("amsgrad", torch.optim.AdamW, amsgrad=True)
-stepping("adagrad_has_a_state_from_the_start", torch.optim.Adagrad)
 
 
 @story
@@ -155,19 +148,6 @@ def an_optimizer_inside_backward():
 
 
 @story
-def tensors_in_a_cycle_die_by_garbage_collection():
-    yield
-    loop: list[Any] = [torch.randn(100, 100)]
-    loop.append(loop)
-    graph: list[Any] = [(nn.Parameter(torch.randn(100, 100)) * 2).tanh()]
-    graph.append(graph)
-    del loop, graph
-    yield
-    gc.collect()
-    yield
-
-
-@story
 def resized_and_set_storages():
     yield
     a = torch.empty(1000)
@@ -188,39 +168,6 @@ def resized_and_set_storages():
 
 
 @story
-def complex_and_empty():
-    w, nothing, layer = nn.Parameter(torch.randn(64, 64, dtype=torch.cfloat)), torch.empty(0, 5), nn.Linear(5, 3)
-    yield
-    y = (w @ w).abs().sum() + torch.view_as_real(w).pow(2).sum() + w.conj().imag.sum()
-    yield
-    y.backward()
-    yield
-    layer(nothing).sum().backward()
-    yield
-
-
-@story
-def torch_func():
-    model, x = small()
-    weights = dict(model.named_parameters())
-
-    def loss(weights, x):
-        return torch.func.functional_call(model, weights, (x,)).pow(2).sum()
-
-    yield
-    kept = [torch.func.grad(loss)(weights, x)]
-    yield
-    kept.append(torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, x[:4]))
-    yield
-    kept.append(torch.func.hessian(lambda x: x.pow(3).sum())(x[0]))
-    yield
-    kept.append(torch.func.jvp(torch.sin, (x,), (x,)))
-    yield
-    model(x).sum().backward()  # and saving is seen again afterwards
-    yield
-
-
-@story
 def torch_nested():
     w = nn.Parameter(torch.randn(64, 64))
     yield
@@ -230,25 +177,6 @@ def torch_nested():
     y = n @ w
     yield
     y.sin().values().sum().backward()
-    yield
-
-
-@story
-def graphs_kept_and_differentiated_again():
-    model, x = small()
-    x.requires_grad_()
-    yield
-    y = model(x).pow(2).sum()
-    (g,) = torch.autograd.grad(y, x, create_graph=True)
-    yield
-    g.pow(2).sum().backward()
-    yield
-    del g, y
-    yield
-    y = model(x).pow(2).sum()
-    y.backward(retain_graph=True)
-    yield
-    y.backward()
     yield
 
 
@@ -266,97 +194,6 @@ def hooks_of_the_users_own():
         yield
     y.backward()
     yield
-
-
-@story
-def copies_and_pickles():
-    model, x = small()
-    yield
-    twin = copy.deepcopy(model)
-    yield
-    twin(x).sum().backward()
-    yield
-    copies = [twin, pickle.loads(pickle.dumps(twin))]
-    yield
-    file = io.BytesIO()
-    torch.save(twin.state_dict(), file)
-    file.seek(0)
-    copies.append(torch.load(file))
-    yield
-
-
-@story
-def frozen_parts_and_no_grad():
-    model, x = small()
-    model[0].requires_grad_(False)
-    yield
-    y = model(x).sum()
-    yield
-    y.backward()
-    yield
-    with torch.no_grad():
-        y = model(x)
-    yield
-    with torch.inference_mode():
-        y = model(x)
-    yield
-    model[0].requires_grad_(True)
-    model(x).sum().backward()
-    yield
-
-
-@story
-def a_generator_left_suspended():
-    model, x = small()
-
-    def outputs():
-        with torch.no_grad():
-            yield model(x)
-
-    yield
-    suspended = outputs()
-    kept = next(suspended)
-    yield
-    torch.set_grad_enabled(True)
-    model(x).sum().backward()
-    yield
-    del suspended, kept
-    torch.set_grad_enabled(True)
-    yield
-
-
-@story
-def a_model_made_inside_and_moved():
-    yield
-    model, x = small()
-    optimizer = torch.optim.Adam(model.parameters())
-    model(x).sum().backward()
-    yield
-    optimizer.step()
-    yield
-    model.double()
-    yield
-    model.to("meta")
-    yield
-
-
-@story
-def scaled_and_clipped():
-    model, x = small()
-    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu")
-    yield
-    for _ in range(2):
-        optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.float16):
-            loss = model(x).pow(2).mean()
-        scaler.scale(loss).backward()
-        yield
-        scaler.unscale_(optimizer)
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        yield
-        scaler.step(optimizer)
-        scaler.update()
-        yield
 
 
 class Exp(torch.autograd.Function):
@@ -391,14 +228,6 @@ def functions_of_the_users_own_and_in_place_layers():
     out = torch.empty(0)
     torch.mm(x.t(), x, out=out)
     yield
-
-
-class Numbers(torch.utils.data.Dataset):
-    def __len__(self) -> int:
-        return 16
-
-    def __getitem__(self, i: int) -> tuple[Tensor, int]:
-        return torch.full((64,), float(i)), i % 3
 
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in STORIES.items()])
@@ -444,14 +273,3 @@ def test_a_sparse_gradient_is_counted_with_its_indices() -> None:
         assert ledger.by_category["optimizer"] == 2 * 5000 * 32 * 4
         optimizer.zero_grad()
         assert ledger.by_category["gradients"] == 0
-
-
-def test_loader_processes_and_other_threads_do_no_harm() -> None:
-    model, _ = small()
-    weights = sum(p.nbytes for p in model.parameters())
-    with Ledger(model) as ledger:
-        for x, _ in torch.utils.data.DataLoader(Numbers(), batch_size=8, num_workers=2):
-            model(x).sum().backward()
-        now = ledger.by_category
-        assert now["gradients"] == weights
-        assert now["inputs"] == x.nbytes  # one batch at a time: the earlier ones are gone

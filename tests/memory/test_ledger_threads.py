@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,8 +15,8 @@ from torch.nn.modules import module
 from torch.optim import optimizer
 from torch.utils.hooks import RemovableHandle
 
-from gradlab import Ledger, Recipe, Run, tasks
-from gradlab.memory.replacing import Replacement
+from gradlab import Ledger
+from gradlab._process import Patches
 
 
 @pytest.fixture(autouse=True)
@@ -98,15 +97,7 @@ def test_another_model_in_another_thread_is_not_counted() -> None:
         torch.get_rng_state()
 
     with beside(train):
-        assert [counts() for _ in range(5)] == [alone] * 5
-
-
-def test_two_ledgers_in_two_threads_are_each_exact() -> None:
-    alone, there = counts(), list[Any]()
-    with beside(lambda: there.append(counts())):
-        here = [counts() for _ in range(5)]
-    assert here == [alone] * 5
-    assert there == [alone] * len(there)
+        assert [counts() for _ in range(3)] == [alone] * 3
 
 
 def a_ledger(loop: Loop) -> None:
@@ -119,7 +110,7 @@ def a_ledger_that_counts(loop: Loop) -> None:
         loop.update()
 
 
-@pytest.mark.parametrize(("use", "updates"), [(a_ledger, 500), (a_ledger_that_counts, 300)])
+@pytest.mark.parametrize(("use", "updates"), [(a_ledger, 250), (a_ledger_that_counts, 150)])
 def test_training_beside_ledgers_that_come_and_go(use: Callable[[Loop], None], updates: int) -> None:
     plain, alone, other = Loop(), Loop(), Loop()
     with beside(lambda: use(other)):
@@ -128,47 +119,6 @@ def test_training_beside_ledgers_that_come_and_go(use: Callable[[Loop], None], u
     for _ in range(updates):
         alone.update()
     assert all(map(torch.equal, plain.weights(), alone.weights()))
-
-
-def test_training_beside_a_run_that_counts_bytes() -> None:
-    plain, alone, run = Loop(), Loop(), Run(tasks.get("line"), Recipe())
-    run.watch_memory = True
-    with beside(lambda: run.advance(updates=1)) as errors:
-        while run.updates < 150 and not errors:
-            plain.update()
-    for _ in range(plain.updates):
-        alone.update()
-    assert all(map(torch.equal, plain.weights(), alone.weights()))
-
-
-PLAYING = """
-import faulthandler, sys, threading, torch
-from torch import nn
-from gradlab import Lab
-faulthandler.enable()
-torch.set_num_threads(1)
-model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-x, y = torch.randn(32, 64), torch.randint(0, 10, (32,))
-lab = Lab("digits")
-lab.handle({"do": "hello"})
-def play():
-    for number in range(1, 1001):
-        lab.handle({"do": "frames", "count": 1, "every": 16.7, "updates": 1, "client": "c", "play": 1, "n": number})
-thread = threading.Thread(target=play)
-thread.start()
-while thread.is_alive():
-    optimizer.zero_grad()
-    nn.functional.cross_entropy(model(x), y).backward()
-    optimizer.step()
-print(lab.shown.runner.updates)
-"""
-
-
-@pytest.mark.slow
-def test_a_lab_that_plays_in_another_thread_kills_nothing() -> None:
-    done = subprocess.run([sys.executable, "-c", PLAYING], capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stdout.strip()) == (0, "1000"), done.stderr[:2000]
 
 
 def test_nothing_is_searched_while_another_thread_runs() -> None:
@@ -203,8 +153,7 @@ def tables() -> dict[str, tuple[int, list[Any]]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("begins", ["before", "during"])
-@pytest.mark.parametrize("ends", ["during", "after"])
+@pytest.mark.parametrize(("begins", "ends"), [("before", "during"), ("during", "after")])
 def test_hooks_of_others_come_and_go_as_without(kind: str, begins: str, ends: str) -> None:
     before, loop, calls = tables(), Loop(), list[int]()
     assert len(before) >= 11
@@ -305,7 +254,7 @@ class Owner:
 
 def test_a_replacement_that_begins_while_another_ends() -> None:
     owner = Owner()
-    replacement = Replacement((owner, "function", lambda original: lambda x: original(x)))
+    replacement = Patches((owner, "function", lambda original: lambda x: original(x)))
     leave = threading.Event()
 
     def begin() -> None:

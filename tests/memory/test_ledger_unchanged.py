@@ -17,7 +17,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from gradlab import Ledger
-from gradlab.memory.storages import StorageEntry
+from gradlab.memory.storages import StorageRecord
 
 CASES = [
     case("mlp"),
@@ -41,7 +41,7 @@ def left_by(case: Case, watch: Callable[[], Any]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_weights_gradients_losses_and_randomness_are_the_same_bits(case: Case) -> None:
+def test_weights_gradients_and_randomness_are_the_same_bits(case: Case) -> None:
     alone = left_by(case, nullcontext)
     assert left_by(case, Ledger) == alone
 
@@ -64,9 +64,7 @@ def model_and_batch() -> tuple[nn.Sequential, Tensor]:
 
 @pytest.mark.parametrize("where", ["forward", "backward"])
 @pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
-def test_every_hook_and_patch_is_gone_afterwards_also_after_an_error(
-    error: type[BaseException] | None, where: str
-) -> None:
+def test_hooks_and_patches_are_gone_also_after_an_error(error: type[BaseException] | None, where: str) -> None:
     before = patched()
     model, x = model_and_batch()
 
@@ -86,20 +84,6 @@ def test_every_hook_and_patch_is_gone_afterwards_also_after_an_error(
         torch.randn(10).sum()
     assert outer.timeline[-1].module == ""
     assert patched() == before
-
-
-def test_torch_func_fails_as_ever_under_hooks_of_the_users_own() -> None:
-    model, x = model_and_batch()
-
-    def loss(x: Tensor) -> Tensor:
-        return model(x).sum()
-
-    messages = []
-    for watch in (nullcontext, Ledger):
-        with watch(), saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError) as caught:
-            torch.func.grad(loss)(x)
-        messages.append(str(caught.value))
-    assert messages[0] == messages[1]
 
 
 @pytest.mark.parametrize("spoil", ["output", "view"])
@@ -162,45 +146,16 @@ def test_800_updates_leave_no_more_behind_than_20() -> None:
     with ledger:
         train(20)
         gc.collect()
-        entries, references, now = count(StorageEntry), count(weakref.ref), ledger.current
+        entries, references, now = count(StorageRecord), count(weakref.ref), ledger.current
         train(400)
         gc.collect()
         objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
         train(380)
         gc.collect()
-        assert count(StorageEntry) == entries
+        assert count(StorageRecord) == entries
         assert count(weakref.ref) == references
         assert ledger.current == now
         # An interval is an object with two lists, and a number for where each module began: both are bounded.
         assert len(gc.get_objects()) - objects < 3 * 4000 + 1000
         assert sys.getallocatedblocks() - blocks < 250_000
     assert 1000 <= len(ledger.timeline) <= 4001
-
-
-def test_a_ledger_outlives_a_model() -> None:
-    gc.collect()
-    with Ledger() as ledger:
-        model, x = model_and_batch()
-        model(x).sum().backward()
-    weights, peak = sum(p.nbytes for p in model.parameters()), ledger.peak
-    before = ledger.by_category
-    assert before["weights"] >= weights
-    del model, x
-    gc.collect()
-    assert ledger.by_category["weights"] <= before["weights"] - weights
-    assert ledger.peak == peak
-
-
-def test_a_graph_outlives_its_ledger() -> None:
-    grads = []
-    for watch in (nullcontext, Ledger):
-        torch.manual_seed(0)
-        model, x = model_and_batch()
-        with watch() as ledger:
-            loss = model(x).pow(2).sum()
-        saved = ledger.by_category["activations"] if ledger else 0
-        loss.backward()
-        assert ledger is None or ledger.by_category["activations"] == 0 < saved
-        grads.append([p.grad for p in model.parameters()])
-        del ledger
-    assert all(torch.equal(a, b) for a, b in zip(*grads, strict=True))

@@ -1,7 +1,7 @@
 """How long a notebook takes to read and play, by one rule: its header, the map and the teacher's page show it.
 
-A minute is 160 words, or 25 visible lines of code; a question takes 1 minute, a lab or an instrument 4. An exercise
-takes what its own definition says.
+A minute is 160 words, or 25 visible lines of code; a question takes 1 minute, a loop to mend 2, a lab or an
+instrument 4. An exercise takes what its own definition says.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-WORDS, LINES, QUESTION, PLAYED = 160, 25, 1.0, 4.0
-INSTRUMENTS = ("Lab", "ForecastLab", "Patient", "swing", "ring_of_orders", "peak", "loss_scale", "two_ranks")
-_PLAYED = re.compile(rf"(?<![\w.])(?:Lab\.preset|course\.\w+|{'|'.join(INSTRUMENTS)})\(")
+WORDS, LINES, QUESTION, MENDED, PLAYED = 160, 25, 1.0, 2.0, 4.0
+INSTRUMENTS = ("Lab", "ForecastLab", "swing", "ring_of_orders", "peak", "loss_scale", "two_ranks")
+_PLAYED = re.compile(rf"(?<![\w.])(?:course\.\w+|{'|'.join(INSTRUMENTS)})\(")
 _ASKED = re.compile(r"(?<![\w.])predict\(\"")
-_EXERCISE = re.compile(r"(?<![\w.])exercise\(\"(\w+)\"\)")
+_MENDED = re.compile(r"(?<![\w.])exercise\(\"mend_")
+_EXERCISE = re.compile(r"(?<![\w.])exercise\(\"(?!mend_)(\w+)\"\)")  # a loop to mend stands where it is played
 # Links to Binder and Colab are no lesson, and whether there are any depends on the copy.
-_UNSEEN = re.compile(r"<!-- address: .*?<!-- /address -->|<!--.*?-->|<[^>]+>|\]\([^)]*\)|^\[[^\]]+\]: .*$", re.S | re.M)
+_UNSEEN = re.compile(r"<!--.*?-->|<[^>]+>|\]\([^)]*\)|^\[[^\]]+\]: .*$", re.S | re.M)
 CLOSING = ("Recap", "Deeper", "Exercises", "Where the claims come from")
 PARTS = {"Recap": "core", "Deeper": "deeper", "Exercises": "exercises", "Where the claims come from": "sources"}
 
@@ -72,6 +73,8 @@ def minutes(cell: dict[str, Any]) -> float:
         return count_words(text) / WORDS
     if _ASKED.search(text):
         return QUESTION
+    if _MENDED.search(text):
+        return MENDED
     hidden = cell["metadata"].get("jupyter", {}).get("source_hidden", False)
     lines = 0 if hidden else sum(bool(line.strip()) for line in text.splitlines())
     return lines / LINES + (PLAYED if _PLAYED.search(text) else 0.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,18 +41,6 @@ def test_what_the_exercise_predicts_is_what_a_ledger_sees(batch: int, seed: int)
     passing = max(gradients) + 2 * max(activations)
     assert predicted > passing
     assert abs(peaks[False] - peaks[True] - predicted) <= passing
-
-
-@pytest.mark.parametrize(("found", "said"), [(None, "No C++ compiler is here"), ("/bin/c++", "A C++ compiler is here")])
-def test_it_says_whether_the_default_backend_can_work(
-    found: str | None, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(shutil, "which", lambda name: found)
-    exec(CELLS["compile-compiler"]["source"], {})
-    first, second = capsys.readouterr().out.splitlines()
-    assert "needs no C++ compiler" in first
-    assert second.startswith(said)
-    assert second.endswith("cannot work." if found is None else "can work, too.")
 
 
 def test_nothing_that_is_compiled_needs_a_compiler() -> None:

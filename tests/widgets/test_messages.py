@@ -19,72 +19,42 @@ CARRIES_DATA = ("comm_open", "comm_msg", "display_data", "update_display_data", 
 
 
 class Browser:
-    """Asks a kernel; ``sent`` is all that came from it, each message with the request that was being answered."""
+    """Asks a kernel, and keeps what Colab's browser would not get of its answers."""
 
     def __init__(self, client: BlockingKernelClient) -> None:
         self.client = client
-        self.sent: list[tuple[Message, str | None]] = []
+        self.faults: list[str] = []
         self._at: str | None = None
         """The request or cell that the kernel is at work on, None between two."""
 
-    def cell(self, code: str) -> list[Message]:
-        """Run a cell."""
-        return self._answers(self.client.execute(code))
-
-    def ask(self, comm_id: str, data: dict[str, Any]) -> list[Message]:
-        """Send a widget a message."""
-        message = self.client.session.msg("comm_msg", {"comm_id": comm_id, "data": data})
-        self.client.shell_channel.send(message)
-        return self._answers(message["header"]["msg_id"])
-
-    def hear(self, seconds: float) -> list[Message]:
-        """Take what comes until nothing has come for this long."""
-        heard = []
-        while True:
-            try:
-                heard.append(self._take(seconds))
-            except queue.Empty:
-                return heard
-
-    def faults(self) -> list[str]:
-        """Say which messages Colab's browser would not get."""
-        told = []
-        for message, at in self.sent:
-            if message["msg_type"] in CARRIES_DATA:
-                if message.get("buffers"):
-                    told.append(f"{message['msg_type']} with buffers")
-                if at is None or message["parent_header"].get("msg_id") != at:
-                    told.append(f"{message['msg_type']} outside a request")
-        return told
-
-    def _answers(self, request: str) -> list[Message]:
+    def answers(self, request: str) -> list[Message]:
+        """Take all messages up to the end of a request."""
         answers = []
         while True:
-            message = self._take(60)
+            message = self.take(60)
             answers.append(message)
-            if message["msg_type"] == "error":
-                raise AssertionError("\n".join(message["content"]["traceback"]))
-            if _is_status(message, "idle") and message["parent_header"]["msg_id"] == request:
+            assert message["msg_type"] != "error", "\n".join(message["content"]["traceback"])
+            if message["content"].get("execution_state") == "idle" and message["parent_header"]["msg_id"] == request:
                 return answers
 
-    def _take(self, seconds: float) -> Message:
+    def ask(self, comm_id: str, content: dict[str, Any]) -> list[Message]:
+        """Send a widget a message; return the contents of its own messages."""
+        data = {"method": "custom", "content": {"client": "page", **content}}
+        message = self.client.session.msg("comm_msg", {"comm_id": comm_id, "data": data})
+        self.client.shell_channel.send(message)
+        return custom(self.answers(message["header"]["msg_id"]))
+
+    def take(self, seconds: float) -> Message:
+        """Take a message, and look at how it came."""
         message: Message = self.client.get_iopub_msg(timeout=seconds)
-        if _is_status(message, "busy"):
-            self._at = message["parent_header"]["msg_id"]
-        elif _is_status(message, "idle"):
-            self._at = None
-        self.sent.append((message, self._at))
+        if message["msg_type"] == "status":
+            self._at = message["parent_header"]["msg_id"] if message["content"]["execution_state"] == "busy" else None
+        elif message["msg_type"] in CARRIES_DATA:
+            if message.get("buffers"):
+                self.faults.append(f"{message['msg_type']} with buffers")
+            if self._at is None or message["parent_header"].get("msg_id") != self._at:
+                self.faults.append(f"{message['msg_type']} outside a request")
         return message
-
-
-def _is_status(message: Message, state: str) -> bool:
-    return message["msg_type"] == "status" and message["content"]["execution_state"] == state
-
-
-def opened(messages: list[Message], has: str) -> str:
-    """Return the name of the first widget among the messages with this trait."""
-    opens = [message["content"] for message in messages if message["msg_type"] == "comm_open"]
-    return next(content["comm_id"] for content in opens if has in content["data"].get("state", {}))
 
 
 def custom(messages: list[Message]) -> list[dict[str, Any]]:
@@ -94,54 +64,42 @@ def custom(messages: list[Message]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def kernel() -> Iterator[BlockingKernelClient]:
+def browser() -> Iterator[Browser]:
     manager, client = start_new_kernel(kernel_name="python3")
-    yield client
+    yield Browser(client)
     client.stop_channels()
     manager.shutdown_kernel(now=True)
 
 
-@pytest.fixture
-def browser(kernel: BlockingKernelClient) -> Browser:
-    return Browser(kernel)
+LAB: list[dict[str, Any]] = [
+    {"do": "turn", "name": "zero_grad", "value": False},
+    {"do": "turn", "name": "lr", "value": "much"},
+    *[{"do": "frames", "count": 3, "every": 20, "updates": 1, "play": 1}] * 2,
+    *({"do": do} for do in ("statement", "pause", "reset")),
+]
+SHOWN = {
+    "from gradlab import Lab\nlab = Lab('digits')\nlab.run(updates=3)": LAB,
+    "from gradlab.course import swing\nshown = swing()\nshown": [{"do": "drag", "name": "lr", "x": 0.7, "y": 0.0}],
+}
 
 
-def requests_of(browser: Browser, comm_id: str, requests: list[dict[str, Any]]) -> None:
-    """Make the requests, and see that each is answered by one message; how far it is may be told before."""
-    for number, request in enumerate([{"do": "code"}, {"do": "hello"}, *requests], 1):
-        content = {"n": number, "client": "page", **request}
-        told = custom(browser.ask(comm_id, {"method": "custom", "content": content}))
-        answers = [answer for answer in told if "progress" not in answer]
-        assert len(answers) == 1, request
-        assert request["do"] == "code" or answers[0]["n"] == number
+@pytest.mark.parametrize("cell", SHOWN, ids=["lab", "instrument"])
+def test_each_request_has_one_answer_that_colab_carries(browser: Browser, cell: str) -> None:
+    messages = browser.answers(browser.client.execute(cell))
+    opened = [message["content"] for message in messages if message["msg_type"] == "comm_open"]
+    widget = next(content["comm_id"] for content in opens_with("lab_id", opened))
+    for number, request in enumerate([{"do": "code"}, {"do": "hello"}, *SHOWN[cell]], 1):
+        told = [answer for answer in browser.ask(widget, {"n": number, **request}) if "progress" not in answer]
+        assert len(told) == 1, request
+        assert request["do"] == "code" or told[0]["n"] == number
+    if "Lab" in cell:
+        driven = browser.answers(browser.client.execute("lab.run(updates=2)"))
+        assert custom(driven), "a cell that drives the lab shows it"
+    with pytest.raises(queue.Empty):
+        browser.take(SILENCE)
+    assert browser.faults == []
 
 
-def test_a_lab(browser: Browser) -> None:
-    lab = opened(browser.cell("from gradlab import Lab\nlab = Lab('digits')\nlab.run(updates=3)"), "lab_id")
-    playing = [{"do": "frames", "count": 3, "every": 20, "updates": 1, "play": 1}] * 2
-    switches = [{"do": "turn", "name": "zero_grad", "value": False}, {"do": "turn", "name": "lr", "value": "much"}]
-    rest = [{"do": "size", "width": 800, "height": 300}, {"do": "statement"}, {"do": "pause"}, {"do": "reset"}]
-    requests_of(browser, lab, [*switches, *playing, *rest])
-    assert custom(browser.cell("lab.run(updates=2)")), "a cell that drives the lab shows it"
-    assert browser.hear(SILENCE) == []
-    assert browser.faults() == []
-
-
-def test_instruments(browser: Browser) -> None:
-    code = "from gradlab.course import ForecastLab, swing\nshown = swing()\nshown"
-    instrument = opened(browser.cell(code), "lab_id")
-    requests_of(browser, instrument, [{"do": "drag", "name": "lr", "x": 0.7, "y": 0.0}])
-    forecast = opened(browser.cell("ForecastLab('gpt2-1.5b', context=64)"), "lab_id")
-    requests_of(browser, forecast, [{"do": "turn", "name": "amp", "value": "bf16"}])
-    assert browser.hear(SILENCE) == []
-    assert browser.faults() == []
-
-
-def test_a_question(browser: Browser) -> None:
-    code = "from gradlab import predict\nasked = predict('03/where-do-the-weights-go')\nasked"
-    question = opened(browser.cell(code), "guess")
-    answers = browser.ask(question, {"method": "update", "state": {"guess": 0}, "buffer_paths": []})
-    states = [message["content"]["data"].get("state", {}) for message in answers if message["msg_type"] == "comm_msg"]
-    assert any(state.get("tally") for state in states), "the score is told"
-    assert browser.hear(SILENCE) == []
-    assert browser.faults() == []
+def opens_with(trait: str, opened: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return those of the widgets that have this trait."""
+    return [content for content in opened if trait in content["data"].get("state", {})]

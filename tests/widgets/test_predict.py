@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import base64
 import html
-import importlib
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from gradlab import predict
-from gradlab.widgets import learner_record
-from gradlab.widgets.learner_record import LearnerRecord
-from gradlab.widgets.predict import Prediction
+from gradlab.widgets.predict import GUESSES, Guesses, Prediction
 from gradlab.widgets.question import read_question
 
 ENTRY = {
@@ -31,13 +27,12 @@ NAME = "03/where-do-the-weights-go"
 
 
 @pytest.fixture(autouse=True)
-def a_fresh_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("gradlab.widgets.predict")  # by its name the package has the function
-    monkeypatch.setattr(module, "GUESSES", learner_record.Guesses())
+def a_fresh_kernel() -> None:
+    GUESSES.clear()
 
 
-def made_up(name: str = "99/made-up", kept: learner_record.Guesses | None = None) -> Prediction:
-    return Prediction(read_question(name, ENTRY), kept or learner_record.Guesses())
+def made_up(name: str = "99/made-up", guesses: Guesses | None = None) -> Prediction:
+    return Prediction(read_question(name, ENTRY), {} if guesses is None else guesses)
 
 
 def live(asked: Prediction) -> object:
@@ -62,7 +57,7 @@ def test_the_first_guess_counts_also_when_its_cell_is_run_again() -> None:
         assert (live(shown).guess, live(shown).tally) == (0, "Your guesses so far: 0 of 1 right.")
 
 
-def test_a_click_in_the_browser_is_a_guess_and_the_first_one_counts() -> None:
+def test_a_click_is_a_guess_and_the_first_one_counts() -> None:
     asked = made_up()
     live(asked).guess = 7  # none of the options
     assert asked.guess is None
@@ -73,31 +68,9 @@ def test_a_click_in_the_browser_is_a_guess_and_the_first_one_counts() -> None:
     assert live(asked).guess == 0
 
 
-def test_one_can_bet_again_in_another_kernel_and_the_first_guess_counts(tmp_path: Path) -> None:
-    def kernel() -> learner_record.Guesses:
-        return learner_record.Guesses(LearnerRecord(lambda: tmp_path / "record.jsonl"))
-
-    made_up(kept=kernel()).choose("none")
-    made_up("98/of-another-notebook", kernel()).choose("the sum")
-    asked = made_up(kept=kernel())
-    assert (asked.guess, asked.earlier) == (None, "none")
-    asked.choose("the sum")
-    assert asked.right is True
-    assert live(asked).tally == "Your guesses so far: 0 of 1 right in this notebook, 1 of 2 in the series."
-
-
-def test_an_option_that_is_gone_can_be_chosen_anew() -> None:
-    kept = learner_record.Guesses()
-    kept.record("99/made-up", "what was an option yesterday", False)
-    asked = made_up(kept=kept)
-    assert asked.guess is None
-    asked.choose("the last")
-    assert asked.guess == "the last"
-
-
 def test_the_tally_counts_each_question_once() -> None:
-    kept = learner_record.Guesses()
-    told = [made_up(name, kept) for name in ("99/one", "99/two", "99/one", "99/three")]
+    guesses: Guesses = {}
+    told = [made_up(name, guesses) for name in ("99/one", "99/two", "99/one", "99/three")]
     for asked, guess in zip(told, ("the sum", "the last", "none", "the sum"), strict=True):
         asked.choose(guess)
     assert live(told[1]).tally == "Your guesses so far: 1 of 2 right."

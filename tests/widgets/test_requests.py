@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -34,19 +33,20 @@ TYPED: list[tuple[str, Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "typed", "said"), TYPED)
-def test_a_number_typed_badly_is_answered_in_words_and_changes_nothing(name: str, typed: Any, said: str) -> None:
+def test_a_number_typed_badly_is_told_and_changes_nothing() -> None:
     lab = Lab("line", Recipe(lr=0.02, accumulate=3, clip=0.5)).run(2).step(2)
     page, before, recipe = Page(lab), weights(lab.runner), lab.runner.recipe
     values, code = dict(page.values), page.code()
-    page.turn(name, typed)
-    assert re.match(said, page.note), page.note
-    shown = {"accumulate": "3", "lr": "0.02", "clip": "0.5"}[name]
-    assert page.note.endswith(f" It stays at {shown}.")
-    assert repr(typed)[:100] in page.note
-    assert (page.values, page.code(), weights(lab.runner), lab.runner.recipe) == (values, code, before, recipe)
-    assert page.frames[0]["values"] == {name: values[name]}, "told again, for a field to go back to"
-    assert not page.stopped
+    for name, typed, said in TYPED:
+        page.turn(name, typed)
+        assert re.match(said, page.note), page.note
+        shown = {"accumulate": "3", "lr": "0.02", "clip": "0.5"}[name]
+        assert page.note.endswith(f" It stays at {shown}.")
+        assert repr(typed)[:100] in page.note
+        assert (page.values, page.code(), lab.runner.recipe) == (values, code, recipe)
+        assert page.frames[0]["values"] == {name: values[name]}, "told again, for a field to go back to"
+        assert not page.stopped
+    assert weights(lab.runner) == before
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,13 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("task", "do", "more", "said"), REFUSED)
-def test_what_cannot_be_dragged_pressed_or_shown_is_told(task: str, do: str, more: dict[str, Any], said: str) -> None:
-    page = Page(Lab(task).run(20))
-    before = page.seen()
-    assert re.search(said, page.ask(do, **more).note)
-    assert {**page.seen(), "note": ""} == {**before, "note": ""}
+def test_what_cannot_be_dragged_pressed_or_shown_is_told() -> None:
+    pages = {task: Page(Lab(task).run(20)) for task in ("bowl", "digits", "line")}
+    for task, do, more, said in REFUSED:
+        page = pages[task]
+        before = page.seen()
+        assert re.search(said, page.ask(do, **more).note)
+        assert {**page.seen(), "note": ""} == {**before, "note": ""}
 
 
 def test_zoom_shows_some_of_the_updates_and_changes_nothing_else() -> None:
@@ -188,24 +189,13 @@ def test_a_batch_that_is_pressed_is_explained() -> None:
         "A step applied it before the newest batch came, and it is still in .grad"
         in page.ask("press", what="batch 1").note
     )
-    page.ask("to_line", line=next(s.line for s in lab.runner.statements if "backward" in s.label))
+    page.ask("to_line", line=next(s.line for s in lab.runner.loop.program.statements if "backward" in s.label))
     assert "no step has applied it yet" in page.ask("press", what="batch 5").note
     assert "No backward has the number 99 yet" in page.ask("press", what="batch 99").note
     lab.switch(zero_grad=True).run(batches)
     assert "It is no longer in .grad" in page.ask("press", what="batch 1").note
     newest = lab.runner.provenance.backwards
     assert f"in epoch {1 + (newest - 1) // batches}." in page.ask("press", what=f"batch {newest}").note
-
-
-def test_panels_are_laid_out_for_the_room_there_is() -> None:
-    page = Page(Lab("line").run(3))
-    page.ask("size", width=520, height=300)
-    assert {tuple(panel.size) for panel in page.panels.values()} == {(520, 300)}
-    page.ask("size", width=1, height=10**9)
-    (size,) = {tuple(panel.size) for panel in page.panels.values()}
-    assert 200 <= size[0] <= 300 <= size[1] <= 500
-    page.turn("task", "bowl")
-    assert {tuple(panel.size) for panel in page.panels.values()} == {size}
 
 
 # An interrupt ---------------------------------------------------------------------------------------------------------
@@ -220,29 +210,13 @@ def test_an_interrupt_ends_the_playing_and_says_so() -> None:
     assert page.stopped
     assert len(page.frames) == 1
     assert page.note == "Interrupted. Press Play to continue."
-    assert not lab.shown.playing
+    assert not lab.model.playing
     page.play(2)
     assert lab.runner.updates == 5
     assert not page.stopped
     lab.controller.interrupted = True
     page.ask("pause").play(2)
     assert lab.runner.updates == 7, "what came before a pause does not stop the next play"
-
-
-def test_an_interrupt_while_the_loop_runs_is_said_and_the_lab_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = Lab("line").run(2)
-    page = Page(lab)
-
-    def interrupted(*args: Any, **more: Any) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(lab.runner, "advance", interrupted)
-        page.play(4)
-    assert page.note == "Interrupted. Press Play to continue."
-    assert page.stopped
-    page.play(2)
-    assert lab.runner.updates == 4
 
 
 # Requests that no browser of ours makes -------------------------------------------------------------------------------
@@ -254,8 +228,7 @@ BAD: list[dict[str, Any]] = [
     {"do": "frames", "count": 1, "every": 16, "updates": "2"}, {"do": "frames", "count": 1, "every": 1, "seconds": "x"},
     {"do": "turn"}, {"do": "turn", "name": "lr"}, {"do": "turn", "name": "learning_rate", "value": 1},
     {"do": "turn", "name": [], "value": 1}, {"do": "turn", "name": "task", "value": "digitz"},
-    {"do": "turn", "name": "task", "value": []}, {"do": "turn", "name": "card", "value": "RTX"},
-    {"do": "turn", "name": "card", "value": {}}, {"do": "turn", "name": "card"},
+    {"do": "turn", "name": "task", "value": []},
     {"do": "turn", "name": "amp", "value": [1]},
     {"do": "turn", "name": "zero_grad", "value": "no"}, {"do": "edit"}, {"do": "edit", "text": 3}, {"do": "to_line"},
     {"do": "to_line", "line": 2.5}, {"do": "drag", "name": "weights"},
@@ -266,15 +239,14 @@ BAD: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("request_", BAD, ids=lambda request_: json.dumps(request_)[:50])
-def test_a_bad_request_is_answered_in_words_and_stops_no_play(request_: dict[str, Any]) -> None:
+def test_a_bad_request_is_answered_in_words_and_stops_no_play() -> None:
     lab = Lab("bowl").run(2)
     page, before = Page(lab), weights(lab.runner)
-    page.ask(**{"do": None, **request_})
-    assert page.note != tasks.bowl().title
-    assert re.search("must be|can be dragged", page.note), page.note
-    assert len(page.note) < 500
-    assert not page.stopped
+    for request in BAD:
+        page.ask("hello").ask(**{"do": None, **request})
+        assert re.search("must be|can be dragged", page.note), request
+        assert len(page.note) < 500
+        assert not page.stopped
     assert weights(lab.runner) == before
     assert page.seen() == Page(lab).seen()
 
@@ -291,7 +263,7 @@ VALUES: tuple[Any, ...] = (
 @pytest.mark.parametrize("seed", range(8 if os.environ.get("GRADLAB_NIGHTLY") else 1))
 def test_random_requests_never_raise(seed: int) -> None:
     chance = random.Random(seed)
-    lab = Lab("bowl", controls=["task", "zero_grad", "lr", "card", "edit", "speed"])
+    lab = Lab("bowl", controls=["task", "zero_grad", "lr", "edit", "speed"])
     page = Page(lab)
     for _ in range(300):
         fields = {name: chance.choice(VALUES) for name in FIELDS.split() if chance.random() < 0.6}
@@ -302,18 +274,3 @@ def test_random_requests_never_raise(seed: int) -> None:
     assert page.seen() == Page(lab).seen()
     page.ask("hello")  # that other page has had a frame
     assert page.turn("task", "line").turn("lr", "0.01").play(3).shown["updates"] == 3
-
-
-def test_what_was_asked_for_before_the_end_was_known_trains_no_further() -> None:
-    lab = Lab("bowl")
-    page = Page(lab)
-    ask = {"count": 5, "every": 16, "updates": 1, "play": 1}
-    page.ask("edit", text=lab.runner.source.replace("loss.backward()", "loss.bakward()"))
-    for _ in range(3):  # they were on their way when the first of them failed
-        page.ask("frames", **ask)
-    assert lab.runner.updates == 0
-    assert "AttributeError" in page.note
-    assert not page.stopped, "that would end what is played next"
-    assert not page.ask("pause").stopped
-    page.ask("frames", **{**ask, "play": 2})
-    assert lab.runner.updates == len(page.frames)

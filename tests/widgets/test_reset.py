@@ -37,7 +37,7 @@ def state(lab: Lab) -> Any:
     run = lab.runner
     grads = [None if p.grad is None else p.grad.tolist() for p in run.model.parameters()]
     optimizer = [] if run.optimizer is None else [str(value) for value in run.optimizer.state.values()]
-    shown = [(drawing.words, [str(mark) for mark in drawing.marks]) for drawing in lab.shown.drawings()]
+    shown = [(drawing.words, [str(mark) for mark in drawing.marks]) for drawing in lab.model.drawings()]
     return lab.text, run.source, run.line, run.recipe, weights(run.model), grads, optimizer, shown
 
 
@@ -52,12 +52,9 @@ def play_about(page: Page) -> None:
 
 
 CELLS: dict[str, Any] = {
-    "plain": lambda: Lab("digits", Recipe(lr=0.2)).run(50),
     "a switch": lambda: Lab("bowl", Recipe(lr=0.2)).run(12).switch(zero_grad=False).run(7),
     "inside an update": lambda: Lab("line", Recipe(lr=0.01, accumulate=3)).run(3).step(6),
-    "before the first update": lambda: Lab("line").step(5),
     "state and scaler": lambda: Lab("digits", Recipe(optimizer="adamw", amp="fp16", lr=0.002)).run(9),
-    "another task": lambda: Lab("spiral").run(3),
     "a start of its own": lambda: Lab("bowl").reset([3.0, 2.0]).run(4),
     "a loop of its own": lambda: Lab("line").run(2).edit(OWN).run(5),
 }
@@ -101,21 +98,3 @@ def test_from_zero_is_apart_and_keeps_the_loop_as_it_is() -> None:
         assert weights(lab.runner.model) == weights(tasks.line().build(0))
         page.play(3).ask("reset")
         assert (lab.runner.updates, lab.runner.recipe.zero_grad) == (cell, cell > 0)
-
-
-def test_a_cell_that_drives_it_again_moves_the_place_and_another_task_has_none() -> None:
-    lab = Lab("line").run(2)
-    page = Page(lab)
-    page.play(3)
-    lab.run(4)
-    page.play(2)
-    page.ask("reset")
-    assert lab.runner.updates == 9
-    lab.reset()
-    page.ask("hello")
-    assert (lab.runner.updates, page.shown["left_off"]) == (0, None)
-    lab.run(5)
-    page.turn("task", "bowl")
-    page.play(3)
-    page.ask("reset")
-    assert (lab.runner.task.name, lab.runner.updates, page.shown["left_off"]) == ("bowl", 0, None)

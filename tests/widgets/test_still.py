@@ -21,7 +21,7 @@ LABS: dict[str, Any] = {
     "two panels": lambda: Lab("digits", Recipe(lr=0.2), panels=["held-out loss", "gradient"]).run(30),
     "three panels": lambda: Lab("digits", panels=["loss", "gradient", "memory"]).run(20),
     "forgotten": lambda: Lab("digits", Recipe(lr=0.2)).run(20).switch(zero_grad=False).run(8),
-    "all switches": lambda: Lab("spiral", Recipe(accumulate=3, amp="fp16", clip=1.0, zero_grad=False)).run(3),
+    "all switches": lambda: Lab("digits", Recipe(accumulate=3, amp="fp16", clip=1.0, zero_grad=False)).run(3),
     "untouched": lambda: Lab("bowl"),
 }
 
@@ -44,21 +44,21 @@ def lab(request: pytest.FixtureRequest) -> Lab:
 
 
 def test_it_holds_the_loop_the_words_and_every_panel(lab: Lab) -> None:
-    still = lab.shown.still()
+    still = lab.model.still()
     assert written(loop_in(still), "code") == "".join(lab.runner.source.split())
     status = lab.text.splitlines()[0].partition(": ")[2]
-    assert written(loop_in(still), "words") == "".join((lab.shown.note + status).split())
+    assert written(loop_in(still), "words") == "".join((lab.model.note + status).split())
     assert [each.title for each in still.panels if each is not loop_in(still)] == [
-        each.title for each in lab.shown.drawings()
+        each.title for each in lab.model.drawings()
     ]
     assert (still.above is not None) == bool(lab.warning)
     if still.above is not None:
         assert lab.warning in still.above.texts()[0]
 
 
-def test_the_line_that_ran_is_lit_and_what_a_switch_changed_is_marked() -> None:
+def test_the_line_that_ran_is_lit_and_what_changed_is_marked() -> None:
     lab = LABS["forgotten"]()
-    loop = loop_in(lab.shown.still())
+    loop = loop_in(lab.model.still())
     lines = lab.runner.source.splitlines()
     marked = {mark.id: mark.text for mark in loop.marks if isinstance(mark, Text) and mark.id.startswith("sign")}
     assert marked[f"sign {lines.index('        optimizer.step()') + 1}"] == "\u25b6"
@@ -68,7 +68,7 @@ def test_the_line_that_ran_is_lit_and_what_a_switch_changed_is_marked() -> None:
 
 
 def test_every_row_is_full_and_nothing_is_cut(lab: Lab) -> None:
-    still = lab.shown.still()
+    still = lab.model.still()
     rows = [sum(each.width for each in still.panels[at : at + 2]) for at in range(0, len(still.panels), 2)]
     assert len(set(rows)) == 1, "no holes"
     assert all("\u2026" not in text for each in still.panels for text in each.texts())

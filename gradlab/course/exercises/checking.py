@@ -1,4 +1,4 @@
-"""From an answer to a verdict: not attempted, a trouble, a typical mistake by name, wrong, or right."""
+"""How answers are tried: random cases, what is expected, typical mistakes; and from an answer to its verdict."""
 
 from __future__ import annotations
 
@@ -6,87 +6,136 @@ import linecache
 import math
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from textwrap import shorten
 from traceback import walk_tb
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..._checks import brief
 from ..._frames import Owner, code_owner, raised_at
 from ..._process import main_thread, preserving_rng, preserving_torch_state
-from .comparing import MismatchError, alike, coerce_like
-from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, TroubleError, Verdict
+from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
-_MOST_LETTERS = 200  # of an exception's message
+_MAX_MESSAGE_LETTERS = 200
+_BY_REFERENCE = object()
+_KINDS = {bool: "True or False", Real: "A number", str: "A text"}
 
 
-def check(definition: Definition, stub_text: str, remarks: Mapping[str, str], answer: object) -> Verdict:
-    """Try an answer on ``definition.rounds`` random cases; whatever happens but an interrupt is a Verdict.
+class TroubleError(Exception):
+    """Why an answer cannot be compared, in a sentence without its full stop."""
 
-    ``remarks`` say what fits a typical mistake, by its name.
+
+class Case:
+    """One random case: what an answer is called with, how the verdict names it, and what is expected.
+
+    ``text`` is by default the arguments themselves; "" says nothing. ``expect`` is a value, or a function without
+    arguments that computes it from a case that no answer has touched; left out, it is ``reference(*arguments)``.
     """
-    stub = stub_of(stub_text)
-    if _is_unchanged(answer, stub):
-        return Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.")
-    if callable(stub) and not callable(answer):
-        name = getattr(stub, "__name__", "your function")
-        return Verdict(NOT_YET, f"A function is wanted: hand over `{name}` itself, not {brief(answer)}.")
-    if callable(answer) and not callable(stub):
-        return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
-    with main_thread.hold(), preserving_rng(), preserving_torch_state():
-        return _tried(definition, remarks, answer)
+
+    def __init__(self, *arguments: object, text: str | None = None, expect: object = _BY_REFERENCE) -> None:
+        self.arguments = arguments
+        self.text = ", ".join(map(brief, arguments)) if text is None else text
+        self._expect = expect
+
+    def expected(self, reference: Callable[..., object]) -> object:
+        """Compute what a right answer gives."""
+        if self._expect is _BY_REFERENCE:
+            return reference(*self.arguments)
+        return self._expect() if callable(self._expect) else self._expect
+
+
+def call(answer: object, *arguments: object) -> object:
+    """Call an answer that is a function; an answer that is a value is itself."""
+    return answer(*arguments) if callable(answer) else answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """How answers to an exercise are tried."""
+
+    case: Callable[[random.Random], Case]
+    """Make a case from random numbers, those of the generator or torch's: the same ones make the same case, afresh."""
+    reference: Callable[..., object] = call
+    """``reference(*arguments)``: what a right answer gives, unless each case has its ``expect``."""
+    observe: Callable[..., object] = call
+    """``observe(answer, *arguments)``: what is compared with the expected."""
+    mistakes: Mapping[str, object]
+    """Typical wrong answers by name; where several fit, the first one is named. Their remarks are in the ``.md``."""
+    plot_values: Callable[..., object] = lambda value: value
+    """What of a value goes into the picture: numbers in a row, or by label; None for no picture."""
+    axes: tuple[str, str] = ("", "")
+    """What the axes of the picture show, with units."""
+    rounds: int = 10
+    """How many random cases a check tries."""
+    relative: float = 1e-4
+    """Two numbers are alike when they differ by no more than this part of the larger one ..."""
+    absolute: float = 1e-6
+    """... or by no more than this."""
+
+    def check(self, exercise: Exercise, answer: object) -> Verdict:
+        """Try an answer on the random cases; whatever happens but an interrupt is a Verdict."""
+        stub = stub_of(exercise.stub)
+        if is_unchanged(answer, stub):
+            return Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.")
+        if callable(answer) and not callable(stub):
+            return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
+        if callable(stub) and not callable(answer):
+            return no_function(exercise, answer)
+        with main_thread.hold(), preserving_rng(), preserving_torch_state():
+            return _try(self, exercise.remarks, answer)
+
+
+def no_function(exercise: Exercise, answer: object) -> Verdict:
+    """Make the verdict on what is no function where one is asked for."""
+    return Verdict(NOT_YET, f"A function is wanted: hand over `{exercise.name}` itself, not {brief(answer)}.")
 
 
 def stub_of(text: str) -> Any:
-    """Return what a stub defines last: a function or a value."""
+    """Run the text of a stub or solution; it is the function or value that the text defines last."""
     names: dict[str, Any] = {"torch": torch, "nn": nn, "math": math}
-    given = {*names, "__builtins__"}
+    known = {*names, "__builtins__"}
     exec(compile(text, "<stub>", "exec"), names)
-    return [value for name, value in names.items() if name not in given][-1]
+    return [value for name, value in names.items() if name not in known][-1]
 
 
-def _is_unchanged(answer: Any, stub: Any) -> bool:
-    """Whether an answer is still the stub, or nothing at all."""
+def is_unchanged(answer: Any, stub: Any) -> bool:
+    """Tell whether an answer is still the stub, or nothing at all."""
     if answer is None or answer is ...:
         return True
     if isinstance(answer, FunctionType) and isinstance(stub, FunctionType):
-        return _parts(answer.__code__) == _parts(stub.__code__)
-    try:
-        return type(answer) is type(stub) and not callable(stub) and bool(answer == stub)
-    except Exception:  # there is something in it that cannot be compared, so the learner has put it there
-        return False
+        codes = answer.__code__, stub.__code__
+        mine, theirs = ((c.co_code, repr(c.co_consts), c.co_names, c.co_varnames) for c in codes)
+        return mine == theirs
+    return isinstance(stub, list) and isinstance(answer, list) and list(map(str, answer)) == stub
 
 
-def _parts(code: CodeType) -> tuple[Any, ...]:
-    """Return what makes a function do what it does: not its file, nor its place in it."""
-    constants = tuple(_parts(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts)
-    return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars
-
-
-def _tried(definition: Definition, remarks: Mapping[str, str], answer: object) -> Verdict:
+def _try(definition: Definition, remarks: Mapping[str, str], answer: object) -> Verdict:
     rng = random.Random()  # not the learner's own, which may be seeded
     seeds = [rng.randrange(2**31) for _ in range(definition.rounds)]
     observed: list[object] = []
     for seed in seeds:
         try:
-            observed.append(_observed(definition, answer, seed))
+            observed.append(_observe(definition, answer, seed))
         except TroubleError as trouble:
-            return Verdict(NOT_YET, f"{trouble}{_where(definition, seed)}")
+            return Verdict(NOT_YET, f"{trouble}{_in_case(definition, seed)}")
     expected = [_case(definition, seed).expected(definition.reference) for seed in seeds]
     for seed, mine, right in zip(seeds, observed, expected, strict=True):
-        coerced, remark = _compared(definition, mine, right)
+        remark = _difference(definition, mine, right)
         if not remark:
             continue
-        remark += _where(definition, seed)
-        picture = _picture(definition, coerced, right)
+        remark += _in_case(definition, seed)
+        picture = _picture(definition, mine, right)
         for name, wrong in definition.mistakes.items():
-            if _makes(definition, wrong, seeds, observed):
+            if _is_mistake(definition, wrong, seeds, observed):
                 return Verdict(NOT_YET, f"{remarks[name]}\n{remark}", name, picture)
         return Verdict(NOT_YET, remark, None, picture)
-    many = f"In {len(seeds)} random cases" if len(seeds) > 1 else ""
-    return Verdict(RIGHT, f"{many}." if many else "", None, _picture(definition, observed[-1], expected[-1]))
+    cases = f"In {len(seeds)} random cases." if len(seeds) > 1 else ""
+    return Verdict(RIGHT, cases, None, _picture(definition, observed[-1], expected[-1]))
 
 
 def _case(definition: Definition, seed: int) -> Case:
@@ -95,8 +144,13 @@ def _case(definition: Definition, seed: int) -> Case:
     return definition.case(random.Random(seed))
 
 
-def _observed(definition: Definition, answer: object, seed: int) -> object:
-    """Return what is seen of an answer in one case; what it has switched is switched back.
+def _in_case(definition: Definition, seed: int) -> str:
+    text = _case(definition, seed).text
+    return f", for {text}." if text else "."
+
+
+def _observe(definition: Definition, answer: object, seed: int) -> object:
+    """Observe an answer in one case; what it has switched is switched back.
 
     Raises TroubleError for whatever it raises, but KeyboardInterrupt as it is: an interrupt ends the cell.
     """
@@ -107,74 +161,114 @@ def _observed(definition: Definition, answer: object, seed: int) -> object:
         except (TroubleError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            message = error_text(error) or "without a message"
-            raise TroubleError(f"It raises {type(error).__name__}: {message}{_line(error)}") from None
+            raise TroubleError(error_words(error)) from None
 
 
-def error_text(error: BaseException) -> str:
-    """Return the message of an exception in one line, shortened; "" if it has none."""
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # an exception of the learner's own may fail to be written
-        text = ""
-    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
-
-
-def _line(error: BaseException) -> str:
-    """Name the line of the answer's cell that raised an error or made the call that did; "" outside any cell."""
+def error_words(error: BaseException) -> str:
+    """Write what an answer raises, and in which line of its cell, in a sentence without its full stop."""
     files = (frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__))
     cell = next((file for file in files if code_owner(file) is Owner.USER), "")
     raised = raised_at(error, cell.__eq__)
-    text = linecache.getline(cell, raised[1]).strip() if raised is not None else ""
-    return f", in line {raised[1]} of the cell: `{text}`" if raised is not None and text else ""
+    code = linecache.getline(cell, raised[1]).strip() if raised is not None else ""
+    line = f", in line {raised[1]} of the cell: `{code}`" if raised is not None and code else ""
+    message = shorten(str(error), _MAX_MESSAGE_LETTERS, placeholder="...") or "without a message"
+    return f"It raises {type(error).__name__}: {message}{line}"
 
 
-def _compared(definition: Definition, mine: object, right: object) -> tuple[object, str]:
-    """Return what was observed in the form of what is expected, or None, and what is wrong with it, in words."""
+def _difference(definition: Definition, mine: object, right: object) -> str:
+    """Write in what way an answer differs from what is expected, "" if it does not."""
     try:
-        coerced = coerce_like(mine, right)
-    except MismatchError as mismatch:
-        return None, str(mismatch)
+        return _mismatch(mine, right) or (
+            "" if _alike(definition, mine, right) else f"You get {brief(mine)}, expected is {brief(right)}"
+        )
     except Exception:  # a learner's object may refuse to be looked at, in any way
-        return None, f"What you have cannot be compared: {brief(mine)}"
-    if _alike(definition, coerced, right):
-        return coerced, ""
-    return coerced, f"You get {brief(coerced)}, expected is {brief(right)}"
+        return f"What you have cannot be compared: {brief(mine)}"
 
 
-def _alike(definition: Definition, one: object, other: object) -> bool:
+def _mismatch(answer: Any, expected: Any) -> str:
+    """Write in what way an answer is of another kind or size than what is asked for, "" if it is not."""
+    wanted = _wanted(expected)
+    if answer is None:
+        return f"Your answer is None, {wanted} is wanted. Is a `return` missing"
+    if isinstance(expected, Tensor) and isinstance(answer, Tensor) and answer.shape != expected.shape:
+        return f"{wanted} is wanted, yours has the shape {tuple(answer.shape)}"
+    mine, theirs = without_tensors(answer), without_tensors(expected)
+    if _kind(mine) is not _kind(theirs):
+        return f"{wanted} is wanted, you have {brief(answer)}"
+    if isinstance(theirs, dict) and mine.keys() != theirs.keys():
+        return f"The keys {_keys(theirs)} are wanted, yours are {_keys(mine)}"
+    if isinstance(theirs, list) and len(mine) != len(theirs):
+        return f"{wanted} is wanted, yours has {len(mine)}"
+    parts = [(answer[key], expected[key]) for key in theirs] if isinstance(theirs, dict) else []
+    return next(filter(None, (_mismatch(*pair) for pair in parts)), "")
+
+
+def _kind(value: Any) -> type:
+    """Find what a plain value is: True is no number here."""
+    return next((kind for kind in (*_KINDS, list, dict) if isinstance(value, kind)), type(value))
+
+
+def _wanted(expected: Any) -> str:
+    """Name what is wanted."""
+    if isinstance(expected, Tensor):
+        return f"A tensor of shape {tuple(expected.shape)}"
+    if isinstance(expected, dict):
+        return f"A dict with the keys {_keys(expected)}"
+    if isinstance(expected, (list, tuple)):
+        return f"A {type(expected).__name__} of {len(expected)}"
+    return _KINDS[_kind(expected)]
+
+
+def _keys(mapping: Mapping[Any, Any]) -> str:
+    return ", ".join(map(repr, mapping)) or "none"
+
+
+def without_tensors(value: Any) -> Any:
+    """Turn tensors and tuples into lists, in every part of a value; leave anything else as it is."""
+    if isinstance(value, Tensor):
+        return value.item() if value.numel() == 1 else value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [without_tensors(part) for part in value]
+    return {key: without_tensors(part) for key, part in value.items()} if isinstance(value, Mapping) else value
+
+
+def _alike(definition: Definition, mine: object, other: object) -> bool:
+    return alike(without_tensors(mine), without_tensors(other), definition.relative, definition.absolute)
+
+
+def alike(mine: Any, other: Any, relative: float, absolute: float) -> bool:
+    """Compare plain numbers within the tolerances, lists and dicts part by part; nan is like nan."""
+    if isinstance(mine, list) and isinstance(other, list):
+        pairs = zip(mine, other, strict=False)
+        return len(mine) == len(other) and all(alike(*pair, relative, absolute) for pair in pairs)
+    if isinstance(mine, dict) and isinstance(other, dict):
+        return mine.keys() == other.keys() and all(alike(mine[key], other[key], relative, absolute) for key in mine)
+    if _kind(mine) is Real and _kind(other) is Real:
+        both_nan = math.isnan(mine) and math.isnan(other)
+        return both_nan or mine == other or abs(mine - other) <= absolute + relative * abs(other)
+    return type(mine) is type(other) and bool(mine == other)
+
+
+def _is_mistake(definition: Definition, wrong: object, seeds: list[int], observed: list[object]) -> bool:
+    """Tell whether a typical wrong answer gives the same in every case."""
     try:
-        return alike(one, other, definition.relative, definition.absolute)
-    except Exception:  # numbers without an end, tensors of a kind of their own
+        return all(
+            _alike(definition, mine, _observe(definition, wrong, seed))
+            for seed, mine in zip(seeds, observed, strict=True)
+        )
+    except Exception:  # the wrong answer fails in this case, or a learner's object refuses to be compared
         return False
 
 
-def _makes(definition: Definition, wrong: object, seeds: list[int], observed: list[object]) -> bool:
-    """Whether a typical wrong answer gives the same in every case."""
-    for seed, mine in zip(seeds, observed, strict=True):
-        try:
-            theirs = _observed(definition, wrong, seed)
-        except TroubleError:
-            return False
-        if not _alike(definition, mine, theirs):
-            return False
-    return True
-
-
-def _where(definition: Definition, seed: int) -> str:
-    text = _case(definition, seed).text
-    return f", for {text}." if text else "."
-
-
 def _picture(definition: Definition, mine: object, right: object) -> Callable[[], str | None]:
-    """Return what draws yours against expected, where both can be drawn."""
+    """Make what draws yours against expected, where both can be drawn."""
 
     def draw() -> str | None:
         from ..figures.answer import answer_figure
 
         try:
-            values = None if mine is None else (definition.plot_values(mine), definition.plot_values(right))
-            return values and answer_figure(*values, *definition.axes)
+            values = [definition.plot_values(without_tensors(value)) for value in (mine, right)]
+            return None if _mismatch(mine, right) else answer_figure(values[0], values[1], *definition.axes)
         except Exception:  # a learner's value may be of any kind; then there is no picture
             return None
 

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 
 
 def linear_regression(rng: random.Random, batches: int) -> tuple[nn.Module, Callable[..., Tensor], Any, float]:
-    """Return what a training loop takes: a model of three inputs, a loss function, random batches, and an lr."""
-    made = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(batches)]
-    return nn.Linear(3, 1), nn.functional.mse_loss, made, rng.uniform(0.05, 0.2)
+    """Make what a training loop takes: a model of three inputs, a loss function, random batches, and an lr."""
+    pairs = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(batches)]
+    return nn.Linear(3, 1), nn.functional.mse_loss, pairs, rng.uniform(0.05, 0.2)
 
 
 def all_weights(*models: nn.Module) -> Tensor:
-    """Return all weights of a model, or of several, in one row, as a copy."""
+    """Copy all weights of a model, or of several, into one row."""
     return torch.cat([weight.detach().reshape(-1).clone() for model in models for weight in model.parameters()])
 
 
@@ -29,12 +29,12 @@ def trained(loop: Callable[..., Any], model: nn.Module, *arguments: Any) -> Tens
 
 
 def gradient(loss: Tensor, model: nn.Module) -> Tensor:
-    """Return the gradient of a loss in one row, as ``all_weights`` does, from autograd.grad: .grad stays as it is."""
+    """Compute the gradient of a loss in one row, as ``all_weights`` does, with autograd.grad: .grad stays as it is."""
     return torch.cat([part.reshape(-1) for part in torch.autograd.grad(loss, list(model.parameters()))])
 
 
 def mean_loss(model: nn.Module, loss_fn: Callable[..., Tensor], window: Any) -> Tensor:
-    """Return the mean loss of the batches of a window."""
+    """Compute the mean loss of the batches of a window."""
     return torch.stack([loss_fn(model(x), y) for x, y in window]).mean()
 
 
@@ -67,26 +67,26 @@ def trained_by_hand(
     return all_weights(model)
 
 
-def sgd(
-    *,
-    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
-    window: str = "n",
-    skip: int = 0,
-    last: bool = True,
-    **changes: Any,
-) -> Callable[..., None]:
-    """Return a training loop that makes an update for each window of n batches, by default of one.
+def stand_still(*arguments: Any) -> None:
+    """Train nothing: the mistake of a loop whose weights do not move."""
 
-    What makes it wrong: another optimizer, a window that is a "batch" or the "epoch"; without so many of the last
-    batches, or without the window left over; and what ``window_update`` takes.
+
+def one_step(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> None:
+    """Make one step for the whole epoch, with the sum of all gradients: a typical mistake."""
+    sgd(divide_by=1)(model, loss_fn, batches, lr, len(batches))
+
+
+def sgd(*, last: bool = True, **changes: Any) -> Callable[..., None]:
+    """Make a training loop with an update for each window of n batches, by default of one.
+
+    What makes it wrong: the window left over at the end is dropped, or what ``window_update`` takes.
     """
 
     def loop(model: nn.Module, loss_fn: Any, batches: Any, lr: float, n: int = 1, max_norm: float = math.inf) -> None:
-        made = optimizer(model.parameters(), lr=lr)
-        size = {"n": n, "batch": 1, "epoch": len(batches)}[window]
-        end = len(batches) - skip if last else len(batches) // size * size
-        for start in range(0, end, size):
-            window_update(model, loss_fn, batches[start : start + size], made, max_norm, **changes)
+        optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+        end = len(batches) if last else len(batches) // n * n
+        for start in range(0, end, n):
+            window_update(model, loss_fn, batches[start : start + n], optimizer, max_norm, **changes)
 
     return loop
 

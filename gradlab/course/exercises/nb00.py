@@ -6,8 +6,8 @@ import random
 
 import torch
 
-from .definition import Case, Definition
-from .loops import linear_regression, sgd, trained, trained_by_hand
+from .checking import Case, Definition
+from .loops import linear_regression, one_step, sgd, stand_still, trained, trained_by_hand
 
 
 def batches_in_grad_case(rng: random.Random) -> Case:
@@ -37,9 +37,6 @@ batches_in_grad = Definition(
         "emptied-after": lambda updates, accumulate, zero_grad: 0 if zero_grad else updates * accumulate,
         "always-a-window": lambda updates, accumulate, zero_grad: accumulate,
         "never-cleared": lambda updates, accumulate, zero_grad: updates * accumulate,
-        "without-the-newest": lambda updates, accumulate, zero_grad: 0 if zero_grad else (updates - 1) * accumulate,
-        "updates": lambda updates, accumulate, zero_grad: 1 if zero_grad else updates,
-        "the-other-way": lambda updates, accumulate, zero_grad: updates * accumulate if zero_grad else accumulate,
     },
     plot_values=lambda value: None,
     rounds=20,  # so that both settings of zero_grad come up
@@ -55,14 +52,7 @@ train_one_epoch = Definition(
     case=train_one_epoch_case,
     reference=trained_by_hand,
     observe=trained,
-    mistakes={
-        "does-not-move": lambda *arguments: None,
-        "never-clears": sgd(clear="never"),
-        "one-step": sgd(window="epoch", divide_by=1, clear="never"),
-        "only-the-last": sgd(window="epoch", divide_by=1, clear="batch"),
-        "step-first": sgd(skip=1),
-        "adam": sgd(optimizer=torch.optim.Adam),
-    },
+    mistakes={"does-not-move": stand_still, "never-clears": sgd(clear="never"), "one-step": one_step},
     rounds=4,
     axes=("weight", "its value afterwards"),
 )

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .definition import Case, Definition
+from .checking import Case, Definition
 
 
 def keeps_grad_case(rng: random.Random) -> Case:
@@ -35,7 +35,7 @@ def keeps_grad_case(rng: random.Random) -> Case:
 def kept(loss: Tensor, tensors: dict[str, Tensor]) -> dict[str, bool]:
     """Run backward and look; reading .grad of a tensor that does not keep one would make PyTorch warn."""
     loss.backward()
-    return {name: (one.is_leaf or one.retains_grad) and one.grad is not None for name, one in tensors.items()}
+    return {name: (t.is_leaf or t.retains_grad) and t.grad is not None for name, t in tensors.items()}
 
 
 def keeps_grad_observe(answer: Callable[[Tensor], object], tensors: dict[str, Tensor]) -> dict[str, object]:
@@ -50,9 +50,6 @@ keeps_grad = Definition(
         "every-leaf": lambda tensor: tensor.is_leaf,
         "leaf-or-retained": lambda tensor: tensor.is_leaf or tensor.retains_grad,
         "no-retain": lambda tensor: tensor.requires_grad and tensor.is_leaf,
-        "grad-fn": lambda tensor: tensor.grad_fn is not None,
-        "retained-only": lambda tensor: tensor.retains_grad,
-        "has-one-now": lambda tensor: False,
     },
     plot_values=lambda value: None,  # yes and no are no heights
 )
@@ -69,14 +66,9 @@ def pull_back_reference(w: Tensor, x: Tensor, v: Tensor) -> tuple[Tensor, ...]:
     return torch.autograd.grad(torch.tanh(w @ x), (w, x), v)
 
 
-def through_product(w: Tensor, x: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    """Go back through w @ x by hand, from the gradient of the product."""
-    return torch.outer(g, x), w.T @ g
-
-
-def by_name(both: tuple[Tensor, Tensor]) -> dict[str, float]:
+def by_name(both: list[Any]) -> dict[str, float]:
     """Put both into one row, each number with its name."""
-    w, x = (part.tolist() for part in both)
+    w, x = both
     entries = {f"W{i}{j}": number for i, row in enumerate(w) for j, number in enumerate(row)}
     return entries | {f"x{j}": number for j, number in enumerate(x)}
 
@@ -85,12 +77,10 @@ pull_back = Definition(
     case=pull_back_case,
     reference=pull_back_reference,
     mistakes={
-        "no-slope": through_product,
+        "no-slope": lambda w, x, v: (torch.outer(v, x), w.T @ v),
         "no-seed": lambda w, x, v: pull_back_reference(w, x, torch.ones_like(v)),
-        "not-squared": lambda w, x, v: through_product(w, x, v * (1 - torch.tanh(w @ x))),
         "not-transposed": lambda w, x, v: (pull_back_reference(w, x, v)[0], w @ (v * (1 - torch.tanh(w @ x) ** 2))),
         "outer-turned": lambda w, x, v: (pull_back_reference(w, x, v)[0].T, pull_back_reference(w, x, v)[1]),
-        "other-order": lambda w, x, v: pull_back_reference(w, x, v)[::-1],
     },
     plot_values=by_name,
     axes=("entry of W, then of x", "gradient"),
@@ -100,20 +90,21 @@ pull_back = Definition(
 def count_paths_case(rng: random.Random) -> Case:
     """Return the grad_fn of a random sum of sums of one weight and of constants."""
     weight = torch.zeros((), requires_grad=True)
-    made = [weight]
+    sums = [weight]
     for number in range(rng.randint(4, 8)):
-        other = 1.0 if number and rng.random() < 0.3 else rng.choice(made)
-        made.append(made[-1] + other if rng.random() < 0.7 else rng.choice(made[-2:]) + other)
-    loss, node = made[-1], made[-1].grad_fn
+        other = 1.0 if number and rng.random() < 0.3 else rng.choice(sums)
+        sums.append(sums[-1] + other if rng.random() < 0.7 else rng.choice(sums[-2:]) + other)
+    loss, node = sums[-1], sums[-1].grad_fn
     text = f"a graph of {len(nodes(node))} nodes"
-    # Each way brings a gradient of 1, and autograd adds them up.
+    # Each path brings a gradient of 1, and autograd adds them up.
     return Case(node, text=text, expect=lambda: int(torch.autograd.grad(loss, weight)[0]))
 
 
-def ways(node: Any, at_constant: int = 0) -> int:
-    if node is None:
-        return at_constant
-    return sum(ways(target, at_constant) for target, _ in node.next_functions) if node.next_functions else 1
+def paths_to_any_end(node: Any) -> int:
+    """Count the paths to the weight and to the constants."""
+    if node is None or not node.next_functions:
+        return 1
+    return sum(paths_to_any_end(target) for target, _ in node.next_functions)
 
 
 def below(node: Any) -> list[Any]:
@@ -124,18 +115,11 @@ def nodes(node: Any) -> set[Any]:
     return {node}.union(*map(nodes, below(node)))
 
 
-def longest(node: Any) -> int:
-    return max((1 + longest(target) for target in below(node)), default=0)
-
-
 count_paths = Definition(
     case=count_paths_case,
     mistakes={
-        "arrived-once": lambda node: 1,
         "visited-once": lambda node: sum(not below(target) for each in nodes(node) for target in below(each)),
-        "dead-ends": lambda node: ways(node, at_constant=1),
+        "dead-ends": paths_to_any_end,
         "nodes": lambda node: len(nodes(node)),
-        "longest": longest,
-        "off-by-one": lambda node: ways(node) + 1,
     },
 )

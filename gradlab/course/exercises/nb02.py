@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .definition import Case, Definition
+from .checking import Case, Definition
 
 
 def gradient_of_each_case(rng: random.Random) -> Case:
@@ -20,13 +20,8 @@ def gradient_of_each_case(rng: random.Random) -> Case:
     return Case(w, losses, text=f"{len(losses)} losses of two weights")
 
 
-def alone(w: Tensor, losses: list[Tensor]) -> list[Tensor]:
-    """Return the gradient of each loss from autograd.grad, which never touches .grad."""
-    return [torch.autograd.grad(loss, w)[0] for loss in losses]
-
-
 def gradient_of_each_reference(w: Tensor, losses: list[Tensor]) -> dict[str, object]:
-    rows = alone(w, losses)
+    rows = [torch.autograd.grad(loss, w)[0] for loss in losses]  # it never touches .grad
     return {"the list": rows, "w.grad at the end": sum(rows)}
 
 
@@ -35,20 +30,25 @@ def gradient_of_each_observe(answer: Callable[..., object], w: Tensor, losses: l
     return {"the list": rows, "w.grad at the end": torch.zeros(2) if w.grad is None else w.grad}
 
 
-def loop(keep: Callable[[Any, Any], Any], *, clear: bool = False) -> Callable[..., list[Tensor]]:
-    """Return an answer that keeps ``keep(w.grad, before)`` of each backward; ``before`` is no copy."""
+def keeping(keep: Callable[[Any], Any], *, clear: bool = False) -> Callable[..., list[Tensor]]:
+    """Make an answer that keeps ``keep(w.grad)`` after each backward."""
 
     def answer(w: Tensor, losses: list[Tensor]) -> list[Tensor]:
-        kept = []
+        rows = []
         for loss in losses:
             if clear:
                 w.grad = None
-            before = w.grad
             loss.backward()
-            kept.append(keep(w.grad, before))
-        return kept
+            rows.append(keep(w.grad))
+        return rows
 
     return answer
+
+
+def minus_itself(w: Tensor, losses: list[Tensor]) -> list[Tensor]:
+    """Subtract from `.grad` a second name for the same tensor."""
+    first, *others = keeping(Tensor.clone)(w, losses)
+    return [first, *(torch.zeros(2) for _ in others)]
 
 
 gradient_of_each = Definition(
@@ -56,13 +56,12 @@ gradient_of_each = Definition(
     reference=gradient_of_each_reference,
     observe=gradient_of_each_observe,
     mistakes={
-        "one-tensor": loop(lambda grad, before: grad),
-        "running-sums": loop(lambda grad, before: grad.clone()),
-        "minus-itself": loop(lambda grad, before: grad.clone() if before is None else grad - before),
-        "cleared": loop(lambda grad, before: grad, clear=True),
-        "nothing-in-grad": alone,
+        "one-tensor": keeping(lambda grad: grad),
+        "running-sums": keeping(Tensor.clone),
+        "minus-itself": minus_itself,
+        "cleared": keeping(lambda grad: grad, clear=True),
     },
-    plot_values=lambda value: torch.stack([*value["the list"], value["w.grad at the end"]]).detach(),
+    plot_values=lambda value: [*value["the list"], value["w.grad at the end"]],
     axes=("the gradients in the list, the last two numbers: w.grad", "gradient"),
 )
 
@@ -93,10 +92,8 @@ memory_gradient = Definition(
     case=memory_gradient_case,
     reference=memory_gradient_reference,
     mistakes={
-        "writes": lambda w, xs, goal: 0.0,
         "last-use-only": lambda w, xs, goal: slope(w, xs, goal) * memory(w, xs)[-2],
         "not-passed-on": lambda w, xs, goal: slope(w, xs, goal) * sum(memory(w, xs)[:-1]),
-        "mean": lambda w, xs, goal: memory_gradient_reference(w, xs, goal) / len(xs),
         "lost-two": lambda w, xs, goal: memory_gradient_reference(w, xs, goal) / 2,
     },
 )
@@ -116,23 +113,18 @@ def parts(w: Tensor, xs: Tensor, ys: Tensor, size: int) -> list[float]:
 
     The slope of h goes along with h, forwards, and is forgotten where a chunk begins; no graph at all.
     """
-    weight, h, slope, found = w.item(), 0.0, 0.0, []
+    weight, h, slope, added = w.item(), 0.0, 0.0, list[float]()
     for t, (x, y) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True)):
         slope = 0.0 if t % size == 0 else slope
         after = math.tanh(weight * h + x)
         slope = (1 - after**2) * (h + weight * slope)
         h = after
-        found.append(2 * (h - y) * slope)
-    return found
+        added.append(2 * (h - y) * slope)
+    return added
 
 
 def each_from_zero(w: Tensor, xs: Tensor, ys: Tensor, size: int) -> float:
     return sum(sum(parts(w, *chunk, size)) for chunk in zip(xs.split(size), ys.split(size), strict=True))
-
-
-def last_steps(w: Tensor, xs: Tensor, ys: Tensor, size: int) -> float:
-    found = parts(w, xs, ys, size)
-    return sum(found[size - 1 :: size]) + found[-1]
 
 
 truncated = Definition(
@@ -143,8 +135,5 @@ truncated = Definition(
         "every-step": lambda w, xs, ys, size: sum(parts(w, xs, ys, 1)),
         "begins-again": each_from_zero,
         "last-chunk-only": lambda w, xs, ys, size: sum(parts(w, xs, ys, size)[-(len(xs) % size) :]),
-        "last-step-only": last_steps,
-        "short-dropped": lambda w, xs, ys, size: sum(parts(w, xs, ys, size)[: -(len(xs) % size)]),
-        "mean": lambda w, xs, ys, size: sum(parts(w, xs, ys, size)) / math.ceil(len(xs) / size),
     },
 )

@@ -6,16 +6,16 @@ import math
 import random
 from itertools import pairwise
 
-from .definition import Case, Definition
-from .loops import linear_regression, sgd, trained, trained_by_hand
+from .checking import Case, Definition
+from .loops import linear_regression, one_step, sgd, stand_still, trained, trained_by_hand
 
 
 def swing(product: float, updates: int = 400) -> list[float]:
     """Return the path of plain SGD without clearing on a bowl, from 1; ``product`` is lr times curvature."""
-    path, held = [1.0], 0.0
+    path, grad = [1.0], 0.0
     for _ in range(updates):
-        held += product * path[-1]
-        path.append(path[-1] - held)
+        grad += product * path[-1]
+        path.append(path[-1] - grad)
     return path
 
 
@@ -28,12 +28,7 @@ mended = Definition(
     case=mended_case,
     reference=trained_by_hand,
     observe=trained,
-    mistakes={
-        "never-clears": sgd(clear="never"),
-        "does-not-move": lambda *arguments: None,
-        "step-first": sgd(skip=1),
-        "one-step": sgd(window="epoch", divide_by=1, clear="never"),
-    },
+    mistakes={"never-clears": sgd(clear="never"), "does-not-move": stand_still, "one-step": one_step},
     rounds=3,
     axes=("weight", "its value afterwards"),
 )
@@ -55,10 +50,8 @@ curvature_from = Definition(
     case=curvature_from_case,
     mistakes={
         "times-lr": lambda lr, period: 2 * (1 - math.cos(math.pi / period)),
-        "no-arccos": lambda lr, period: (math.pi / period) ** 2 / lr,
         "whole-period": lambda lr, period: 2 * (1 - math.cos(2 * math.pi / period)) / lr,
         "lost-two": lambda lr, period: (1 - math.cos(math.pi / period)) / lr,
-        "degrees": lambda lr, period: 2 * (1 - math.cos(180 / period)) / lr,
     },
     relative=0.02,  # the period is measured, not computed
 )
@@ -76,8 +69,8 @@ def peaks(losses: list[float]) -> list[int]:
 
 
 def mean_period(losses: list[float]) -> float:
-    found = peaks(losses)
-    return (found[-1] - found[0]) / (len(found) - 1)
+    tops = peaks(losses)
+    return (tops[-1] - tops[0]) / (len(tops) - 1)
 
 
 period_of = Definition(
@@ -85,8 +78,6 @@ period_of = Definition(
     mistakes={
         "weight-period": lambda losses: 2 * mean_period(losses),
         "valleys": lambda losses: mean_period(losses) / 2,
-        "count": lambda losses: len(peaks(losses)),
-        "first-peak": lambda losses: peaks(losses)[0],
         "two-peaks": lambda losses: peaks(losses)[1] - peaks(losses)[0],
     },
     rounds=60,  # from the first peak to the second is within 3% in three cases of four

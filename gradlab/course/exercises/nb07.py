@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 
-from .definition import Case, Definition
+from .checking import Case, Definition
 from .loops import all_weights, gradient, mean_loss, sgd, trained, trained_by_hand, window_update
 
 Window = list[tuple[Tensor, Tensor]]
@@ -41,8 +41,8 @@ def by_tokens_reference(model: nn.Module, window: Window) -> Tensor:
 def by_tokens_observe(answer: Callable[..., object], model: nn.Module, window: Window) -> Tensor:
     """Return what stands in .grad afterwards."""
     answer(model, window)
-    held = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
-    return torch.cat([grad.detach().flatten() for grad in held])
+    gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
+    return torch.cat([gradient.detach().flatten() for gradient in gradients])
 
 
 def tokens(reduction: str, divide_by: Callable[[Window], int]) -> Callable[..., None]:
@@ -64,9 +64,6 @@ by_tokens = Definition(
         "mean-of-means": tokens("mean", len),
         "sum": tokens("sum", lambda window: 1),
         "counts-padding": tokens("sum", lambda window: sum(y.numel() for _, y in window)),
-        "own-count": tokens("mean", lambda window: 1),
-        "by-window": tokens("sum", len),
-        "by-rows": tokens("sum", lambda window: sum(len(y) for _, y in window)),
     },
     rounds=6,
     axes=("weight", "its gradient"),
@@ -88,12 +85,8 @@ accumulated = Definition(
     mistakes={
         "drops-last": sgd(last=False),
         "full-size": lambda *arguments: sgd(divide_by=arguments[-1])(*arguments),
-        "sum": sgd(divide_by=1),
         "never-clears": sgd(clear="never"),
         "clears-inside": sgd(clear="batch"),
-        "step-each-batch": sgd(window="batch"),
-        "one-step": sgd(window="epoch"),
-        "does-not-move": lambda *arguments: None,
     },
     rounds=5,
     axes=("weight", "its value afterwards"),
@@ -136,11 +129,8 @@ one_update = Definition(
     mistakes={
         "clips-inside": updating(clip="batch"),
         "clips-nothing": updating(clip="never"),
-        "clips-the-sum": updating(divide_by=1),
         "does-not-clear": updating(clear="never"),
         "returns-a-share": updating(lambda losses: losses[-1] / len(losses)),
-        "returns-the-last": updating(lambda losses: losses[-1]),
-        "returns-the-sum": updating(sum),
     },
     rounds=16,  # the threshold is too high to matter in half of the cases; both kinds have to come up
     plot_values=lambda value: value["weights"],

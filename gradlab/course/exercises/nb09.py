@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ...memory import Ledger
-from .definition import Case, Definition
+from .checking import Case, Definition
 
 OUT = 64  # units of the layer that the bytes are counted on
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -47,10 +46,10 @@ def bytes_after_step_observe(answer: Callable[[int, str], object], parameters: i
     return {name: answer(parameters, name) for name in OPTIMIZERS}
 
 
-def numbers(sgd: int = 2, momentum: int = 3, adamw: int = 4, size: int = 4) -> Callable[[int, str], int]:
-    """Return an answer that counts this many numbers a parameter, of ``size`` bytes each."""
-    kept = {"sgd": sgd, "momentum": momentum, "adamw": adamw}
-    return lambda parameters, optimizer: parameters * kept[optimizer] * size
+def numbers(sgd: int, momentum: int, adamw: int, size: int = 4) -> Callable[[int, str], int]:
+    """Make an answer that counts this many numbers a parameter, of ``size`` bytes each."""
+    counts = {"sgd": sgd, "momentum": momentum, "adamw": adamw}
+    return lambda parameters, optimizer: parameters * counts[optimizer] * size
 
 
 bytes_after_step = Definition(
@@ -58,14 +57,10 @@ bytes_after_step = Definition(
     reference=bytes_after_step_reference,
     observe=bytes_after_step_observe,
     mistakes={
-        "numbers": numbers(size=1),
-        "two-bytes": numbers(size=2),
-        "bits": numbers(size=32),
+        "numbers": numbers(2, 3, 4, size=1),
         "no-gradients": numbers(1, 2, 3),
         "no-state": numbers(2, 2, 2),
-        "one-average": numbers(adamw=3),
-        "two-buffers": numbers(momentum=4),
-        "sgd-keeps": numbers(sgd=3),
+        "one-average": numbers(2, 3, 3),
     },
     rounds=4,
     relative=0.01,  # AdamW also counts its steps, a number for each tensor
@@ -113,13 +108,6 @@ def growing(model: nn.Module, batches: Any, item: bool = False) -> Any:
     return total / len(batches)
 
 
-def stays_off(model: nn.Module, batches: Any) -> Any:
-    torch.set_grad_enabled(False)
-    return growing(model, batches)
-
-
-mended = torch.no_grad()(growing)
-
 evaluate = Definition(
     case=evaluate_case,
     reference=evaluate_reference,
@@ -128,17 +116,10 @@ evaluate = Definition(
         "grows": growing,
         "one-batch": lambda model, batches: growing(model, batches, item=True),
         "eval-mode": lambda model, batches: growing(model.eval(), batches),
-        "stays-off": stays_off,
-        "sum": lambda model, batches: mended(model, batches) * len(batches),
-        "last": lambda model, batches: mended(model, batches[-1:]),
-        "last-share": lambda model, batches: mended(model, batches[-1:]) / len(batches),
     },
     plot_values=lambda value: None,
     rounds=2,
 )
-
-
-ASKED: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)  # the rows measured by answers, by case
 
 
 @cache  # the typical mistakes measure again
@@ -154,27 +135,21 @@ def peak(width: int, layers: int, rows: int) -> int:
 
 
 class PeakOf:
-    """What an answer measures with, three times; it notes the rows."""
+    """What an answer measures with, three times."""
 
     __name__ = "peak_of"
 
-    def __init__(self, width: int, layers: int, asked: list[int]) -> None:
-        self.net, self.asked, self.calls = (width, layers), asked, 0
+    def __init__(self, width: int, layers: int) -> None:
+        self.net, self.calls = (width, layers), 0
 
     def __call__(self, rows: int) -> int:
-        """Return the peak in bytes."""
+        """Measure the peak in bytes."""
         self.calls += 1
         if self.calls > 3:
             raise RuntimeError("peak_of is called a fourth time; three are allowed, and two are enough")
         if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= 4096:
             raise ValueError(f"peak_of wants a whole number of rows, 1 to 4,096, not {rows!r}")
-        self.asked.append(rows)
         return peak(*self.net, rows)
-
-    def line(self, few: int, many: int) -> tuple[float, float]:
-        """Return the straight line through two measurements: bytes at 0 rows, bytes a row."""
-        slope = (peak(*self.net, many) - peak(*self.net, few)) / (many - few)
-        return peak(*self.net, few) - slope * few, slope
 
 
 def largest_batch_case(rng: random.Random) -> Case:
@@ -182,35 +157,25 @@ def largest_batch_case(rng: random.Random) -> Case:
     width, layers, rows = rng.randrange(24, 48), rng.randrange(4, 7) - 1, rng.randrange(250, 400)
     fits, too_much = peak(width, layers, rows), peak(width, layers, rows + 1)
     budget = fits + rng.randrange(too_much - fits)
-    peak_of = PeakOf(width, layers, ASKED[width, layers, rows])
-    return Case(peak_of, budget, text=f"a budget of {budget:,} bytes", expect=rows)
+    return Case(PeakOf(width, layers), budget, text=f"a budget of {budget:,} bytes", expect=rows)
 
 
-def share(peak_of: PeakOf, budget: int) -> int:
-    rows = peak_of.asked[0] if peak_of.asked else 200
-    return int(budget // (peak(*peak_of.net, rows) / rows))
+def by_line(peak_of: PeakOf, budget: int, few: int, many: int) -> int:
+    """Find the rows by a straight line through two measurements."""
+    low, high = peak_of(few), peak_of(many)
+    return few + int((budget - low) // ((high - low) / (many - few)))
 
 
-def too_few_rows(peak_of: PeakOf, budget: int) -> int:
-    """Use the rows that the learner measured, wherever they are."""
-    few, many = sorted(set(peak_of.asked))[:2] if len(set(peak_of.asked)) > 1 else (1, 2)
-    constant, slope = peak_of.line(few, many)
-    return int((budget - constant) // slope) if slope else 0
-
-
-def exact(peak_of: PeakOf, budget: int) -> float:
-    constant, slope = peak_of.line(150, 200)
-    return (budget - constant) / slope
+def no_constant(peak_of: PeakOf, budget: int) -> int:
+    return int(budget // ((peak_of(200) - peak_of(150)) / 50))
 
 
 largest_batch = Definition(
     case=largest_batch_case,
     mistakes={
-        "share": share,
-        "no-constant": lambda peak_of, budget: int(budget // peak_of.line(150, 200)[1]),
-        "too-few-rows": too_few_rows,
-        "one-too-many": lambda peak_of, budget: int(exact(peak_of, budget)) + 1,
-        "not-whole": exact,
+        "no-constant": no_constant,
+        "too-few-rows": lambda peak_of, budget: by_line(peak_of, budget, 1, 2),
+        "one-too-many": lambda peak_of, budget: by_line(peak_of, budget, 150, 200) + 1,
     },
     rounds=3,
 )

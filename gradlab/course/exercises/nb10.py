@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import random
-import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
-from statistics import median
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..._checks import brief
-from ...doctor import watch
-from .comparing import alike
-from .definition import Case, Definition
-from .loops import all_weights, sgd_step_by_hand
+from ... import tasks
+from .checking import Case, Definition
+from .mending import Mending
 
 
 def stale_steps_case(rng: random.Random) -> Case:
@@ -34,36 +29,28 @@ def stale_steps_reference(history: list[str]) -> list[int]:
         elif call == "backward":
             (weight * 2**k).backward()
         else:
-            held = 0 if weight.grad is None else int(weight.grad)
-            stale.append(held & applied)
-            applied |= held
+            present = 0 if weight.grad is None else int(weight.grad)
+            stale.append(present & applied)
+            applied |= present
     return [number for number, old in enumerate(stale, 1) if old]
 
 
 def stale_steps_observe(answer: Callable[[list[str]], Any], history: list[str]) -> object:
     """Take anything that yields numbers."""
-    given = answer(history)
-    plain = hasattr(given, "__next__") or isinstance(given, (set, range))
-    return list(islice(given, len(history) + 1)) if plain else given
+    numbers = answer(history)
+    is_list = not hasattr(numbers, "__next__") and not isinstance(numbers, (set, range))
+    return numbers if is_list else list(islice(numbers, len(history) + 1))
 
 
-def steps(history: Iterable[str], wanted: Callable[[list[bool]], bool] = any) -> list[int]:
-    """Return the numbers of the steps that are wanted, by what is in .grad: of each gradient, whether it is used."""
-    number, used, found = 0, list[bool](), []
+def steps_of_windows(history: list[str]) -> list[int]:
+    """Return the numbers of the steps that apply more than one gradient."""
+    steps, gradients, windows = 0, 0, []
     for call in history:
-        if call == "zero":
-            used = []
-        elif call == "backward":
-            used.append(False)
-        else:
-            number += 1
-            found += [number] * wanted(used)
-            used = [True] * len(used)
-    return found
-
-
-def places(history: list[str]) -> list[int]:
-    return [place for place, call in enumerate(history) if call == "step"]
+        gradients = 0 if call == "zero" else gradients + (call == "backward")
+        steps += call == "step"
+        if call == "step" and gradients > 1:
+            windows.append(steps)
+    return windows
 
 
 stale_steps = Definition(
@@ -71,124 +58,62 @@ stale_steps = Definition(
     reference=stale_steps_reference,
     observe=stale_steps_observe,
     mistakes={
-        "windows": lambda history: steps(history, lambda used: len(used) > 1),
-        "never-clears": lambda history: steps(call for call in history if call != "zero"),
-        "from-zero": lambda history: [number - 1 for number in steps(history)],
-        "places": lambda history: [places(history)[number - 1] for number in steps(history)],
-        "the-others": lambda history: steps(history, lambda used: not any(used)),
-        "new-ones-only": lambda history: steps(history, lambda used: any(used) and not all(used)),
-        # as if every step found a gradient
-        "empty": lambda history: steps(" ".join(history).replace("step", "backward step").split()),
+        "windows": steps_of_windows,
+        "never-clears": lambda history: stale_steps_reference([call for call in history if call != "zero"]),
+        "from-zero": lambda history: [number - 1 for number in stale_steps_reference(history)],
     },
     plot_values=lambda value: None,  # numbers of steps are names, not heights
     rounds=60,
 )
 
 
-BATCHES = 40  # enough for the doctor to be sure
+def digits() -> tuple[nn.Module, Any, list[tuple[Tensor, Tensor]]]:
+    """Make the network, the loss function and the 24 batches of the task that reads digits."""
+    task = tasks.digits(device="cpu")
+    return task.build(seed=0), task.loss_fn, [(x.clone(), y.clone()) for x, y in task.batches]
 
 
-@dataclass(eq=False)
-class Outcome:
-    """A trained model's weights, the loss that the loop returns, and the doctor's findings as codes and lines."""
-
-    weights: Tensor
-    loss: object
-    findings: list[tuple[str, int]]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Outcome) and alike(self._compared(), other._compared(), relative=1e-5, absolute=1e-4)
-
-    def _compared(self) -> tuple[object, ...]:
-        return self.weights, number(self.loss), {code for code, _ in self.findings}
-
-    def __repr__(self) -> str:
-        if self.findings:
-            code, line = self.findings[0]
-            return f"{len(self.findings)} of the doctor's findings, first {code} in line {line}"
-        mean = number(self.loss)
-        said = f"a mean loss of {mean:.4f}" if mean is not None else f"no mean loss but {brief(self.loss)}"
-        return f"no findings, weights of norm {self.weights.norm():.3f}, {said}"
+def micro_batches() -> tuple[object, ...]:
+    """Cut the batches into four each."""
+    model, loss_fn, batches = digits()
+    return model, loss_fn, [pair for x, y in batches for pair in zip(x.split(16), y.split(16), strict=True)]
 
 
-def number(value: object) -> float | None:
-    """Return a number that hangs on no graph, None for anything else."""
-    if isinstance(value, Tensor) and value.numel() == 1 and not value.requires_grad:
-        value = value.item()
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+def sine_wave() -> tuple[object, ...]:
+    """Make a recurrent network, and 300 values of a wave as a sequence of one number each."""
+    model = nn.ModuleDict({"rnn": nn.RNN(1, 16), "head": nn.Linear(16, 1)})
+    return model, nn.functional.mse_loss, torch.sin(torch.arange(0, 60, 0.2)).view(-1, 1, 1)
 
 
-def mended_head_case(rng: random.Random) -> Case:
-    body, head = nn.Sequential(nn.Linear(6, 12), nn.Tanh()), nn.Linear(12, 3)
-    batches = [(torch.randn(8, 6), torch.randint(3, (8,))) for _ in range(BATCHES)]
-    lr = rng.uniform(0.3, 0.5)
-    return Case(body, head, nn.functional.cross_entropy, batches, lr, text=f"{BATCHES} batches and lr={lr:.3f}")
+def noisy_digits() -> tuple[object, ...]:
+    """Make a network with dropout, 128 pictures with three wrong labels in ten, and 297 others with the right ones."""
+    _, loss_fn, batches = digits()
+    held_out = tasks.digits(device="cpu").held_out
+    assert held_out is not None
+    generator, noisy = torch.Generator().manual_seed(0), []
+    for x, y in batches[:2]:
+        wrong = torch.rand(len(y), generator=generator) < 0.3
+        noisy.append((x, torch.where(wrong, torch.randint(10, y.shape, generator=generator), y)))
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Dropout(0.5), nn.Linear(256, 10))
+    return model, loss_fn, noisy, *held_out
 
 
-def mended_head_reference(body: nn.Module, head: nn.Module, loss_fn: Any, batches: Any, lr: float) -> Outcome:
-    model, losses = nn.Sequential(body, head), []
-    for t, (x, y) in enumerate(batches):
-        loss = loss_fn(model(x), y)
-        sgd_step_by_hand(loss, model.parameters(), lr * 0.99**t)
-        losses.append(loss.item())
-    return Outcome(all_weights(model), mean(losses), [])
+def body_and_head() -> tuple[object, ...]:
+    """Make two parts of a network, and 40 batches: the class is the place of the largest of three numbers."""
+    batches = [(x, x[:, :3].argmax(1)) for x in torch.randn(40, 8, 6)]
+    return nn.Sequential(nn.Linear(6, 12), nn.Tanh()), nn.Linear(12, 3), nn.functional.cross_entropy, batches, 0.4
 
 
-def mended_head_observe(answer: Callable[..., object], body: nn.Module, head: nn.Module, *arguments: object) -> Outcome:
-    """Run it while the doctor watches; hints do not count."""
-    with warnings.catch_warnings(), watch() as report:
-        warnings.simplefilter("ignore")  # PyTorch notices one of the mistakes, too
-        loss = answer(body, head, *arguments)
-    findings = [(finding.code, finding.line or 0) for finding in report if finding.severity != "hint"]
-    return Outcome(all_weights(body, head), loss, findings)
-
-
-def mean(losses: list[Any]) -> Any:
-    return sum(losses) / len(losses)
-
-
-def loop(
-    *,
-    whole: bool = True,
-    early: bool = False,
-    gamma: float = 0.99,
-    kept: Callable[[Tensor], Any] = Tensor.item,
-    result: Callable[[list[Any]], Any] = mean,
-) -> Callable[..., Any]:
-    """Return the loop that is asked for, or one with mistakes of the stub left in it, or with new ones."""
-
-    def run(body: nn.Module, head: nn.Module, loss_fn: Any, batches: Any, lr: float) -> Any:
-        model, losses = nn.Sequential(body, head), []
-        optimizer = torch.optim.SGD((model if whole else body).parameters(), lr=lr)
-        scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=gamma)
-        for x, y in batches:
-            optimizer.zero_grad()
-            loss = loss_fn(model(x), y)
-            loss.backward()
-            for each in (scheduler, optimizer) if early else (optimizer, scheduler):
-                each.step()
-            losses.append(kept(loss))
-        return result(losses)
-
-    return run
-
-
-mended_head = Definition(
-    case=mended_head_case,
-    reference=mended_head_reference,
-    observe=mended_head_observe,
-    mistakes={
-        "head-left-out": loop(whole=False),
-        "scheduler-first": loop(early=True),
-        "history-kept": loop(kept=lambda loss: loss),
-        "lr-stays": loop(gamma=1.0),
-        "ten-percent": loop(gamma=0.9),
-        "sum": loop(result=sum),
-        "last": loop(result=lambda losses: losses[-1]),
-        "last-divided": loop(result=lambda losses: losses[-1] / len(losses)),
-    },
-    rounds=2,
-)
+mend_the_flat_loss = Mending(digits)
+mend_four_times_the_work = Mending(micro_batches)
+mend_killed_at_night = Mending(digits)
+mend_the_swinging_loss = Mending(digits)
+mend_the_new_head = Mending(digits)
+mend_the_second_update = Mending(sine_wave)
+mend_flat_in_half_precision = Mending(digits)
+mend_learned_by_heart = Mending(noisy_digits, validates=True)
+mended_head = Mending(body_and_head)
 
 
 def leak_case(rng: random.Random) -> Case:
@@ -211,11 +136,7 @@ leak = Definition(
     mistakes={
         "warm-up": lambda alive: (alive[-1] - alive[0]) / 199,
         "total": lambda alive: alive[-1] - alive[0],
-        "range": lambda alive: max(alive) - min(alive),
-        "largest": lambda alive: max(differences(alive)),
-        "last": lambda alive: alive[-1] - alive[-2],
         "two-ends": lambda alive: (alive[-1] - alive[100]) / 99,
-        "sign": lambda alive: -median(differences(alive)),
     },
     rounds=25,  # range and total differ only where the last batch is a short one, and much shorter
     relative=0.03,

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 from torch.utils.data import DistributedSampler
 
-from .definition import Case, Definition
+from .checking import Case, Definition
 from .loops import gradient
 
 Rank = tuple[nn.Module, int]  # its model and the number of its samples
@@ -31,20 +31,17 @@ def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> li
     All ranks run up to their first all-reduce, where what they hand in is added up; then all of them run again from the
     beginning, made afresh, with that sum, up to the second, and so on. So a function must do the same each time.
 
-    Raises RuntimeError where real processes would wait for ever, or could not add up what they hand in.
+    Raises RuntimeError where real processes would wait for ever.
     """
     sums: list[Tensor] = []
     while True:
         ranks = make()
-        handed = [_up_to_the_next(function, *rank, sums) for rank in ranks]
-        waiting = [tensor for tensor in handed if tensor is not None]
+        tensors = [_up_to_the_next(function, *rank, sums) for rank in ranks]
+        waiting = [tensor for tensor in tensors if tensor is not None]
         if not waiting:
             return [model for model, _ in ranks]
         if len(waiting) < len(ranks):
             raise RuntimeError("one rank calls all_reduce more often than the other, and would wait for ever")
-        if len({tensor.shape for tensor in waiting}) > 1:
-            shapes = " and ".join(str(tuple(tensor.shape)) for tensor in waiting)
-            raise RuntimeError(f"the ranks hand in tensors of different shapes to the same all_reduce: {shapes}")
         sums.append(torch.stack(waiting).sum(0))
 
 
@@ -53,8 +50,6 @@ def _up_to_the_next(function: Callable[..., Any], model: nn.Module, samples: int
     known = iter(sums)
 
     def all_reduce(tensor: Tensor) -> None:
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"all_reduce wants a tensor, got {type(tensor).__name__}")
         total = next(known, None)
         if total is None:
             raise _Waiting(tensor.detach().clone())
@@ -92,7 +87,6 @@ rank_samples = Definition(
         "unequal": lambda samples, size, rank: list(range(rank, samples, size)),
         "dropped": lambda samples, size, rank: list(range(rank, samples - samples % size, size)),
         "blocks": block,
-        "everything": lambda samples, size, rank: list(range(samples)),
     },
     rounds=20,
     axes=("place in the list", "sample"),
@@ -127,12 +121,6 @@ all_reduces = Definition(
         ),
         "left-over": lambda batches, accumulate, buckets, no_sync: (
             (batches // accumulate if no_sync else batches) * buckets
-        ),
-        "one-bucket": lambda batches, accumulate, buckets, no_sync: all_reduces_reference(
-            batches, accumulate, 1, no_sync
-        ),
-        "the-silent-ones": lambda batches, accumulate, buckets, no_sync: (
-            batches * buckets - no_sync * all_reduces_reference(batches, accumulate, buckets, True)
         ),
     },
     rounds=20,
@@ -169,10 +157,10 @@ def fair_average_observe(answer: Callable[..., Any], model: nn.Module, shares: A
 
 
 def in_grad(model: nn.Module, rank: int) -> Tensor:
-    found = [p.grad for p in model.parameters()]
-    if any(part is None for part in found):
+    gradients = [p.grad for p in model.parameters()]
+    if any(gradient is None for gradient in gradients):
         raise RuntimeError(f"a .grad of rank {rank} is None")
-    return torch.cat([part.flatten() for part in found if part is not None])
+    return torch.cat([gradient.flatten() for gradient in gradients if gradient is not None])
 
 
 def average(*, weighted: bool, by: Callable[[int, float], float]) -> Callable[..., None]:
@@ -196,10 +184,7 @@ fair_average = Definition(
     mistakes={
         "sum": average(weighted=False, by=lambda samples, total: 1),
         "mean-of-means": average(weighted=False, by=lambda samples, total: 2),
-        "unweighted": average(weighted=False, by=lambda samples, total: total),
         "own-count": average(weighted=True, by=lambda samples, total: samples),
-        "not-divided": average(weighted=True, by=lambda samples, total: 1),
-        "nothing": lambda model, samples, all_reduce: None,
     },
     rounds=5,
     axes=("weights of rank 0, then of rank 1", ".grad"),

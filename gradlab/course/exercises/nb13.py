@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from .definition import Case, Definition, TroubleError
+from .checking import Case, Definition, TroubleError
 from .loops import all_weights, sgd, trained, trained_by_hand
 
 CALLS = ("zero_grad", "forward", "backward", "unscale_", "clip", "scaler.step", "scaler.update", "scheduler.step")
@@ -104,10 +104,8 @@ whole_loop = Definition(
     mistakes={
         "never-clears": sgd(clear="never"),
         "not-divided": sgd(divide_by=1),
-        "divided-by-window": lambda *arguments: sgd(divide_by=arguments[-2])(*arguments),
         "last-window-dropped": sgd(last=False),
         "clips-each-batch": sgd(clip="batch"),
-        "never-clips": sgd(clip="never"),
     },
     rounds=4,
     axes=("weight", "its value afterwards"),

@@ -11,7 +11,9 @@ import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from ...drawing import INK, STALE, WEIGHTS, own_look, themed_svg
+from ...drawing import colour, own_look, themed_svg
+
+INK, STALE, WEIGHTS = map(colour, ("ink", "stale", "weights"))
 
 _BARS = 12  # up to so many numbers are bars, more are a curve
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ...formatting import number_of
 
-OPERATION, ACCUMULATE = "operation", "accumulate"
+LEAF = "AccumulateGrad"
+_MAX_LETTERS = 9  # of the numbers of a tensor; longer ones are told by their shape
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,6 @@ class Node:
 
     operation: str
     """PyTorch's own name: ``"MulBackward0"``, ``"AccumulateGrad"``."""
-    kind: str = OPERATION
     name: str = ""
     """What the learner calls the tensor that it made or, for AccumulateGrad, the leaf that it writes to."""
     shape: tuple[int, ...] | None = None
@@ -43,17 +43,16 @@ class Node:
     @property
     def size(self) -> str:
         """The shape, unless the value says it already."""
-        return "" if self.shape is None or self.value else shape_text(self.shape)
+        return "" if self.shape is None or self.value else str(self.shape)
 
 
-@dataclass(frozen=True)
-class Edge:
-    """The way of a gradient from the node ``source`` to the node ``target``, both places in ``Graph.nodes``."""
+class Edge(NamedTuple):
+    """The way of a gradient from the node ``source`` to the node ``target``, both indices in ``Graph.nodes``."""
 
     source: int
     target: int
     gradient: str = ""
-    """What went along it, in words; empty where nobody listened."""
+    """What went along it, in words; empty if it was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -66,33 +65,25 @@ class Graph:
     """The gradient that backward began with, in words."""
 
     def __repr__(self) -> str:
-        leaves = sum(node.kind == ACCUMULATE for node in self.nodes)
+        leaves = sum(node.operation == LEAF for node in self.nodes)
         head = f"{number_of(len(self.nodes) - leaves, 'operation')}, {leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
-        rows = [self._row(place) for place in range(len(self.nodes))]
-        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        rows = [self._row(index) for index in range(len(self.nodes))]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([f"{head}; backward begins with {self.seed}" if self.seed else head, *lines])
 
-    def _row(self, place: int) -> tuple[str, ...]:
-        node = self.nodes[place]
-        ways = [
-            f"{edge.target + 1}" + (f" ({edge.gradient})" if edge.gradient else "")
-            for edge in self.edges
-            if edge.source == place
-        ]
+    def _row(self, index: int) -> tuple[str, ...]:
+        node = self.nodes[index]
+        edges = [edge for edge in self.edges if edge.source == index]
+        targets = [f"{edge.target + 1}" + f" ({edge.gradient})" * bool(edge.gradient) for edge in edges]
         holds = "freed" if node.freed else f"keeps {' and '.join(node.keeps)}" if node.keeps else ""
         grad = f".grad {node.grad}" if node.grad else ""
-        after = "; ".join(part for part in (holds, grad, f"to {', '.join(ways)}" if ways else "") if part)
-        return f"{place + 1:2}", node.operation, node.label, node.size, after
+        after = "; ".join(part for part in (holds, grad, f"to {', '.join(targets)}" if targets else "") if part)
+        return f"{index + 1:2}", node.operation, node.label, node.size, after
 
 
-def shape_text(shape: tuple[int, ...]) -> str:
-    """Write a shape as PyTorch does: ``()`` for a single number, ``(3,)``, ``(5, 3)``."""
-    return str(tuple(shape))
-
-
-_ROOM = 9  # letters that the numbers of a tensor may take; longer ones are told by their shape
-Seen = dict[Any, tuple[str, ...]]
+RecordedGradients = dict[Any, tuple[str, ...]]
+"""The gradients that each of autograd's nodes passed on, in words; under None the one that backward began with."""
 
 
 def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Tensor) -> Graph:
@@ -104,34 +95,33 @@ def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, 
     for name, tensor in {"result": result, **names}.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"graph_of: {name} must be a tensor, got {type(tensor).__name__}")
-    nodes = nodes_of(result)
-    place = {node: number for number, node in enumerate(nodes)}
-    seen = seen or {}
+    nodes, seen = nodes_of(result), seen or {}
+    indices = {node: index for index, node in enumerate(nodes)}
     edges = [
-        Edge(place[node], place[target], seen[node][slot] if node in seen else "")
+        Edge(indices[node], indices[target], seen[node][slot] if node in seen else "")
         for node in nodes
         for slot, (target, _) in enumerate(node.next_functions)
         if target is not None
     ]
     called = {root_of(tensor): (name, tensor) for name, tensor in names.items() if tensor.requires_grad}
-    shown = tuple(_node(node, called, names) for node in nodes)
-    return Graph(shown, tuple(edges), seen[None][0] if None in seen else "")
+    return Graph(
+        tuple(_node(node, called, names) for node in nodes), tuple(edges), seen[None][0] if None in seen else ""
+    )
 
 
 @contextmanager
-def record_gradients(result: Tensor) -> Iterator[Seen]:
+def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
     """Note which gradients go along the edges of this graph while ``result.backward()`` runs inside."""
-    seen: Seen = {}
-    nodes = nodes_of(result)
-    handles = []
-    for node in nodes:
+    seen: RecordedGradients = {}
+    first, *others = nodes_of(result)
 
-        def note(inputs: Any, outputs: Any, node: Any = node) -> None:
-            seen[node] = tuple(map(_words, inputs))
-            if node is nodes[0]:
-                seen[None] = tuple(map(_words, outputs))
+    def note_all(inputs: Any, outputs: Any) -> None:
+        seen[first], seen[None] = tuple(map(_text, inputs)), tuple(map(_text, outputs))
 
-        handles.append(node.register_hook(note))
+    def note(node: Any) -> Any:
+        return node.register_hook(lambda inputs, outputs: seen.update({node: tuple(map(_text, inputs))}))
+
+    handles = [first.register_hook(note_all), *map(note, others)]
     try:
         yield seen
     finally:
@@ -143,18 +133,18 @@ def nodes_of(result: Tensor) -> list[Any]:
     """Return autograd's own nodes behind a tensor, each after all that pass a gradient to it."""
     if not result.requires_grad:
         raise ValueError("graph_of: this tensor has no graph: nothing that requires a gradient was recorded on its way")
-    found: list[Any] = []
-    done: set[Any] = set()
+    ordered: list[Any] = []
+    visited: set[Any] = set()
     stack: list[tuple[Any, bool]] = [(root_of(result), False)]
     while stack:  # depth first without recursion: a loop over 1,000 steps makes a deep graph
         node, finished = stack.pop()
         if finished:
-            found.append(node)
-        elif node not in done:
-            done.add(node)
+            ordered.append(node)
+        elif node not in visited:
+            visited.add(node)
             stack.append((node, True))
             stack += [(target, False) for target, _ in reversed(node.next_functions) if target is not None]
-    return found[::-1]
+    return ordered[::-1]
 
 
 def root_of(tensor: Tensor) -> Any:
@@ -167,30 +157,21 @@ def root_of(tensor: Tensor) -> Any:
 
 def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[str, Tensor]) -> Node:
     name, tensor = called.get(node, ("", None))
+    value = "" if tensor is None or tensor.dim() else _text(tensor).replace("()", "")
     leaf = getattr(node, "variable", None)
     if leaf is not None:
-        value = _value(leaf) if name else ""
-        return Node("AccumulateGrad", ACCUMULATE, name, tuple(leaf.shape), grad=_grad(leaf), value=value)
-    keeps, freed = _held(node, names)
+        return Node(LEAF, name, tuple(leaf.shape), grad=_text(leaf.grad), value=value)
+    keeps = _saved_tensors(node)
     metadata = getattr(node, "_input_metadata", None)  # of the gradients that come in, so of what the node has made
     shape = tuple(metadata[0].shape) if metadata else None
-    grad = _grad(tensor) if tensor is not None and tensor.retains_grad else ""
-    return Node(node.name(), OPERATION, name, shape, keeps, freed, grad, "" if tensor is None else _value(tensor))
+    grad = _text(tensor.grad) if tensor is not None and tensor.retains_grad else ""
+    held = tuple(_called(saved, names) for saved in keeps or ())
+    return Node(node.name(), name, shape, held, keeps is None, grad, value)
 
 
-def _value(tensor: Tensor) -> str:
-    """Return the number in a tensor that is a single number, and nothing for all others."""
-    text = _words(tensor)
-    return "" if tensor.dim() or text == shape_text(()) else text
-
-
-def _grad(tensor: Tensor) -> str:
-    return "None" if tensor.grad is None else _words(tensor.grad)
-
-
-def _held(node: Any, names: Mapping[str, Tensor]) -> tuple[tuple[str, ...], bool]:
-    """Return what a node holds for backward, and whether it has been freed."""
-    held: list[Tensor] = []
+def _saved_tensors(node: Any) -> list[Tensor] | None:
+    """Return what a node holds for backward; None if it has been freed."""
+    saved: list[Tensor] = []
     for attribute in dir(node):
         if not attribute.startswith("_saved_") and attribute != "saved_tensors":
             continue
@@ -198,38 +179,34 @@ def _held(node: Any, names: Mapping[str, Tensor]) -> tuple[tuple[str, ...], bool
             value = getattr(node, attribute)
         except RuntimeError as error:
             if "second time" in str(error):  # PyTorch's own words for what is no longer there
-                return (), True
-            continue  # changed in place since: held, but nobody can look at it
-        held += [part for part in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(part, Tensor)]
-    return tuple(_called(tensor, names) for tensor in held), False
+                return None
+            continue  # changed in place since: it is held, but cannot be read
+        saved += [part for part in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(part, Tensor)]
+    return saved
 
 
 def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
-    """Return the name of a tensor that is held: the same numbers at the same place; else its shape."""
-    place = _place(tensor)
-    for name, other in names.items():
-        if other is tensor:
-            return name
-        if place and place == _place(other) and other.shape == tensor.shape and other.stride() == tensor.stride():
-            return name
-    return shape_text(tuple(tensor.shape))
+    """Return the name of a tensor that is held: the same numbers at the same address; else its shape."""
+    same = [name for name, other in names.items() if other is tensor or _location(other) == _location(tensor)]
+    return same[0] if same else str(tuple(tensor.shape))
 
 
-def _place(tensor: Tensor) -> int:
-    """Return where a tensor's numbers begin in memory, 0 where there is no such place: sparse, meta, fake."""
+def _location(tensor: Tensor) -> object:
+    """Return where a tensor's numbers are; itself where they have no address: sparse, meta, fake."""
     try:
-        return tensor.data_ptr()
+        address = tensor.data_ptr()
     except RuntimeError:
-        return 0
+        address = 0
+    return (address, tensor.shape, tensor.stride()) if address else id(tensor)
 
 
-def _words(value: Any) -> str:
-    """Write the numbers of a small tensor, the shape of a larger one."""
+def _text(value: Any) -> str:
+    """Write the numbers of a small tensor, the shape of a larger one, None for what is no tensor."""
     if not isinstance(value, Tensor):
         return "None"
-    shape = shape_text(tuple(value.shape))
-    if value.numel() > _ROOM or value.is_meta or value.layout is not torch.strided:
+    shape = str(tuple(value.shape))
+    if value.numel() > _MAX_LETTERS or value.is_meta or value.layout is not torch.strided:
         return shape
     numbers = [f"{number:.3g}".replace("-", "\u2212") for number in value.detach().reshape(-1).tolist()]
     text = numbers[0] if not value.dim() else f"[{', '.join(numbers)}]"
-    return text if len(text) <= _ROOM else shape
+    return text if len(text) <= _MAX_LETTERS else shape

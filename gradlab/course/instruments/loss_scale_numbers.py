@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass
 from functools import cache
@@ -15,62 +14,26 @@ from torch import Tensor, nn
 from ... import tasks
 from ...tasks import Task
 
-TRAINED_FOR = 500
-SMALL_WEIGHT = 1e-5
-SUBJECTS = {
-    "digits": "digits, before training",
-    "trained": f"digits, after {TRAINED_FOR} updates",
-    "weighted": "digits, loss x 0.00001",
-    "sigmoids": "six sigmoid layers",
-}
-"""Name -> the words for a learner."""
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """A model at one moment of its training, and what its loss is multiplied by."""
-
-    task: Task
-    model: nn.Module
-    weight: float = 1.0
-
-
-def make_subject(name: str) -> Subject:
-    """Return the subject of this name, one of SUBJECTS; the same name gives the same weights."""
-    digits = tasks.digits()
-    if name == "sigmoids":
-        deep = Task("sigmoids", _six_sigmoid_layers, digits.batches, digits.loss_fn, digits.device)
-        return Subject(deep, deep.build(seed=0))
-    model = digits.build(seed=0)
-    if name == "trained":
-        _train(digits, model)
-    return Subject(digits, model, SMALL_WEIGHT if name == "weighted" else 1.0)
-
-
-def _six_sigmoid_layers(seed: int) -> nn.Module:
-    """Return a network for digits whose gradients shrink from layer to layer: a sigmoid's slope is at most 1/4."""
-    hidden = [part for _ in range(6) for part in (nn.Linear(64, 64), nn.Sigmoid())]
-    return nn.Sequential(*hidden, nn.Linear(64, 10))
-
-
-def _train(task: Task, model: nn.Module) -> None:
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
-    for i in range(TRAINED_FOR):
-        x, y = (part.to(task.device) for part in task.batches[i % len(task.batches)])
-        optimizer.zero_grad()
-        task.loss_fn(model(x), y).backward()
-        optimizer.step()
-    optimizer.zero_grad()
-
-
+SUBJECTS = {"digits": "digits, before training", "weighted": "digits, loss x 0.00001"}
+"""Name of a loss, and the words for a learner."""
+WEIGHTS = {"digits": 1.0, "weighted": 1e-5}
+"""Name of a loss, and what it is multiplied by."""
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FIRST, LAST = -46, 22
 """The powers of two that are counted, from 2**FIRST up to 2**LAST; what lies outside is counted at the ends."""
-
 NUMBER_KINDS = ("zero", "subnormal", "normal", "overflow")
 """The kinds of numbers that a gradient can become: 0, fewer digits, all digits, inf or NaN."""
+SCALER_UPDATES = 50
+INIT_SCALE = 65536.0
+"""The default of ``GradScaler``."""
 
 Counts = npt.NDArray[np.int64]
+
+
+@cache
+def digits_task() -> Task:
+    """Return the task: real handwritten digits."""
+    return tasks.digits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,24 +58,29 @@ class Outcome:
         return int(self.counts[kind].sum())
 
 
-def gradients_of(subject: Subject, format: str | None, scale: float) -> Tensor:
+@cache
+def gradients_of(subject: str, format: str | None, scale: float) -> Tensor:
     """Run a real forward and backward pass, the loss times ``scale``; return ``.grad`` as one row of fp32 numbers.
 
     format: "fp16" or "bf16" for autocast, None for fp32.
     """
-    task, model = subject.task, subject.model
+    task = digits_task()
+    model = task.build(seed=0)
     x, y = (part.to(task.device) for part in task.batches[0])
-    model.zero_grad()
     with torch.autocast(task.device, DTYPES[format or "fp16"], enabled=format is not None):
         loss = task.loss_fn(model(x), y)
-    (loss * subject.weight * scale).backward()
-    row = torch.cat([parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None])
-    model.zero_grad()
-    return row
+    (loss * WEIGHTS[subject] * scale).backward()
+    return torch.cat([parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None])
+
+
+@cache
+def measure_outcome(subject: str, format: str, scale: float) -> Outcome:
+    """Compare the gradients of a 16-bit backward pass with the fp32 ones of the same loss, not scaled."""
+    return outcome_of(gradients_of(subject, None, 1.0), gradients_of(subject, format, scale), format, scale)
 
 
 def outcome_of(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome:
-    """Compare the gradients of a 16-bit backward pass with the fp32 ones of the same loss, not scaled."""
+    """Compare gradients that 16 bits made with those of fp32, which are not scaled."""
     there = exact != 0
     exact, got = exact[there], got[there]
     powers = torch.frexp(exact * scale).exponent.long() - 1  # 2**power <= size < 2**(power + 1)
@@ -122,45 +90,9 @@ def outcome_of(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome
         for kind, chosen in _by_kind(got, format).items()
     }
     converted = _by_kind((exact * scale).to(DTYPES[format]).float(), format)
+    by_conversion = {kind: int(chosen.sum()) for kind, chosen in converted.items()}
     error = ((got / scale).double() - exact.double()).norm() / exact.double().norm()
-    return Outcome(
-        format,
-        scale,
-        counts,
-        {kind: int(chosen.sum()) for kind, chosen in converted.items()},
-        len(exact),
-        float(exact.abs().median()),
-        float(error),
-    )
-
-
-@dataclass(frozen=True)
-class NumberLine:
-    """The positive numbers of a 16-bit type, by power of two."""
-
-    format: str
-    digits: tuple[int, ...]
-    """How many binary digits its numbers have from 2**p up to 2**(p + 1), p from FIRST to LAST - 1; 0: it has none."""
-    zero_below: int
-    """What lies below 2 to the power of this is rounded to 0."""
-    normal_from: int
-    """From 2 to the power of this on, numbers have all their digits."""
-    inf_from: int
-    """From 2 to the power of this on, everything is inf."""
-
-
-@cache
-def number_line(format: str) -> NumberLine:
-    """Return what a type can hold, found by looking at every number that it has."""
-    dtype = DTYPES[format]
-    numbers = torch.arange(1, 2**15, dtype=torch.int16).view(dtype).float()  # every pattern without the sign's bit
-    powers = torch.frexp(numbers[numbers.isfinite()]).exponent.long() - 1
-    least, most = int(powers.min()), int(powers.max())
-    counts = torch.bincount(powers - least).tolist()  # 1, 2, 4, ... numbers in a doubling: 1, 2, 3, ... digits
-    digits = {least + i: count.bit_length() for i, count in enumerate(counts)}
-    normal = round(math.log2(torch.finfo(dtype).smallest_normal))
-    row = tuple(digits.get(power, 0) for power in range(FIRST, LAST))
-    return NumberLine(format, row, least - 1, normal, most + 1)
+    return Outcome(format, scale, counts, by_conversion, len(exact), float(exact.abs().median()), float(error))
 
 
 def _by_kind(values: Tensor, format: str) -> dict[str, Tensor]:
@@ -170,36 +102,36 @@ def _by_kind(values: Tensor, format: str) -> dict[str, Tensor]:
     return {"zero": zero, "subnormal": small & ~zero, "normal": finite & ~small, "overflow": ~finite}
 
 
-SCALER_UPDATES = 50
+def limits_of(format: str) -> tuple[int, int, int]:
+    """Return the powers of two where a 16-bit type rounds to 0 below, has all digits from, and is inf from."""
+    limits = torch.finfo(DTYPES[format])
+    least, normal = (round(math.log2(x)) for x in (limits.smallest_normal * limits.eps, limits.smallest_normal))
+    return least - 1, normal, math.floor(math.log2(limits.max)) + 1
 
 
-@dataclass(frozen=True)
-class ScalerRun:
-    """What a scaler did: ``scales`` has the scale used by each update, and last the one for the update after them."""
-
-    scales: tuple[float, ...]
-    skipped: tuple[int, ...]
-    """The updates, counted from 1, whose step was skipped because a gradient was inf or NaN."""
-    growth_interval: int
-
-
+@cache
 def run_scaler(
-    subject: Subject, format: str, init_scale: float, growth_interval: int, updates: int = SCALER_UPDATES
-) -> ScalerRun:
-    """Train a copy of the subject's model with SGD and a GradScaler."""
-    task, model = subject.task, copy.deepcopy(subject.model)
+    subject: str, format: str, growth_interval: int, init_scale: float = INIT_SCALE
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Train the model of digits with SGD and a GradScaler.
+
+    Returns the scale used by each update, with the one for the update after them, and the numbers of the updates,
+    counted from 1, whose step was skipped because a gradient was inf or NaN.
+    """
+    task = digits_task()
+    model: nn.Module = task.build(seed=0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scaler = torch.amp.GradScaler(task.device, init_scale=init_scale, growth_interval=growth_interval)
     scales, skipped = [init_scale], []
-    for update in range(1, updates + 1):
+    for update in range(1, SCALER_UPDATES + 1):
         x, y = (part.to(task.device) for part in task.batches[(update - 1) % len(task.batches)])
         optimizer.zero_grad()
         with torch.autocast(task.device, DTYPES[format]):
-            loss = task.loss_fn(model(x), y) * subject.weight
+            loss = task.loss_fn(model(x), y) * WEIGHTS[subject]
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
         scales.append(scaler.get_scale())
         if scales[-1] < scales[-2]:  # update() lowers the scale only after a skipped step
             skipped.append(update)
-    return ScalerRun(tuple(scales), tuple(skipped), growth_interval)
+    return tuple(scales), tuple(skipped)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -11,7 +10,6 @@ from itertools import groupby
 from typing import Any
 
 import torch
-from torch import nn
 
 from ..._process import RandomStream, lock
 from ...formatting import bytes_text
@@ -23,11 +21,8 @@ CLASSES = 10
 BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP = "before forward", "before backward", "after step"
 _OPTIMIZER = {
     "sgd": "torch.optim.SGD(model.parameters(), lr=0.01)",
-    "momentum": "torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)",
     "adam": "torch.optim.Adam(model.parameters(), lr=0.001)",
 }
-_DTYPE = {"bf16": "torch.bfloat16", "fp16": "torch.float16"}
-_INDENT = "    "
 
 
 @dataclass(frozen=True)
@@ -46,97 +41,39 @@ class PeakSettings:
     """Where ``zero_grad`` stands."""
     accumulate: int = 1
     """Micro-batches of one update."""
-    amp: str = "off"
-    checkpoint: bool = False
-
-    def put_back(self, name: str, start: PeakSettings) -> PeakSettings:
-        """Return a copy in which one setting is what it was at the start."""
-        change: dict[str, Any] = {name: getattr(start, name)}
-        return replace(self, **change)
-
-    def changed_from(self, start: PeakSettings) -> list[str]:
-        """Return the names of the settings that differ from the start."""
-        return [each.name for each in fields(self) if getattr(self, each.name) != getattr(start, each.name)]
-
-    @property
-    def segments(self) -> int:
-        """Into how many segments checkpointing cuts the model: about the square root of the number of its modules."""
-        return max(2, round(math.sqrt(2 * self.depth + 1)))
 
 
 def peak_source(settings: PeakSettings) -> str:
     """Return the program that is measured: the text that is shown is the text that runs."""
-    return "\n".join([*_imports(settings), "", *_setup(settings), "", *_updates(settings)]) + "\n"
-
-
-def _imports(settings: PeakSettings) -> list[str]:
-    lines = ["import torch", "from torch import nn", "from torch.nn.functional import cross_entropy"]
-    return [*lines, *["from torch.utils.checkpoint import checkpoint_sequential"] * settings.checkpoint]
-
-
-def _setup(settings: PeakSettings) -> list[str]:
     width, several = settings.width, settings.accumulate > 1
     batch = f"torch.randn({settings.batch}, {width}), torch.randint({CLASSES}, ({settings.batch},))"
+    clear = f"optimizer.zero_grad(set_to_none={settings.set_to_none})"
+    each = ["loss = cross_entropy(model(x), y)", f"{'(loss / len(batches))' if several else 'loss'}.backward()"]
+    if settings.place == BEFORE_BACKWARD:  # once a window, with its first micro-batch
+        each[1:1] = ["if number == 0:", f"    {clear}"] if several else [clear]
+    if several:
+        pairs = "number, (x, y) in enumerate(batches)" if settings.place == BEFORE_BACKWARD else "x, y in batches"
+        each = [f"for {pairs}:", *(f"    {line}" for line in each)]
+    before = [clear] * (settings.place == BEFORE_FORWARD)
+    after = [clear] * (settings.place == AFTER_STEP)
     lines = [
+        "import torch",
+        "from torch import nn",
+        "from torch.nn.functional import cross_entropy",
+        "",
         f"layers = [layer for _ in range({settings.depth}) for layer in (nn.Linear({width}, {width}), nn.ReLU())]",
         f"model = nn.Sequential(*layers, nn.Linear({width}, {CLASSES}))",
         f"optimizer = {_OPTIMIZER[settings.optimizer]}",
+        f"batches = [({batch}) for _ in range({settings.accumulate})]" if several else f"x, y = {batch}",
+        "",
+        "for update in range(2):  # the picture shows the second one",
+        *(f"    {line}" for line in [*before, *each, "optimizer.step()", *after]),
     ]
-    if settings.amp == "fp16":
-        lines.append('scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)')
-    lines.append(f"batches = [({batch}) for _ in range({settings.accumulate})]" if several else f"x, y = {batch}")
-    return lines
+    return "\n".join(lines) + "\n"
 
 
-def _updates(settings: PeakSettings) -> list[str]:
-    several, fp16 = settings.accumulate > 1, settings.amp == "fp16"
-    clear = [f"optimizer.zero_grad(set_to_none={settings.set_to_none})"]
-    late = settings.place == BEFORE_BACKWARD
-    loss = "loss / len(batches)" if several else "loss"
-    scaled = f"scaler.scale({loss})" if fp16 else f"({loss})" if several else "loss"
-    step = ["scaler.step(optimizer)", "scaler.update()"] if fp16 else ["optimizer.step()"]
-    each = [*_forward(settings), *(_at_first(clear) if late and several else clear * late), f"{scaled}.backward()"]
-    if several:
-        head = "for number, (x, y) in enumerate(batches):" if late else "for x, y in batches:"
-        each = [head, *_indented(each)]
-    body = [
-        *(clear if settings.place == BEFORE_FORWARD else []),
-        *each,
-        *step,
-        *(clear if settings.place == AFTER_STEP else []),
-    ]
-    return ["for update in range(2):  # the picture shows the second one", *_indented(body)]
-
-
-def _forward(settings: PeakSettings) -> list[str]:
-    lines = ["loss = cross_entropy(model(x), y)"]
-    if settings.checkpoint:
-        how = "use_reentrant=False, preserve_rng_state=False"
-        output = f"checkpoint_sequential(model, {settings.segments}, x, {how})"
-        lines = ["loss = cross_entropy(", f"{_INDENT}{output}, y", ")"]
-    if settings.amp == "off":
-        return lines
-    return [f'with torch.autocast("cpu", dtype={_DTYPE[settings.amp]}):', *_indented(lines)]
-
-
-def _at_first(clear: list[str]) -> list[str]:
-    """Return lines that clear once a window, with its first micro-batch."""
-    return ["if number == 0:", *_indented(clear)]
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [_INDENT + line for line in lines]
-
-
-PHASES = {
-    "loss": "forward",
-    "autocast": "forward",
-    "zero_grad": "zero_grad",
-    "backward": "backward",
-    "step": "step",
-    "update": "step",
-}
-"""What each statement of the loop is part of, by its label; other statements move no bytes."""
+_PHASES = {"loss": "forward", "zero_grad": "zero_grad", "backward": "backward", "step": "step"}
+"""The label of each statement of the loop, and the phase that it is; other statements move no bytes."""
 
 
 @dataclass(frozen=True)
@@ -149,9 +86,9 @@ class Phase:
     """Bytes by category; each stretch of work gives two moments, its highest and its end."""
 
     @property
-    def top(self) -> int:
-        """The most bytes at one moment."""
-        return max(sum(moment.values()) for moment in self.moments)
+    def highest(self) -> Mapping[str, int]:
+        """The moment with the most bytes."""
+        return max(self.moments, key=lambda moment: sum(moment.values()))
 
 
 @dataclass(frozen=True)
@@ -164,22 +101,12 @@ class UpdateMemory:
     """Bytes."""
     at_peak: Mapping[str, int]
     """Bytes by category at that moment."""
-    phase: str
-    """The phase in which it comes."""
-    module: str
-    """The module at work then: ``"module 11 (ReLU)"``, and "" outside of any."""
+    call: str
+    """The phase in which it comes: ``backward()``."""
+    where: str
+    """The same with the module at work then: ``backward(), in module 11 (ReLU)``."""
     lines: tuple[int, int]
     """The first and the last line of the loop's text that ran then."""
-
-    @property
-    def where(self) -> str:
-        """The place of the peak in words: ``backward(), in module 11 (ReLU)``."""
-        return f"{self.call}, in {self.module}" if self.module else self.call
-
-    @property
-    def call(self) -> str:
-        """The phase of the peak as it is called: ``backward()``."""
-        return self.phase if self.phase == "forward" else f"{self.phase}()"
 
 
 @lru_cache(maxsize=1024)
@@ -200,7 +127,15 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
             ledger.place = lambda: ""  # statements are named as they end
             for statement in updates:
                 ledger.mark(str(statement))
-    return _update_memory(settings, program, names["model"], ledger)
+    statements = program.statements
+    highest, module = statements[int(ledger.peak_at.statement)], ledger.peak_at.module
+    phase = _PHASES[highest.label]
+    points = [(_PHASES.get(statements[int(point.statement)].label, ""), point) for point in ledger.timeline[:-1]]
+    kinds = {name: type(module).__name__ for name, module in names["model"].named_modules()}
+    call = phase if phase == "forward" else f"{phase}()"
+    where = f"{call}, in module {module} ({kinds[module]})" if module else call
+    lines = (highest.line, highest.last_line)
+    return UpdateMemory(settings, _phases(points), ledger.peak, ledger.at_peak, call, where, lines)
 
 
 @contextmanager
@@ -214,67 +149,31 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _update_memory(settings: PeakSettings, program: Program, model: nn.Module, ledger: Ledger) -> UpdateMemory:
-    at, statements = ledger.peak_at, program.statements
-    statement = statements[int(at.statement)]
-    points = [(PHASES.get(statements[int(point.statement)].label), point) for point in ledger.timeline[:-1]]
-    return UpdateMemory(
-        settings,
-        tuple(_phases([(name, point) for name, point in points if name])),
-        ledger.peak,
-        ledger.at_peak,
-        PHASES[statement.label],
-        _module(model, at.module),
-        (statement.line, statement.last_line),
-    )
-
-
-def _module(model: nn.Module, name: str) -> str:
-    kinds = {name: type(module).__name__ for name, module in model.named_modules()}
-    if not name or name in kinds:
-        return name and f"module {name} ({kinds[name]})"
-    return f"a {name}"  # checkpointing calls modules by themselves, so that they have no name but their class
-
-
-def _phases(points: list[tuple[str, MemoryPoint]]) -> list[Phase]:
+def _phases(points: list[tuple[str, MemoryPoint]]) -> tuple[Phase, ...]:
     """Put neighbouring stretches of work on one phase together."""
-    return [
+    return tuple(
         Phase(name, tuple(moment for _, point in stretch for moment in (point.high, point.bytes)))
-        for name, stretch in groupby(points, key=lambda point: point[0])
-    ]
-
-
-_NAMES = {"set_to_none": "set_to_none", "place": "zero_grad", "amp": "AMP", "checkpoint": "checkpointing"}
-
-
-@dataclass(frozen=True)
-class Effect:
-    """One switch that differs from the start."""
-
-    name: str
-    """Of the setting."""
-    words: str
-    """``AMP off → bf16``."""
-    moved: int
-    """Bytes by which the peak is higher than with this one switch put back; negative where it is lower."""
-
-    @property
-    def text(self) -> str:
-        """The effect in words: ``AMP off → bf16: −72 KiB``."""
-        return f"{self.words}: {signed(self.moved)}"
+        for name, stretch in groupby([each for each in points if each[0]], key=lambda each: each[0])
+    )
 
 
 def effects(
     settings: PeakSettings, start: PeakSettings, measure: Callable[[PeakSettings], UpdateMemory]
-) -> list[Effect]:
-    """Measure what each changed switch does to the peak while the others stay, the largest effect first."""
-    peak = measure(settings).peak
-    found = []
-    for name in settings.changed_from(start):
+) -> list[tuple[str, str, int]]:
+    """Measure what each changed switch does to the peak while the others stay, the largest effect first.
+
+    Returns the name of each setting that differs from the start, the change in words (``batch 128 -> 4``), and the
+    bytes by which the peak is higher than with this one switch put back.
+    """
+    peak, moved = measure(settings).peak, []
+    for name in (each.name for each in fields(settings)):
         before, after = getattr(start, name), getattr(settings, name)
-        words = f"{_NAMES.get(name, name)} {'' if name == 'place' else f'{_value(before)} '}\u2192 {_value(after)}"
-        found.append(Effect(name, words, peak - measure(settings.put_back(name, start)).peak))
-    return sorted(found, key=lambda effect: -abs(effect.moved))
+        if before == after:
+            continue
+        change: dict[str, Any] = {name: before}
+        words = f"zero_grad \u2192 {after}" if name == "place" else f"{name} {_value(before)} \u2192 {_value(after)}"
+        moved.append((name, words, peak - measure(replace(settings, **change)).peak))
+    return sorted(moved, key=lambda effect: -abs(effect[2]))
 
 
 def signed(size: int) -> str:
@@ -283,4 +182,4 @@ def signed(size: int) -> str:
 
 
 def _value(value: Any) -> str:
-    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    return ("off", "on")[value] if isinstance(value, bool) else str(value)

@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
+from ...drawing import (
+    BATCH_STYLES,
+    Dots,
+    Drawing,
+    PanelBuilder,
+    Path,
+    Spot,
+    add_key,
+    draw_comparison,
+    make_box,
+    text_width,
+)
+from ...scenes import Curve
 from ...widgets import Control, Instrument, View
-from .ring_panels import CALLS_SHOWN, CallSeen, draw_contents, draw_losses, draw_ring
-from .ring_trial import OPTIMIZERS, PIECES, USUAL, Setup, needs_loss, run_trial
-from .ring_verdict import OrderRun, judge_order, usual_setup
+from ..figures.curves import CourseFigure
+from .ring_trial import PIECES, USUAL, Grad, LoopCall, OrderRun, run_and_judge
+
+CALLS_SHOWN = 12
+"""The number of calls that can be looked at one by one: three turns of four calls."""
+CALL_STYLES: dict[str, dict[str, str]] = {
+    "zero_grad": {"fill": "paper", "stroke": "grey", "dash": "dashed"},
+    "forward": {"fill": "activations/35", "stroke": "activations"},
+    "backward": {"fill": "gradients/35", "stroke": "gradients"},
+    "step": {"fill": "optimizer/35", "stroke": "optimizer"},
+}
+_SIGNS = {"right": "\u2713 right", "harmless": "\u2713 harmless", "wrong": "\u2717 wrong", "error": "\u2717 error"}
+_CALL_HIGH = 24.0  # CSS pixels
+_ARROW_HEAD = 6.0  # half of an arrow head
 
 
 class RingOfOrders(Instrument):
@@ -18,71 +44,290 @@ class RingOfOrders(Instrument):
     title = "The ring of orders"
 
     def controls(self) -> list[Control]:
-        """Return the controls: the order, what else decides the run, and the call to look at."""
+        """Return the controls: the order, and the call to look at."""
         return [
             Control.order("order", "order of the calls", USUAL, PIECES),
             Control.slider("call", "call", CALLS_SHOWN, range(CALLS_SHOWN + 1), plays=700),
-            Control.choice("optimizer", "optimizer", "SGD", list(OPTIMIZERS)),
-            Control.tick("set_to_none", "set_to_none", start=True),
-            Control.choice("layers", "model", 3, [("three layers", 3), ("one layer", 1)]),
-            Control.tick("first_loss", "forward before the loop", start=False),
         ]
 
-    def look(self, at: Mapping[str, Any]) -> View:
+    def render(self, at: Mapping[str, Any]) -> View:
         """Return the ring, what ``.grad`` holds and the losses, with the verdict in words and the text that ran."""
-        ran = self.ran(at)
-        moment = CallSeen(ran, at["call"])
-        line = moment.call.line if moment.call else 0
+        ran = run_and_judge(at["order"])
+        calls = ran.trial.calls[: at["call"]]  # fewer where an error ended the loop
+        line = calls[-1].line if calls else 0
         return View(
             panels={
-                "ring": lambda width, height: draw_ring(moment, width, height),
-                "grad": lambda width, height: draw_contents(moment, width, height),
+                "ring": lambda width, height: draw_ring(ran, calls, width, height),
+                "grad": lambda width, height: draw_contents(ran, calls, width, height),
                 "loss": lambda width, height: draw_losses(ran, width, height),
             },
-            state=f"{ran.verdict.capitalize()}. {ran.judged.result}. {ran.why}".replace("`", ""),
-            note=moment.words.replace("`", ""),
-            code=ran.code,
-            off=() if needs_loss(at["order"]) else ("first_loss",),
+            state=f"{ran.verdict.capitalize()}. {ran.result}. {ran.why}".replace("`", ""),
+            note=_moment_text(calls),
+            code=ran.trial.source,
             lit=(line, line),
-            wrong=line if moment.call and moment.call.failed else 0,
+            wrong=line if calls and calls[-1].failed else 0,
         )
-
-    def ran(self, at: Mapping[str, Any]) -> OrderRun:
-        """Return the order at these settings with the usual loop beside it; each is run once."""
-        setup = Setup(at["order"], at["optimizer"], at["set_to_none"], at["first_loss"], at["layers"])
-        trial, usual = run_trial(setup), run_trial(usual_setup(setup))
-        return OrderRun(trial, usual, judge_order(trial, usual))
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
         """Return all orders of the four calls, and the usual one with a call left out or doubled, call by call."""
-        for order in all_orders():
-            for first_loss in (False, True) if needs_loss(order) else (False,):
-                for call in range(CALLS_SHOWN, -1, -1):
-                    yield {"order": order, "first_loss": first_loss, "call": call}
-
-
-def all_orders() -> list[str]:
-    """Return the 24 orders of the four calls, and the usual one with one call left out or doubled."""
-    found = [" ".join(order) for order in permutations(PIECES)]
-    found += [" ".join(piece for piece in PIECES if piece != left) for left in PIECES]
-    found += [" ".join((*PIECES[:at], piece, *PIECES[at:])) for piece in PIECES for at in range(len(PIECES) + 1)]
-    return list(dict.fromkeys(found))
+        orders = [" ".join(order) for order in permutations(PIECES)]
+        orders += [" ".join(piece for piece in PIECES if piece != left) for left in PIECES]
+        orders += [" ".join((*PIECES[:at], piece, *PIECES[at:])) for piece in PIECES for at in range(len(PIECES) + 1)]
+        for order in dict.fromkeys(orders):
+            yield from ({"order": order, "call": call} for call in range(CALLS_SHOWN, -1, -1))
 
 
 def ring_of_orders(**start: Any) -> RingOfOrders:
     """Return the ring of orders, to be shown: four calls to be dragged into any order, run, and judged.
 
-    Keyword arguments set where its controls start: ``order="forward backward step zero_grad"``, ``call`` (how many
-    calls of the loop the picture has behind it, 0 to 12), ``optimizer`` ("SGD", "SGD with momentum" or "Adam"),
-    ``set_to_none``, ``layers`` (3 or 1) and ``first_loss`` (a forward before the loop). Raises ValueError for others.
+    Keyword arguments set where its controls start: ``order="forward backward step zero_grad"`` and ``call`` (the
+    number of calls that have run in the picture, 0 to 12). Raises ValueError for others.
     """
     return RingOfOrders(**start)
 
 
-def run_order(order: str, **options: Any) -> OrderRun:
-    """Run the four calls in an order, as ``"zero_grad forward backward step"``, and judge what comes of it.
+def run_order(order: str, *, first_loss: bool = False) -> OrderRun:
+    """Run the four calls in an order, as ``"zero_grad forward backward step"``, and compare it with the usual one.
 
-    The options are those of ``ring_of_orders``. Raises ValueError for an order or an option that there is not.
+    With ``first_loss``, an order that calls ``backward`` before ``forward`` gets one forward before the loop. Raises
+    ValueError for an order that there is not.
     """
-    ring = RingOfOrders(order=order, **options)
-    return ring.ran(ring.values)
+    return run_and_judge(RingOfOrders(order=order).values["order"], first_loss)
+
+
+def _moment_text(calls: Sequence[LoopCall]) -> str:
+    """Return the newest call, what it did, and what ``.grad`` holds then."""
+    if not calls:
+        return "Before the loop. .grad: None."
+    call = calls[-1]
+    return f"Turn {call.turn}, {call.piece}: {call.text}. .grad: {call.after.text}."
+
+
+def _way_text(pieces: Sequence[str]) -> str:
+    return " \u2192 ".join(pieces)
+
+
+@dataclass(frozen=True)
+class Oval:
+    """The places of calls: call 0 on top, the others with the clock, equally far apart."""
+
+    pieces: int
+    x: float
+    y: float
+    across: float
+    up: float
+    """The middle, and how far it is from there to the side and to the top, in CSS pixels."""
+
+    def at(self, place: float) -> tuple[float, float]:
+        """Return the position of a place."""
+        turn = 2 * math.pi * place / self.pieces
+        return self.x + self.across * math.sin(turn), self.y - self.up * math.cos(turn)
+
+    def arc(self, id: str, first: float, last: float, *, stroke: str, width: float) -> Path:
+        """Return the line from one place to another."""
+        count = 24 if last - first <= 1 else 96
+        ends = [self.at(first + (last - first) * step / count) for step in range(count + 1)]
+        return Path(id, tuple(number for end in ends for number in end), stroke=stroke, width=width)
+
+    def arrow_head(self, id: str, place: float, role: str) -> Path:
+        """Return a triangle on the line that points the way round."""
+        x, y = self.at(place)
+        ahead_x, ahead_y = self.at(place + 0.02)
+        long = math.hypot(ahead_x - x, ahead_y - y)
+        dx, dy = _ARROW_HEAD * (ahead_x - x) / long, _ARROW_HEAD * (ahead_y - y) / long
+        points = (x + dx, y + dy, x - dx - dy, y - dy + dx, x - dx + dy, y - dy - dx)
+        return Path(id, points, fill=role)
+
+    def call_box(self, id: str, place: int, piece: str, name: str, words: str) -> Path:
+        """Return the box of a call, wide enough for its name."""
+        x, y = self.at(place)
+        half = text_width(name) / 2 + 9
+        box = (x - half, y - _CALL_HIGH / 2, x + half, y + _CALL_HIGH / 2)
+        return make_box(id, *box, **CALL_STYLES[piece], words=words)
+
+
+def draw_ring(ran: OrderRun, calls: Sequence[LoopCall], width: int, height: int) -> Drawing:
+    """Draw the ring with its newest call in a frame, and beside each call what it did the last time it ran."""
+    panel = PanelBuilder("the ring", width, height)
+    panel.corner(_SIGNS[ran.verdict], role="ink" if ran.trains else "wrong")
+    pieces = ran.order.split()
+    up = (height - 100.0) / 2
+    oval = Oval(len(pieces), width / 2, 66.0 + up, max(min(width / 2 - 70.0, 1.45 * up), 40.0), up)
+    newest = calls[-1] if calls else None
+    lit = newest.place if newest else -1
+    panel.add(oval.arc("ring", 0, len(pieces), stroke="grey", width=1.5))
+    if newest:
+        panel.add(oval.arc("way", lit - 1, lit, stroke="ink", width=3.0))
+    for place in range(len(pieces)):
+        arrives = lit == (place + 1) % len(pieces)
+        panel.add(oval.arrow_head(f"arrow {place}", place + 0.5, "ink" if arrives else "grey"))
+    last = {call.place: call for call in calls}
+    for place, piece in enumerate(pieces):
+        _add_call(panel, oval, place, piece, last.get(place), lit=place == lit)
+    if newest:
+        turn, (x, y) = f"turn {newest.turn}", oval.at(-0.5)
+        panel.label("turn", [Spot(turn, x - 14, y - 12, "end"), Spot(turn, 8.0, 40.0)], role="grey")
+    grad = (newest.after if newest else Grad({})).text.split(", norm ")
+    lines = [".grad", grad[0], *(f"norm {norm}" for norm in grad[1:])]
+    for at, line in enumerate(lines):
+        panel.label(f"grad {at}", [Spot(line, oval.x, oval.y - 24 + 22 * at, "middle")], bold=at == 0)
+    return panel.finish(f"The ring {_way_text(pieces)}: {ran.verdict}. {_moment_text(calls)}")
+
+
+def _add_call(panel: PanelBuilder, oval: Oval, place: int, piece: str, call: LoopCall | None, *, lit: bool) -> None:
+    x, y = oval.at(place)
+    failed = call is not None and call.failed
+    if lit or failed:  # a frame around it
+        half, frame = text_width(piece) / 2 + 13, "wrong" if failed else "ink"
+        box = (x - half, y - 16, x + half, y + 16)
+        panel.add(make_box(f"frame {place}", *box, fill="paper", stroke=frame, width=2.5))
+    words = f"{piece}: {call.text if call else 'has not run yet'}"
+    panel.add(oval.call_box(f"call {place}", place, piece, piece, words))
+    panel.label(f"name {place}", [Spot(piece, x, y, "middle")], bold=lit)
+    if call is None:
+        return
+    above, below = Spot(call.text, x, y - 25, "middle"), Spot(call.text, x, y + 25, "middle")
+    spots = [above, below] if y < oval.y - 0.3 * oval.up else [below, above]
+    role = "wrong" if failed else "stale-text" if piece == "step" and call.before.count("stale") else "ink"
+    panel.label(f"did {place}", spots, role=role, backed=True)
+
+
+_LEFT, _TOP, _NAMES = 12.0, 76.0, 76.0  # CSS pixels beside, above and below the columns
+_TALLEST = 34.0  # a box
+
+
+def draw_contents(ran: OrderRun, calls: Sequence[LoopCall], width: int, height: int) -> Drawing:
+    """Draw a column for each of the first calls: what is in ``.grad`` after it, one box a backward."""
+    panel = PanelBuilder("what .grad holds", width, height)
+    every = ran.trial.calls[:CALLS_SHOWN]
+    wide, bottom = (width - 2 * _LEFT) / CALLS_SHOWN, height - _NAMES
+    most = max([3, *(len(call.after.states) for call in every)])
+    tall = min(_TALLEST, (bottom - _TOP - 18) / most)
+    add_key(panel, ("fresh", "stale"), _LEFT, 41, 74)
+    if panel.label("key step word", [Spot("step moves the weights", _LEFT + 268, 41)]):
+        panel.add(Dots("key step", (_LEFT + 256, 41.0), shape="triangle", size=11, fill="optimizer"))
+    if calls:
+        x = _LEFT + (len(calls) - 1) * wide
+        panel.add(make_box("now", x, 56, x + wide, height - 4, fill="faint/60", words=_moment_text(calls)))
+    panel.add(Path("ground", (_LEFT, bottom, width - _LEFT, bottom), stroke="grey", width=1.0))
+    for at, call in enumerate(every):
+        left = _LEFT + at * wide
+        if call.place == 0:
+            panel.add(Path(f"turn {at}", (left, 56.0, left, height - 6.0), stroke="grey", width=1.0, dash="dashed"))
+            panel.label(f"turn {at} word", [Spot(f"turn {call.turn}", left + 5, 64)], role="grey")
+        _add_column(panel, at, call, left + wide / 2, min(wide / 2 - 1.5, 14.0), bottom, tall)
+    contents = "; ".join(f"{call.piece}: {call.after.text}" for call in every)
+    return panel.finish(f"What .grad holds after each of the first {len(every)} calls. {contents}.")
+
+
+def _add_column(
+    panel: PanelBuilder, at: int, call: LoopCall, middle: float, half: float, bottom: float, tall: float
+) -> None:
+    """Stack the backwards after a call, mark what a step or an error did, and name the call below."""
+    box = (middle - 8, bottom + 5, middle + 8, bottom + _NAMES - 6)
+    panel.add(make_box(f"name {at} box", *box, **CALL_STYLES[call.piece]))
+    panel.label(f"name {at}", [Spot(call.piece, middle, bottom + _NAMES / 2, "middle")], size=11.0, angle=90.0)
+    y = bottom
+    for number, state in call.after.states.items():
+        words = f"turn {call.turn}, after {call.piece}: backward {number}, {state}"
+        box = (middle - half, y - tall + 1, middle + half, y)
+        panel.add(make_box(f"box {at}.{number}", *box, **BATCH_STYLES[state], words=words))
+        if tall >= 13:
+            spot = Spot(str(number), middle, y - tall / 2, "middle")
+            panel.label(f"number {at}.{number}", [spot], size=11.0, backed=True)
+        y -= tall
+    if not call.after.states:
+        panel.label(f"empty {at}", [Spot("\u2013", middle, bottom - 9, "middle")])
+    if call.failed:
+        look: dict[str, Any] = {"shape": "cross", "size": 13.0, "stroke": "wrong", "width": 3.0}
+        panel.add(Dots(f"failed {at}", (middle, y - 24), words=call.text, **look))
+    elif call.piece == "step" and call.before.states:
+        panel.add(Dots(f"step {at}", (middle, y - 11), shape="triangle", size=11, fill="optimizer", words=call.text))
+    elif call.piece == "step":
+        panel.add(Dots(f"step {at}", (middle, y - 22), shape="cross", size=9, stroke="grey", width=2, words=call.text))
+
+
+def draw_losses(ran: OrderRun, width: int, height: int) -> Drawing:
+    """Draw the loss on held-out digits after each turn, of the usual order and of this one unless an error ends it."""
+    lines, events = {"usual": ran.usual.losses}, {}
+    if ran.trial.error:
+        events[ran.trial.turns] = f"this order stops in turn {ran.trial.turns + 1}"
+    else:
+        lines["this order"] = ran.trial.losses
+    again = any(step.before.count("stale") for step in ran.trial.ran("step"))
+    stale = ("this order",) if again else ()
+    curves = {name: _curve(losses) for name, losses in lines.items()}
+    title, counted = "loss on held-out digits", "turns of the loop"
+    return draw_comparison(curves, title, width, height, stale=stale, events=events, counted=counted)
+
+
+def _curve(losses: Sequence[float]) -> Curve:
+    broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
+    return Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])
+
+
+_ACROSS = 3  # rings in a row
+_WIDE, _HIGH, _TITLE = 306, 182, 30  # CSS pixels: of a ring, and of the title
+_ASIDE, _UP = 96.0, 64.0  # from the middle of a ring to its calls
+_OUTCOMES = {"right": "trains", "error": "error", "wrong": "trains otherwise"}
+_SHORT_SIGNS = {"right": "\u2713", "harmless": "\u2713 late", "wrong": "\u2717", "error": "\u2717"}
+# From the first call of each, the second has to come before the third.
+_RULES = (("backward", "step", "zero_grad"), ("forward", "backward", "step"))
+
+
+def draw_rings(rings: Mapping[tuple[str, ...], Sequence[OrderRun]]) -> CourseFigure:
+    """Draw each ring of calls, with a verdict at each call: that on the order which begins there.
+
+    A thick line is the way that breaks the ring: from ``backward`` to ``zero_grad`` without a ``step``, or from
+    ``forward`` to ``step`` without a ``backward``. Raises ValueError for no rings.
+    """
+    if not rings:
+        raise ValueError("draw_rings: there must be one ring or more, got none")
+    width, height = _WIDE * min(len(rings), _ACROSS), _TITLE + _HIGH * -(-len(rings) // _ACROSS)
+    panel = PanelBuilder(f"{len(rings)} rings, {sum(map(len, rings.values()))} orders", width, height)
+    panel.corner("\u2713 or \u2717 at a call: the order that begins there", role="grey")
+    words = []
+    in_order = sorted(rings.items(), key=lambda ring: list(_OUTCOMES).index(_kind(ring[1])))
+    for at, (calls, runs) in enumerate(in_order):
+        x, y = (at % _ACROSS + 0.5) * _WIDE, _TITLE + (at // _ACROSS + 0.5) * _HIGH
+        still = {run.outcome for run in runs} == {"the weights never move"}
+        outcome = "never moves" if still else _OUTCOMES[_kind(runs)]
+        verdicts = {run.order.split()[0]: run.verdict for run in runs}
+        _add_ring(panel, Oval(len(calls), x, y, _ASIDE, _UP), at, calls, verdicts, outcome)
+        words.append(f"{_way_text(calls)}: {outcome}")
+    return CourseFigure(panel.finish(f"{'; '.join(words)}."))
+
+
+def broken_way(calls: Sequence[str]) -> tuple[int, int] | None:
+    """Return the places in the ring between which a call comes too early, the second beyond the first."""
+    for start, wanted, early in _RULES:
+        first = calls.index(start)
+        after = [calls[(first + way) % len(calls)] for way in range(1, len(calls))]
+        if after.index(early) < after.index(wanted):
+            return first, first + 1 + after.index(early)
+    return None
+
+
+def _add_ring(
+    panel: PanelBuilder, oval: Oval, at: int, calls: Sequence[str], verdicts: Mapping[str, str], outcome: str
+) -> None:
+    panel.add(oval.arc(f"ring {at}", 0, len(calls), stroke="grey", width=1.5))
+    way = broken_way(calls)
+    if way:
+        panel.add(oval.arc(f"broken {at}", *way, stroke="wrong", width=5.0))
+    for place in range(len(calls)):
+        on_way = way is not None and (place - way[0]) % len(calls) < way[1] - way[0]
+        panel.add(oval.arrow_head(f"arrow {at}.{place}", place + 0.5, "wrong" if on_way else "grey"))
+    sign, role = ("\u2717", "wrong") if way else ("\u2713", "ink")
+    panel.label(f"sign {at}", [Spot(sign, oval.x, oval.y - 10, "middle")], role=role, bold=True, size=16.0)
+    panel.label(f"said {at}", [Spot(outcome, oval.x, oval.y + 10, "middle")], role=role, backed=True)
+    for place, call in enumerate(calls):
+        name = f"{call} {_SHORT_SIGNS[verdicts[call]]}"
+        panel.add(oval.call_box(f"call {at}.{place}", place, call, name, f"begins here: {verdicts[call]}"))
+        panel.label(f"name {at}.{place}", [Spot(name, *oval.at(place), "middle")])
+
+
+def _kind(runs: Sequence[OrderRun]) -> str:
+    """Return the verdict on a ring: an order that is only late counts as right."""
+    verdicts = {run.verdict for run in runs}
+    return next(word for word in ("error", "wrong", "right") if word in verdicts or word == "right")

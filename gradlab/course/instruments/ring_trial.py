@@ -1,9 +1,10 @@
-"""A loop of the ring: its text, run as it is, with an account of what each call found in ``.grad`` and left there."""
+"""A loop of the ring: its text, run as it is, what each call found in ``.grad`` and left there, and the verdict."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -11,99 +12,52 @@ import torch
 from torch import Tensor, nn
 
 from ..._process import main_thread
-from ...gradients import Provenance, Span, union, within
+from ...formatting import EN_DASH, number_of, short, spans_text
+from ...gradients import Provenance, union, within
 from ...loop import LoopError, Program
 from ...tasks import Task, digits
 
 PIECES = ("zero_grad", "forward", "backward", "step")
 USUAL = " ".join(PIECES)
-_FORWARD = "loss = loss_fn(model(x), y)"
-OPTIMIZERS = {
-    "SGD": "torch.optim.SGD(model.parameters(), lr=0.3)",
-    "SGD with momentum": "torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)",
-    "Adam": "torch.optim.Adam(model.parameters(), lr=0.003)",
-}
-
-
-@dataclass(frozen=True)
-class Setup:
-    """All that decides what a loop does: its order, its optimizer and its model."""
-
-    order: str = USUAL
-    """Calls with spaces between them."""
-    optimizer: str = "SGD"
-    """One of ``OPTIMIZERS``."""
-    set_to_none: bool = True
-    first_loss: bool = False
-    """Whether a forward runs before the loop; only for an order that ``needs_loss``."""
-    layers: int = 3
-    """Of the model: 3 or 1."""
-
-    @property
-    def pieces(self) -> tuple[str, ...]:
-        """The calls, in order."""
-        return tuple(self.order.split())
-
-    @property
-    def has_first_loss(self) -> bool:
-        """Whether a forward does run before the loop."""
-        return self.first_loss and needs_loss(self.order)
-
-
-def needs_loss(order: str) -> bool:
-    """Whether the first turn of the loop asks for a loss before it has computed one."""
-    pieces = order.split()
-    return "backward" in pieces and "forward" not in pieces[: pieces.index("backward")]
-
-
-def order_source(setup: Setup) -> str:
-    """Return the program: it needs only ``torch``, ``model``, ``loss_fn`` and ``batches``."""
-    clear = "optimizer.zero_grad()" if setup.set_to_none else "optimizer.zero_grad(set_to_none=False)"
-    lines = {"zero_grad": clear, "forward": _FORWARD, "backward": "loss.backward()", "step": "optimizer.step()"}
-    text = [f"optimizer = {OPTIMIZERS[setup.optimizer]}"]
-    if setup.has_first_loss:
-        text += ["x, y = batches[0]", _FORWARD, "", "for x, y in batches[1:]:"]
-    else:
-        text += ["", "for x, y in batches:"]
-    return "\n".join([*text, *(f"    {lines[piece]}" for piece in setup.pieces)]) + "\n"
-
-
 TURNS = 60
 """Of the loop: one batch each."""
 _BATCH = 16
+_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.3)"
+_LINES = {
+    "zero_grad": "optimizer.zero_grad()",
+    "forward": "loss = loss_fn(model(x), y)",
+    "backward": "loss.backward()",
+    "step": "optimizer.step()",
+}
+_MOST_LATE = 2
+"""Updates by which a loop may lag behind the usual one and still count as the same."""
 
 
 @dataclass(frozen=True)
 class Grad:
-    """What the ``.grad`` of all parameters holds at one moment."""
+    """Which backwards the ``.grad`` of all parameters holds at one moment; it is None where it holds none."""
 
-    kind: str
-    """"None", "zeros" or "batches"."""
-    holds: tuple[Span, ...] = ()
-    """Numbers of the backwards that are inside, as (first, last)."""
-    stale: tuple[Span, ...] = ()
-    """Of these, what a step has applied."""
-    outdated: tuple[Span, ...] = ()
-    """Of these, what no step has applied, but whose forward ran before the newest move of the weights."""
+    states: Mapping[int, str]
+    """The number of each backward, and "stale" if a step has applied it already, else "fresh"."""
     norm: float = 0.0
 
-    @property
-    def count(self) -> int:
-        """How many backwards are inside."""
-        return count(self.holds)
+    def numbers(self, state: str = "") -> str:
+        """Return the numbers of the backwards in this state, or of all: ``1-3, 5``."""
+        chosen = [number for number, each in self.states.items() if state in ("", each)]
+        return spans_text(union((number, number) for number in chosen), EN_DASH)
+
+    def count(self, state: str) -> int:
+        """Return the number of backwards in this state."""
+        return list(self.states.values()).count(state)
 
     @property
-    def fresh(self) -> int:
-        """How many of them no step has applied."""
-        return self.count - count(self.stale)
-
-    @property
-    def looks(self) -> dict[int, str]:
-        """The number of each backward that is inside, and whether it is "fresh", "stale" or "outdated"."""
-        found = {number: "fresh" for first, last in self.holds for number in range(first, last + 1)}
-        for look, some in (("stale", self.stale), ("outdated", self.outdated)):
-            found |= {number: look for first, last in some for number in range(first, last + 1)}
-        return found
+    def text(self) -> str:
+        """The contents in words: ``None``, ``backwards 1-3 (1-2 applied), norm 0.58``."""
+        if not self.states:
+            return "None"
+        stale, every = self.numbers("stale"), self.numbers()
+        applied = f" ({'' if stale == every else f'{stale} '}applied)" if stale else ""
+        return f"backward{'s' if len(self.states) > 1 else ''} {every}{applied}, norm {short(self.norm)}"
 
 
 @dataclass(frozen=True)
@@ -118,186 +72,277 @@ class LoopCall:
     """Of the text, from 1."""
     before: Grad
     after: Grad
-    added: int = 0
-    """Of a backward: its number."""
-    batch: int = 0
-    """Of a forward or a backward: the number of the batch that its loss is of."""
-    moved: bool = False
-    """Of a step: whether it changed a weight."""
-    age: int = 0
-    """Of a step: how often the weights had moved since the forward of the oldest gradient that it applied first."""
+    number: int = 0
+    """Of a forward that of its batch, of a backward its own."""
     failed: bool = False
+
+    @property
+    def text(self) -> str:
+        """The effect on ``.grad`` or on the weights: ``applies 1-3 (1-2 again)``."""
+        if self.failed:
+            return "raises an error"
+        if self.piece == "zero_grad":
+            return f"clears {self.before.numbers()}" if self.before.states else "nothing to clear"
+        if self.piece == "forward":
+            return f"loss of batch {self.number}"
+        if self.piece == "backward":
+            return f"adds {self.number}"
+        if not self.before.states:
+            return "does nothing"
+        again = self.before.numbers("stale")
+        return f"applies {self.before.numbers()}" + f" ({again} again)" * bool(again)
 
 
 @dataclass(frozen=True)
 class Trial:
     """One loop that was run to its end, or to its error."""
 
-    setup: Setup
-    text: str
+    order: str
+    first_loss: bool
+    """Whether a forward ran before the loop."""
+    source: str
     calls: tuple[LoopCall, ...]
     losses: tuple[float, ...]
     """On held-out digits: before the loop, and after each turn that was completed."""
-    prints: tuple[bytes, ...]
-    """A fingerprint of all weights, at the same moments."""
+    weight_hashes: tuple[bytes, ...]
+    """Of all weights, at the same moments."""
     weights: Tensor
     """At the end, in one row."""
     error: LoopError | None = None
-    in_place: bool = False
-    """Of an error in a backward: whether a step had written to the weights since the forward."""
-    used: bool = False
-    """Of an error in a backward: whether an earlier backward had gone through this loss already."""
 
     @property
     def turns(self) -> int:
-        """How many turns of the loop were completed."""
+        """The number of turns that were completed."""
         return len(self.losses) - 1
 
+    def ran(self, piece: str) -> list[LoopCall]:
+        """Return the calls of this kind that did not fail."""
+        return [call for call in self.calls if call.piece == piece and not call.failed]
+
+
+@dataclass(frozen=True)
+class OrderRun:
+    """An order that was run, the usual loop beside it, and the verdict from the weights of both."""
+
+    trial: Trial
+    usual: Trial
+    verdict: str
+    """"right", "harmless", "wrong" or "error"."""
+    outcome: str
+    """The verdict in a few words: "the weights never move"."""
+    result: str
+    """The comparison with its numbers, or the error."""
+    why: str
+    """The reason in a sentence or two, from the contents of ``.grad`` at each step."""
+
     @property
-    def steps(self) -> list[LoopCall]:
-        """The calls of step() that ran."""
-        return [call for call in self.calls if call.piece == "step" and not call.failed]
+    def order(self) -> str:
+        """The calls with spaces between them."""
+        return self.trial.order
+
+    @property
+    def trains(self) -> bool:
+        """Whether it does what the usual loop does."""
+        return self.verdict in ("right", "harmless")
 
 
-def count(spans: tuple[Span, ...]) -> int:
-    """Return how many numbers are in these spans."""
-    return sum(last - first + 1 for first, last in spans)
+def run_and_judge(order: str, first_loss: bool = False) -> OrderRun:
+    """Run an order and the usual loop, each once, and compare their weights turn by turn."""
+    trial, usual = run_trial(order, first_loss and _needs_loss(order)), run_trial(USUAL)
+    return OrderRun(trial, usual, *_judge(trial, usual))
+
+
+def _needs_loss(order: str) -> bool:
+    """Return whether the first turn of the loop asks for a loss before it has computed one."""
+    pieces = order.split()
+    return "backward" in pieces and "forward" not in pieces[: pieces.index("backward")]
+
+
+def order_source(order: str, first_loss: bool) -> str:
+    """Return the program: it needs only ``torch``, ``model``, ``loss_fn`` and ``batches``."""
+    before = ["x, y = batches[0]", _LINES["forward"]] if first_loss else []
+    head = f"for x, y in batches{'[1:]' * first_loss}:"
+    return "\n".join([_OPTIMIZER, *before, "", head, *(f"    {_LINES[piece]}" for piece in order.split())]) + "\n"
 
 
 @cache
-def digits_task() -> Task:
-    """Return the task: real handwritten digits."""
+def _task() -> Task:
     return digits(batch=_BATCH, device="cpu")
 
 
-def build(layers: int) -> nn.Module:
-    """Return the network of the task, or a single layer, with the same weights each time."""
-    if layers == 3:
-        return digits_task().build(seed=0)
-    generator = torch.Generator().manual_seed(0)
-    model = nn.utils.skip_init(nn.Linear, 64, 10)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.uniform_(-0.125, 0.125, generator=generator)
-    return model
-
-
-def namespace(setup: Setup) -> dict[str, Any]:
-    """Return the names that the text needs; with a forward before the loop there is one batch more."""
-    batches = digits_task().batches[: TURNS + setup.has_first_loss]
-    return {"torch": torch, "model": build(setup.layers), "loss_fn": digits_task().loss_fn, "batches": batches}
-
-
 @lru_cache(maxsize=128)
-def run_trial(setup: Setup) -> Trial:
-    """Run the text of a setup from the same weights on the same batches; an error ends it and is kept."""
+def run_trial(order: str, first_loss: bool = False) -> Trial:
+    """Run the text of an order from the same weights on the same batches; an error ends it and is kept.
+
+    With ``first_loss`` a forward runs before the loop, on one batch more.
+    """
+    source, model = order_source(order, first_loss), _task().build(seed=0)
+    names: dict[str, Any] = {
+        "torch": torch,
+        "model": model,
+        "loss_fn": _task().loss_fn,
+        "batches": _task().batches[: TURNS + first_loss],
+    }
+    program, pieces = Program(source), order.split()
+    body = len(source.splitlines()) - len(pieces) + 1  # the line of the first call
+    calls: list[LoopCall] = []
+    losses: list[float] = []
+    hashes: list[bytes] = []
+    error = None
     with main_thread.hold(), torch.enable_grad():
-        observer = _Observer(setup)
+        provenance = Provenance(model.named_parameters())
+
+        def end_turn() -> None:
+            losses.append(_held_out_loss(model))
+            row = flat_weights(model) + 0.0  # no negative zeros
+            hashes.append(hashlib.sha256(row.numpy().tobytes()).digest())
+
+        def note(line: int, failed: bool = False) -> None:
+            piece, turn = pieces[line - body], len(losses)
+            number = {"forward": turn + first_loss, "backward": provenance.backwards}.get(piece, 0)
+            before = calls[-1].after if calls else Grad({})
+            calls.append(LoopCall(turn, line - body, piece, line, before, _read_grad(provenance), number, failed))
+
         try:
-            return observer.run()
-        finally:
-            observer.provenance.close()
-
-
-class _Observer:
-    """Runs a text statement by statement, and writes down what each call has done."""
-
-    def __init__(self, setup: Setup) -> None:
-        self.setup, self.text = setup, order_source(setup)
-        self.names = namespace(setup)
-        self.model: nn.Module = self.names["model"]
-        self.provenance = Provenance(self.model.named_parameters())
-        self.calls: list[LoopCall] = []
-        self.losses: list[float] = []
-        self.prints: list[bytes] = []
-        self.turn = 0
-        self.moves = 0  # steps that have changed a weight
-        self.writes = 0  # steps that have found anything but None: they write to the weights, if only the same numbers
-        self.grad = Grad("None")
-        self.weights = self._weights()
-        self.loss_batch = self.loss_moves = self.loss_writes = 0  # of the newest forward: what was before it
-        self.loss_used = False
-        self.made_after: dict[int, int] = {}  # number of a backward -> moves before its forward
-
-    def run(self) -> Trial:
-        program = Program(self.text)
-        lines = self.text.splitlines()
-        first = next(at for at, line in enumerate(lines, 1) if line.startswith("for ")) + 1
-        for _ in program.setup(self.names):
-            pass
-        self.provenance.watch([self.names["optimizer"]])
-        if self.setup.has_first_loss:
-            self.loss_batch = 1
-        self._end_turn()
-        at, error = 0, None
-        pieces = self.setup.pieces
-        try:
-            for number in program.loop(self.names):
-                line = program.statements[number].line
-                if line < first:  # the header: another batch
-                    if self.turn:
-                        self._end_turn()
-                    self.turn, at = self.turn + 1, 0
-                    continue
-                self._note(pieces[at], at, line)
-                at += 1
-            self._end_turn()
+            for _ in program.setup(names):
+                pass
+            provenance.watch([names["optimizer"]])
+            for statement in program.loop(names):
+                line = program.statements[statement].line
+                if line < body:  # the head: another batch
+                    end_turn()
+                else:
+                    note(line)
+            end_turn()
         except (NameError, RuntimeError) as raised:
             error = program.explain(raised)
-            in_place, used = self.writes > self.loss_writes, self.loss_used
-            self._note(pieces[at], at, first + at, failed=True)
-            return self._trial(error, in_place, used)
-        return self._trial(None, False, False)
+            note(error.line, failed=True)
+        finally:
+            provenance.close()
+    weights = flat_weights(model)
+    return Trial(order, first_loss, source, tuple(calls), tuple(losses), tuple(hashes), weights, error)
 
-    def _trial(self, error: LoopError | None, in_place: bool, used: bool) -> Trial:
-        calls, losses, prints = tuple(self.calls), tuple(self.losses), tuple(self.prints)
-        return Trial(self.setup, self.text, calls, losses, prints, self._weights(), error, in_place, used)
 
-    def _note(self, piece: str, place: int, line: int, failed: bool = False) -> None:
-        """Write a call down that has just run, or failed."""
-        if piece == "backward" and not failed:
-            self.made_after[self.provenance.backwards] = self.loss_moves
-        before, self.grad = self.grad, self._read_grad()
-        added = batch = age = 0
-        moved = False
-        if piece == "forward":
-            batch = self.loss_batch = self.turn + self.setup.has_first_loss
-            self.loss_moves, self.loss_writes, self.loss_used = self.moves, self.writes, False
-        elif piece == "backward" and not failed:
-            added, batch, self.loss_used = self.provenance.backwards, self.loss_batch, True
-        elif piece == "step" and not failed:
-            now = self._weights()
-            moved = not torch.equal(now, self.weights)
-            self.weights = now
-            new = [made for number, made in self.made_after.items() if _newly(number, before)]
-            age = self.moves - min(new, default=self.moves)
-            self.moves += moved
-            self.writes += before.kind != "None"
-            self.made_after.clear()  # all that is in .grad is applied now, and what is not there cannot come back
-        self.calls.append(
-            LoopCall(self.turn, place, piece, line, before, self.grad, added, batch, moved, age, failed),
+def _held_out_loss(model: nn.Module) -> float:
+    x, y = _task().held_out or (None, None)
+    with torch.no_grad():
+        return float(_task().loss_fn(model(x), y))
+
+
+def flat_weights(model: nn.Module) -> Tensor:
+    """Return a copy of all weights in one row."""
+    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
+
+
+def _read_grad(provenance: Provenance) -> Grad:
+    contents = provenance.contents()
+    numbers = [number for first, last in contents.holds for number in range(first, last + 1)]
+    return Grad({n: "stale" if within(n, contents.stale) else "fresh" for n in numbers}, contents.norm)
+
+
+def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
+    """Return verdict, outcome, result and reason: the weights of a trial against those of the usual loop."""
+    if trial.error is not None:
+        raised, turn = trial.error.problem.partition(":")[0], trial.turns + 1
+        problem = trial.error.problem.split(": [")[0].split(" (or ")[0]
+        result = f"Turn {turn}, line {trial.error.line}: {problem}"
+        return "error", f"{raised} in turn {turn}", result, _why_error(trial)
+    beside = f"loss {short(trial.losses[-1])} after {trial.turns} turns, the usual loop {short(usual.losses[-1])}"
+    if len(set(trial.weight_hashes)) == 1:
+        return "wrong", "the weights never move", f"The weights never move: {beside}", _why_still(trial)
+    late = _updates_late(trial, usual)
+    if late == 0:
+        same = f"The same weights as the usual loop after each of {trial.turns} turns, bit for bit"
+        return "right", "the weights of the usual loop", f"{same}: loss {short(trial.losses[-1])}", _why_right(trial)
+    if late is not None:
+        outcome = f"the weights of the usual loop, {number_of(late, 'update')} late"
+        return "harmless", outcome, f"T{outcome[1:]}: {beside}", _why_right(trial)
+    result = f"The weights differ from those of the usual loop: {beside}"
+    if not (troubles := _troubles(trial)):
+        return "harmless", "other weights, sound updates", result, _why_right(trial)
+    if trial.losses[-1] < usual.losses[-1]:
+        troubles.append("A lower loss does not make it right: these are not the steps that the lr asks for.")
+    return "wrong", "other weights", result, " ".join(troubles)
+
+
+def _updates_late(trial: Trial, usual: Trial) -> int | None:
+    """Return by how many updates the trial has the weights of the usual loop later, None where they are others."""
+    for late in range(_MOST_LATE + 1):
+        shifted = [usual.weight_hashes[max(turn - late, 0)] for turn in range(len(usual.weight_hashes))]
+        if list(trial.weight_hashes) == shifted:
+            return late
+    return None
+
+
+def _why_error(trial: Trial) -> str:
+    turn, passes = trial.turns + 1, [call.piece for call in trial.calls[:-1] if call.piece in ("forward", "backward")]
+    if "forward" not in trial.order.split() and not trial.first_loss:
+        return "Nothing computes a loss, so `backward()` has nothing to start from."
+    if passes[-1:] == ["backward"]:
+        return (
+            f"In turn {turn} `backward()` goes through the same loss a second time. "
+            "The first pass has freed the saved tensors."
         )
-
-    def _end_turn(self) -> None:
-        x, y = digits_task().held_out or (None, None)
-        with torch.no_grad():
-            self.losses.append(float(self.names["loss_fn"](self.model(x), y)))
-        row = self._weights() + 0.0  # no negative zeros
-        self.prints.append(hashlib.sha256(row.numpy().tobytes()).digest())
-
-    def _read_grad(self) -> Grad:
-        contents = self.provenance.contents()
-        if all(parameter.grad is None for parameter in self.model.parameters()):
-            return Grad("None")
-        kind = "batches" if contents.holds else "zeros"
-        grad = Grad(kind, tuple(contents.holds), tuple(contents.stale), norm=contents.norm)
-        outdated = union((n, n) for n, moves in self.made_after.items() if moves < self.moves and _newly(n, grad))
-        return replace(grad, outdated=tuple(outdated))
-
-    def _weights(self) -> Tensor:
-        return torch.cat([parameter.detach().flatten() for parameter in self.model.parameters()])
+    if passes or trial.first_loss:
+        return (
+            f"In turn {turn} `step()` writes to the weights between the forward and its `backward()`. "
+            "`backward()` needs the weights of the forward, so PyTorch refuses."
+        )
+    return f"In turn {turn} `backward()` comes before the first forward: there is no loss yet."
 
 
-def _newly(number: int, before: Grad) -> bool:
-    """Whether a step that finds this in ``.grad`` is the first to apply a backward."""
-    return within(number, before.holds) and not within(number, before.stale)
+def _why_still(trial: Trial) -> str:
+    steps, made = trial.ran("step"), trial.ran("backward")
+    if not steps:
+        return "No `step()` is called, so nothing moves the weights."
+    if not made:
+        return "No `backward()` is called: `.grad` stays None, and `step()` has nothing to apply."
+    return (
+        f"All {len(steps)} steps find None in `.grad`: {_cleared_unused(trial)} of {len(made)} gradients were cleared "
+        "before a step could apply them."
+    )
+
+
+def _cleared_unused(trial: Trial) -> int:
+    """Return the number of gradients that were cleared before any step had applied them."""
+    return sum(call.before.count("fresh") for call in trial.ran("zero_grad"))
+
+
+def _why_right(trial: Trial) -> str:
+    steps = [step for step in trial.ran("step") if step.before.states]
+    idle = [step for step in trial.ran("step") if not step.before.states]
+    reasons = [
+        f"{number_of(len(steps), 'step')}: each applies one fresh gradient, taken at the weights of that moment."
+    ]
+    if idle and idle[0].turn == 1:
+        reasons.append("In turn 1 a `step()` finds None in `.grad` and does nothing.")
+        idle = idle[1:]
+    if idle:
+        reasons.append(f"{number_of(len(idle), 'more step')} {'finds' if len(idle) == 1 else 'find'} nothing to apply.")
+    if len(steps) > trial.turns:
+        reasons.append(f"But {len(steps)} updates are made of {trial.turns} batches.")
+    if lost := _cleared_unused(trial):
+        verb = "is" if lost == 1 else "are"
+        reasons.append(f"{number_of(lost, 'gradient')} {verb} computed and cleared without use.")
+    passes = len(trial.ran("forward"))
+    unused = passes - len(trial.ran("backward"))
+    if unused >= trial.turns:
+        reasons.append(f"{unused} of {passes} forward passes are never used.")
+    return " ".join(reasons)
+
+
+def _troubles(trial: Trial) -> list[str]:
+    """Return what is wrong with the steps, the worst first; none for a loop whose every update is sound."""
+    steps, troubles = trial.ran("step"), []
+    of = f"of {len(steps)} steps"
+    again = [step.before for step in steps if step.before.count("stale")]
+    if again:
+        troubles.append(
+            f"{len(again)} {of} apply a gradient that was applied before. The last of them finds "
+            f"{number_of(len(again[-1].states), 'gradient')} in `.grad`, {again[-1].count('stale')} of them stale."
+        )
+    several = [fresh for step in steps if (fresh := step.before.count("fresh")) > 1]
+    if several:
+        most = max(several)
+        troubles.append(f"{len(several)} {of} apply {most} fresh gradients at once, so they move {most} times as far.")
+    return troubles

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
-from ...drawing import Drawing, draw_message
+import numpy as np
+import numpy.typing as npt
+
+from ...drawing import (
+    Axes,
+    Box,
+    Dots,
+    Drag,
+    Drawing,
+    PanelBuilder,
+    Path,
+    Side,
+    Spot,
+    add_arrow_names,
+    add_arrows,
+    add_key,
+    arrow_ends,
+    draw_message,
+    make_axes,
+    make_box,
+    text_width,
+)
 from ...formatting import number_of, short
+from ...scenes import Arrows
 from ...widgets import Control, Instrument, Settings, View
+from ..figures.curves import equal_axes
 from .two_ranks_numbers import (
     ACCUMULATE,
     BATCHES,
@@ -16,25 +39,23 @@ from .two_ranks_numbers import (
     MOMENTS,
     NO_SYNC,
     SAMPLES_EACH,
-    CannotStartError,
     LoopSettings,
     Moment,
+    RankMoment,
+    Vector,
     clear_failure,
     moments_of,
     run_ranks,
 )
-from .two_ranks_panels import (
-    Points,
-    count_text,
-    draw_messages,
-    draw_rank_gradient,
-    draw_weights,
-    gradient_points,
-    vector_text,
-    weights_points,
-)
 
 _BETWEEN = 900  # milliseconds from one statement to the next while it plays
+_NO_SYNC_WORDS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
+_FRAME = 58.0, 54.0, 12.0, 40.0  # CSS pixels around arrows and weights: left, top, right, bottom
+_WEIGHTS = "weight 1", "weight 2"
+_KEY_Y = 38.0
+
+Points = npt.NDArray[np.float64]
+"""Two coordinates each."""
 
 
 class TwoRanks(Instrument):
@@ -44,42 +65,43 @@ class TwoRanks(Instrument):
 
     def controls(self) -> list[Control]:
         """Return the moment, and what the loop is made of."""
+        windows = [(number_of(count, "micro-batch", "es"), count) for count in ACCUMULATE]
         return [
             Control.slider("moment", "statement", 2, range(MOMENTS + 1), plays=_BETWEEN),
-            Control.choice(
-                "accumulate", "accumulate", 1, [(number_of(count, "micro-batch", "es"), count) for count in ACCUMULATE]
-            ),
+            Control.choice("accumulate", "accumulate", 1, windows),
             Control.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_WORDS, NO_SYNC, strict=True)),
             Control.choice("forgets", "forgets zero_grad", FORGETS[0], FORGETS),
             Control.choice("batches", "samples in rank 0 and 1", BATCHES[0], BATCHES),
         ]
 
-    def look(self, at: Settings) -> View:
+    def render(self, at: Settings) -> View:
         """Show one moment of one loop; the processes run the first time only."""
         settings = LoopSettings(at["accumulate"], at["no_sync"], at["forgets"], at["batches"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
-            moments, gradients, weights = _loop(settings)
-        except CannotStartError as failure:
+            moments = _moments(settings)
+        except RuntimeError as failure:
             words = " ".join(str(failure).split())
-            return View({"ranks": partial(_draw_failure, words)}, words, code=settings.source, off=off)
+            panels = {"ranks": lambda width, height: draw_message(words, "two ranks", width, height)}
+            return View(panels, words, code=settings.source, off=off)
         now = moments[at["moment"]]
+        line = settings.line(now.statement)
         return View(
             panels={
-                "rank 0": partial(draw_rank_gradient, now, 0, gradients),
-                "rank 1": partial(draw_rank_gradient, now, 1, gradients),
+                "rank 0": partial(draw_rank_gradient, moments, now, 0),
+                "rank 1": partial(draw_rank_gradient, moments, now, 1),
                 "messages": partial(draw_messages, moments, now, settings),
-                "weights": partial(draw_weights, now, weights),
+                "weights": partial(draw_weights, moments, now),
             },
             state=_state_text(now, settings),
             note=_note_text(settings),
             code=settings.source,
             off=off,
-            lit=settings.lines(now.statement),
+            lit=(line, line),
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Return every moment of the loops that differ from the first in one idea; CannotStartError without any."""
+        """Return every moment of the loops that differ from the first in one idea; RuntimeError without any."""
         run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
@@ -96,19 +118,13 @@ def two_ranks(**start: Any) -> TwoRanks:
     return instrument
 
 
-_NO_SYNC_WORDS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
-
-
 @cache
-def _loop(settings: LoopSettings) -> tuple[list[Moment], Points, Points]:
-    """Return the moments of a loop, and what its pictures have to hold."""
+def _moments(settings: LoopSettings) -> tuple[Moment, ...]:
     same = LoopSettings(1, "off", settings.forgets, settings.batches)  # no_sync has no effect without a window
-    moments = moments_of(settings, run_ranks()[same if settings.accumulate == 1 else settings])
-    return moments, gradient_points(moments), weights_points(moments)
+    return tuple(moments_of(settings, run_ranks()[same if settings.accumulate == 1 else settings]))
 
 
-def _draw_failure(words: str, width: int, height: int) -> Drawing:
-    return draw_message(words, "two ranks", width, height)
+# Words ----------------------------------------------------------------------------------------------------------------
 
 
 def _state_text(moment: Moment, settings: LoopSettings) -> str:
@@ -116,19 +132,20 @@ def _state_text(moment: Moment, settings: LoopSettings) -> str:
     if moment.statement == "start":
         return "Both ranks start with the same weights, and with no .grad."
     where = f"Update {moment.update} of {settings.updates}"
+    grads = ".grad is {} in rank 0 and {} in rank 1".format(*map(_grad_text, moment.ranks))
     if moment.statement == "zero_grad":
-        return f"{where}, zero_grad: {_cleared(moment, settings)}"
+        return f"{where}, zero_grad: {_cleared_text(moment, settings, grads)}"
     if moment.statement == "step":
-        return f"{where}, step: {_moved(moment)} {count_text(moment)} so far."
+        return f"{where}, step: {_moved_text(moment)} {count_text(moment)} so far."
     of = f" of micro-batch {moment.micro}" if settings.accumulate > 1 else ""
     if moment.statement == "backward":
-        return f"{where}, backward{of}: before any message, {_held(moment)}."
+        return f"{where}, backward{of}: before any message, {grads}."
     if moment.quiet:
         within = f"micro-batch {moment.micro} is inside no_sync()"
-        return f"{where}, {within}: nothing is sent, {_held(moment)}.{_beside_one(moment, settings)}"
+        return f"{where}, {within}: nothing is sent, {grads}.{_beside_one(moment, settings)}"
     mean = vector_text(moment.ranks[0].grad or (0.0, 0.0))
-    said = f"each rank hands in {moment.sent} bytes, and both get the mean: .grad is {mean}."
-    return f"{where}, all-reduce{of}: {said}{_beside_one(moment, settings)}"
+    sent = f"each rank hands in {moment.sent} bytes, and both get the mean: .grad is {mean}."
+    return f"{where}, all-reduce{of}: {sent}{_beside_one(moment, settings)}"
 
 
 def _note_text(settings: LoopSettings) -> str:
@@ -159,23 +176,18 @@ def _note_text(settings: LoopSettings) -> str:
     return " ".join(notes)
 
 
-def _cleared(moment: Moment, settings: LoopSettings) -> str:
+def _cleared_text(moment: Moment, settings: LoopSettings, grads: str) -> str:
     if settings.forgets == "none":
         return "both ranks clear .grad."
     who = "rank 0 clears .grad, rank 1 forgets" if settings.forgets == "rank 1" else "both ranks forget it"
-    return f"{who}: {_held(moment)}." if moment.ranks[1].grad else f"{who}, and there is nothing to clear yet."
+    return f"{who}: {grads}." if moment.ranks[1].grad else f"{who}, and there is nothing to clear yet."
 
 
-def _held(moment: Moment) -> str:
-    zero, one = (vector_text(rank.grad) if rank.grad else "None" for rank in moment.ranks)
-    return f".grad is {zero} in rank 0 and {one} in rank 1"
-
-
-def _moved(moment: Moment) -> str:
-    zero, one = (rank.path[-1] for rank in moment.ranks)
+def _moved_text(moment: Moment) -> str:
+    zero, one = (vector_text(rank.path[-1]) for rank in moment.ranks)
     if moment.apart == 0:
-        return f"the weights of both ranks are {vector_text(zero)}."
-    return f"rank 0 is at {vector_text(zero)}, rank 1 at {vector_text(one)}: {short(moment.apart)} apart."
+        return f"the weights of both ranks are {zero}."
+    return f"rank 0 is at {zero}, rank 1 at {one}: {short(moment.apart)} apart."
 
 
 def _beside_one(moment: Moment, settings: LoopSettings) -> str:
@@ -188,3 +200,188 @@ def _beside_one(moment: Moment, settings: LoopSettings) -> str:
         return f"{who} the same."
     of = "rank 0" if moment.apart or moment.quiet else ".grad"
     return f"{who} {vector_text(rank.whole)}: {of} is off by {rank.off:.0%}."
+
+
+def count_text(moment: Moment) -> str:
+    """Say how many all-reduces there were and how many bytes each rank handed in."""
+    return f"{number_of(len(moment.messages), 'all-reduce')}, {sum(moment.messages)} bytes from each rank"
+
+
+def vector_text(vector: Vector) -> str:
+    """Write two numbers: ``(−3.79, −2.39)``."""
+    return f"({short(vector[0])}, {short(vector[1])})"
+
+
+def _grad_text(rank: RankMoment) -> str:
+    return "None" if rank.grad is None else vector_text(rank.grad)
+
+
+# Pictures -------------------------------------------------------------------------------------------------------------
+
+
+def _scene(rank: RankMoment) -> Arrows:
+    return Arrows(rank.arrows, rank.grad or (0.0, 0.0))
+
+
+def _around(text: str, point: Points) -> list[Spot]:
+    """Return spots around a point."""
+    x, y = point.tolist()
+    near = [Spot(text, x + 10, y), Spot(text, x - 10, y, "end")]
+    return [*near, Spot(text, x, y - 14, "middle"), Spot(text, x, y + 14, "middle")]
+
+
+def _weight_axes(panel: PanelBuilder, points: Points) -> Axes:
+    """Add axes that hold all points, so that they rest from moment to moment."""
+    axes = equal_axes((panel.width, panel.height), _FRAME, points, _WEIGHTS)
+    panel.axes(axes)
+    return axes
+
+
+def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int, width: int, height: int) -> Drawing:
+    """Draw the contributions to one rank's ``.grad`` head to tail, and their sum."""
+    rank = now.ranks[number]
+    panel = PanelBuilder(f".grad of rank {number}", width, height)
+    panel.corner(_grad_text(rank))
+    every = [each for moment in moments for each in moment.ranks]
+    axes = _weight_axes(panel, np.vstack([[each.whole for each in every], *(arrow_ends(_scene(r)) for r in every)]))
+    panel.placer.take([Box(0, axes.top, axes.left, axes.bottom)])  # names stay inside
+    origin, alone = axes.places(np.array([0.0, rank.whole[0]]), np.array([0.0, rank.whole[1]])).reshape(2, 2)
+    unit = (axes.right - axes.left) / (axes.x.high - axes.x.low)
+    panel.add(Dots("origin", origin, shape="plus", size=9.0, stroke="grey", width=1.5))
+    add_key(panel, ("fresh", "stale", "sum"), axes.left, _KEY_Y, axes.right)
+    scene = _scene(rank)
+    places, thick = add_arrows(panel, scene, arrow_ends(scene), origin, np.array([unit, -unit]))
+    off = now.complete and rank.off > 1e-3
+    if off:
+        look: dict[str, Any] = {"stroke": "ink", "width": 1.8}
+        look["words"] = f"one process with all samples: {vector_text(rank.whole)}"
+        panel.add(Path("whole", np.concatenate([origin, alone]), dash="dotted", **look))
+        panel.add(Dots("whole end", alone, shape="ring", size=9.0, **look))
+        panel.placer.take([Box(*(alone - 5), *(alone + 5))])
+    add_arrow_names(panel, scene, places, thick, backed=True)
+    parts = "; ".join(f"{arrow.names[0]} {vector_text((arrow.x, arrow.y))}" for arrow in rank.arrows)
+    words = (
+        f"Rank {number}: .grad holds {_grad_text(rank)}: {parts}." if rank.grad else f"Rank {number}: .grad is None."
+    )
+    if off:
+        panel.label("whole name", _around("one process", alone), backed=True)
+        words += f" One process with all samples would have {vector_text(rank.whole)}: off by {rank.off:.0%}."
+    return panel.finish(words)
+
+
+def draw_weights(moments: Sequence[Moment], now: Moment, width: int, height: int) -> Drawing:
+    """Draw the way of both ranks' weights, and of one process with all samples."""
+    panel = PanelBuilder("weights", width, height)
+    panel.corner("the ranks are equal" if now.apart == 0 else f"the ranks are {short(now.apart)} apart")
+    last = moments[-1]
+    axes = _weight_axes(panel, np.array([*last.ranks[0].path, *last.ranks[1].path, *last.alone]))
+    ways = [
+        ("one process", now.alone, "grey", "dashed", "ring", 12.0),
+        ("rank 0", now.ranks[0].path, "weights", "", "triangle", 9.0),
+        ("rank 1", now.ranks[1].path, "weights", "dotted", "down", 9.0),
+    ]
+    x = axes.left
+    for name, path, role, dash, shape, size in ways:
+        points = axes.places(*np.array(path).T)
+        look: dict[str, Any] = {"shape": shape, "size": size, "stroke": role, "width": 1.5}
+        words = f"{name}: {vector_text(path[-1])} after {len(path) - 1} updates"
+        if len(path) > 1:
+            panel.add(Path(f"{name} way", points, stroke=role, width=2.0, dash=dash, words=words))
+        panel.add(Dots(name, points, words=words, **look))
+        panel.add(Dots(f"key {name}", (x + 6.0, _KEY_Y), **look))
+        panel.label(f"key {name} word", [Spot(name, x + 16.0, _KEY_Y)])
+        x += 30.0 + 7.0 * len(name)
+    zero, one = (vector_text(rank.path[-1]) for rank in now.ranks)
+    ranks = f"Both ranks are at {zero}" if now.apart == 0 else f"Rank 0 is at {zero}, rank 1 at {one}"
+    apart = f", {short(now.apart)} apart" if now.apart else ""
+    return panel.finish(f"{ranks}{apart}; one process with all samples is at {vector_text(now.alone[-1])}.")
+
+
+_MESSAGE: dict[str, Any] = {"fill": "gradients", "stroke": "ink", "hatch": "//", "width": 1.0}
+
+
+def _statement_look(kind: str, half: float) -> dict[str, Any]:
+    """Return how the mark of a statement is drawn; ``half`` is about half of its width."""
+    looks: dict[str, dict[str, Any]] = {
+        "zero_grad": {"shape": "ring", "size": 1.6 * half, "stroke": "grey", "width": 1.6},
+        "backward": {"shape": "square", "size": 2 * half, "fill": "fresh", "stroke": "ink"},
+        "step": {"shape": "diamond", "size": 1.6 * half, "fill": "optimizer"},
+        "forgotten": {"shape": "cross", "size": 2 * half, "stroke": "wrong", "width": 2.2},
+    }
+    return looks[kind]
+
+
+def _paler(look: dict[str, Any]) -> dict[str, Any]:
+    """Return the look of what is still to come."""
+    return {name: f"{value}/35" if name in ("fill", "stroke") else value for name, value in look.items()}
+
+
+def draw_messages(moments: Sequence[Moment], now: Moment, settings: LoopSettings, width: int, height: int) -> Drawing:
+    """Draw what each rank does, statement by statement, and what passes between them; a line marks this moment."""
+    panel = PanelBuilder("messages", width, height)
+    panel.corner(count_text(now), f"{len(now.messages)}, {sum(now.messages)} B")
+    side = Side(0.0, MOMENTS + 1.0, words="statements", ticks="updates")
+    axes = make_axes((width, height), 58.0, 68.0, width - 12.0, height - 42.0, side, Side(0.0, 1.0, ticks="none"))
+    panel.axes(axes)
+    rows = [axes.top + part * (axes.bottom - axes.top) for part in (0.18, 0.74)]
+    half = min(7.0, 0.42 * (axes.x.at(1.0) - axes.x.at(0.0)))
+    for rank, y in enumerate(rows):
+        panel.label(f"rank {rank}", [Spot(f"rank {rank}", axes.left - 6, y, "end")])
+    _add_statement_key(panel, forgotten=settings.forgets != "none")
+    x = axes.x.at(now.number)
+    panel.add(make_box("now", x - half - 3, axes.top, x + half + 3, axes.bottom, fill="faint", words="this moment"))
+    panel.add(Dots("now mark", (x, axes.top - 3), shape="down", size=11.0, fill="ink", words="this moment"))
+    for moment in moments[1:]:
+        _add_statement(panel, moment, settings, axes.x.at(moment.number), rows, half, later=moment.number > now.number)
+        if moment.statement == "step" and moment.number < MOMENTS:
+            edge = axes.x.at(moment.number + 0.5)
+            panel.add(Path(f"end {moment.update}", (edge, axes.top, edge, axes.bottom), stroke="faint", width=1.0))
+    drag = Drag("moment", axes.x.axis, axes.y.axis)
+    panel.add(make_box("moment", axes.left, axes.top - 10, axes.right, axes.bottom, drag=drag))
+    last = moments[-1]
+    return panel.finish(f"{count_text(now)} so far. After {last.update} updates it will be {count_text(last)}.")
+
+
+def _add_statement(
+    panel: PanelBuilder,
+    moment: Moment,
+    settings: LoopSettings,
+    x: float,
+    rows: list[float],
+    half: float,
+    *,
+    later: bool,
+) -> None:
+    """Draw one statement of both ranks; what is still to come is pale."""
+    shade = _paler if later else dict
+    name, update = str(moment.number), f"update {moment.update}"
+    if moment.statement != "all-reduce":
+        for rank, y in enumerate(rows):
+            forgotten = moment.statement == "zero_grad" and not settings.clears(rank)
+            words = f"{update}, rank {rank}: {moment.statement}{' is forgotten' * forgotten}"
+            look = shade(_statement_look("forgotten" if forgotten else moment.statement, half))
+            panel.add(Dots(f"{name} {rank}", (x, y), words=words, **look))
+        return
+    top, bottom, update = rows[0] + 13, rows[1] - 13, f"{update}, micro-batch {moment.micro}"
+    if moment.quiet:
+        look = shade({"stroke": "grey", "width": 1.2, "dash": "dotted"})
+        words = f"{update}: inside no_sync(), nothing is sent"
+        panel.add(Path(name, (x, top, x, bottom), words=words, **look))
+        return
+    words = f"{update}: all-reduce, {moment.sent} bytes from each rank"
+    panel.add(make_box(name, x - half * 0.6, top, x + half * 0.6, bottom, words=words, **shade(_MESSAGE)))
+    panel.label(f"size {name}", [Spot(f"{moment.sent} B", x, rows[1] + 20, "middle")], size=11.0, role="grey")
+
+
+def _add_statement_key(panel: PanelBuilder, *, forgotten: bool) -> None:
+    x, y = 8.0, _KEY_Y
+    for name in ("zero_grad", "backward", "all-reduce", "step", *["forgotten"] * forgotten):
+        wide = 16.0 + text_width(name)
+        if x + wide > panel.width:
+            x, y = 8.0, y + 16.0
+        if name == "all-reduce":
+            panel.add(make_box(f"key {name}", x + 2, y - 6, x + 10, y + 6, **_MESSAGE))
+        else:
+            panel.add(Dots(f"key {name}", (x + 6.0, y), **_statement_look(name, 6.0)))
+        panel.label(f"key {name} word", [Spot(name, x + 16.0, y)])
+        x += wide + 7.0

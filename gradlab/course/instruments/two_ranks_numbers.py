@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from torch.nn.functional import mse_loss
 
-from ...gradients import Span
 from ...scenes import Arrow
 from ..processes import launch
 
@@ -30,6 +29,12 @@ ACCUMULATE = (1, 2, 3)
 NO_SYNC = ("off", "all but the last", "all but the first")
 FORGETS = ("none", "rank 1", "both")
 BATCHES = ("8 and 8", "12 and 4", "12 and 4, weighted")
+_MICRO_BATCHES = 9
+"""As many as the longest loop needs: three windows of three."""
+_SECONDS = 60.0
+_HALVES = {1.0: "", 0.5: "\u00bd of "}
+
+Vector = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -48,11 +53,6 @@ class LoopSettings:
         """Updates in all; one is zero_grad, a backward and an all-reduce for each micro-batch, and step."""
         return MOMENTS // (2 + 2 * self.accumulate)
 
-    @property
-    def split(self) -> tuple[int, int]:
-        """Samples of a micro-batch in rank 0 and in rank 1."""
-        return (8, 8) if self.batches == "8 and 8" else (12, 4)
-
     def clears(self, rank: int) -> bool:
         """Whether this rank calls ``zero_grad()``."""
         return self.forgets == "none" or (self.forgets == "rank 1" and rank == 0)
@@ -65,54 +65,38 @@ class LoopSettings:
             "rank 1": ["    if rank == 0:  # rank 1 forgets", "        optimizer.zero_grad()"],
             "both": ["    # optimizer.zero_grad() is forgotten"],
         }[self.forgets]
-        window = self.accumulate > 1
-        loss = ["loss = mse_loss(model(x), y)"]
+        body = ["loss = mse_loss(model(x), y)"]
         if self.batches == "12 and 4, weighted":
-            loss.append(f"loss = loss * len(x) * 2 / {SAMPLES_EACH}  # 2 ranks, {SAMPLES_EACH} samples")
-        if window:
-            loss.append(f"loss = loss / {self.accumulate}")
-        loss.append("loss.backward()")
-        counted = window and self.no_sync != "off"
-        quiet = f"i < {self.accumulate - 1}" if self.no_sync == "all but the last" else "i > 0"
-        within = [f"with model.no_sync() if {quiet} else nullcontext():"] if counted else []
-        body = [*within, *(f"{'    ' * counted}{line}" for line in loss)]
-        return "\n".join(
-            [
-                "model = DDP(model)",
-                f"optimizer = torch.optim.SGD(model.parameters(), lr={LR})",
-                "for window in windows:",
-                *clear,
-                "    for i, (x, y) in enumerate(window):" if counted else "    for x, y in window:",
-                *(f"        {line}" for line in body),
-                "    optimizer.step()",
-            ]
-        )
+            body.append(f"loss = loss * len(x) * 2 / {SAMPLES_EACH}  # 2 ranks, {SAMPLES_EACH} samples")
+        if self.accumulate > 1:
+            body.append(f"loss = loss / {self.accumulate}")
+        body.append("loss.backward()")
+        counted = self.accumulate > 1 and self.no_sync != "off"
+        if counted:
+            quiet = f"i < {self.accumulate - 1}" if self.no_sync == "all but the last" else "i > 0"
+            body = [f"with model.no_sync() if {quiet} else nullcontext():", *(f"    {line}" for line in body)]
+        lines = [
+            "model = DDP(model)",
+            f"optimizer = torch.optim.SGD(model.parameters(), lr={LR})",
+            "for window in windows:",
+            *clear,
+            "    for i, (x, y) in enumerate(window):" if counted else "    for x, y in window:",
+            *(f"        {line}" for line in body),
+            "    optimizer.step()",
+        ]
+        return "\n".join(lines)
 
-    def lines(self, statement: str) -> tuple[int, int]:
-        """Return the first and the last line of the text that belong to a statement; (0, 0) before the first."""
-        lines = self.source.splitlines()
-        found = {"zero_grad": "zero_grad", "backward": "backward", "all-reduce": "backward", "step": "step()"}
-        word = found.get(statement)
-        at = [number for number, line in enumerate(lines, 1) if word and word in line]
-        return (at[0], at[0]) if at else (0, 0)
+    def line(self, statement: str) -> int:
+        """Return the line of the text that belongs to a statement; 0 before the first."""
+        word = {"all-reduce": "backward", "step": "step()"}.get(statement, statement)
+        lines = enumerate(self.source.splitlines(), 1)
+        return next((number for number, line in lines if word in line), 0)
 
 
-def all_settings() -> Iterator[LoopSettings]:
-    """Yield every combination that differs in what it does."""
-    for accumulate, no_sync, forgets, batches in product(ACCUMULATE, NO_SYNC, FORGETS, BATCHES):
-        if accumulate > 1 or no_sync == "off":
-            yield LoopSettings(accumulate, no_sync, forgets, batches)
-
-
-Vector = tuple[float, float]
-IN_ALL = 9
-"""As many as the longest loop needs: three windows of three."""
-_SECONDS = 60.0
-_HALVES = {1.0: "", 0.5: "\u00bd of "}
-
-
-class CannotStartError(RuntimeError):
-    """The processes could not be run here; the message says why, for a learner."""
+def all_settings() -> list[LoopSettings]:
+    """Return every combination that differs in what it does: without a window, no_sync has no effect."""
+    every = [LoopSettings(*values) for values in product(ACCUMULATE, NO_SYNC, FORGETS, BATCHES)]
+    return [each for each in every if each.accumulate > 1 or each.no_sync == "off"]
 
 
 @cache
@@ -123,23 +107,23 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
     last by (0.6, 2.2). So the ranks disagree, as ranks do, and what each wants alone is not what both want together.
     """
     generator = torch.Generator().manual_seed(0)
-    turns = torch.rand(IN_ALL, 1, generator=generator) + torch.arange(SAMPLES_EACH) * 0.375
-    sizes = 1.0 + 0.6 * torch.rand(IN_ALL, SAMPLES_EACH, generator=generator)
+    turns = torch.rand(_MICRO_BATCHES, 1, generator=generator) + torch.arange(SAMPLES_EACH) * 0.375
+    sizes = 1.0 + 0.6 * torch.rand(_MICRO_BATCHES, SAMPLES_EACH, generator=generator)
     inputs = torch.stack([sizes * (math.pi * turns).cos(), sizes * (math.pi * turns).sin()], dim=-1)
     along = torch.linspace(0.0, 1.0, SAMPLES_EACH).unsqueeze(-1)
     wanted = torch.tensor([2.4, -0.4]) * (1 - along) + torch.tensor([0.6, 2.2]) * along
-    noise = 0.4 * torch.randn(IN_ALL, SAMPLES_EACH, generator=generator)
+    noise = 0.4 * torch.randn(_MICRO_BATCHES, SAMPLES_EACH, generator=generator)
     return inputs, ((inputs * wanted).sum(-1) + noise).unsqueeze(-1)
 
 
 def run_ranks() -> dict[LoopSettings, list[Any]]:
     """Return what both processes have seen of each loop, as ``two_ranks_script.py`` says; they run once.
 
-    Raises CannotStartError with words for a learner if they could not; ``clear_failure`` has them tried again.
+    Raises RuntimeError with words for a learner if they could not; ``clear_failure`` has them tried again.
     """
     result = _results()
     if isinstance(result, str):
-        raise CannotStartError(result)
+        raise RuntimeError(result)
     return result
 
 
@@ -156,26 +140,30 @@ def _results() -> dict[LoopSettings, list[Any]] | str:
 
     A failure is cached, too: each start may take minutes, and an instrument asks at every turn of a slider.
     """
-    settings = list(all_settings())
-    inputs, targets = make_data()
+    settings, (inputs, targets) = all_settings(), make_data()
     loops = [
-        {"source": each.source, "updates": each.updates, "accumulate": each.accumulate, "split": each.split}
+        {
+            "source": each.source,
+            "updates": each.updates,
+            "accumulate": each.accumulate,
+            "split": (8, 8) if each.batches == "8 and 8" else (12, 4),
+        }
         for each in settings
     ]
     try:
-        with tempfile.TemporaryDirectory(prefix="gradlab-ranks-", ignore_cleanup_errors=True) as folder:
-            place = Path(folder)
+        with tempfile.TemporaryDirectory(prefix="gradlab-ranks-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
             text = files(__package__).joinpath("two_ranks_script.py").read_text(encoding="utf-8")
-            (place / "rank.py").write_text(text, encoding="utf-8")
-            given = {"inputs": inputs.tolist(), "targets": targets.tolist(), "loops": loops}
-            (place / "loops.json").write_text(json.dumps(given), encoding="utf-8")
-            result = launch(place / "rank.py", processes=2, seconds=_SECONDS)
+            (folder / "rank.py").write_text(text, encoding="utf-8")
+            task = {"inputs": inputs.tolist(), "targets": targets.tolist(), "loops": loops}
+            (folder / "loops.json").write_text(json.dumps(task), encoding="utf-8")
+            result = launch(folder / "rank.py", processes=2, seconds=_SECONDS)
             if not result:
                 return result.error
-            seen = [json.loads((place / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
+            seen = [json.loads((folder / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
     except (OSError, RuntimeError, ValueError) as error:
         return f"Two processes could not be started here: {error}"
-    return {each: [loops[at] for loops in seen] for at, each in enumerate(settings)}
+    return dict(zip(settings, (list(both) for both in zip(*seen, strict=True)), strict=True))
 
 
 def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
@@ -194,14 +182,6 @@ def one_process(accumulate: int) -> tuple[Vector, ...]:
         (w1, w2), (g1, g2) = path[-1], whole_gradient(path[-1], update * accumulate, accumulate)
         path.append((w1 - LR * g1, w2 - LR * g2))
     return tuple(path)
-
-
-@cache
-def best_weights() -> Vector:
-    """Return the weights with the least loss over all micro-batches."""
-    inputs, targets = (part.flatten(0, 1) for part in make_data())
-    best = torch.linalg.lstsq(inputs, targets).solution.flatten()
-    return best[0].item(), best[1].item()
 
 
 @dataclass(frozen=True)
@@ -255,7 +235,7 @@ class Moment:
         return math.dist(self.ranks[0].path[-1], self.ranks[1].path[-1])
 
 
-_Held = dict[tuple[int, int], tuple[float, bool]]
+_Parts = dict[tuple[int, int], tuple[float, bool]]
 # What a .grad is made of: (micro-batch from 1 through all updates, rank) -> how much of that gradient, and whether a
 # step has used it.
 
@@ -268,78 +248,74 @@ def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
     them; what a step has used and the next update still holds is stale.
     """
     window = settings.accumulate
-    held: list[_Held] = [{}, {}]
+    parts: list[_Parts] = [{}, {}]
     grads: list[Vector | None] = [None, None]
     paths: list[list[Vector]] = [[(0.0, 0.0)], [(0.0, 0.0)]]
     wholes: list[Vector] = [(0.0, 0.0), (0.0, 0.0)]
     own: dict[tuple[int, int], Vector] = {}
     messages: list[int] = []
-    found: list[Moment] = []
+    moments: list[Moment] = []
 
     def note(update: int, statement: str, micro: int = 0, sent: int = 0) -> None:
         zero, one = (
-            RankMoment(grad, _arrows(held[rank], own, grad), tuple(paths[rank]), wholes[rank])
+            RankMoment(grad, _arrows(parts[rank], own, grad), tuple(paths[rank]), wholes[rank])
             for rank, grad in enumerate(grads)
         )
         complete = statement == "step" or (statement == "all-reduce" and micro == window)
         alone = one_process(window)[: len(paths[0])]
-        found.append(Moment(len(found), update, statement, micro, (zero, one), tuple(messages), sent, complete, alone))
+        state = (zero, one), tuple(messages), sent, complete, alone
+        moments.append(Moment(len(moments), update, statement, micro, *state))
 
     note(0, "start")
     for update, both in enumerate(zip(*seen, strict=True), 1):
         first = (update - 1) * window
         for rank, saw in enumerate(both):
             wholes[rank] = whole_gradient(paths[rank][-1], first, window)
-            grads[rank] = saw["cleared"] and _vector(saw["cleared"])
-            left = {} if saw["cleared"] is None else held[rank]
-            held[rank] = {origin: (share, True) for origin, (share, _) in left.items()}
+            grads[rank] = saw["cleared"] and tuple(saw["cleared"])
+            left = {} if saw["cleared"] is None else parts[rank]
+            parts[rank] = {origin: (share, True) for origin, (share, _) in left.items()}
         note(update, "zero_grad")
         for micro in range(window):
             for rank, saw in enumerate(both):
                 origin = first + micro + 1, rank
-                own[origin], held[rank][origin] = _vector(saw["micros"][micro]["own"]), (1.0, False)
-                grads[rank] = _vector(saw["micros"][micro]["before"])
+                own[origin], parts[rank][origin] = tuple(saw["micros"][micro]["own"]), (1.0, False)
+                grads[rank] = tuple(saw["micros"][micro]["before"])
             note(update, "backward", micro + 1)
             sent = both[0]["micros"][micro]["sent"]
             messages += sent
             if sent:
-                held = [_mean(held), _mean(held)]
-            grads = [_vector(saw["micros"][micro]["after"]) for saw in both]
+                parts = [_mean(parts), _mean(parts)]
+            grads = [tuple(saw["micros"][micro]["after"]) for saw in both]
             note(update, "all-reduce", micro + 1, sum(sent))
         for rank, saw in enumerate(both):
-            paths[rank].append(_vector(saw["weights"]))
+            paths[rank].append(tuple(saw["weights"]))
         note(update, "step")
-    return found
+    return moments
 
 
-def _mean(held: Sequence[_Held]) -> _Held:
+def _mean(parts: Sequence[_Parts]) -> _Parts:
     """Return half of each other's contributions; what is stale in one rank is stale in both."""
-    parts = {origin: [each.get(origin, (0.0, False)) for each in held] for origin in sorted({*held[0], *held[1]})}
+    pairs = {origin: [each.get(origin, (0.0, False)) for each in parts] for origin in sorted({*parts[0], *parts[1]})}
     return {
-        origin: (sum(share for share, _ in both) / 2, any(stale for _, stale in both)) for origin, both in parts.items()
+        origin: (sum(share for share, _ in both) / 2, any(stale for _, stale in both)) for origin, both in pairs.items()
     }
 
 
-def _arrows(held: _Held, own: Mapping[tuple[int, int], Vector], grad: Vector | None) -> tuple[Arrow, ...]:
+def _arrows(parts: _Parts, own: Mapping[tuple[int, int], Vector], grad: Vector | None) -> tuple[Arrow, ...]:
     """Return what is drawn head to tail: what is stale as one arrow, then each fresh contribution."""
-    parts = [(origin, share, np.multiply(share, own[origin]), stale) for origin, (share, stale) in held.items()]
-    old = [(micro, vector) for (micro, _), _, vector, stale in parts if stale]
-    found = []
+
+    def arrow(first: int, last: int, vector: Any, *names: str, stale: bool = False) -> Arrow:
+        share = float(np.dot(vector, grad) / np.dot(grad, grad)) if grad and any(grad) else 0.0
+        return Arrow((first, last), float(vector[0]), float(vector[1]), share, stale, names=names)
+
+    vectors = {origin: np.multiply(share, own[origin]) for origin, (share, _) in parts.items()}
+    old = [origin for origin, (_, stale) in parts.items() if stale]
+    arrows = []
     if old:
-        span = min(micro for micro, _ in old), max(micro for micro, _ in old)
-        found.append(_arrow(span, sum(vector for _, vector in old), grad, ("left over", "old"), stale=True))
-    for (micro, rank), share, vector, stale in parts:
+        micros, total = [micro for micro, _ in old], sum(vectors[origin] for origin in old)
+        arrows.append(arrow(min(micros), max(micros), total, "left over", "old", stale=True))
+    for (micro, rank), (share, stale) in parts.items():
         if not stale:
             who = f"{_HALVES.get(share, f'{share:g} of ')}rank {rank}'s"
-            found.append(_arrow((micro, micro), vector, grad, (f"{who} batch {micro}", who, f"rank {rank}")))
-    return tuple(found)
-
-
-def _arrow(batches: Span, vector: Any, grad: Vector | None, names: Sequence[str], *, stale: bool = False) -> Arrow:
-    share = float(np.dot(vector, grad) / np.dot(grad, grad)) if grad and any(grad) else 0.0
-    return Arrow(batches, float(vector[0]), float(vector[1]), share, stale, names=names)
-
-
-def _vector(numbers: Sequence[float]) -> Vector:
-    first, second = numbers
-    return first, second
+            arrows.append(arrow(micro, micro, vectors[micro, rank], f"{who} batch {micro}", who, f"rank {rank}"))
+    return tuple(arrows)

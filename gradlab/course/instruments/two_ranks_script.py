@@ -1,4 +1,4 @@
-"""What each of the two processes runs: every loop of ``loops.json`` under DDP, and what it saw of each.
+"""The script of each of the two processes: every loop of ``loops.json`` under DDP, and what it saw of each.
 
 A script in plain PyTorch, which is copied into a folder of its own and launched. It changes nothing of a loop: the
 gradients come from a hook on the weights, bytes and messages from DDP's communication hook, and the rest is read where
@@ -32,11 +32,11 @@ class Watched:
         """Prepare the model: two weights, which start at 0. Inputs and targets are micro-batches x samples x ..."""
         self.loop, self.inputs, self.targets, self.rank = loop, inputs, targets, dist.get_rank()
         self.updates: list[dict[str, Any]] = []
-        self.own: list[list[float]] = []
-        self.sent: list[dict[str, Any]] = []
+        self.own: list[float] = []
+        self.sent: list[tuple[int, list[float]]] = []
         self.model = torch.nn.Linear(2, 1, bias=False)
         torch.nn.init.zeros_(self.model.weight)
-        self.model.weight.register_hook(lambda gradient: self.own.append(gradient.flatten().tolist()))
+        self.model.weight.register_hook(lambda gradient: setattr(self, "own", gradient.flatten().tolist()))
 
     def grad(self) -> list[float] | None:
         """Return what ``.grad`` holds, None where there is none."""
@@ -46,7 +46,7 @@ class Watched:
     def reduce(self, bucket: Any) -> Any:
         """All-reduce a bucket as DDP does by itself, to the mean over the ranks, and note what is sent."""
         buffer = bucket.buffer()
-        self.sent.append({"bytes": buffer.nbytes, "before": buffer.tolist()})
+        self.sent.append((buffer.nbytes, buffer.tolist()))
         work: Any = dist.all_reduce(buffer.div_(2), async_op=True)
         return work.get_future().then(lambda done: done.value()[0])
 
@@ -57,29 +57,25 @@ class Watched:
         return ddp
 
     def windows(self) -> Iterator[Iterator[tuple[torch.Tensor, torch.Tensor]]]:
-        """Yield the windows, and note the weights after each."""
+        """Yield the windows, and note ``.grad`` before and the weights after each."""
         for update in range(self.loop["updates"]):
-            self.updates.append({"micros": []})
-            yield self.window(update)
+            micros: list[dict[str, Any]] = []
+            self.updates.append({"micros": micros})
+            yield self.window(update, micros)
             self.updates[-1]["weights"] = self.model.weight.flatten().tolist()
 
-    def window(self, update: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    def window(self, update: int, micros: list[dict[str, Any]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield this rank's share of each micro-batch, and note ``.grad`` before the first and after each."""
         self.updates[-1]["cleared"] = self.grad()
-        first = self.loop["split"][0]
+        first, count = self.loop["split"][0], self.loop["accumulate"]
         mine = slice(0, first) if self.rank == 0 else slice(first, None)
-        for micro in range(update * self.loop["accumulate"], (update + 1) * self.loop["accumulate"]):
+        for micro in range(update * count, (update + 1) * count):
             self.sent.clear()
             yield self.inputs[micro, mine], self.targets[micro, mine]
             after = self.grad()
-            self.updates[-1]["micros"].append(
-                {
-                    "own": self.own[-1],
-                    "before": self.sent[0]["before"] if self.sent else after,
-                    "after": after,
-                    "sent": [message["bytes"] for message in self.sent],
-                }
-            )
+            before = self.sent[0][1] if self.sent else after
+            sent = [size for size, _ in self.sent]
+            micros.append({"own": self.own, "before": before, "after": after, "sent": sent})
 
     def run(self) -> list[dict[str, Any]]:
         """Run the loop's text as it stands."""
@@ -88,15 +84,10 @@ class Watched:
         return self.updates
 
 
-def _work() -> None:
-    """Run all loops, and leave what was seen beside the script."""
+if __name__ == "__main__":
     dist.init_process_group("gloo")
-    given = json.loads(Path("loops.json").read_text(encoding="utf-8"))
-    inputs, targets = torch.tensor(given["inputs"]), torch.tensor(given["targets"])
-    seen = [Watched(loop, inputs, targets).run() for loop in given["loops"]]
+    task = json.loads(Path("loops.json").read_text(encoding="utf-8"))
+    inputs, targets = torch.tensor(task["inputs"]), torch.tensor(task["targets"])
+    seen = [Watched(loop, inputs, targets).run() for loop in task["loops"]]
     Path(f"seen-{dist.get_rank()}.json").write_text(json.dumps(seen), encoding="utf-8")
     dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    _work()

@@ -1,16 +1,15 @@
-"""Start a script in several processes that meet through torch.distributed, by ourselves or by PyTorch's starter.
+"""Start a script in several processes that meet through torch.distributed, and say in words how they ended.
 
 ``launch`` is to a notebook what ``torchrun`` is to a terminal: it gives each process RANK, WORLD_SIZE, MASTER_ADDR and
 MASTER_PORT, waits, and ends all of them when one fails or the time is over. Nothing of it can be reached from
 another machine: the store is bound to 127.0.0.1 at a free port, and gloo is told to use the loopback alone.
-
-Windows knows neither sessions nor process groups. There a process that has to be ended is ended alone, and programs
-that the script itself has started keep running; and gloo listens where ``_network_settings`` says.
 """
 
 from __future__ import annotations
 
 import atexit
+import linecache
+import multiprocessing
 import os
 import re
 import signal
@@ -18,21 +17,60 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..._process import running_module
-from .report import NO_FOLDER, NO_NETWORK, NO_PROCESSES, LaunchResult, describe_failure
 from .workers import Worker, stop_all, wait_all
 
 if TYPE_CHECKING:
     from torch.distributed import TCPStore  # type: ignore[attr-defined, unused-ignore]
 
-_MOST = 8
+_MOST = 8  # processes
+_MOST_WORDS = 200  # characters of an error
+_NO_PROCESSES = (
+    "Processes cannot be started here: {}. What follows needs them; read on with the stored pictures, or run this "
+    "notebook with Python on a computer."
+)
+_NO_NETWORK = (
+    "The processes could not meet. They talk over this machine's own network (127.0.0.1), and this place does not "
+    "allow it: {}. What follows needs it; read on with the stored pictures."
+)
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What ``launch`` returns; true where every process came to its end, and shown as what each of them printed."""
+
+    printed: tuple[str, ...]
+    """What each rank printed."""
+    error: str
+    """What went wrong, in words; empty where nothing did."""
+    pids: tuple[int, ...] = ()
+    """The numbers that the system gave the processes."""
+
+    def __bool__(self) -> bool:
+        return not self.error
+
+    @property
+    def still_running(self) -> list[int]:
+        """Those of the processes that have not ended: none, whatever happened."""
+        return [child.pid for child in multiprocessing.active_children() if child.pid in self.pids]
+
+    def lines(self, rank: int) -> list[str]:
+        """Return the lines that a rank printed, and then what went wrong, if anything did."""
+        text = self.printed[rank] if rank < len(self.printed) else ""
+        return [*text.splitlines(), *self.error.splitlines()]
+
+    def __repr__(self) -> str:
+        name = "rank {} | " if len(self.printed) > 1 else ""
+        lines = [name.format(rank) + line for rank, text in enumerate(self.printed) for line in text.splitlines()]
+        shown = "\n".join([*lines, *self.error.splitlines()])
+        return shown or "All processes ended without an error and printed nothing."
 
 
 def launch(
@@ -44,60 +82,46 @@ def launch(
     seconds: how long it may take, counted from when all have begun; after that they are ended.
     settings: further environment variables.
 
-    Raises TypeError, ValueError or FileNotFoundError for what cannot be started; whatever the processes do (raise,
-    hang, get killed, fail to meet) is in the result. No process is left behind.
+    Raises ValueError or FileNotFoundError for what cannot be started; whatever the processes do (raise, hang, get
+    killed) is in the result. No process is left behind.
     """
-    path = _checked_script("launch", script, processes, seconds)
+    path = _checked_script("launch", script, processes)
     if missing := _what_is_missing():
-        return LaunchResult((), NO_PROCESSES.format(missing))
+        return LaunchResult((), _NO_PROCESSES.format(missing))
     try:
         store, port = _local_store()
+        environment = {
+            "WORLD_SIZE": str(processes),
+            "LOCAL_WORLD_SIZE": str(processes),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the starter keeps the store, no rank opens one of its own
+            "TORCHELASTIC_RESTART_COUNT": "0",
+            **_thread_and_network_settings(),
+            **(settings or {}),
+        }
     except (OSError, RuntimeError) as failure:
         reason = (str(failure).splitlines() or [type(failure).__name__])[0].rstrip(".")
-        return LaunchResult((), NO_NETWORK.format(reason))
-    began = time.perf_counter()
+        return LaunchResult((), _NO_NETWORK.format(reason))
     workers: list[Worker] = []
-    try:
-        with tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True) as folder:
-            try:
-                for rank in range(processes):
-                    place = _environment(rank, processes, port) | dict(settings or {})
-                    workers.append(Worker(path, Path(folder, str(rank)), place))
-                late = wait_all(workers, seconds)
-            finally:  # also when the learner interrupts
-                stop_all(workers)
-            del store
-            error = describe_failure([worker.exit() for worker in workers], path, seconds if late else None)
-            printed = tuple(worker.read("printed") for worker in workers)
-    except FileNotFoundError:
-        return LaunchResult((), NO_FOLDER.format(tempfile.gettempdir()))
-    return LaunchResult(printed, error, time.perf_counter() - began, tuple(w.process.pid or 0 for w in workers))
+    with tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True) as folder:
+        try:
+            for rank in range(processes):
+                own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+                workers.append(Worker(path, Path(folder, str(rank)), {**own, **environment}))
+            late = wait_all(workers, seconds)
+        finally:  # also when the learner interrupts
+            stop_all(workers)
+        del store
+        error = _failure_text(workers, path, seconds if late else None)
+        printed = tuple(worker.read("printed") for worker in workers)
+    return LaunchResult(printed, error, tuple(worker.process.pid or 0 for worker in workers))
 
 
-def _environment(rank: int, processes: int, port: int) -> dict[str, str]:
-    """Return what torchrun would put into the environment."""
-    return {
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
-        "WORLD_SIZE": str(processes),
-        "LOCAL_WORLD_SIZE": str(processes),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "TORCHELASTIC_USE_AGENT_STORE": "True",  # the starter keeps the store, no rank opens one of its own
-        "TORCHELASTIC_RESTART_COUNT": "0",
-        "OMP_NUM_THREADS": "1",
-        **_network_settings(),
-    }
-
-
-def _checked_script(name: str, script: str | Path, processes: int, seconds: float) -> Path:
+def _checked_script(name: str, script: str | Path, processes: int) -> Path:
     """Return the script's full path, or raise for what cannot be started."""
-    if not isinstance(script, (str, Path)):
-        raise TypeError(f"{name}: script must be the name of a file, got {script!r}")
     if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MOST:
         raise ValueError(f"{name}: processes must be a whole number from 1 to {_MOST}, got {processes!r}")
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 3600:
-        raise ValueError(f"{name}: seconds must be a number between 0 and 3600, got {seconds!r}")
     path = Path(script).resolve()
     if not path.is_file():
         raise FileNotFoundError(f"{name}: there is no file {Path(script).name!r} here; run the cell that writes it")
@@ -117,45 +141,75 @@ def _local_store() -> tuple[TCPStore, int]:
     """Return a store that listens at 127.0.0.1 only, and its port: by itself TCPStore would listen everywhere."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined, unused-ignore]
 
-    server = socket.create_server(("127.0.0.1", 0))
-    port = server.getsockname()[1]
-    try:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         socket.create_connection(("127.0.0.1", port), timeout=2).close()  # fails at once; a store would try for long
         server.accept()[0].close()
-    except OSError:
-        server.close()
-        raise
-    store = TCPStore(
-        "127.0.0.1",
-        port,
-        is_master=True,
-        wait_for_workers=False,
-        timeout=timedelta(seconds=30),
-        master_listen_fd=server.detach(),
-        use_libuv=False,  # PyTorch for Windows is built without libuv
-    )
-    return store, port
+        options: dict[str, Any] = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=30)}
+        options["use_libuv"] = False  # PyTorch for Windows is built without libuv
+        return TCPStore("127.0.0.1", port, master_listen_fd=server.detach(), **options), port
 
 
-def _network_settings() -> dict[str, str]:
-    """Return what keeps gloo on the loopback, by the interface's name, and lets the store work on Windows.
+def _thread_and_network_settings() -> dict[str, str]:
+    """Return what keeps a rank to one thread, and gloo to the loopback, by its interface's name.
 
     gloo for Windows knows no names of interfaces: there it listens at the address that the host's name has.
     """
     if sys.platform == "win32":
-        return {"USE_LIBUV": "0"}
-    names: set[str] = set()
-    with suppress(OSError):
-        names = {name for _, name in socket.if_nameindex()} & {"lo", "lo0"}
-    return {"GLOO_SOCKET_IFNAME": names.pop()} if names else {}
+        return {"OMP_NUM_THREADS": "1", "USE_LIBUV": "0"}
+    loopback = "lo0" if sys.platform == "darwin" else "lo"
+    return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": loopback}
+
+
+def _failure_text(workers: list[Worker], script: Path, seconds: float | None) -> str:
+    """Say what went wrong, the cause first; an empty text if nothing did.
+
+    seconds: the limit, if it was reached.
+    """
+    bad = [rank for rank, worker in enumerate(workers) if worker.process.exitcode != 0 or worker.killed]
+    if not bad:
+        return ""
+    where = {n: _line_text(workers[n].reports.get("at" if workers[n].killed else "line"), script) for n in bad}
+    lines = []
+    if seconds is not None:
+        unit = "second" if seconds == 1 else "seconds"
+        lines.append(f"Not done after {seconds:g} {unit}: what was still running has been ended.")
+    # Killed from outside, then by the time of the error, then what had to be ended.
+    bad.sort(key=lambda rank: float("inf") if workers[rank].killed else workers[rank].reports.get("when", 0.0))
+    for rank in bad:
+        lines.append(f"rank {rank} {_end_text(workers[rank], caused=rank == bad[0] and seconds is None)}")
+        lines += [f"    at {where[rank]}"] if where[rank] else []
+    return "\n".join([*lines, "No process is left."])
+
+
+def _end_text(worker: Worker, *, caused: bool) -> str:
+    """Say how one rank ended."""
+    if worker.killed:
+        return "had not finished"
+    code, error, words = worker.process.exitcode or 0, worker.reports.get("error"), worker.reports.get("words", "")
+    if error == "SystemExit":
+        return f"left with exit code {words}"
+    if error and not caused and re.search("(?i:connection|peer|timed out|socket)", words):
+        return f"lost its partner: {error}"
+    if error:
+        return f"failed: {error}: {words if len(words) < _MOST_WORDS else words[: _MOST_WORDS - 3] + '...'}"
+    last = " ".join(worker.read("errors")[-_MOST_WORDS:].split())
+    last = f"\n    its last words on stderr: {last}" * bool(last)
+    if code >= 0:
+        return f"left with exit code {code}{last}"
+    name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
+    return f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}{last}"
+
+
+def _line_text(number: int | None, script: Path) -> str:
+    """Return a line of the script with its number; empty where nobody knows it."""
+    if number is None:
+        return ""
+    linecache.checkcache(str(script))
+    return f"line {number} of {script.name}: {linecache.getline(str(script), number).strip()}"
 
 
 _RAISED = re.compile(r"^(?:\[rank\d+\]: ?)?([\w.]*(?:Error|Exception)\b.*)", re.M)
-_CAUSE = re.compile(r"rank +: (\d+).*\s+exitcode +: (-?\d+) \(pid: \d+\)")
-# What is over when the script is run again. Another program took the port that torchrun had found free. Or a thread of
-# gloo, which lives on after the script, freed what a backward() had left with it while Python was ending already: then
-# C++ says the second of these (github.com/pytorch/pytorch/pull/179291). On a busy machine one start in a hundred.
-_PASSING = ("EADDRINUSE", "terminate called without an active exception")
 
 
 def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> LaunchResult:
@@ -165,65 +219,25 @@ def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> L
 
     Its meeting point accepts connections from other machines as long as it runs: no option of torchrun changes that.
     """
-    path = _checked_script("torchrun", script, processes, seconds)
+    path = _checked_script("torchrun", script, processes)
     if missing := _what_is_missing():
-        return LaunchResult((), NO_PROCESSES.format(missing))
-    try:
-        result, passing = _torchrun_once(path, processes, seconds)
-        return _torchrun_once(path, processes, seconds)[0] if passing else result
-    except FileNotFoundError:
-        return LaunchResult((), NO_FOLDER.format(tempfile.gettempdir()))
-
-
-def _torchrun_once(path: Path, processes: int, seconds: float) -> tuple[LaunchResult, bool]:
-    """Run it; say also whether it failed for a reason that will have passed when it is run again."""
-    began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True) as folder:
-        code, printed, errors = _output(path, processes, seconds, folder)
-    passed = time.perf_counter() - began
-    if code is None:
-        return LaunchResult((), f"torchrun was not done after {seconds:g} seconds, and was ended.", passed), False
-    error = f"torchrun ended with an error: {_why(code, errors)}" if code else ""
-    return LaunchResult((printed,), error, passed), bool(error) and any(words in errors for words in _PASSING)
-
-
-def _output(path: Path, processes: int, seconds: float, folder: str) -> tuple[int | None, str, str]:
-    """Return its exit code, or None if it was late, and what it wrote to its two outputs; its logs go to the folder."""
-    options: dict[str, Any] = {
-        "cwd": path.parent,
-        "env": {
-            **os.environ,
-            "OMP_NUM_THREADS": "1",
-            "PYTHONIOENCODING": "utf-8",
-            **_network_settings(),
-            **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder),  # torchrun leaves a folder at every start
-        },
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-        "encoding": "utf-8",
-        "errors": "replace",
-        "start_new_session": True,
-    }
+        return LaunchResult((), _NO_PROCESSES.format(missing))
     arguments = ["--standalone", f"--nproc-per-node={processes}", path.name]
-    with running_module("torch.distributed.run", arguments, **options) as starter:
-        try:
-            printed, errors = starter.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return None, "", ""
-    return starter.returncode, printed, errors
-
-
-def _why(code: int, errors: str) -> str:
-    """Return the first error of a worker by its name; without one the rank that ended first, and how."""
+    options: dict[str, Any] = {"cwd": path.parent, "encoding": "utf-8", "errors": "replace", "start_new_session": True}
+    options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True) as folder:
+        temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)  # torchrun leaves a folder at every start
+        settings = {"PYTHONIOENCODING": "utf-8", **_thread_and_network_settings(), **temporary}
+        with running_module("torch.distributed.run", arguments, env={**os.environ, **settings}, **options) as starter:
+            try:
+                printed, errors = starter.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                return LaunchResult((), f"torchrun was not done after {seconds:g} seconds, and was ended.")
+    if not starter.returncode:
+        return LaunchResult((printed,), "")
     raised = [text for text in _RAISED.findall(errors) if "ChildFailedError" not in text]
-    if raised:
-        return str(raised[0])
-    if cause := _CAUSE.search(errors.rpartition("Root Cause")[2]):
-        rank, number = cause.groups()
-        with suppress(ValueError):  # an exit code below 0 is minus a signal
-            return f"rank {rank} was killed: {signal.Signals(-int(number)).name}"
-        return f"rank {rank} left with exit code {number}"
-    return f"exit code {code}"
+    why = raised[0] if raised else f"exit code {starter.returncode}"
+    return LaunchResult((printed,), f"torchrun ended with an error: {why}")
 
 
 def work_in_temporary_folder() -> None:

@@ -1,4 +1,4 @@
-"""The ranks of a run, each a process that runs the script: started, asked where they stand, and ended.
+"""The ranks of a run, each a process that runs the script: started, followed, and ended.
 
 A rank reports through a pipe, which needs no room on the disk: the script may have filled it.
 """
@@ -15,7 +15,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,22 +23,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..._frames import frame_in, raised_at
 from ..._process import innermost_frames
-from .report import RankError, RankExit
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-# On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. macOS does
-# not take a copy of a process that has used its libraries well, and Windows cannot copy one: there each worker loads
-# torch anew.
-START_METHOD = (
-    "forkserver" if sys.platform == "linux" and "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-)
+# On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. Elsewhere
+# each worker loads torch anew: macOS does not take a copy of a process that has used its libraries well.
+START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
 _STARTUP = 120.0  # seconds until the scripts begin: where nothing is forked each imports torch, on a busy machine
 GRACE = 8.0  # seconds for the others to notice a failure by themselves
-_REPLY = 3.0  # seconds at most for the processes to say where they stand
-_MOST_SENT = 4000  # characters of an error; a report of less than 16 KiB is one write, whatever thread makes it
+_EVERY = 0.05  # seconds from one report to the next
+_MOST_SENT = 900  # characters of an error; a report of less than 4 KiB is one write, whatever thread makes it
 
 
 def prepare() -> None:
@@ -52,48 +47,32 @@ def prepare() -> None:
 
 
 class Worker:
-    """One rank: its process, the folder that takes what it writes, and a pipe for questions and reports."""
+    """One rank: its process, the folder that takes what it writes, and a pipe for its reports."""
 
     def __init__(self, script: Path, folder: Path, settings: dict[str, str]) -> None:
         prepare()
         folder.mkdir()
-        self.folder, self.killed, self._asked = folder, False, False
+        self.folder, self.killed = folder, False
         self._reports: dict[str, Any] = {}
         context = multiprocessing.get_context(START_METHOD)
-        self._pipe, theirs = context.Pipe()
+        self._pipe, theirs = context.Pipe(duplex=False)
         self.process = context.Process(target=_work, args=(script, folder, settings, theirs), daemon=True)  # type: ignore[attr-defined]
         with _without_main():
             self.process.start()
         theirs.close()
 
-    def _receive(self) -> dict[str, Any]:
-        """Return what the rank has reported: "started", "raised" (a RankError), "line" (of the script)."""
+    @property
+    def reports(self) -> dict[str, Any]:
+        """The reports so far: "started", the newest line "at" work; "error", "words", "when", "line" if it raised."""
         with suppress(OSError, EOFError):
             while self._pipe.poll():
-                self._reports.update([self._pipe.recv()])
+                self._reports |= self._pipe.recv()
         return self._reports
-
-    @property
-    def started(self) -> bool:
-        """Whether the script has begun."""
-        return "started" in self._receive()
 
     @property
     def done(self) -> bool:
         """Whether the process has ended."""
         return not self.process.is_alive()
-
-    def ask_where(self) -> None:
-        """Have it say where it stands, if its script has begun; it is to be killed."""
-        self.killed, self._asked = True, self.started
-        if self._asked:
-            with suppress(OSError):
-                self._pipe.send("where?")
-
-    @property
-    def replied(self) -> bool:
-        """Whether it has said where it stands, or never will."""
-        return not self._asked or "line" in self._receive() or self.done
 
     def kill(self) -> None:
         """End it, and where the system has process groups whatever it has started."""
@@ -109,13 +88,6 @@ class Worker:
         path = self.folder / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
-    def exit(self) -> RankExit:
-        """Return how it ended, when it has."""
-        reports = self._receive()
-        self._pipe.close()
-        code, errors = self.process.exitcode, self.read("errors")
-        return RankExit(code, reports.get("raised"), self.killed, reports.get("line"), errors)
-
 
 def wait_all(workers: list[Worker], seconds: float) -> bool:
     """Wait until all have ended, or one has failed and the others had their grace; return whether time ran out."""
@@ -125,8 +97,9 @@ def wait_all(workers: list[Worker], seconds: float) -> bool:
     while running := [worker.process.sentinel for worker in workers if not worker.done]:
         if time.monotonic() >= deadline:
             return not failed
-        wait(running, 0.05)
-        if not started and all(worker.started or worker.done for worker in workers):
+        wait(running, _EVERY)
+        begun = ["started" in worker.reports or worker.done for worker in workers]
+        if not started and all(begun):
             started, deadline = True, time.monotonic() + seconds
         if not failed and any(worker.process.exitcode for worker in workers):
             failed, deadline = True, min(deadline, time.monotonic() + GRACE)
@@ -134,18 +107,11 @@ def wait_all(workers: list[Worker], seconds: float) -> bool:
 
 
 def stop_all(workers: list[Worker]) -> None:
-    """End all that still run: first each says where it stands, because the end of one is an error for the next."""
-    waiting = [worker for worker in workers if not worker.done]
-    try:
-        for worker in waiting:
-            worker.ask_where()
-        deadline = time.monotonic() + _REPLY
-        while waiting and time.monotonic() < deadline:
-            waiting = [worker for worker in waiting if not worker.replied]
-            time.sleep(0.02)
-    finally:  # also when the learner interrupts once more
-        for worker in workers:
-            worker.kill()
+    """End all that still run, which is known of each before the first one ends: that is an error for the others."""
+    for worker in workers:
+        worker.killed = not worker.done
+    for worker in workers:
+        worker.kill()
 
 
 @contextmanager
@@ -162,7 +128,7 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
     """Run a script as ``python script.py`` would, in a session of its own that ends when the starter is gone."""
     if hasattr(os, "setsid"):
         os.setsid()
-    threading.Thread(target=_answer, args=(starter, str(script), folder), daemon=True).start()
+    threading.Thread(target=_follow, args=(starter, str(script), folder), daemon=True).start()
     try:
         os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)
         sys.stdout = (folder / "printed").open("w", encoding="utf-8", buffering=1)
@@ -175,7 +141,7 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         import torch
 
         torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # where torch was there before the variable
-        starter.send(("started", True))
+        starter.send({"started": True})
         try:
             runpy.run_path(str(script), run_name="__main__")
         except SystemExit as left:
@@ -184,22 +150,19 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         atexit._run_exitfuncs()  # multiprocessing ends without them
         sys.stdout.flush()
     except BaseException as error:
-        starter.send(("raised", _raised(error, str(script))))
+        starter.send(_report(error, str(script)))
         with suppress(OSError):  # there may be no room for it
             sys.stdout.flush()
         os._exit(1)  # at once: after an error a process group may wait for others in its clean-up
 
 
-def _answer(starter: Connection[Any, Any], script: str, folder: Path) -> None:
-    """Tell the starter the line of the script where the main thread stands, as often as it asks; end with it.
-
-    A thread and not a signal, which Windows lacks. Code in C that never lets another thread run is not found.
-    """
-    with suppress(OSError, EOFError):  # the starter is gone
-        while starter.recv():
-            frame = innermost_frames().get(threading.main_thread().ident or 0)
-            inner = frame_in(frame, (script,))
-            starter.send(("line", None if inner is None else inner.f_lineno))
+def _follow(starter: Connection[Any, Any], script: str, folder: Path) -> None:
+    """Tell the starter again and again at which line of the script the main thread is; end with the starter."""
+    with suppress(OSError):  # the starter is gone
+        while True:
+            inner = frame_in(innermost_frames().get(threading.main_thread().ident or 0), (script,))
+            starter.send({"at": inner.f_lineno} if inner else {})
+            time.sleep(_EVERY)
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):  # there are others yet
         folder.parent.rmdir()
@@ -208,9 +171,8 @@ def _answer(starter: Connection[Any, Any], script: str, folder: Path) -> None:
     os._exit(1)
 
 
-def _raised(error: BaseException, script: str) -> RankError:
-    """Return what was raised, where in the script, when, and whether it was while the processes were to meet."""
-    place = raised_at(error, script.__eq__)
-    meeting = any(frame.f_code.co_name == "init_process_group" for frame, _ in traceback.walk_tb(error.__traceback__))
-    words = " ".join(str(error).split())[:_MOST_SENT]
-    return RankError(type(error).__name__, words, None if place is None else place[1], time.time(), meeting)
+def _report(error: BaseException, script: str) -> dict[str, Any]:
+    """Return what was raised, when, and where in the script."""
+    place, words = raised_at(error, script.__eq__), " ".join(str(error).split())
+    line = place and place[1]
+    return {"error": type(error).__name__, "words": words[:_MOST_SENT], "when": time.time(), "line": line}

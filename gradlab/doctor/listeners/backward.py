@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ... import _torch
+from ..._process import Original, Patches
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..frames import site_and_path
 from ..graphs import autograd_graph
@@ -18,7 +19,7 @@ from ..graphs.graph_leaks import find_graph_holder
 from ..graphs.loss_graph import LossWatcher
 from ..source.grad_lines import updates_by_hand
 from .event_log import EventLog
-from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from .listener import Listener, never_raises
 
 _MOST_CALL_PATHS = 512
 _MOST_INPUT_CHECKS = 256  # backward passes: until then, graphs are looked through for inputs
@@ -53,19 +54,19 @@ class BackwardListener(Listener):
         """Have autograd's record of lines switched off at the end."""
         return [self._watcher.tracer]
 
-    def patch(self, patches: MonkeyPatches) -> None:
+    def patch(self, patches: Patches) -> None:
         """Replace what every kind of backward goes through."""
         patches.replace(*_torch.place("engine_run_backward"), self._run_backward)
         patches.replace(*_torch.place("make_grads"), self._make_grads)
 
-    def _make_grads(self, below: Below) -> Any:
+    def _make_grads(self, original: Original) -> Any:
         def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
             self._call.given = grads[0] is not None or (len(grads) > 1 and any(grad is not None for grad in grads))
-            return below.call(outputs, grads, *args, **kwargs)
+            return original.call(outputs, grads, *args, **kwargs)
 
         return make_grads
 
-    def _run_backward(self, below: Below) -> Any:
+    def _run_backward(self, original: Original) -> Any:
         log, passes = self.log, self.log.passes
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -73,12 +74,12 @@ class BackwardListener(Listener):
                 passes.unused_graphs.settle()
                 passes.grad_calls += not kwargs.get("accumulate_grad")
             if not kwargs.get("accumulate_grad"):
-                return below.call(outputs, *args, **kwargs)
+                return original.call(outputs, *args, **kwargs)
             if not self._begins():
-                return below.call(outputs, *args, **kwargs)
+                return original.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
             try:
-                return below.call(outputs, *args, **kwargs)
+                return original.call(outputs, *args, **kwargs)
             except RuntimeError:
                 self._failed(backward, outputs)
                 raise

@@ -1,9 +1,10 @@
-"""The ring of orders: every verdict against a plain ``exec`` of the text that is shown, and against loops by hand."""
+"""The ring of orders: each verdict against a plain ``exec`` of the shown text and loops by hand; pictures and words."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
-from itertools import cycle, permutations
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -11,27 +12,26 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import tasks
-from gradlab.course import ring_of_orders, run_order
-from gradlab.course.instruments.ring import RingOfOrders
-from gradlab.course.instruments.ring_trial import OPTIMIZERS, run_trial
-from gradlab.course.instruments.ring_verdict import OrderRun
+from gradlab.course import draw_rings, ring_of_orders, run_order
+from gradlab.course.instruments.ring import broken_way
+from gradlab.course.instruments.ring_trial import OrderRun
+from gradlab.drawing import Dots, Drawing
+from gradlab.drawing import Path as Line
+from gradlab.formatting import short
+from gradlab.widgets import View
 
 CALLS = ("zero_grad", "forward", "backward", "step")
+USUAL = " ".join(CALLS)
 ALL_24 = [" ".join(order) for order in permutations(CALLS)]
 WITHOUT_ONE = [" ".join(call for call in CALLS if call != left) for left in CALLS]
 DOUBLED = sorted({" ".join((*CALLS[:at], call, *CALLS[at:])) for call in CALLS for at in range(5)})
 ORDERS = ALL_24 + WITHOUT_ONE + DOUBLED
 TURNS = 60
 LATE = "step zero_grad forward backward"
-
-
-@cache
-def ring() -> RingOfOrders:
-    return ring_of_orders()  # one for all tests: it runs each loop once
-
-
-def ran(order: str, **options: Any) -> OrderRun:
-    return ring().ran({**ring().values, "order": order, **options})
+FORGOTTEN = "forward backward step"
+STILL = "forward backward zero_grad step"
+CRASH = "forward step zero_grad backward"
+SHOWN = [USUAL, FORGOTTEN, CRASH, "step step step step step step step step"]
 
 
 def flat(model: nn.Module) -> Tensor:
@@ -45,13 +45,8 @@ def task() -> tasks.Task:
 
 def bare(first: int = 0) -> dict[str, Any]:
     """The names that a text needs, made here from the public task."""
-    loss_fn = nn.functional.cross_entropy
-    return {
-        "torch": torch,
-        "model": task().build(seed=0),
-        "loss_fn": loss_fn,
-        "batches": task().batches[: TURNS + first],
-    }
+    batches, loss_fn = task().batches[: TURNS + first], nn.functional.cross_entropy
+    return {"torch": torch, "model": task().build(seed=0), "loss_fn": loss_fn, "batches": batches}
 
 
 def execute(text: str, first: int = 0) -> tuple[Tensor, BaseException | None]:
@@ -64,214 +59,174 @@ def execute(text: str, first: int = 0) -> tuple[Tensor, BaseException | None]:
     return flat(names["model"]), None
 
 
-def after_each_turn(optimizer: str = "torch.optim.SGD(model.parameters(), lr=0.3)") -> list[Tensor]:
+@cache
+def usual_weights() -> list[Tensor]:
     """The weights of the usual loop, written down by hand, before the loop and after each of its turns."""
-    names = bare()
-    model = names["model"]
-    chosen = eval(optimizer, names)
-    found = [flat(model)]
-    for x, y in names["batches"]:
-        chosen.zero_grad()
+    model = bare()["model"]
+    optimizer, weights = torch.optim.SGD(model.parameters(), lr=0.3), [flat(model)]
+    for x, y in bare()["batches"]:
+        optimizer.zero_grad()
         nn.functional.cross_entropy(model(x), y).backward()
-        chosen.step()
-        found.append(flat(model))
-    return found
+        optimizer.step()
+        weights.append(flat(model))
+    return weights
 
 
-@pytest.fixture(scope="module")
-def usual() -> list[Tensor]:
-    return after_each_turn()
+@pytest.mark.parametrize("first_loss", [False, True])
+def test_the_verdict_is_that_of_a_plain_exec(first_loss: bool) -> None:
+    """For the orders in which a forward before the loop changes something, with it and without."""
+    usual = usual_weights()
+    for order in ORDERS:
+        calls = order.split()
+        needs_loss = "backward" in calls and "forward" not in calls[: calls.index("backward")]
+        if first_loss and not needs_loss:
+            continue
+        tried = run_order(order, first_loss=first_loss)
+        weights, error = execute(tried.trial.source, first=first_loss)
+        assert torch.equal(tried.trial.weights, weights), order
+        assert (tried.trial.error is None) == (error is None), order
+        if error is not None:
+            assert (tried.verdict, type(error).__name__ in tried.result) == ("error", True), order
+        elif torch.equal(weights, usual[TURNS]):
+            assert tried.verdict == "right", order
+        elif torch.equal(weights, usual[TURNS - 1]):
+            assert (tried.verdict, "1 update late" in tried.result) == ("harmless", True), order
+        else:
+            assert tried.verdict == "wrong", order
+            assert ("never move" in tried.result) == torch.equal(weights, usual[0]), order
 
 
-def gets_a_loss(order: str) -> bool:
-    """Whether the first turn needs a loss from before the loop."""
-    calls = order.split()
-    return "backward" in calls and "forward" not in calls[: calls.index("backward")]
-
-
-CASES = [(order, first) for order in ORDERS for first in ((False, True) if gets_a_loss(order) else (False,))]
-
-
-def test_there_are_24_orders_and_20_with_one_call_missing_or_doubled() -> None:
-    assert len(set(ORDERS)) == 44
-    recorded = {(at["order"], at["call"]) for at in ring_of_orders().recorded()}
-    assert recorded == {(order, call) for order in ORDERS for call in range(13)}
-
-
-@pytest.mark.parametrize(("order", "first_loss"), CASES)
-def test_the_verdict_is_that_of_a_plain_exec(order: str, first_loss: bool, usual: list[Tensor]) -> None:
-    tried = ran(order, first_loss=first_loss)
-    weights, error = execute(tried.code, first=first_loss)
-    assert torch.equal(tried.trial.weights, weights)
-    if error is not None:
-        assert (tried.verdict, tried.trial.error is None) == ("error", False)
-        assert type(error).__name__ in tried.judged.result
-        return
-    assert tried.trial.error is None
-    if torch.equal(weights, usual[TURNS]):
-        assert tried.verdict == "right"
-    elif torch.equal(weights, usual[TURNS - 1]):
-        assert tried.verdict == "harmless"
-        assert "1 update late" in tried.judged.result
-    else:
-        assert tried.verdict == "wrong"
-        assert ("never move" in tried.judged.result) == torch.equal(weights, usual[0])
-
-
-@pytest.mark.parametrize(("optimizer", "set_to_none"), list(zip(OPTIMIZERS, cycle((False, True)))))
-def test_other_optimizers_run_as_their_text_says(optimizer: str, set_to_none: bool) -> None:
-    expected = after_each_turn(OPTIMIZERS[optimizer])
-    for order, turns in ((" ".join(CALLS), TURNS), (LATE, TURNS - 1)):
-        tried = ran(order, optimizer=optimizer, set_to_none=set_to_none)
-        assert tried.verdict == ("right" if turns == TURNS else "harmless")
-        assert torch.equal(tried.trial.weights, expected[turns])
-        assert torch.equal(execute(tried.code)[0], expected[turns])
-
-
-@pytest.mark.parametrize(
-    "order",
-    [
-        LATE,
-        "forward backward step",
-        "zero_grad forward backward zero_grad step",
-        "zero_grad forward backward step step",
-    ],
-)
-def test_grad_holds_the_backwards_that_are_told(order: str) -> None:
+@pytest.mark.parametrize("order", [LATE, FORGOTTEN, f"{USUAL} step"])
+def test_grad_is_the_sum_of_the_backwards_that_are_named(order: str) -> None:
     """After each call ``.grad`` is the sum of the gradients, taken by autograd.grad, of the backwards that it holds."""
-    calls = [call for call in ran(order).trial.calls if call.turn <= 6]
     names = bare()
     model = names["model"]
     parameters = list(model.parameters())
     names["optimizer"] = torch.optim.SGD(parameters, lr=0.3)
-    lines = ran(order).code.splitlines()
+    trial = run_order(order).trial
+    lines = trial.source.splitlines()
     gradients: dict[int, list[Tensor]] = {}
-    used: set[int] = set()
-    for call in calls:
+    applied: set[int] = set()
+    for call in (call for call in trial.calls if call.turn <= 6):
         names["x"], names["y"] = names["batches"][call.turn - 1]
         if call.piece == "backward":
-            grads = torch.autograd.grad(names["loss"], parameters, retain_graph=True)
-            gradients[call.added] = list(grads)
-            assert torch.equal(names["loss"], nn.functional.cross_entropy(model(names["x"]), names["y"]))
+            gradients[call.number] = list(torch.autograd.grad(names["loss"], parameters, retain_graph=True))
         exec(lines[call.line - 1].strip(), names)
-        held = {number for first, last in call.after.holds for number in range(first, last + 1)}
         if call.piece == "step":
-            used |= held
-        stale = {number for first, last in call.after.stale for number in range(first, last + 1)}
-        assert stale == held & used
-        assert (call.after.kind == "None") == all(parameter.grad is None for parameter in parameters)
+            applied |= {*call.after.states}
+        assert {n for n, state in call.after.states.items() if state == "stale"} == {*call.after.states} & applied
         for at, parameter in enumerate(parameters):
-            if held:
-                expected = torch.stack([gradients[number][at] for number in sorted(held)]).sum(0)
+            if call.after.states:
+                expected = torch.stack([gradients[number][at] for number in call.after.states]).sum(0)
                 torch.testing.assert_close(parameter.grad, expected)
             else:
-                assert parameter.grad is None or not parameter.grad.any()
-
-
-def test_a_doubled_step_applies_each_gradient_twice() -> None:
-    names = bare()
-    model = names["model"]
-    for x, y in names["batches"]:
-        grads = torch.autograd.grad(nn.functional.cross_entropy(model(x), y), list(model.parameters()))
-        with torch.no_grad():
-            for _ in range(2):
-                for parameter, grad in zip(model.parameters(), grads, strict=True):
-                    parameter.sub_(grad, alpha=0.3)
-    tried = ran("zero_grad forward backward step step")
-    assert torch.equal(tried.trial.weights, flat(model))
-    assert "60 of 120 steps apply a gradient that was applied before" in tried.why
-
-
-def test_without_zero_grad_the_last_step_applies_all() -> None:
-    tried = ran("forward backward step")
-    last = tried.trial.steps[-1].before
-    assert (last.count, last.fresh) == (TURNS, 1)
-    assert "59 of 60 steps" in tried.why
-    assert "60 gradients in `.grad`, 59 of them stale" in tried.why
-
-
-def test_a_single_layer_applies_gradients_that_are_one_update_old() -> None:
-    order = "forward step zero_grad backward"
-    assert ran(order).verdict == "error"
-    tried = ran(order, layers=1)
-    start = ran("forward", layers=1).trial.weights  # nothing moves there
-    model = nn.Linear(64, 10)
-    torch.nn.utils.vector_to_parameters(start, model.parameters())
-    old: tuple[Tensor, ...] = ()
-    for x, y in bare()["batches"]:
-        new = torch.autograd.grad(nn.functional.cross_entropy(model(x), y), list(model.parameters()))
-        with torch.no_grad():
-            for parameter, grad in zip(model.parameters(), old, strict=False):
-                parameter.sub_(grad, alpha=0.3)
-        old = new
-    torch.testing.assert_close(tried.trial.weights, flat(model))
-    assert tried.verdict == "wrong"
-    assert "58 of 60 steps apply an outdated gradient" in tried.why  # the first finds None, the second one is in time
-
-
-@pytest.mark.parametrize(("order", "layers"), list(zip(ORDERS[::2], cycle((1, 1, 3)))))
-def test_a_gradient_is_outdated_if_a_step_moves_the_weights_between_its_forward_and_its_backward(
-    order: str, layers: int
-) -> None:
-    moved = outdated = False  # a step since the newest forward; whether the newest gradient is from before it
-    for call in ran(order, first_loss=True, layers=layers).trial.calls:
-        if call.piece == "step":
-            assert bool(call.age) == bool(call.before.outdated)
-            moved, outdated = moved or call.moved, False
-        elif call.piece == "forward":
-            moved = False
-        elif call.piece == "backward":
-            outdated = moved and not call.failed
-        elif call.piece == "zero_grad":
-            outdated = False
-        assert bool(call.after.outdated) == outdated
+                assert parameter.grad is None
 
 
 @pytest.mark.parametrize(
-    ("order", "options", "result", "why"),
+    ("order", "first_loss", "verdict", "result", "why"),
     [
-        ("backward step zero_grad forward", {}, "NameError", "no loss yet"),
-        ("zero_grad backward step", {}, "NameError", "Nothing computes a loss"),
-        ("zero_grad backward step", {"first_loss": True}, "Turn 2", "a second time"),
-        ("zero_grad forward backward backward step", {}, "Turn 1", "a second time"),
-        ("forward step zero_grad backward", {}, "Turn 2", "`step()` writes to the weights"),
-        ("zero_grad forward step backward", {"set_to_none": False}, "Turn 2", "even zeros"),
+        ("backward step zero_grad forward", False, "error", "NameError", "no loss yet"),
+        ("zero_grad backward step", False, "error", "NameError", "Nothing computes a loss"),
+        ("zero_grad backward step", True, "error", "Turn 2", "a second time"),
+        ("zero_grad forward backward backward step", False, "error", "Turn 1", "a second time"),
+        (CRASH, False, "error", "Turn 2", "`step()` writes to the weights"),
+        (FORGOTTEN, False, "wrong", "differ", "59 of 60 steps apply a gradient that was applied before."),
+        (f"{USUAL} step", False, "wrong", "differ", "60 of 120 steps apply a gradient that was applied before"),
+        (FORGOTTEN, False, "wrong", "differ", "finds 60 gradients in `.grad`, 59 of them stale"),
+        ("zero_grad forward backward forward backward step", False, "wrong", "differ", "60 steps apply 2 fresh"),
     ],
 )
-def test_an_error_is_explained_by_what_went_before(order: str, options: dict[str, Any], result: str, why: str) -> None:
-    tried = ran(order, **options)
-    assert tried.verdict == "error"
-    assert result in tried.judged.result
+def test_a_verdict_is_explained(order: str, first_loss: bool, verdict: str, result: str, why: str) -> None:
+    tried = run_order(order, first_loss=first_loss)
+    assert tried.verdict == verdict
+    assert result in tried.result
     assert why in tried.why
 
 
-def test_momentum_moves_on_at_zeros_but_not_at_none() -> None:
-    order = "zero_grad step forward backward step"
-    assert ran(order, optimizer="SGD with momentum").verdict == "right"
-    tried = ran(order, optimizer="SGD with momentum", set_to_none=False)
-    assert tried.verdict == "wrong"
-    assert "59 of 120 steps find zeros and still move the weights" in tried.why
-
-
-def test_twice_forward_and_backward_makes_one_double_gradient() -> None:
-    tried = ran("zero_grad forward backward forward backward step")
-    assert tried.verdict == "wrong"
-    assert "60 of 60 steps apply 2 fresh gradients at once" in tried.why
-
-
 def test_running_an_order_leaves_torch_as_it_was() -> None:
-    run_trial.cache_clear()
     torch.manual_seed(3)
     before = torch.get_rng_state()
     with torch.no_grad():
-        assert run_order(" ".join(CALLS)).verdict == "right"
+        assert run_order("zero_grad zero_grad forward backward step zero_grad").verdict == "right"
         assert not torch.is_grad_enabled()
     assert torch.equal(before, torch.get_rng_state())
 
 
-@pytest.mark.parametrize("order", ["", "zero forward", 7, " ".join(["step"] * 9)])
-def test_a_bad_order_is_refused_in_words(order: Any) -> None:
-    with pytest.raises(ValueError, match="order must be"):
-        run_order(order)
-    with pytest.raises(ValueError, match="order must be"):
-        ring_of_orders(order=order)
+# Pictures and words ---------------------------------------------------------------------------------------------------
+
+
+def look(order: str, call: int = 12) -> View:
+    return ring_of_orders().look({"order": order, "call": call})
+
+
+def panels(order: str, call: int = 12) -> dict[str, Drawing]:
+    return {name: draw(460, 300) for name, draw in look(order, call).panels.items()}
+
+
+@pytest.mark.parametrize("order", SHOWN)
+def test_words_and_pictures_tell_the_same(order: str) -> None:
+    tried, drawn, state = run_order(order), panels(order), look(order).state
+    assert state.lower().startswith(tried.verdict)
+    assert any(text.endswith(tried.verdict) for text in drawn["ring"].texts())
+    assert f"usual {short(tried.usual.losses[-1])}" in drawn["loss"].texts()
+    if tried.verdict == "error":
+        assert f"Turn {tried.trial.turns + 1}, line" in state
+        assert f"this order stops in turn {tried.trial.turns + 1}" in drawn["loss"].texts()
+    else:
+        loss = short(tried.trial.losses[-1])
+        assert f"loss {loss}" in state
+        assert f"this order {loss}" in drawn["loss"].texts()
+
+
+@pytest.mark.parametrize("order", SHOWN)
+def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
+    marks = panels(order)["grad"].marks
+    boxes: dict[int, dict[int, str]] = {}
+    for mark in marks:
+        if isinstance(mark, Line) and (found := re.fullmatch(r"box (\d+)\.(\d+)", mark.id)):
+            boxes.setdefault(int(found[1]), {})[int(found[2])] = mark.fill
+    shapes = {mark.id: mark.shape for mark in marks if isinstance(mark, Dots)}
+    for at, call in enumerate(run_order(order).trial.calls[:12]):
+        assert boxes.get(at, {}) == call.after.states
+        if call.piece == "step" and not call.failed:
+            assert shapes[f"step {at}"] == ("triangle" if call.before.states else "cross")
+
+
+def test_a_call_is_lit_in_the_ring_in_the_columns_and_in_the_code() -> None:
+    for call in (1, 6, 11, 12):
+        piece = CALLS[(call - 1) % 4]
+        view, drawn = look(USUAL, call), panels(USUAL, call)
+        assert [mark.id for mark in drawn["ring"].marks if mark.id.startswith("frame")] == [f"frame {(call - 1) % 4}"]
+        assert drawn["grad"].find("now")
+        line = view.code.splitlines()[view.lit[0] - 1]
+        assert {"forward": "model(x)"}.get(piece, f"{piece}()") in line
+        assert f"Turn {(call + 3) // 4}, {piece}:" in view.note
+    assert look(USUAL, 0).lit == (0, 0)
+
+
+def test_the_ring_says_what_each_call_did_last() -> None:
+    texts = panels(FORGOTTEN, 9)["ring"].texts()
+    assert {"applies 1\u20133 (1\u20132 again)", "turn 3"} < {*texts}
+    for order, call, words in ((USUAL, 9, "clears 2"), (CRASH, 8, "raises an error"), (STILL, 4, "does nothing")):
+        assert words in panels(order, call)["ring"].texts()
+
+
+def test_six_rings_say_what_their_orders_did() -> None:
+    rings: dict[tuple[str, ...], list[OrderRun]] = {}
+    for order in permutations(CALLS):
+        at = order.index("zero_grad")
+        rings.setdefault(order[at:] + order[:at], []).append(run_order(" ".join(order), first_loss=True))
+    drawing = draw_rings(rings).drawings[0]
+    texts = drawing.texts()
+    assert drawing.title == "6 rings, 24 orders"
+    assert [texts.count(words) for words in ("trains", "never moves", "error")] == [2, 3, 1]
+    calls = [text for text in texts if text.split()[0] in CALLS]
+    assert (len(calls), sum("\u2713" in text for text in calls)) == (24, 8)
+    assert sorted(text for text in calls if "late" in text) == ["step \u2713 late"] * 2
+    for ring, runs in rings.items():
+        assert all(run.trains == (broken_way(ring) is None) for run in runs), ring
+    assert broken_way(("zero_grad", "step", "backward", "forward")) == (2, 4), "over forward, to zero_grad"
+    assert broken_way(("zero_grad", "backward", "forward", "step")) == (2, 3)
+    with pytest.raises(ValueError, match="one ring or more"):
+        draw_rings({})

@@ -1,0 +1,169 @@
+"""Loops to mend: a broken training loop stands in a cell, the learner edits it, and it is run under ``watch``."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cache
+from io import StringIO
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..._checks import brief
+from ..._process import main_thread, preserving_rng, preserving_torch_state
+from ...doctor import Report, watch
+from ...formatting import short
+from .checking import error_words, is_unchanged, no_function, stub_of
+from .loops import all_weights
+from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
+
+# A right loop does the same operations in the same order as the solution, so its weights are the same bit for bit. One
+# that adds micro-batches up in another order differs by 1e-5 after 94 updates, one without AMP or dropout by over 1e-2.
+_CLOSE = 1e-3
+
+
+@dataclass
+class LoopRun:
+    """What a loop has done: its losses, and after it the weights of its models and what it returns."""
+
+    losses: list[float] = field(default_factory=list)
+    validation: list[float] = field(default_factory=list)
+    """The losses that were computed without gradients."""
+    weights: Tensor = field(default_factory=lambda: torch.zeros(0))
+    result: object = None
+    trouble: str = ""
+    """What it has raised, in a sentence without its full stop."""
+
+    def noting(self, loss_fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """Make the loss function note its values here."""
+
+        def noted(output: Tensor, target: Tensor) -> Tensor:
+            loss = loss_fn(output, target)
+            (self.losses if torch.is_grad_enabled() else self.validation).append(float(loss.detach()))
+            return loss
+
+        return noted
+
+
+@dataclass(frozen=True)
+class Mending:
+    """How a mended loop is tried: it runs once, and its weights are compared with those of the solution."""
+
+    arguments: Callable[[], tuple[object, ...]]
+    """Make what the loop is called with, afresh and from torch's random numbers: models, a loss function, batches."""
+    validates: bool = False
+    """The losses that matter are those computed without gradients, one in each epoch."""
+
+    @property
+    def loss_name(self) -> str:
+        """How the verdict and its picture call these losses."""
+        return "loss on new pictures" if self.validates else "loss"
+
+    def losses(self, run: LoopRun) -> list[float]:
+        """Choose the losses that the verdict and its picture are about."""
+        return run.validation if self.validates else run.losses
+
+    def run(self, loop: Callable[..., object], report: AbstractContextManager[Any] = nullcontext()) -> LoopRun:  # noqa: B008
+        """Run a loop, watched by ``report``; what it raises is noted, but for an interrupt."""
+        torch.manual_seed(0)
+        run, arguments = LoopRun(), self.arguments()
+        models = [argument for argument in arguments if isinstance(argument, nn.Module)]
+        noting = [run.noting(a) if callable(a) and not isinstance(a, nn.Module) else a for a in arguments]
+        try:
+            with report:
+                run.result = loop(*noting)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            run.trouble = error_words(error)
+        run.weights = all_weights(*models)
+        return run
+
+    def check(self, exercise: Exercise, answer: Any) -> Verdict:
+        """Compare a loop with the solution; the verdict draws its loss beside that of the loop as it came."""
+        stub = stub_of(exercise.stub)
+        if answer is None or answer is ...:
+            return Verdict(NOT_ATTEMPTED, "Mend the loop and hand it over.")
+        if not callable(answer):
+            return no_function(exercise, answer)
+        unchanged = is_unchanged(answer, stub)
+        with main_thread.hold(), preserving_rng(), preserving_torch_state(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch notices some of the mistakes, too
+            before, right = _run_text(self, exercise.stub), _run_text(self, exercise.solution)
+            report = watch()
+            mine = self.run(answer, report)
+        remark = _difference(mine, right, report, short(self.losses(right)[-1]))
+        state = NOT_ATTEMPTED if unchanged else NOT_YET if remark else RIGHT
+        words = f"{self._course(mine)}{remark or ', as it should, and `watch` finds nothing'}."
+        curves = {"as it came": before, "mended" if unchanged else "yours": right if unchanged else mine}
+        return Verdict(state, words, draw=lambda: self.draw(curves), report=None if state == RIGHT else report)
+
+    def _course(self, run: LoopRun) -> str:
+        losses = self.losses(run)
+        if not losses:
+            return f"No {self.loss_name} is computed"
+        return f"The {self.loss_name} goes from {short(losses[0])} to {short(losses[-1])}"
+
+    def draw(self, runs: dict[str, LoopRun]) -> str:
+        """Draw the losses of the loop as it came and of another over each other, as SVG."""
+        import matplotlib
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+
+        from ...drawing import colour, own_look, themed_svg
+
+        look: dict[Any, Any] = {"svg.hashsalt": "gradlab", "svg.fonttype": "path", "font.size": 12.0}
+        styles = {"as it came": (colour("wrong"), (0, (4, 2)), 2.0, 3), "yours": (colour("loss"), "solid", 2.5, 2)}
+        with own_look(), matplotlib.rc_context(look):
+            figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+            canvas: Any = FigureCanvasSVG(figure)
+            axes = figure.add_subplot()
+            for name, run in runs.items():
+                losses = self.losses(run)
+                ink, line, width, order = styles.get(name, styles["yours"])
+                places = range(1, len(losses) + 1)
+                axes.plot(places, losses, color=ink, linestyle=line, linewidth=width, zorder=order, label=name)
+                axes.plot(places[-1:], losses[-1:], "o", color=ink, zorder=order)  # where it ends
+            axes.set(xlabel="epoch" if self.validates else "batch", ylabel=self.loss_name)
+            axes.margins(x=0.03, y=0.08)
+            axes.set_ylim(bottom=0)
+            figure.legend(loc="outside upper left", ncols=2, frameon=False)
+            out = StringIO()
+            canvas.print_svg(out, metadata={"Date": None, "Creator": None})
+        return themed_svg(out.getvalue())
+
+
+@cache  # the loop as it came and the solution are the same in every check
+def _run_text(mending: Mending, text: str) -> LoopRun:
+    return mending.run(stub_of(text))
+
+
+def _difference(mine: LoopRun, right: LoopRun, report: Report, end: str) -> str:
+    """Continue the sentence on a loop's loss with what is wrong with it; "" if nothing is."""
+    if mine.trouble:
+        return f". {mine.trouble}"
+    if len(mine.losses) != len(right.losses) or len(mine.validation) != len(right.validation):
+        counts = [len(run.losses) + len(run.validation) for run in (mine, right)]
+        return f". It computes {counts[0]:,} losses, and a right loop computes {counts[1]:,}"
+    same = mine.weights.shape == right.weights.shape and torch.allclose(mine.weights, right.weights, _CLOSE, _CLOSE)
+    if report.wrong:
+        return ", as it should, but `watch` has a finding" if same else f"; in a right loop it goes to {end}"
+    if not same:
+        return f"; in a right loop it goes to {end}. `watch` finds nothing, but the weights differ from a right loop's"
+    if isinstance(mine.result, Tensor) and mine.result.requires_grad:
+        return ", as it should, but what the loop returns still has its graph"
+    if right.result is not None and not _same_number(mine.result, right.result):
+        return f", as it should, but the loop returns {brief(mine.result)} and not {brief(right.result)}"
+    return ""
+
+
+def _same_number(mine: object, right: Any) -> bool:
+    """Tell whether a loop returns the right number."""
+    if isinstance(mine, Tensor) and mine.numel() == 1:
+        mine = mine.item()
+    return isinstance(mine, (int, float)) and math.isclose(mine, right, rel_tol=_CLOSE)

@@ -1,0 +1,137 @@
+"""What a learner reads of an exercise, and the verdict on an answer; imports no PyTorch."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ...formatting import html_box, inline_html, svg_img
+
+RIGHT, NOT_YET, NOT_ATTEMPTED = "right", "not yet", "not attempted"
+_SIGNS = {  # a sign beside each colour, for readers who do not see it
+    RIGHT: ("\u2713 Right", "#009E73"),
+    NOT_YET: ("\u2717 Not yet", "#D55E00"),
+    NOT_ATTEMPTED: ("\u25cb Not attempted yet", "#767676"),
+}
+_EXERCISE = re.compile(
+    r"## `(?P<name>\w+)`: (?P<title>[^\n]+) \((?P<level>easy|medium|harder), (?P<minutes>\d+) minutes\)\n+"
+    r"(?P<spec>(?!```|#).+?)\n+```python\n(?P<stub>.+?\n)```\n+"
+    r"### Hints\n+(?P<hints>1\. .+?)\n+"
+    r"(?:### Mistakes\n+(?P<mistakes>- `.+?)\n+)?"
+    r"### Solution\n+```python\n(?P<solution>.+?\n)```\n*",
+    re.DOTALL,
+)
+_HINT = re.compile(r"^\d+\. (.+?)(?=\n\d+\. |\Z)", re.DOTALL | re.MULTILINE)
+_REMARK = re.compile(r"^- `([a-z0-9-]+)`: (.+?)(?=\n- `|\Z)", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a check; it counts as true when the answer is right."""
+
+    state: str
+    """``"right"``, ``"not yet"`` or ``"not attempted"``."""
+    remark: str
+    mistake: str | None = None
+    """The name of the typical wrong answer that this is, None if it is none of those known."""
+    draw: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
+    """Makes the picture; most verdicts are never looked at twice, so it is made when it is shown."""
+    report: Any = field(default=None, compare=False)
+    """What ``watch`` says of a loop to mend."""
+
+    @cached_property
+    def picture(self) -> str | None:
+        """Yours against expected, as a picture; None where there is nothing to draw."""
+        return self.draw()
+
+    def __bool__(self) -> bool:
+        return self.state == RIGHT
+
+    def __repr__(self) -> str:
+        text = f"{_SIGNS[self.state][0]}. {self.remark}".rstrip()
+        return text if self.report is None else f"{text}\n{self.report}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        head, colour = _SIGNS[self.state]
+        picture = "" if self.picture is None else f"<br>{svg_img(self.picture, self.remark, 560)}"
+        page = html_box(f"<b>{head}.</b> {inline_html(self.remark)}{picture}", colour)
+        report = "" if self.report is None else self.report._repr_html_()
+        return {"text/plain": repr(self), "text/html": page + report}
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """Something to write, and a check for it, as a notebook shows it."""
+
+    name: str
+    notebook: str
+    """Where it stands: ``"03_forgetting_zero_grad"``."""
+    title: str
+    level: str
+    """``"easy"``, ``"medium"`` or ``"harder"``."""
+    minutes: int
+    spec: str
+    """A paragraph that says what to write; code between backticks."""
+    stub: str
+    """What stands in the notebook to begin with. The last name that it defines is the answer."""
+    hints: tuple[str, ...]
+    """From a nudge to nearly the answer."""
+    remarks: dict[str, str]
+    """What the check says to a typical mistake, by the mistake's name."""
+    solution: str = field(repr=False)
+    """A right answer, as a learner may write it, for teachers."""
+
+    @property
+    def definition(self) -> Any:
+        """How answers are tried: what has this name in the notebook's module, a Definition or a loop to mend."""
+        return getattr(importlib.import_module(f".nb{self.notebook[:2]}", __package__), self.name)
+
+    def check(self, answer: object) -> Verdict:
+        """Try an answer on random cases and return the Verdict; a wrong one is a verdict, never an exception."""
+        return self.definition.check(self, answer)
+
+    def __repr__(self) -> str:
+        hints = f"Hints: {len(self.hints)}, in .hints"
+        return f"{self.title} ({self.level}, {self.minutes} minutes)\n{self.spec}\n{hints}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        ladder = ""
+        for number, hint in reversed(list(enumerate(self.hints, 1))):
+            more = f"<summary>Hint {number} of {len(self.hints)}</summary><div>{inline_html(hint)}</div>"
+            ladder = f'<details style="margin:4px 0 0 12px">{more}{ladder}</details>'
+        head = f"<b>{html.escape(self.title)}</b> ({self.level}, {self.minutes} minutes)<br>"
+        return {"text/plain": repr(self), "text/html": html_box(f"{head}{inline_html(self.spec)}{ladder}", "#0072B2")}
+
+
+def read_exercises(path: Path) -> dict[str, Exercise]:
+    """Read the exercises of a notebook, by name; raise ValueError for what does not look like one."""
+    heading, *texts = re.split(r"^(?=## )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    exercises: dict[str, Exercise] = {}
+    for text in texts:
+        parts = _EXERCISE.fullmatch(text)
+        if parts is None:
+            order = "## heading, spec, stub, ### Hints, ### Mistakes, ### Solution"
+            raise ValueError(f"{path}: the parts of an exercise are {order}, not as in {text.partition(chr(10))[0]!r}")
+        exercises[parts["name"]] = Exercise(
+            name=parts["name"],
+            notebook=heading.removeprefix("# ").strip(),
+            title=parts["title"],
+            level=parts["level"],
+            minutes=int(parts["minutes"]),
+            spec=_one_line(parts["spec"]),
+            stub=parts["stub"],
+            hints=tuple(map(_one_line, _HINT.findall(parts["hints"]))),
+            remarks={name: _one_line(remark) for name, remark in _REMARK.findall(parts["mistakes"] or "")},
+            solution=parts["solution"],
+        )
+    return exercises
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,159 @@
+"""Scaling: from 4 of a model's repeated blocks to all of them, and from a whole training to one of several cards.
+
+Blocks of a published size are alike, so bytes are linear in their number.
+
+For cards, W, G, O are the bytes of weights, gradients and optimizer state at a moment, N the number of cards, B the
+weights of the largest repeated block. Activations, inputs and other bytes are each card's own.
+
+- "ddp" (DistributedDataParallel): W + 2G + O. The reducer's buckets hold a second copy of the gradients from the first
+  backward on, as long as the model is (documentation of DistributedDataParallel, ``gradient_as_bucket_view``).
+- "zero1", "zero2", "zero3": W + G + O/N, W + G/N + O/N, (W + G + O)/N: Rajbhandari et al., "ZeRO: Memory Optimizations
+  Toward Training Trillion Parameter Models", arXiv 1910.02054, section 5 and figure 1. The paper leaves out what is
+  gathered for the block at work: with "zero3" 2B are added, this block's weights and those fetched for the next one.
+- "fsdp" (``torch.distributed.fsdp.fully_shard``, each block wrapped): as "zero3", and B more for the gradients of the
+  block at work before they are reduced and scattered. Zhao et al., "PyTorch FSDP", arXiv 2304.11277, section 3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+
+from .._checks import one_of, whole_number
+from ..memory import MOST_POINTS, MemoryPoint
+from .simulate import SimulatedUpdate, number_from_one, simulate
+from .training import Training
+from .workload import Workload
+
+SHARDINGS = ("ddp", "zero1", "zero2", "zero3", "fsdp")
+_DIVIDED = {
+    "zero1": ("optimizer",),
+    "zero2": ("optimizer", "gradients"),
+    "zero3": ("optimizer", "gradients", "weights"),
+    "fsdp": ("optimizer", "gradients", "weights"),
+}
+_GATHERED_BLOCKS = {"zero3": 2, "fsdp": 3}
+_MOST_CARDS = 2**17
+_BLOCK = re.compile(r"blocks\.(\d+)(.*)")
+Section = tuple[int | None, list[MemoryPoint]]  # the number of a block, None outside of any; and its points
+
+
+def check_sharding(shard: object, cards: object) -> None:
+    """Raise ValueError or TypeError for a way of sharding that is not known or a number of cards that is none."""
+    if shard is not None:
+        one_of("forecast: shard", shard, SHARDINGS, kind=ValueError)
+    whole_number("forecast: cards", cards, 1, _MOST_CARDS)
+    if shard is None and cards != 1:
+        raise ValueError(f"forecast: cards={cards} needs shard, one of {', '.join(map(repr, SHARDINGS))}")
+
+
+def share_of_one_card(whole: SimulatedUpdate, shard: str | None, cards: int) -> SimulatedUpdate:
+    """Return what one of several cards holds of an update."""
+    if shard is None:
+        return whole
+    buckets = max(point.high["gradients"] for point in whole.timeline)  # of all gradients, as they come and stay
+
+    def divide(amounts: dict[str, int]) -> dict[str, int]:
+        divided = _DIVIDED.get(shard, ())
+        share = {name: -(-size // cards) if name in divided else size for name, size in amounts.items()}
+        more = buckets if shard == "ddp" else _GATHERED_BLOCKS.get(shard, 0) * whole.largest_block
+        return {**share, "other": share["other"] + more}
+
+    def divide_point(point: MemoryPoint) -> MemoryPoint:
+        return replace(point, bytes=divide(point.bytes), high=divide(point.high))
+
+    # Divided amounts may have their highest moment elsewhere than whole ones.
+    timeline = [divide_point(point) for point in whole.timeline]
+    peak_at = max([*timeline, divide_point(whole.peak_at)], key=lambda point: point.top)
+    return replace(whole, timeline=timeline, peak_at=peak_at, at_peak=peak_at.high, peak=peak_at.top)
+
+
+def simulate_blocks(
+    workload: Workload, training: Training, *, on_calls: Callable[[int, int], None] | None = None
+) -> SimulatedUpdate:
+    """Return what ``simulate`` returns for the whole model; a workload of no published size is simulated as it is."""
+    size = workload.size
+    if size is None or size.layers <= 4:
+        return simulate(workload, training, on_calls=on_calls)
+
+    def simulate_part(layers: int, done: int) -> SimulatedUpdate:
+        half = None if on_calls is None else lambda calls, expected: on_calls(calls + done * expected, 2 * expected)
+        return simulate(workload.with_layers(layers), training, on_calls=half)
+
+    three, four = simulate_part(3, 0), simulate_part(4, 1)
+    points = extrapolate(three.timeline, four.timeline, size.layers)
+    peak = max(points, key=lambda point: point.top)
+    timeline, peak_at = _thinned(points, peak)
+    return replace(
+        four, peak=peak.top, at_peak=peak.high, peak_at=peak_at, timeline=timeline, parameters=size.parameters
+    )
+
+
+def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layers: int) -> list[MemoryPoint]:
+    """Return the timeline of a model of ``layers`` blocks, given those of the same model with 3 and with 4 of them.
+
+    The first and the last block may hold something else than those between them. So every amount is linear in the
+    number of blocks and, between the first and the last, in the number of the block.
+    """
+    result: list[MemoryPoint] = []
+    more = layers - 4
+    for of_3, of_4 in zip(_statements(three), _statements(four), strict=True):
+        few, many = ({block: points for block, points in of if block is not None} for of in (of_3, of_4))
+        outside = iter([points for block, points in of_3 if block is None])
+        for block, points in of_4:
+            if block is None:
+                result += _shifted(points, (more, next(outside), points))
+            elif block == next(iter(many)):  # all blocks, in the order in which they come
+                for i in range(layers) if block == 0 else reversed(range(layers)):
+                    if i == 0:
+                        moved = _shifted(many[0], (more, few[0], many[0]))
+                    elif i == layers - 1:
+                        moved = _shifted(many[3], (more, few[2], many[3]))
+                    else:
+                        moved = _shifted(many[1], (more, few[1], many[1]), (i - 1, many[1], many[2]))
+                    result += [replace(p, module=_BLOCK.sub(rf"blocks.{i}\2", p.module)) for p in moved]
+    return result
+
+
+def _statements(points: Sequence[MemoryPoint]) -> list[list[Section]]:
+    """Return the points statement by statement, each of them cut into what runs in one block or outside of any."""
+    return [_sections(list(group)) for _, group in groupby(points, key=lambda point: point.number)]
+
+
+def _sections(points: list[MemoryPoint]) -> list[Section]:
+    blocks = [int(match[1]) if (match := _BLOCK.match(point.module)) else None for point in points]
+    # A block that computes its activations again does so under other names: what lies between two of its own is its.
+    for start, end in pairwise([i for i, block in enumerate(blocks) if block is not None]):
+        if blocks[start] == blocks[end]:
+            blocks[start:end] = [blocks[start]] * (end - start)
+    cut = groupby(zip(blocks, points, strict=True), key=lambda pair: pair[0])
+    return [(block, [point for _, point in group]) for block, group in cut]
+
+
+def _shifted(points: list[MemoryPoint], *steps: tuple[int, list[MemoryPoint], list[MemoryPoint]]) -> list[MemoryPoint]:
+    """Return points with ``times`` the difference of two others added to them, for each (times, before, after)."""
+
+    def amounts(i: int, which: str) -> dict[str, int]:
+        total: dict[str, int] = getattr(points[i], which).copy()
+        for times, before, after in steps:
+            low, high = getattr(before[i], which), getattr(after[i], which)
+            for name in total:
+                total[name] += times * (high[name] - low[name])
+        return total
+
+    return [replace(p, bytes=amounts(i, "bytes"), high=amounts(i, "high")) for i, p in enumerate(points)]
+
+
+def _thinned(points: list[MemoryPoint], peak: MemoryPoint) -> tuple[list[MemoryPoint], MemoryPoint]:
+    """Merge neighbours as a Ledger does when there are too many; return the points, and the one with the peak."""
+    past: list[MemoryPoint] = []
+    for point in points:
+        past.append(point)
+        if len(past) == MOST_POINTS:
+            pairs = list(zip(past[::2], past[1::2], strict=True))
+            past = [replace(a if a.top > b.top else b, bytes=b.bytes) for a, b in pairs]
+            peak = next((new for pair, new in zip(pairs, past, strict=True) if any(p is peak for p in pair)), peak)
+    *timeline, peak_at = number_from_one([*past, peak])
+    return timeline, peak_at

@@ -1,0 +1,237 @@
+"""A run, memory and errors in words: for the reader, the screen reader and the saved notebook."""
+
+from __future__ import annotations
+
+import gc
+import math
+import re
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ..formatting import batches_text, bytes_text, join_words, number_of, share_of_sum, short
+from ..loop import LoopError
+from ..memory import CATEGORIES, MemoryPoint
+from .kinds import Memory, StatementLabel
+
+if TYPE_CHECKING:
+    from ..gradients import Contributions
+    from ..loop import Run
+
+
+def status_line(run: Run, measured: Contributions | None = None) -> str:
+    """Say where the run is: update, loss, what ``.grad`` holds, bytes between updates, and what has gone wrong.
+
+    ``measured`` are the contributions to ``.grad`` at this very moment, where they are known.
+    """
+    parts = [f"update {run.updates:,}", _loss(run), _gradient(run, measured)]
+    if (loss_scale := run.loop.scale()) is not None:
+        skips = run.record.skips
+        words = f", {number_of(skips, 'step')} skipped" if skips else ""
+        parts.append(f"loss scale {loss_scale:,.6g}{words}")
+    parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
+    return " · ".join(part for part in parts if part)
+
+
+def warning(run: Run) -> str:
+    """Say what the newest step did wrong, "" if nothing: it applied batches again, or the loss is lost."""
+    reused = run.provenance.reused()
+    if run.record.broken is not None:
+        when = f"since update {run.record.broken:,}"
+        return f"The loss is {short(run.record.loss)} {when}: this run has diverged. Reset it."
+    if reused is not None and reused[0] == run.provenance.steps:
+        return f"Step {reused[0]:,} applied {batches_text([reused[1]])} again: .grad was not cleared."
+    return ""
+
+
+def _loss(run: Run) -> str:
+    return "" if run.updates == 0 else f"loss {short(run.record.loss)}"
+
+
+def _gradient(run: Run, measured: Contributions | None) -> str:
+    now = run.provenance.contents()
+    if all(param.grad is None for param in run.provenance.params):
+        return ".grad is None"
+    if not now.holds:
+        return ".grad is all zeros"
+    words = f"|grad| {short(now.norm)} holds {batches_text(now.holds)}"
+    held, leftover = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.leftover))
+    if leftover:
+        words += f", {leftover:,} of them already applied" if leftover < held else ", already applied"
+    if held > 1:
+        measured = measured or run.provenance.contributions()
+    if held > 1 and measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
+        words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
+    return f"{words}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else words
+
+
+_CPU = re.compile(r"can't allocate memory|not enough memory", re.IGNORECASE)
+"""How the allocator of the CPU says it; it has no exception of its own."""
+
+
+def find_oom(error: BaseException | None) -> BaseException | None:
+    """Return what said that memory ran out, the error itself or one that led to it; None if memory did not."""
+    import torch
+
+    for one in _causes(error):
+        ran_out = isinstance(one, (torch.cuda.OutOfMemoryError, MemoryError))
+        if ran_out or (isinstance(one, RuntimeError) and _CPU.search(str(one))):
+            return one
+    return None
+
+
+def explain_oom(run: Run, error: BaseException) -> str:
+    """Say where memory ran out, and how to go on."""
+    where = f"in update {run.updates + 1:,}"
+    if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
+        where = f"at line {error.line}, {lines[error.line - 1].strip()}"
+    return (
+        f"Out of memory {where}. Try smaller batches, or a smaller model. "
+        "The memory of this update is free again: turn a switch or reset, and play on."
+    )
+
+
+def free_after_oom(run: Run, error: BaseException) -> None:
+    """Let go of what the update that failed still holds: its graph, the frames of the error, the allocator's cache."""
+    import torch
+
+    for one in list(_causes(error)):
+        traceback.clear_frames(one.__traceback__)
+        one.__traceback__ = None
+    for name, value in list(run.loop.namespace.items()):
+        if isinstance(value, torch.Tensor) and value.grad_fn is not None:
+            # a loop of the learner's own may carry it from batch to batch; the recipe's makes it anew
+            run.loop.namespace[name] = value.detach() if run.loop.is_edited else None
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+_CALLS = frozenset(
+    {
+        StatementLabel.ZERO_GRAD,
+        StatementLabel.BACKWARD,
+        StatementLabel.STEP,
+        StatementLabel.UPDATE,
+        StatementLabel.UNSCALE,
+        StatementLabel.CLIP,
+    }
+)
+"""Statements that are known by what they call; the others by what they assign or by how they begin."""
+_WORTH = 0.05  # of the peak: what is less would not help
+
+
+def peak_location(statement: str, module: str = "") -> str:
+    """Say where a peak lies: ``while backward ran, in head``."""
+    at = f"while {statement} ran" if statement in _CALLS else f"at {statement}"
+    if not module:
+        return at
+    # the parts of a Sequential have numbers for names
+    return f"{at}, in {'module ' if module.isdigit() else ''}{module}"
+
+
+def share_of_gpu(card: str, holds: float, peak: float) -> str:
+    """Say how much of a card a peak takes: ``T4 holds 15 GiB: 0.003 % used at the peak``."""
+    if peak > holds > 0:
+        return f"{card} holds {bytes_text(holds)}: the peak needs {times(peak / holds)} that"
+    return f"{card} holds {bytes_text(holds)}: {percent(peak / holds if holds else 0.0)} used at the peak"
+
+
+def percent(share: float) -> str:
+    """Write a share of 1 in percent with the figures that matter: ``27 %``, ``0.003 %``."""
+    of = share * 100
+    if of >= 99.5 or of == 0:
+        return f"{of:.0f} %"
+    if of < 0.0005:
+        return "under 0.001 %"
+    return f"{of:.0f} %" if of >= 10 else f"{float(f'{of:.1g}'):g} %"
+
+
+def times(ratio: float) -> str:
+    """Write how many times as much: ``1.3 times``, ``82 times``."""
+    if ratio >= 9.95:
+        return f"{ratio:,.0f} times"
+    return f"{ratio:.2g} times" if ratio >= 1.1 else f"{max(ratio, 1.01):.2f} times"
+
+
+def need_sentence(what: str, tensors: int, total: int, statement: str, module: str = "") -> str:
+    """Say what is needed, of which ``tensors`` at the peak: ``llama-8b needs 151 GiB: 131 GiB of tensors ...``."""
+    return (
+        f"{what} needs {bytes_text(total)}: {bytes_text(tensors)} of tensors at the peak "
+        f"({peak_location(statement, module)}) and {bytes_text(total - tensors)} more for PyTorch's allocator and CUDA"
+    )
+
+
+def fit_sentence(cards: Sequence[tuple[str, int, int]]) -> str:
+    """Say what fits, of the name, the usable bytes and the needed bytes of each card."""
+    fit = [name for name, holds, needs in cards if needs <= holds]
+    other = [name for name, holds, needs in cards if needs > holds]
+    largest, holds, needs = max(cards, key=lambda card: card[1])
+    if len(cards) == 1:
+        card, whole = with_article(largest), bytes_text(holds)
+        if fit:
+            return f"fits {card}: {percent(needs / holds)} of its {whole}"
+        return f"does not fit {card}: {times(needs / holds)} its {whole}"
+    if not fit:
+        return f"fits none: {times(needs / holds)} what {with_article(largest)} holds"
+    return f"fits {join_words(fit)}" + f", not {join_words(other, 'or')}" * bool(other)
+
+
+def suggestions(
+    at_peak: Mapping[str, int], room: int, recipe: Any, *, statement: str, checkpoint: bool, batch: int
+) -> str:
+    """Say what would make a peak smaller that is more than the ``room`` for tensors, the largest share first.
+
+    Only what can help: there is no use in a smaller batch when the weights alone are too much. ``recipe`` is a Recipe.
+    """
+    weights = at_peak.get("weights", 0)
+    both = weights + at_peak.get("gradients", 0)
+    for what, size in (("The weights", weights), ("Weights and gradients", both)):
+        if size > room:
+            return f"{what} alone are {bytes_text(size)}: one such card has room for {bytes_text(room)} of tensors."
+    smaller = ["checkpointing"] * (not checkpoint) + ["AMP"] * (recipe.amp == "off")
+    smaller.append("a smaller batch and a larger accumulate" if batch > 1 else "a shorter context")
+    ideas = {"activations": f"{join_words(smaller, 'or')} (activations: {{}})"}
+    if recipe.optimizer != "sgd":
+        ideas["optimizer"] = "sgd, which keeps no state (optimizer: {})"
+    if not recipe.set_to_none and statement != StatementLabel.STEP:
+        ideas["gradients"] = "set_to_none, so that the old gradients are gone before forward (gradients: {})"
+    if statement == StatementLabel.STEP and recipe.optimizer in ("adam", "adamw"):
+        ideas["other"] = "foreach=False, so that the optimizer needs no copy of all weights at once (other: {})"
+    peak = sum(at_peak.values())
+    worth = [name for name in sorted(ideas, key=lambda n: -at_peak.get(n, 0)) if at_peak.get(name, 0) > _WORTH * peak]
+    if not worth:
+        return f"Nearly all of it is weights, gradients and optimizer state: {bytes_text(both + at_peak['optimizer'])}."
+    return f"What would help: {'; '.join(ideas[name].format(bytes_text(at_peak[name])) for name in worth)}."
+
+
+def with_article(card: str) -> str:
+    """Put the article before a card's name: ``a T4``, ``an H100``."""
+    return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
+
+
+def forecast_scene(points: Sequence[MemoryPoint]) -> Memory:
+    """Return the scene of one update, the second, which is the one that a forecast is about."""
+    statements, starts, at = [], [], 0
+    for _, group in groupby(points, key=lambda point: (point.number, point.statement)):
+        interval = list(group)
+        statements.append(interval[0].statement)
+        starts.append(2 * at)
+        at += len(interval)
+    return Memory(
+        statements,
+        starts,
+        {name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES},
+        [(0, 2)],
+        [module for point in points for module in (point.module, point.module)],
+        note="forecast, tensors only",
+    )

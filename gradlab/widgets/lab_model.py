@@ -1,0 +1,370 @@
+"""The state of a Lab: a Run with its panels and words, what can be done to it, and its frames. It knows no widget."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any
+
+from .. import tasks
+from .._checks import one_of
+from .._process import lock, main_thread
+from ..doctor import LiveDoctor
+from ..drawing import Drawing, draw_chip, draw_loop
+from ..formatting import number_of
+from ..loop import LoopError, Recipe, Run
+from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
+from .controls import USUAL_SPEED, lab_settings
+from .frames import SIZE, FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
+from .live import Still
+from .requests import PanelSize, RequestError
+from .unswitched_copy import UnswitchedCopy
+
+USUAL_EVERY = 1000 / 60
+"""ms for which an update is seen at the usual speed."""
+READ_ALONG = 350.0
+"""ms for which what is done statement by statement is seen, at least."""
+REQUEST_LIMIT = 1.0
+"""Seconds of training for one request of a browser: cells wait meanwhile."""
+_LONG_UPDATE = "An update is under way for over a second"
+_AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
+_MOST_STATEMENTS = 2000  # on the way to a line
+_WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
+_SIZES = {1: PanelSize(530, 297, 530), 2: PanelSize(530, 270, _WIDE), 3: PanelSize(465, 270, 465)}
+"""Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
+_SMALL = PanelSize(300, 216, 600)
+"""Of more panels, in rows of two beside the loop."""
+
+
+class LabModel:
+    """A run, its panels and its words; ``frame`` tells the browser what has changed in them.
+
+    ``panels`` and ``controls`` are as in Lab, ``panels`` None for what suits the task. What goes wrong is raised.
+    """
+
+    def __init__(
+        self,
+        runner: Run,
+        controls: Sequence[str],
+        panels: Sequence[PanelName] | None,
+        speed: str = USUAL_SPEED,
+        pace_at: Callable[..., Pace] = live_pace,
+    ) -> None:
+        self.controls, self.chosen_panels = controls, panels
+        self.speed = speed
+        """The words of SPEEDS at which Play begins, until the learner chooses another."""
+        self.pace_at = pace_at
+        """How often what is costly is drawn."""
+        self.playing = False
+        """True from the first request for frames to the end of playing."""
+        self.draft, self.wrong = "", 0
+        """A text that was not taken or that failed, and the line that is wrong in what is shown."""
+        self.note = ""
+        """What the Lab has to say, under the status line."""
+        self.oom_words = ""
+        """How memory ran out."""
+        self.unswitched = UnswitchedCopy(self)
+        self.writer = FrameWriter()
+        self.screen = PanelDrawings(RunScenes(runner))
+        self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
+        self._memory_due = False  # the loop has changed, and its memory has not been looked at since
+        self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
+        self._state_due, self._last_state = 0.0, ""
+        self._settings_key: object = None
+        self._last_settings: dict[str, Any] = {}
+        self.show(runner, runner.task.title)
+
+    def show(self, runner: Run, words: str, *, keep_view: bool = False) -> None:
+        """Show a run that begins; ``keep_view`` leaves a landscape as it is."""
+        self.runner = runner
+        self._source, self._changed = runner.source, list[int]()
+        self.wrong, self._doctor = 0, LiveDoctor()
+        self.unswitched.forget()
+        if not keep_view:
+            size = self.screen.size
+            self.screen = PanelDrawings(RunScenes(runner))
+            self.screen.size = size
+            self.scenes.watch_for(self.panels())
+        self.screen.zoom = None
+        self.note = words
+
+    # What is shown ----------------------------------------------------------------------------------------------------
+
+    @property
+    def scenes(self) -> RunScenes:
+        """What the panels draw."""
+        return self.screen.scenes
+
+    def panels(self) -> list[PanelName]:
+        """Return the names of the panels to show now."""
+        available = self.scenes.names()
+        if self.chosen_panels is not None:  # another task may have no picture: its landscape stands in
+            can = (*available, PanelName.SCALER)
+            return [name if name in can else PanelName.LANDSCAPE for name in self.chosen_panels]
+        third = next(n for n in (PanelName.SCALER, PanelName.PICTURE, PanelName.LANDSCAPE) if n in available)
+        return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
+
+    def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
+        """Return every panel as it is now, for a still picture."""
+        panels = PanelDrawings(self.scenes)
+        panels.size = size
+        return list(panels.draw(self.panels(), 0.0).values())
+
+    def still(self) -> Still:
+        """Return the picture of a lab: the warning above, the loop with its words, and the panels."""
+        count = len(self.panels())
+        size = _SIZES.get(count, _SMALL)
+        if size is _SMALL and count % 2 == 0:
+            size = size._replace(last=size.width)
+        ran = self.runner.statement
+        words = [text for text in (self.note, status_line(self.runner)) if text]
+        wide = _WIDE - _APART - (size.width if count in _SIZES else 2 * size.width)
+        loop = draw_loop(self.runner.source, range(ran.line, ran.last_line + 1), self.changed, words, wide)
+        chip = draw_chip(self.warning, _WIDE) if self.warning else None
+        if count not in _SIZES:
+            return Still(self.drawings(size), beside=loop, above=chip)
+        return Still([replace(loop, width=loop.width + _APART), *self.drawings(size)], above=chip)
+
+    @property
+    def changed(self) -> list[int]:
+        """The lines of the loop that the newest switch has changed."""
+        if self.runner.source != self._source:
+            self._changed = changed_lines(self._source, self.runner.source) if self._source else []
+            self._source = self.runner.source
+        return self._changed
+
+    @property
+    def warning(self) -> str:
+        """What is wrong with the run, and with a loop of the learner's own; "" if nothing is."""
+        return warning(self.runner) or (self._doctor.text() if self.runner.loop.is_edited else "")
+
+    def frame(self, *, only_due: bool = False) -> dict[str, Any]:
+        """Return what has changed since the frame before; ``only_due`` leaves costly panels as they were."""
+        ran = self.runner.statement
+        return self.writer.write(
+            self.screen.draw(self.panels(), self._now, only_due=only_due),
+            updates=self.runner.updates,
+            state=self._state(only_due=only_due),
+            alarm=self.warning,
+            note=self.note,
+            lit=[ran.line, ran.last_line],
+            changed=self.changed,
+            wrong=self.wrong,
+            draft=self.draft,
+            zoomed=self.screen.zoom is not None,
+            left_off=self._reset_point[2] if self._reset_point else None,
+            **self._settings(),
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what only a switch, another task or another loop changes: made anew only then."""
+        runner = self.runner
+        ticks = self.unswitched.ticks()
+        key = (runner, runner.recipe, runner.source, ticks)
+        if key != self._settings_key:
+            self._settings_key = key
+            self._last_settings = lab_settings(runner, self.controls, self.speed, ticks)
+        return self._last_settings
+
+    def _state(self, *, only_due: bool) -> str:
+        """Return the status line, while playing no oftener than it is due."""
+        if not only_due or self._now >= self._state_due:
+            self._state_due = self._now + self.screen.pace.words
+            self._last_state = status_line(self.runner, self.scenes.measured)
+        return self._last_state
+
+    # Training ---------------------------------------------------------------------------------------------------------
+
+    def pass_time(self, every: float, *, full_speed: bool) -> None:
+        """Get ready for a frame that will be seen for ``every`` ms, the next one of a lab that is played."""
+        self._now += every
+        self.screen.pace = self.pace_at(every, full_speed=full_speed)
+        self._count_bytes_if_seen()
+
+    def step(self, statements: int = 1, every: float = READ_ALONG) -> None:
+        """Run so many statements, each of which is seen for ``every`` ms."""
+
+        def run() -> None:
+            for _ in range(statements):
+                self.runner.step()
+
+        self._train(run, statements * every)
+
+    def step_for(self, every: float) -> None:
+        """Run one statement while the lab is played; the frame of it will be seen for ``every`` ms."""
+        self.pass_time(every, full_speed=False)
+        self.step()
+
+    def advance_for(
+        self, every: float, *, updates: int = 1, seconds: float | None = None, limit: float = math.inf
+    ) -> None:
+        """Run updates, or as many as begin within some seconds; the frame of them will be seen for ``every`` ms.
+
+        After ``limit`` seconds it stops, within an update if need be, and says so.
+        """
+        self.pass_time(every, full_speed=seconds is not None)
+        if seconds is not None:
+            self.unswitched.end("at full speed it is left out")
+        amount = {"updates": updates} if seconds is None else {"seconds": seconds}
+        self._train(lambda: self.runner.advance(**amount, limit=limit), every or READ_ALONG)
+        engine = self.runner.engine
+        if not engine.at_boundary:
+            ran = f"{_LONG_UPDATE}: {number_of(engine.statements_since_update, 'statement')} since the last one."
+            self.note = f"{ran} Does your loop call step()?" if engine.loop.is_edited else ran
+        elif self.note.startswith(_LONG_UPDATE):
+            self.note = ""
+
+    def advance_to(self, updates: int, done: Callable[[int], object] = lambda some: None) -> None:
+        """Train to this update without a browser; ``done`` is told of every few updates that are made."""
+        if self.runner.updates < updates:
+            self._count_bytes_if_seen()
+        while self.runner.updates < updates and not self.runner.engine.done:
+            with main_thread.hold(), lock, self._listening():
+                some = self.runner.advance(updates=min(updates - self.runner.updates, _AT_ONCE))
+                self.unswitched.follow(some * USUAL_EVERY)
+            main_thread.serve()
+            done(some)
+
+    def run_to_line(self, line: int) -> None:
+        """Run statements until the one at this line of the loop has run, for two updates at most."""
+        runner = self.runner
+        spans = sorted((s.line, s.last_line) for s in runner.loop.program.statements)
+        wanted = next((span for span in spans if span[0] <= line <= span[1]), None)
+        if wanted is None:
+            raise RequestError(f"Line {line} is no statement of the loop.")
+
+        def run() -> None:
+            last, deadline = runner.updates + 2, time.perf_counter() + REQUEST_LIMIT
+            for _ in range(_MOST_STATEMENTS):
+                runner.step()
+                if (runner.statement.line, runner.statement.last_line) == wanted:
+                    return
+                if runner.engine.done or runner.updates >= last or time.perf_counter() > deadline:
+                    break
+            self.note = f"The loop has not come to line {line} in two updates. Set-up runs only once."
+
+        self._train(run, READ_ALONG)
+
+    def _train(self, action: Callable[[], object], every: float) -> None:
+        """Have the run do something that is seen for ``every`` ms, and the run without the newest switch keep pace."""
+        with main_thread.hold(), lock:
+            with self._listening():
+                action()
+            self.unswitched.follow(every)
+            if not self.draft:
+                self.wrong = 0
+
+    def _listening(self) -> AbstractContextManager[object]:
+        """Let the doctor listen to a loop of the learner's own; a recipe's loop is known to be in order."""
+        return self._doctor if self.runner.loop.is_edited else nullcontext()
+
+    def _count_bytes_if_seen(self) -> None:
+        """Have the run count bytes where they are looked at: when their panel is due, and once after each switch."""
+        if self._memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
+            self._memory_due = False
+            self.screen.draw_next(PanelName.MEMORY)
+        looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
+        self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
+
+    # Beginning again --------------------------------------------------------------------------------------------------
+
+    def begin_again(self, weights: Sequence[float] | None = None, words: str = "", *, keep_view: bool = False) -> None:
+        """Begin again, at these weights if they are given; ValueError if they are not as many as the model has.
+
+        ``keep_view`` leaves the view of a landscape as it is, so that what is dragged stays under the pointer.
+        """
+        self.runner.reset(self.runner.start_weights if weights is None else weights)
+        self.show(self.runner, words or self.runner.task.title, keep_view=keep_view)
+
+    def drag_weights(self, weights: Sequence[float]) -> None:
+        """Begin again at these weights; Reset goes there from now on."""
+        self._reset_point = None
+        self.begin_again(weights, "Begun again from where you put the weights.", keep_view=True)
+
+    def set_reset_point(self) -> None:
+        """Have Reset come back to where the run is now: a cell has driven it here."""
+        runner, ran = self.runner, self.runner.engine.statements_since_update
+        point = tuple(runner.loops), runner.start_weights, runner.updates, ran
+        self._reset_point = point if runner.updates or ran else None
+
+    def go_back(self) -> None:
+        """Go back to where a cell left off; a run that no cell has driven begins again."""
+        if self._reset_point is None:
+            self.begin_again()
+            return
+        loops, weights, updates, statements = self._reset_point
+        self.runner.reset(weights, loops[0][1])
+        self.runner.watch_memory = False  # as at the start
+        self.show(self.runner, f"Back at update {updates:,}, where the cell left off.")
+        self.runner.replay(loops, updates, self.advance_to, self._change_loop)
+        for _ in range(statements):
+            self.runner.step()
+
+    def new_task(self, name: object) -> None:
+        """Go over to another task; RequestError for a name that there is not."""
+        try:
+            task = tasks.get(one_of("task", name, tasks.names(), kind=ValueError))
+        except ValueError as error:
+            raise RequestError(str(error)) from error
+        runner = Run(task, self.runner.recipe.replace(lr=task.lr))
+        self.runner.close()
+        self._reset_point = None
+        self.show(runner, f"{task.title}. A new run, with lr {task.lr:g} for this task.")
+
+    # Another loop -----------------------------------------------------------------------------------------------------
+
+    def switch(self, recipe: Recipe) -> None:
+        """Go over to another recipe at once and say what has changed; LoopError if the update cannot be completed."""
+        runner, before = self.runner, self.runner.updates
+        words = ", ".join(recipe.changes_from(runner.recipe)) or "nothing changed"
+        self._change_loop(recipe)
+        if runner.updates > before:
+            words += f" (update {runner.updates:,} was completed first)"
+        self.wrong = 0
+        self._memory_due = True  # what the switch does to memory is seen in the next update
+        if runner.restarted_optimizers:
+            words += "; the optimizer is new, its state starts empty; weights and .grad stay"
+        self.note = words
+
+    def edit(self, text: str) -> None:
+        """Run a text of the learner's own from now on; a LoopError names the line of a mistake."""
+        self._change_loop(text)
+        self._doctor = LiveDoctor()  # it forgets what it has heard: another loop runs
+        self._memory_due = True
+        self.note = "This is your own loop now. Turning a switch brings the recipe's loop back."
+
+    def _change_loop(self, loop: Recipe | str) -> None:
+        """Go over to another loop, and have the run without a switch begin or end there."""
+        if isinstance(loop, str):
+            self.runner.edit(loop)
+            self.unswitched.forget()
+        else:
+            self.unswitched.switch(loop)
+
+    # What goes wrong --------------------------------------------------------------------------------------------------
+
+    def explain(self, error: Exception) -> str:
+        """Return the words for what went wrong, and clean up where memory ran out.
+
+        The line of a mistake is marked, and a text that failed is kept: the loop before runs again.
+        """
+        self.wrong = error.line if isinstance(error, LoopError) else 0
+        if self.clean_up(error):
+            return self.oom_words
+        if not isinstance(error, LoopError):
+            return f"{type(error).__name__}: {error}"
+        if error.text and error.text != self.runner.source:
+            self.draft = error.text
+        return f"Your loop stopped at {error}"
+
+    def clean_up(self, error: Exception) -> bool:
+        """Explain and clean up if memory ran out; return whether that was it."""
+        if find_oom(error) is None:
+            return False
+        self.unswitched.end("then memory ran out")
+        self.note = self.oom_words = explain_oom(self.runner, error)
+        free_after_oom(self.runner, error)
+        return True

@@ -1,0 +1,151 @@
+"""Handouts for a class as Markdown: worksheets with exit tickets to print, and the answers for teachers.
+
+Their texts are the files in the folder ``worksheets``, the questions and the exercises.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gradlab.course.exercises import exercise_texts
+from gradlab.course.series import SeriesNotebook
+from gradlab.widgets import find_question, question_names
+
+_WORKSHEETS = Path(__file__).parents[1] / "worksheets"
+_TICKET_LENGTH = 5
+_LINE = "______________________________"
+
+
+@dataclass(frozen=True)
+class ExitQuestion:
+    """A question of an exit ticket: to tick if it has options, else to answer in a line."""
+
+    question: str
+    answer: str
+    wrong: str
+    """The wrong answer to expect."""
+    say: str
+    """What to say to it."""
+    options: tuple[str, ...] = ()
+
+
+class GivenOnPaper(NamedTuple):
+    """What a bet needs on paper and the notebook shows above it: a sentence or two, and code if it is about a loop."""
+
+    says: str
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class WorksheetText:
+    """The worksheet of a notebook. tests/refresh_worksheets.py reads its title, aims and bets off the notebook."""
+
+    title: str
+    can: tuple[str, ...]
+    """What one can do afterwards."""
+    bets: tuple[str, ...]
+    """The names of the questions of its core, in order."""
+    ticket: tuple[ExitQuestion, ...]
+    given: Mapping[str, GivenOnPaper]
+    """What stands before a bet on paper, by its name."""
+
+
+@cache
+def worksheet_text(number: str) -> WorksheetText:
+    """Return the text for a notebook. Raises ValueError for what is wrong in its file."""
+    entry = tomllib.loads((_WORKSHEETS / f"{number}.toml").read_text(encoding="utf-8"))
+    ticket = tuple(_exit_question(number, **question) for question in entry["ticket"])
+    if len(ticket) != _TICKET_LENGTH:
+        raise ValueError(f"worksheet {number}: an exit ticket has {_TICKET_LENGTH} questions, got {len(ticket)}")
+    given = {name: GivenOnPaper(**part) for name, part in entry.get("given", {}).items()}
+    if unknown := given.keys() - set(entry["bets"]):
+        raise ValueError(f"worksheet {number}: given for no bet of its core: {sorted(unknown)}")
+    return WorksheetText(entry["title"], tuple(entry["can"]), tuple(entry["bets"]), ticket, given)
+
+
+def _exit_question(number: str, options: Iterable[str] = (), **texts: Any) -> ExitQuestion:
+    question = ExitQuestion(**texts, options=tuple(options))
+    if question.options and not {question.answer, question.wrong} <= set(question.options):
+        raise ValueError(f"worksheet {number}: the answers must be among the options of {question.question!r}")
+    if question.answer == question.wrong:
+        raise ValueError(f"worksheet {number}: the wrong answer is the right one of {question.question!r}")
+    return question
+
+
+def worksheets_markdown(notebooks: Iterable[SeriesNotebook]) -> str:
+    """Return the worksheets of these notebooks. They hold no answers."""
+    return "\n\n".join(part for notebook in notebooks for part in _worksheet(notebook.number)) + "\n"
+
+
+def _worksheet(number: str) -> Iterator[str]:
+    text = worksheet_text(number)
+    heading = f"{number} \u00b7 {text.title}"
+    yield f"## {heading}"
+    yield f"Name {_LINE}"
+    yield "Afterwards you can " + " \u00b7 ".join(text.can) + "."
+    yield f"Each bet stands in notebook {number}. Tick a box, write why, then run its cell. A wrong bet costs nothing."
+    for count, name in enumerate(text.bets, 1):
+        question, prefix = find_question(name), f"{count}. "
+        if name in text.given:
+            yield prefix + text.given[name].says
+            if text.given[name].code:
+                yield f"```python\n{text.given[name].code}```"
+            prefix = ""
+        yield f"**{prefix}{question.text}**"
+        yield _boxes(option.text for option in question.options)
+        yield f"because {_LINE}"
+    yield f"## Exit ticket {heading}"
+    yield f"Name {_LINE}"
+    for count, exit_question in enumerate(text.ticket, 1):
+        yield f"**{count}. {exit_question.question}**"
+        yield _boxes(exit_question.options) if exit_question.options else _LINE
+    yield "**What is still unclear?**"
+    yield from (_LINE, _LINE)
+
+
+def _boxes(options: Iterable[str]) -> str:
+    return "\n".join(f"- [ ] {option}" for option in options)
+
+
+_ABOUT_ANSWERS = (
+    "For teachers. A bet with a number is on the worksheet of its notebook; the others come in the part Deeper. "
+    "\u2713 marks the right option of a bet, and the others stand with the remark that a learner gets. "
+    "An exit ticket has the right answer, the wrong one to expect, and what to say to it. "
+    "The solutions use `import math`, `import torch` and `from torch import nn`."
+)
+
+
+def answers_markdown(notebooks: Iterable[SeriesNotebook]) -> str:
+    """Return the answers to all bets, exit tickets and exercises of these notebooks, with typical mistakes."""
+    return "\n\n".join([_ABOUT_ANSWERS, *(part for notebook in notebooks for part in _answers(notebook))]) + "\n"
+
+
+def _answers(notebook: SeriesNotebook) -> Iterator[str]:
+    text = worksheet_text(notebook.number)
+    yield f"## {notebook.number} {notebook.name}"
+    for name in question_names():
+        if name.partition("/")[0] == notebook.number:
+            question = find_question(name)
+            sheet_number = f" {text.bets.index(name) + 1}" if name in text.bets else ""
+            yield f"### Bet{sheet_number} `{name}`"
+            yield question.text
+            options = [f"- {option.text} \u2192 {option.remark}" for option in question.options]
+            options[question.answer] = f"- **\u2713 {question.options[question.answer].text}**"
+            yield "\n".join(options)
+            yield f"Why: {question.why}"
+    yield f"### Exit ticket {notebook.number}"
+    for count, exit_question in enumerate(text.ticket, 1):
+        yield f"{count}. {exit_question.question}"
+        yield f"- **\u2713 {exit_question.answer}**\n- {exit_question.wrong} \u2192 {exit_question.say}"
+    for name, exercise in exercise_texts().items():
+        if exercise.notebook[:2] == notebook.number:
+            yield f"### Exercise `{name}`: {exercise.title} ({exercise.level}, {exercise.minutes} minutes)"
+            yield exercise.spec
+            yield f"```python\n{exercise.solution}```"
+            yield "Typical mistakes, and what the check says to each:"
+            yield "\n".join(f"- `{mistake}` \u2192 {remark}" for mistake, remark in exercise.remarks.items())

@@ -1,0 +1,103 @@
+"""Worksheets and answers: they say what the notebooks, questions and exercises say; worksheets do not answer."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+
+import pytest
+from gradlab_site.handouts import answers_markdown, worksheet_text, worksheets_markdown
+from refresh_worksheets import ROOT, WORKSHEETS, read_off
+
+from gradlab.course.exercises import exercise_texts
+from gradlab.course.series import series_notebooks
+from gradlab.widgets import find_question
+
+QUESTIONS = sorted((ROOT / "gradlab" / "widgets" / "questions").glob("*.toml"))
+NOTEBOOKS = {each.number: each for each in series_notebooks()}
+
+
+@pytest.fixture(scope="module")
+def answers() -> str:
+    return answers_markdown(NOTEBOOKS.values())
+
+
+def cells(number: str) -> list[str]:
+    text = (ROOT / "notebooks" / NOTEBOOKS[number].file).read_text(encoding="utf-8")
+    return ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
+
+
+def unindented(text: str) -> str:
+    """A text without the spaces at the beginning of its lines: a loop may stand in a function."""
+    return re.sub(r"^ +", "", text, flags=re.M)
+
+
+def test_there_is_one_for_each_notebook() -> None:
+    assert sorted(path.stem for path in WORKSHEETS.glob("*")) == list(NOTEBOOKS)
+
+
+@pytest.mark.parametrize("number", NOTEBOOKS)
+def test_a_worksheet_asks_all_and_answers_nothing(number: str) -> None:
+    """What it says of its notebook is written by python tests/refresh_worksheets.py; its code is the notebook's."""
+    sheet, text = worksheets_markdown([NOTEBOOKS[number]]), worksheet_text(number)
+    read = read_off(ROOT / "notebooks" / NOTEBOOKS[number].file)
+    assert {"title": text.title, "can": list(text.can), "bets": list(text.bets)} == read
+    assert len(text.bets) >= 2
+    boxes = 0
+    for question in map(find_question, text.bets):
+        boxes += len(question.options)
+        assert question.text in sheet
+        assert all(f"- [ ] {option.text}\n" in sheet for option in question.options)
+        assert question.why not in sheet
+        assert not any(option.remark and option.remark in sheet for option in question.options)
+    for count, it in enumerate(text.ticket, 1):
+        boxes += len(it.options)
+        assert f"**{count}. {it.question}**\n" in sheet
+        assert it.say not in sheet
+        assert it.options or it.wrong not in sheet or len(it.wrong) < 40
+    for name, given in text.given.items():
+        code = f"```python\n{given.code}```\n\n" if given.code else ""
+        assert f"{text.bets.index(name) + 1}. {given.says}\n\n{code}**{find_question(name).text}**\n" in sheet
+        assert any(unindented(given.code).strip() in unindented(cell) for cell in cells(number))
+    assert sheet.count("- [ ] ") == boxes
+    assert sheet.count("because ___") == len(text.bets)
+    assert "\u2713" not in sheet
+
+
+def test_exit_questions_differ_and_so_do_right_places() -> None:
+    tickets = [it for number in NOTEBOOKS for it in worksheet_text(number).ticket]
+    assert len({it.question for it in tickets}) == len({it.say for it in tickets}) == len(tickets) == 70
+    places = [it.options.index(it.answer) for it in tickets if it.options]
+    assert all(places.count(place) < 0.6 * len(places) for place in (0, 1, 2))
+
+
+def test_the_answers_have_each_question_and_reason(answers: str) -> None:
+    asked = 0
+    for path in QUESTIONS:
+        bets = worksheet_text(path.stem).bets
+        for slug, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            asked += 1
+            name = f"{path.stem}/{slug}"
+            place = f" {bets.index(name) + 1}" if name in bets else ""
+            part = answers.partition(f"### Bet{place} `{name}`\n")[2].partition("\n### ")[0]
+            assert part.startswith(f"\n{entry['question']}\n")
+            assert f"Why: {entry['why']}" in part
+            for option in entry["options"]:
+                right = f"- **\u2713 {option['text']}**"
+                line = right if "right" in option else f"- {option['text']} \u2192 {option['remark']}"
+                assert line in part.splitlines()
+            assert part.count("\u2713") == 1
+    assert answers.count("### Bet ") == asked > 100
+
+
+def test_the_answers_have_each_ticket_and_exercise(answers: str) -> None:
+    for path in WORKSHEETS.glob("*.toml"):
+        part = answers.partition(f"### Exit ticket {path.stem}\n")[2].partition("\n### ")[0]
+        for place, entry in enumerate(tomllib.loads(path.read_text(encoding="utf-8"))["ticket"], 1):
+            asked = f"{place}. {entry['question']}\n\n- **\u2713 {entry['answer']}**\n"
+            assert f"{asked}- {entry['wrong']} \u2192 {entry['say']}\n" in part
+    for name, text in exercise_texts().items():
+        part = answers.partition(f"### Exercise `{name}`: ")[2].partition("\n### ")[0]
+        assert part.partition("```python\n")[2].partition("```")[0] == text.solution
+        assert re.findall(r"^- `([\w-]+)` \u2192 \S", part, re.M) == list(text.remarks)
