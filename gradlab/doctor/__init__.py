@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any
 from .._torch import require_torch
 
 if TYPE_CHECKING:
-    from . import events as events
     from .finding import Finding as Finding
     from .finding import Report as Report
-    from .graphs.autograd_graph import nodes as nodes
     from .integrations import add_doctor_magic as add_doctor_magic
-    from .listeners.monkeypatch import Listener as Listener
     from .programs.script import run_script as run_script
     from .reports import FindingFilter as FindingFilter
     from .reports import read_settings as read_settings
@@ -23,24 +20,20 @@ if TYPE_CHECKING:
 _MODULES = {
     "Finding": "finding",
     "FindingFilter": "reports",
-    "Listener": "listeners.monkeypatch",
     "LiveDoctor": "runner",
     "Report": "finding",
     "add_doctor_magic": "integrations",
-    "nodes": "graphs.autograd_graph",
     "read_settings": "reports",
     "run_script": "programs.script",
     "watch": "watching",
 }
-__all__ = ["events", *_MODULES]
+__all__ = [*_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name, and PyTorch with it, when it is first used."""
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"{__name__} has no name {name!r}; it has {', '.join(sorted(__all__))}")
     require_torch()
-    if name not in _MODULES:
-        return import_module(f".{name}", __name__)
     value = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     return value

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from .._process import Patches
 from .events import Event
 from .finding import SEVERITIES, Finding
 from .listeners.backward import BackwardListener
 from .listeners.event_log import EventLog
+from .listeners.listener import Listener, never_raises
 from .listeners.modules import ModuleListener
-from .listeners.monkeypatch import Listener, MonkeyPatches, never_raises
 from .listeners.optimizers import OptimizerListener
 from .listeners.scaling import ScalingListener
 from .listeners.schedulers import SchedulerListener
@@ -26,19 +27,13 @@ class RuleRunner:
     def __init__(self) -> None:
         log = self.log = EventLog(self.take)
         self._listeners: list[Listener] = [listener(log) for listener in _LISTENERS]
-        self._patches = MonkeyPatches()
+        self._patches = Patches()
         self._handles: list[Any] = []
         self.context = RuleContext(log)
         self._rules = [rule(self.context) for rule in RULES]
         self._subscribers: dict[type, list[Callable[[Any], None]]] = {
             fact: [getattr(rule, name) for rule in self._rules if hasattr(rule, name)] for name, fact in FACTS.items()
         }
-
-    def add(self, listener: Listener) -> None:
-        """Have another one listen on the log, after those that write to it."""
-        listener.log = self.log
-        self.log.subscribers.append(listener.heard)
-        self._listeners.append(listener)
 
     def start(self) -> None:
         """Begin to listen, to the thread that calls this."""

@@ -14,12 +14,11 @@ import torch
 from torch import nn
 
 from .. import _torch
-from .._process import main_thread
+from .._process import Original, Patches, main_thread
 from ..formatting import number_of
 from .events import MANUAL_UPDATE
 from .finding import Report
 from .frames import strip_doctor_frames
-from .listeners.monkeypatch import Below, Listener, MonkeyPatches
 from .rules import RuleContext, check_codes
 from .rules.known_errors import KnownErrors
 from .runner import RuleRunner
@@ -65,17 +64,12 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         check_codes(also, "watch: also")
         self._given = model_and_optimizers
         self._updates, self._seconds, self._also = updates, seconds, also
-        self._listeners: list[Listener] = []
         self._runner: RuleRunner | None = None
         self._stops = ExitStack()
         self.processes = 0
         """Number of processes that this one has started, those that only load data not counted."""
         self.trained = False
         """True if the watched thread of this process has trained anything."""
-
-    def attach(self, listener: Listener) -> None:
-        """Have another listener on the log of this watch; call it before the block begins."""
-        self._listeners.append(listener)
 
     def __enter__(self) -> watch:
         """Begin to watch, with an empty report."""
@@ -86,8 +80,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         runner = self._runner = RuleRunner()
         log = runner.log
         self._process = os.getpid()
-        for listener in self._listeners:
-            runner.add(listener)
         for one in self._given:
             if isinstance(one, nn.Module):
                 log.models.see(one)
@@ -109,7 +101,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                     "watch: seconds needs a thread, and no thread can be started here; use updates"
                 ) from None
             self._stops.callback(clock.cancel)
-        patches = MonkeyPatches()
+        patches = Patches()
         patches.replace(BaseProcess, "start", self._start_process)
         self._stops.callback(patches.undo)
         runner.start()
@@ -122,14 +114,14 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if error is not None:
             _strip_all(error)
 
-    def _start_process(self, below: Below) -> Any:
+    def _start_process(self, original: Original) -> Any:
         def start(process: BaseProcess) -> None:
             target = getattr(process, "_target", None)
             helper = str(getattr(target, "__module__", "")).startswith(_HELPERS)
             if os.getpid() == self._process and not helper:
                 self.processes += 1
                 self._follow(process)
-            below.call(process)
+            original.call(process)
 
         return start
 
@@ -142,7 +134,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
 
     def _end(self, error: BaseException | None, *, early: bool) -> None:
         runner, self._runner = self._runner, None
-        self._given, self._listeners = (), []  # a report keeps no model alive
+        self._given = ()  # a report keeps no model alive
         if runner is None:
             return
         self._stops.close()

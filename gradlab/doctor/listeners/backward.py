@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ... import _torch
+from ..._process import Original, Patches
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..frames import site_and_path
 from ..graphs import autograd_graph
@@ -18,7 +19,7 @@ from ..graphs.graph_leaks import find_graph_holder
 from ..graphs.loss_graph import LossWatcher
 from ..source.grad_lines import updates_by_hand
 from .event_log import EventLog
-from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from .listener import Listener, never_raises
 
 _MOST_CALL_PATHS = 512
 _MOST_INPUT_CHECKS = 256  # backward passes: until then, graphs are looked through for inputs
@@ -53,19 +54,19 @@ class BackwardListener(Listener):
         """Have autograd's record of lines switched off at the end."""
         return [self._watcher.tracer]
 
-    def patch(self, patches: MonkeyPatches) -> None:
+    def patch(self, patches: Patches) -> None:
         """Replace what every kind of backward goes through."""
         patches.replace(*_torch.place("engine_run_backward"), self._run_backward)
         patches.replace(*_torch.place("make_grads"), self._make_grads)
 
-    def _make_grads(self, below: Below) -> Any:
+    def _make_grads(self, original: Original) -> Any:
         def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
             self._call.given = grads[0] is not None or (len(grads) > 1 and any(grad is not None for grad in grads))
-            return below.call(outputs, grads, *args, **kwargs)
+            return original.call(outputs, grads, *args, **kwargs)
 
         return make_grads
 
-    def _run_backward(self, below: Below) -> Any:
+    def _run_backward(self, original: Original) -> Any:
         log, passes = self.log, self.log.passes
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
@@ -73,12 +74,12 @@ class BackwardListener(Listener):
                 passes.unused_graphs.settle()
                 passes.grad_calls += not kwargs.get("accumulate_grad")
             if not kwargs.get("accumulate_grad"):
-                return below.call(outputs, *args, **kwargs)
+                return original.call(outputs, *args, **kwargs)
             if not self._begins():
-                return below.call(outputs, *args, **kwargs)
+                return original.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
             try:
-                return below.call(outputs, *args, **kwargs)
+                return original.call(outputs, *args, **kwargs)
             except RuntimeError:
                 self._failed(backward, outputs)
                 raise
@@ -116,7 +117,7 @@ class BackwardListener(Listener):
             self._checks_after = max(0, self._checks_after - 1)
             norms = index.norms(changed)
         self.log.emit(Added(backward, changed, norms))
-        passes.current, passes.replaced, passes.roots = None, [], ()
+        passes.current, passes.replaced = None, []
         self._watcher.tracer.pass_ended()
 
     @never_raises
@@ -146,7 +147,7 @@ class BackwardListener(Listener):
             backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
             backward.weighted = autograd_graph.weighted(node)
-            backward.scaled = log.scaler is not None and autograd_graph.scaled(node)
+            backward.scaled = log.scales and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))
             passes.compiled = self._watcher.compiled
             self._look_at_graph(backward, node, known)
@@ -156,7 +157,6 @@ class BackwardListener(Listener):
             self._checks = max(0, self._checks - 1)
             backward.norms = index.norms(backward.found)
         passes.newest = passes.current = backward
-        passes.roots = tuple(outputs)
         log.emit(backward)
         return backward
 

@@ -7,8 +7,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
-from weakref import ref
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
@@ -35,8 +33,6 @@ class Passes:
     count: int = 0
     current: Backward | None = None
     """The one that runs."""
-    roots: tuple[Any, ...] = ()
-    """What that one begins with: its losses."""
     newest: Backward | None = None
     """The one that began last."""
     replaced: list[Tensor] = field(default_factory=list)
@@ -64,8 +60,6 @@ class EventLog:
         self._judge, self._flush_at = judge, _FIRST_FLUSH
         self.events: list[Event] = []
         """Those that wait."""
-        self.subscribers: list[Callable[[Event], None]] = []
-        """Who is told of each event at once."""
         self.index = ParamIndex(self._slot_reused)
         self.models = ModuleIndex(self.index)
         self.optimizers = OptimizerIndex(self.index)
@@ -77,8 +71,8 @@ class EventLog:
         self.passes = Passes()
         self.scaler_steps = 0
         """How many calls of a scaler's ``step`` are at work."""
-        self.scaler: ref[Any] | None = None
-        """The scaler that has scaled a loss last."""
+        self.scales = False
+        """True if a scaler has scaled a loss."""
         self.scaler_site = NO_SITE
         """Where a scaler has stepped last."""
         self.stepping: list[Step] = []
@@ -91,7 +85,7 @@ class EventLog:
         """Look no further, after a failure of our own; the learner's loop goes on."""
         self.failure = f"{type(error).__name__}: {error}"
         self.thread.ignore()
-        self.events, self.passes.current, self.passes.replaced, self.passes.roots = [], None, [], ()
+        self.events, self.passes.current, self.passes.replaced = [], None, []
 
     def is_watched_thread(self) -> bool:
         """Return whether this is the watching thread, or one of autograd's that works for it."""
@@ -104,8 +98,6 @@ class EventLog:
 
     def emit(self, event: Event) -> None:
         """Add an event; hand all on when there are many, and nothing is half done."""
-        for hear in self.subscribers:
-            hear(event)
         self.events.append(event)
         waiting = len(self.events)
         if waiting >= self._flush_at:

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..._frames import Owner, code_owner, user_frame
-from ..._process import ThreadHook
+from ..._process import Original, Patches, ThreadHook
 from ..events import NO_SITE, Forward, Mode
 from ..frames import call_lines, call_site, outside_constructors, outside_doctor
 from .event_log import EventLog
-from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from .listener import Listener, never_raises
 
 _SMALL = 1_000_000  # elements
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
@@ -31,7 +31,7 @@ class ModuleListener(Listener):
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._numbers = count(1)
 
-    def patch(self, patches: MonkeyPatches) -> None:
+    def patch(self, patches: Patches) -> None:
         """Replace methods of all modules."""
         patches.replace(nn.Module, "__call__", self._call)
         patches.replace(nn.Module, "train", self._train)
@@ -42,18 +42,18 @@ class ModuleListener(Listener):
         kinds = "parameter_registration_hooks", "module_registration_hooks"
         return [ThreadHook(self._registered, *kinds, every_thread=True)]
 
-    def _call(self, below: Below) -> Any:
+    def _call(self, original: Original) -> Any:
         compiling = torch.compiler.is_compiling
         log, passes = self.log, self.log.passes
 
         def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if self._inside or compiling() or not log.is_watched_thread():
-                return below.call(module, *args, **kwargs)
+                return original.call(module, *args, **kwargs)
             self._inside = True
             try:
                 uses = passes.unused_graphs.uses
                 forward = self._emit_forward(module, args, kwargs)
-                result = below.call(module, *args, **kwargs)
+                result = original.call(module, *args, **kwargs)
                 # where something has gone back through a graph inside, forward() itself needs gradients
                 if forward is not None and forward.grad and not forward.training and uses == passes.unused_graphs.uses:
                     self._evaluated(forward, result)
@@ -105,13 +105,13 @@ class ModuleListener(Listener):
         number = next(self._numbers)
         return int(self._serials.setdefault(argument, number)) if isinstance(argument, Tensor) else number
 
-    def _train(self, below: Below) -> Any:
+    def _train(self, original: Original) -> Any:
         def train(module: nn.Module, mode: bool = True) -> nn.Module:
             if self._inside or not self.log.is_watched_thread():
-                return below.call(module, mode)
+                return original.call(module, mode)
             self._inside = True  # the modules inside are not called by the learner
             try:
-                return below.call(module, mode)
+                return original.call(module, mode)
             finally:
                 self._inside = False
                 self._turned(module, mode)

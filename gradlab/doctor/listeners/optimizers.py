@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from ... import _torch
-from ..._process import ThreadHook
+from ..._process import Original, Patches, ThreadHook
 from ..events import Added, Clear, GradEdited, Site, Step
 from ..frames import call_lines, call_site
 from ..state.names import wrapped_optimizer
 from ..state.param_index import first_values
 from ..state.watched import WatchedOptimizer
 from .event_log import EventLog
-from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from .listener import Listener, never_raises
 
 _MOST_MAKERS = 64  # lines that make optimizers, with their weights
 _PARAMS, _ELEMENTS = 3, 64  # of an optimizer, to tell whether its weights are as they were
@@ -33,7 +33,7 @@ class OptimizerListener(Listener):
         self._newest: dict[tuple[Site, int], WatchedOptimizer] = {}
         """The newest optimizer that a line has made over some weights."""
 
-    def patch(self, patches: MonkeyPatches) -> None:
+    def patch(self, patches: Patches) -> None:
         """Replace methods of all optimizers."""
         patches.replace(Optimizer, "__init__", self.after(self._made, anywhere=True))
         patches.replace(Optimizer, "zero_grad", self._zero_grad)
@@ -132,9 +132,9 @@ class OptimizerListener(Listener):
         since = takewhile(lambda event: event is not step, reversed(self.log.events))
         step.closure = step.closure or any(isinstance(event, (Clear, GradEdited)) for event in since)
 
-    def _zero_grad(self, below: Below) -> Any:
+    def _zero_grad(self, original: Original) -> Any:
         def zero_grad(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-            below.call(optimizer, *args, **kwargs)
+            original.call(optimizer, *args, **kwargs)
             if self.log.is_watched_thread():
                 self._cleared(optimizer)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import weakref
 from typing import Any
 
 import torch
@@ -12,16 +11,17 @@ from torch import Tensor
 from torch.optim.optimizer import Optimizer
 
 from ... import _torch
+from ..._process import Original, Patches
 from ..events import Clip, ScalerStep, ScalerUpdate, Unscale
 from ..frames import call_site, outside_doctor
 from ..graphs.autograd_graph import mark_scaled
-from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from .listener import Listener, never_raises
 
 
 class ScalingListener(Listener):
     """Listens to ``GradScaler``, and inside the functions that clip: a name imported earlier leads there, too."""
 
-    def patch(self, patches: MonkeyPatches) -> None:
+    def patch(self, patches: Patches) -> None:
         """Replace the scaler's methods, and what ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
         scaler = torch.amp.GradScaler
         patches.replace(scaler, "scale", self.after(self._scaled))
@@ -35,20 +35,20 @@ class ScalingListener(Listener):
     def _scaled(self, scaler: Any, result: Any) -> None:
         if not scaler.is_enabled():
             return
-        self.log.scaler = weakref.ref(scaler)
+        self.log.scales = True
         # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
         for one in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(one, Tensor):
                 mark_scaled(one)
 
-    def _unscale(self, below: Below) -> Any:
+    def _unscale(self, original: Original) -> Any:
         def unscale_(scaler: Any, optimizer: Optimizer) -> None:
             if scaler.is_enabled() and self.log.is_watched_thread():
                 self._before_unscale(optimizer)
-                below.call(scaler, optimizer)
+                original.call(scaler, optimizer)
                 self._after_unscale(optimizer)
             else:
-                below.call(scaler, optimizer)
+                original.call(scaler, optimizer)
 
         return unscale_
 
@@ -62,17 +62,17 @@ class ScalingListener(Listener):
         self.log.index.changes(params)
         self.log.emit(Unscale(params))
 
-    def _step(self, below: Below) -> Any:
+    def _step(self, original: Original) -> Any:
         log = self.log
 
         def step(scaler: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
             if not scaler.is_enabled() or not log.is_watched_thread():
-                return below.call(scaler, optimizer, *args, **kwargs)
+                return original.call(scaler, optimizer, *args, **kwargs)
             before = log.steps
             log.scaler_steps += 1
             try:
                 self._before_unscale(optimizer)
-                result = below.call(scaler, optimizer, *args, **kwargs)
+                result = original.call(scaler, optimizer, *args, **kwargs)
             finally:
                 log.scaler_steps -= 1
             self._stepped(scaler, optimizer, taken=log.steps > before)
@@ -91,16 +91,16 @@ class ScalingListener(Listener):
     def _updated(self, scaler: Any, result: None) -> None:
         self.log.emit(ScalerUpdate(id(scaler)))
 
-    def _clip_norm(self, below: Below) -> Any:
+    def _clip_norm(self, original: Original) -> Any:
         log = self.log
 
         def clip(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> None:
             tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
             measures = max_norm == math.inf
             if not log.is_watched_thread():
-                return below.call(tensors, max_norm, *args, **kwargs)
+                return original.call(tensors, max_norm, *args, **kwargs)
             self._before_norm(tensors, measures=measures)
-            result = below.call(tensors, max_norm, *args, **kwargs)
+            result = original.call(tensors, max_norm, *args, **kwargs)
             self._after_norm(tensors)
             return result
 
@@ -116,12 +116,12 @@ class ScalingListener(Listener):
     def _after_norm(self, tensors: list[Any]) -> None:
         self.log.index.changes(self.log.index.known_bits(tensors))
 
-    def _clip_value(self, below: Below) -> Any:
+    def _clip_value(self, original: Original) -> Any:
         def group(lists: Any, *args: Any, **kwargs: Any) -> Any:
             clips = outside_doctor(sys._getframe(1)).f_code.co_name == "clip_grad_value_"
             if clips and self.log.is_watched_thread():
                 self._before_value(lists[0])
-            return below.call(lists, *args, **kwargs)
+            return original.call(lists, *args, **kwargs)
 
         return group
 

@@ -18,11 +18,12 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ... import _torch
 from ..._frames import Owner, code_owner, frames
+from ..._process import Original, Patches
 from ..events import Schedule, SchedulePlan
 from ..frames import FrameValues, call_chain, call_lines, call_site
 from ..source.blocks import loops_around
 from .event_log import EventLog
-from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from .listener import Listener, never_raises
 
 _LENGTHS = ("total_steps", "T_max", "total_iters", "step_size")
 _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)
@@ -78,7 +79,7 @@ class SchedulerListener(Listener):
         self._made_by: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> the lines that made it
         self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
-    def patch(self, patches: MonkeyPatches) -> None:
+    def patch(self, patches: Patches) -> None:
         """Replace the steps of all kinds of schedulers.
 
         LRScheduler.step itself finds out whose line to blame in a warning: no frame may come between.
@@ -87,18 +88,18 @@ class SchedulerListener(Listener):
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
             patches.replace(kind, "_update_lr" if kind is update_lr else "step", self._step)
 
-    def _step(self, below: Below) -> Any:
+    def _step(self, original: Original) -> Any:
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or not self.log.is_watched_thread():
-                return below.call(scheduler, *args, **kwargs)
+                return original.call(scheduler, *args, **kwargs)
             if _initial(sys._getframe(1)):
-                result = below.call(scheduler, *args, **kwargs)
+                result = original.call(scheduler, *args, **kwargs)
                 self._made(scheduler)
                 return result
             before = self._rate(scheduler)
             self._inside = True
             try:
-                return below.call(scheduler, *args, **kwargs)
+                return original.call(scheduler, *args, **kwargs)
             finally:
                 self._inside = False
                 self._stepped(scheduler, before)

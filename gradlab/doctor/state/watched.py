@@ -147,10 +147,6 @@ class OptimizerIndex:
     def __len__(self) -> int:
         return len(self._references)
 
-    def __getitem__(self, number: int) -> Optimizer | None:
-        """Return an optimizer by its number; None if it is gone."""
-        return self._references[number]()
-
     def numbers(self) -> dict[int, int]:
         """Return the numbers of those that are alive, by their ids."""
         return {id(one): number for number, known in enumerate(self._references) if (one := known()) is not None}
