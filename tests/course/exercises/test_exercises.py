@@ -77,10 +77,10 @@ TROUBLE = [(leaves, "SystemExit"), (dives, "RecursionError"), (wrong_arguments, 
 VALUES = [3, float("nan"), True, torch.ones(2, 2, requires_grad=True), "text", [None], {"a": 1}, object(), int]
 
 
-@EACH
+@pytest.mark.parametrize("name", TO_WRITE[::4])
 def test_whatever_a_function_does_or_returns_is_a_verdict(name: str) -> None:
     """Two of the troubles and three of the values in each exercise; neighbours have others."""
-    it, at = exercise(name), QUICK_FIRST.index(name)
+    it, at = exercise(name), TO_WRITE[::4].index(name)
     wanted = callable(stub_of(it.stub))
     for answer, word in (TROUBLE * 2)[at % 3 : at % 3 + 2]:
         verdict = it.check(answer)
