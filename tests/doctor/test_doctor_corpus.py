@@ -21,7 +21,6 @@ import torch
 from sampling import every
 
 from gradlab.doctor import Finding, Report, watch
-from gradlab.doctor.rules import opt_in_codes
 from gradlab.doctor.source.syntax import edited
 
 LOOPS = Path(__file__).parents[1] / "corpus"
@@ -110,7 +109,7 @@ def watched(path: Path, fresh: pytest.MonkeyPatch) -> tuple[Report, BaseExceptio
     fresh.setattr(sys, "argv", [str(path)])
     fresh.syspath_prepend(str(path.parent))
     ended: BaseException | None = None
-    report = watch(also=opt_in_codes() & {path.parent.name})
+    report = watch()
     try:
         with report:
             runpy.run_path(str(path), run_name="__main__")

@@ -218,20 +218,12 @@ class FrozenGroup(Rule):
 
 
 class ModulesWithoutGradient(Rule):
-    """Some parameters of an optimizer never get a gradient, although others of it do."""
+    """Some parameters of an optimizer never get a gradient, because the source cuts the graph behind them."""
 
     GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.with_(
         severity="hint",
         message="Some of the optimizer's parameters never get a gradient: the graph is cut behind them.",
         fix="Take out what cuts the graph behind these parameters, or leave them out of {optimizer}.",
-    )
-    UNUSED_PARAMETERS = Code(
-        "unused-parameters",
-        "01_autograd",
-        severity="hint",
-        message="Some of the optimizer's parameters never get a gradient.",
-        fix="Leave out what is not used, or use it in the loss.",
-        opt_in=True,
     )
 
     def _begin(self) -> None:
@@ -244,7 +236,7 @@ class ModulesWithoutGradient(Rule):
         self._site = added.backward.site
 
     def end(self, *, normal: bool) -> None:
-        """Say which parts were never reached, and whether the source cuts them off."""
+        """Say which parts were never reached, where the source cuts them off."""
         if self._passes < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         context, state, index = self.context, self.context.state, self.context.log.index
@@ -254,7 +246,7 @@ class ModulesWithoutGradient(Rule):
             if never and never != params and state.steps.get(optimizer):
                 part = re.sub(r"\[.*?\]", "", context.part_name(never)).split(".")[-1]
                 cut = cut_before(context.log.path(self._site), part) if part else None
-                code = self.UNUSED_PARAMETERS if cut is None else self.GRAPH_BROKEN
-                seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
-                seen += f"{self._passes} backward passes{context.listed(never)}"
-                self.report(code, self._site, seen, cut, of=optimizer)
+                if cut is not None:
+                    seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
+                    seen += f"{self._passes} backward passes{context.listed(never)}"
+                    self.report(self.GRAPH_BROKEN, self._site, seen, cut, of=optimizer)
