@@ -177,14 +177,6 @@ def _summed(node: Any) -> bool:
     return bool(getattr(node, "_saved_reduction", None) == 2 or node.name() == "SumBackward0")
 
 
-def weighted(node: Any) -> bool:
-    """Return whether a loss is multiplied or divided by something, other than a loss scale."""
-    if _SCALED in node.metadata or node.name() in _THROUGH:
-        parts = inner(node)
-        return len(parts) == 1 and weighted(parts[0])
-    return bool(node.name() in ("MulBackward0", "DivBackward0"))
-
-
 has_autocast = cache(torch.amp.is_autocast_available)
 """Returns whether there is an autocast for a kind of device."""
 

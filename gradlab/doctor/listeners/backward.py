@@ -140,13 +140,10 @@ class BackwardListener(Listener):
             self._call_paths.clear()
         known = self._call_paths[path]
         backward.previous, known.began_at = known.began_at, _torch.sequence_number()
-        if log.weight_marks.looks:
-            backward.moved = log.weight_marks.moved(inside=bool(present & index.with_new_grad))
         if isinstance(root := outputs[0], Tensor) and (node := root.grad_fn) is not None:
             kind = root.device.type
             backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
-            backward.weighted = autograd_graph.weighted(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))
             passes.compiled = self._watcher.compiled

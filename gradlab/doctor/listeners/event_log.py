@@ -17,7 +17,7 @@ from ..frames import call_lines
 from ..graphs.autograd_graph import Roots
 from ..graphs.graph_leaks import UnusedGraphs
 from ..state.names import VariableNames
-from ..state.param_index import ParamIndex, WeightMarks, fetch_norms
+from ..state.param_index import ParamIndex, fetch_norms
 from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
 from .threads import WatchedThread
 
@@ -63,7 +63,6 @@ class EventLog:
         self.index = ParamIndex(self._slot_reused)
         self.models = ModuleIndex(self.index)
         self.optimizers = OptimizerIndex(self.index)
-        self.weight_marks = WeightMarks(self.index)
         self.names = VariableNames()
         self.callers: dict[Site, tuple[Site, ...]] = {}
         """Line from which something happened -> the lines that led there when it happened first, itself included."""

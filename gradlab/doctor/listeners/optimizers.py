@@ -124,7 +124,6 @@ class OptimizerListener(Listener):
             one.written = _written(optimizer)
             if one.values is not None:
                 one.values = _values(optimizer)
-            log.weight_marks.settle(step.params)
 
     def _after_closure(self, step: Step) -> None:
         """Note whether a closure that ran no backward pass has cleared or filled gradients by itself."""

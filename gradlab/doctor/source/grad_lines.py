@@ -67,20 +67,6 @@ def mentions_grad(node: ast.AST) -> bool:
     return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
 
 
-def reads_gradient_of_an_input(site: Site) -> bool:
-    """Return whether the function of a line reads the ``.grad`` of something that is no weight, as an attack does."""
-    nodes = list(ast.walk(function_around(site)))
-    loops = [one for one in nodes if isinstance(one, (ast.For, ast.comprehension)) and "param" in ast.unparse(one.iter)]
-    weights = {one.id for loop in loops for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-    cleared = {owner for _, owner in calls_of(nodes, "zero_")}
-    cleared |= {node.left for node in nodes if isinstance(node, ast.Compare)}
-    cleared |= {one.value for one in cleared if isinstance(one, ast.Attribute) and one.attr == "data"}
-    read = [one for one in nodes if isinstance(one, ast.Attribute) and one.attr == "grad" and one not in cleared]
-    owners = [one.value for one in read if isinstance(one.ctx, ast.Load)]
-    names, attributes = weights | {"torch", "autograd"}, ("weight", "bias", "autograd")
-    return any(getattr(one, "id", "") not in names and getattr(one, "attr", "") not in attributes for one in owners)
-
-
 def statement_at(site: Site) -> ast.stmt | None:
     """Return the statement at a line, if it is a simple one that has its lines for itself."""
     statement = next(iter(statements_around(site, ast.stmt)), None)
