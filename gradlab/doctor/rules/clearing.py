@@ -10,8 +10,8 @@ from typing import Any
 
 from ..events import MANUAL_UPDATE, Backward, Site, union_bits
 from ..finding import Cause, Code, Edit
-from ..source.calls import without_brackets
-from ..source.grad_lines import mentions_grad, name_at, replaced, statement_at
+from ..source.calls import name_in_scope, without_brackets
+from ..source.grad_lines import mentions_grad, replaced, statement_at
 from ..source.syntax import function_around, own_nodes
 from ..state.grad_state import MaybeCleared, ParamGroupState, StepFacts
 from .base import Rule, RuleContext, numbered
@@ -29,7 +29,7 @@ def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Caus
     statement = statement_at(site)
     if statement is None:
         return None
-    place, name = Cause(site[0], statement.lineno, insert="above"), name_at(site, names_of(context, optimizer))
+    place, name = Cause(site[0], statement.lineno, insert="above"), name_in_scope(names_of(context, optimizer), site)
     return Edit(place, f"{name}.zero_grad()") if name else place
 
 
@@ -40,7 +40,7 @@ def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None
         return None
     line = statement.end_lineno or statement.lineno
     below = [one for one in own_nodes(scope) if isinstance(one, ast.Attribute) and one.lineno > line]
-    name = name_at(site, names_of(context, optimizer))
+    name = name_in_scope(names_of(context, optimizer), site)
     if not name or any(mentions_grad(one) for one in below):
         return None
     return Edit(Cause(site[0], line, insert="below"), f"{name}.zero_grad()")
@@ -126,7 +126,7 @@ class MissingZeroGrad(Rule):
         ]
         if len(owners) != 1:
             return None
-        here, wanted = (name_at(step, names_of(self.context, one)) for one in (optimizer, owners[0]))
+        here, wanted = (name_in_scope(names_of(self.context, one), step) for one in (optimizer, owners[0]))
         return replaced(step, f"{here}.step", f"{wanted}.step") if here and wanted else None
 
 

@@ -13,12 +13,14 @@ from .syntax import (
     calls_of,
     dotted,
     function_around,
+    holds,
     loop_around,
     node_place,
     nodes_in,
     own_nodes,
     parameters,
     reworded,
+    scopes_around,
     single_or_none,
     statements_around,
     syntax_tree,
@@ -82,10 +84,22 @@ def in_scope(name: str, site: Site) -> bool:
     tree, scope, parts = syntax_tree(site[0]), function_around(site), re.split(r"[.\[]", name)
     if parts[0] == "self":  # another class has other attributes
         kinds = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and scope in ast.walk(one)]
-        known = {dotted(node) for kind in kinds for node in ast.walk(kind)}
-        return "self" in parameters(scope) and ".".join(parts[:2]) in known
-    names = [node for part in (scope, tree) for node in own_nodes(part) if isinstance(node, ast.Name)]
-    return parts[0] in (*parameters(scope), *(node.id for node in names if isinstance(node.ctx, ast.Store)))
+        attributes = {dotted(node) for kind in kinds for node in ast.walk(kind)}
+        return "self" in parameters(scope) and ".".join(parts[:2]) in attributes
+    known: set[str] = set()
+    for one in scopes_around(site):
+        nodes = list(own_nodes(one))
+        loops = [node for node in nodes if isinstance(node, (ast.For, ast.comprehension))]
+        ended = [loop for loop in loops if isinstance(loop, ast.comprehension) or not holds(loop, site[1])]
+        others = {part for loop in ended for part in ast.walk(loop.target)}
+        made = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        known |= {*parameters(one), *(node.id for node in made if node not in others)}
+    return parts[0] in known
+
+
+def name_in_scope(names: Iterable[str], site: Site) -> str:
+    """Return the first of an object's names that the line beside a line can use; "" if there is none."""
+    return next((name for name in names if in_scope(name, site)), "")
 
 
 def mentions_call(site: Site, method: str) -> bool:
