@@ -17,19 +17,12 @@ from ..state.grad_state import MaybeCleared, ParamGroupState, StepFacts
 from .base import Rule, RuleContext, numbered
 
 
-def names_of(context: RuleContext, optimizer: int) -> list[str]:
-    """Return the names of an optimizer, and of others with exactly its parameters: SAM's own, and its base."""
-    params_of, names = context.state.params_of, context.log.names.optimizers
-    same = [number for number, params in params_of.items() if params == params_of[optimizer] and number != optimizer]
-    return [name for number in (optimizer, *same) for name in names.get(number, [])]
-
-
 def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Cause | None:
     """Return ``optimizer.zero_grad()`` above the statement at a line, or that place if it has no name there."""
     statement = statement_at(site)
     if statement is None:
         return None
-    place, name = Cause(site[0], statement.lineno, insert="above"), name_in_scope(names_of(context, optimizer), site)
+    place, name = Cause(site[0], statement.lineno, insert="above"), name_in_scope(context.names(optimizer), site)
     return Edit(place, f"{name}.zero_grad()") if name else place
 
 
@@ -40,7 +33,7 @@ def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None
         return None
     line = statement.end_lineno or statement.lineno
     below = [one for one in own_nodes(scope) if isinstance(one, ast.Attribute) and one.lineno > line]
-    name = name_in_scope(names_of(context, optimizer), site)
+    name = name_in_scope(context.names(optimizer), site)
     if not name or any(mentions_grad(one) for one in below):
         return None
     return Edit(Cause(site[0], line, insert="below"), f"{name}.zero_grad()")
@@ -106,7 +99,7 @@ class MissingZeroGrad(Rule):
         """
         context, own = self.context, self.context.state.params_of[optimizer]
         names = {part for name in context.all_names(own) for part in name.split(".")[:-1]}
-        names |= set(names_of(context, optimizer))
+        names |= set(context.names(optimizer))
         if names and (named := without_brackets(context.log.files(), "zero_grad", names)):
             return replaced((named.file, named.line), ".zero_grad", ".zero_grad()") or named
         if wrong := self._wrong_step(optimizer, step, again, fresh[-1]):
@@ -126,7 +119,7 @@ class MissingZeroGrad(Rule):
         ]
         if len(owners) != 1:
             return None
-        here, wanted = (name_in_scope(names_of(self.context, one), step) for one in (optimizer, owners[0]))
+        here, wanted = (name_in_scope(self.context.names(one), step) for one in (optimizer, owners[0]))
         return replaced(step, f"{here}.step", f"{wanted}.step") if here and wanted else None
 
 
