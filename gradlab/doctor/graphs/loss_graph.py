@@ -13,7 +13,7 @@ from ..events import Backward, LossFlaw
 from ..source.loss_edits import compared_with, kept_in_range, same_elements
 from . import autograd_graph
 from .autograd_graph import OpTracer, made_by, operation
-from .nan_origin import NanOrigin, find_nan_origin
+from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
 
 _NEAR = 80  # nodes from the loss that are looked at
 _RESHAPES = (
@@ -164,6 +164,7 @@ class LossWatcher:
         self._passes: dict[int, int] = {}  # call path -> number of its passes
         self._origins: dict[int, NanOrigin] = {}  # call path -> what made its first NaN
         self._traced: set[int] = set()  # call paths whose flaws have their lines
+        self._spoilt: set[int] = set()  # call paths that go on with weights that are not finite
 
     def look(self, backward: Backward, root: Tensor, node: Any, frame: FrameType | None) -> None:
         """Look at a loss before its backward pass runs."""
@@ -172,6 +173,7 @@ class LossWatcher:
         if len(self._passes) >= _MOST_CALL_PATHS:
             self._passes.clear()
             self._traced.clear()
+            self._spoilt.clear()
         count = self._passes[path] = self._passes.get(path, 0) + 1
         backward.loss = loss = _loss_number(root)
         if count in _LOOKS or traced:
@@ -189,6 +191,9 @@ class LossWatcher:
         """Find the operation in the first such graph, and its line in the next one."""
         path = backward.call_path
         origin = self._origins.get(path)
+        if origin is not None and path not in self._spoilt and spoilt_weights(node):
+            self._spoilt.add(path)
+            backward.flaws = (*backward.flaws, LossFlaw("nan-spoilt"))
         if origin is None:
             if len(self._origins) >= _MOST_CALL_PATHS:
                 return

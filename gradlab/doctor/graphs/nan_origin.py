@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from ... import _torch
-from .autograd_graph import nodes, operation
+from . import autograd_graph
+from .autograd_graph import operation
 
 _MOST_NODES = 4000
 _WEIGHTS = "weights"
@@ -57,9 +58,15 @@ def find_nan_origin(root: Any) -> NanOrigin:
     return NanOrigin("")
 
 
+def spoilt_weights(root: Any) -> bool:
+    """Return whether a graph has weights that are NaN or infinite."""
+    with torch.no_grad(), _torch.disable_current_modes():
+        return any(not _finite(leaf) for leaf, _ in autograd_graph.leaves(root))
+
+
 def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
     paths: dict[Any, tuple[int, ...]] = {root: ()}
-    for node in nodes(root, most=_MOST_NODES):
+    for node in autograd_graph.nodes(root, most=_MOST_NODES):
         for edge, (inner, _) in enumerate(node.next_functions):
             if inner is not None and len(paths) < _MOST_NODES:
                 paths.setdefault(inner, (*paths.get(node, ()), edge))

@@ -67,6 +67,7 @@ class NanLoss(Rule):
         self._first: dict[int, Backward] = {}  # call path -> first pass of the row of losses that are not finite
         self._flaws: dict[int, LossFlaw] = {}
         self._stepped: dict[int, tuple[int, int]] = {}  # pass -> number and parameters of the step that applied it
+        self._spoilt: set[int] = set()  # call paths whose weights are not finite in later passes
         self._proven: dict[int, Backward] = {}
 
     def backward(self, backward: Backward) -> None:
@@ -75,7 +76,9 @@ class NanLoss(Rule):
         if not isinstance(loss, float) or (path in self._proven and not backward.flaws):
             return
         for flaw in backward.flaws:
-            if flaw.kind.startswith("nan-") and (path not in self._flaws or flaw.edit):
+            if flaw.kind == "nan-spoilt":
+                self._spoilt.add(path)
+            elif flaw.kind.startswith("nan-") and (path not in self._flaws or flaw.edit):
                 self._flaws[path] = flaw
         if math.isfinite(loss):
             self._losses[path].append(loss)
@@ -105,7 +108,7 @@ class NanLoss(Rule):
 
     def _stays(self, path: int, first: Backward) -> bool:
         row = self.times[path]  # weights are looked at now and then: on a GPU that takes a wait
-        return row & (row - 1) == 0 and self._weights_lost(first)
+        return path in self._spoilt or (row & (row - 1) == 0 and self._weights_lost(first))
 
     def _weights_lost(self, first: Backward) -> bool:
         _, params = self._stepped.get(first.number, (0, 0))
