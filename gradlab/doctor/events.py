@@ -79,7 +79,6 @@ class Backward(Event):
     """... and, now and then, the norms of those, to see whether they were zeros."""
     retain: bool = False
     create: bool = False
-    autocast: bool = False
     mean: bool = False
     """True if the loss is a mean that nothing divides."""
     scaled: bool = False

@@ -6,7 +6,6 @@ import re
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 import torch
@@ -154,10 +153,6 @@ def _summed(node: Any) -> bool:
     if node.name() in (*_THROUGH, *_WEIGHED) and len(parts := inner(node)) == 1:
         return _summed(parts[0])
     return bool(getattr(node, "_saved_reduction", None) == 2 or node.name() == "SumBackward0")
-
-
-has_autocast = cache(torch.amp.is_autocast_available)
-"""Returns whether there is an autocast for a kind of device."""
 
 
 _FRAME = re.compile(r'\s*File "(.+?)", line (\d+)')

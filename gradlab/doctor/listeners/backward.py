@@ -7,7 +7,6 @@ import threading
 from collections import defaultdict
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from ... import _torch
@@ -141,8 +140,6 @@ class BackwardListener(Listener):
         known = self._call_paths[path]
         backward.previous, known.began_at = known.began_at, _torch.sequence_number()
         if isinstance(root := outputs[0], Tensor) and (node := root.grad_fn) is not None:
-            kind = root.device.type
-            backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))

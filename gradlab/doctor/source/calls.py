@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from ..events import Site
 from ..finding import Cause, Edit
@@ -132,31 +132,6 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
 
 def _has(node: ast.AST, *kinds: type[ast.AST]) -> bool:
     return any(isinstance(one, kinds) for one in ast.walk(node))
-
-
-def context_around(path: Sequence[Site], word: str) -> Cause | None:
-    """Return the decorator with a word in it, or the ``with`` block around the call that leads to a line.
-
-    In the same function only a block around the whole loop is the place: out of a smaller one, the line is taken.
-    """
-    for site in path:
-        scope, loop = function_around(site), loop_around(site)
-        for decorator in getattr(scope, "decorator_list", ()):
-            if word in ast.unparse(decorator):
-                return node_place(site[0], decorator)
-        for block in statements_around(site, ast.With):
-            encloses = site != path[0] or (loop is not None and block.lineno < loop.lineno)
-            if encloses and any(word in _meaning(item.context_expr, site) for item in block.items):
-                return node_place(site[0], block.items[0].context_expr)
-    return None
-
-
-def _meaning(expression: ast.expr, site: Site) -> str:
-    """Return the words of an expression, and of what was assigned to the name that it is."""
-    words = ast.unparse(expression)
-    assigns = [node for node in ast.walk(syntax_tree(site[0])) if isinstance(node, ast.Assign)]
-    made = [one.value for one in assigns if words in map(ast.unparse, one.targets)]
-    return " ".join([words, *map(ast.unparse, made[:1] if isinstance(expression, ast.Name) else ())])
 
 
 def called_name(node: ast.AST) -> str:
