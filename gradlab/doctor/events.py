@@ -99,8 +99,6 @@ class Backward(Event):
     """Which step of its optimizer it belongs to; filled in by GradState."""
     given: bool = False
     """True if it was called with ``gradient=`` or ``inputs=``."""
-    inputs: int = 0
-    """Tensors that it gives a gradient to and that are no parameters, such as an input; counted now and then."""
     previous: int = -1
     """Autograd's number for the first node made after the last pass of the same call path began; -1 if none did."""
     carried: bool = False

@@ -74,9 +74,9 @@ class MissingParams(Rule):
             self._fed |= event.params if event.fed else 0
 
     def accumulate(self, added: Any) -> None:
-        """Note the first passes, to see whether anybody uses them; not those of an attack, which want the input's."""
+        """Note the first passes, to see whether anybody uses them; not those that want other gradients."""
         backward = added.backward
-        if len(self._passes) < _MOST_PASSES and not (backward.inputs or backward.given or backward.create):
+        if len(self._passes) < _MOST_PASSES and not (backward.given or backward.create):
             self._passes.append(backward)
 
     def step(self, facts: StepFacts) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from typing import Any
 
 from ..events import Site
 from ..finding import Cause, Edit
 from .calls import in_scope
 from .syntax import (
-    FUNCTIONS,
     LOOP_KINDS,
     dotted,
     function_around,
@@ -27,29 +25,14 @@ def loops_around(chain: tuple[Site, ...]) -> list[tuple[Site, frozenset[str]]]:
 
     With each comes what its ``range`` counts to, as source; nothing for other loops.
     """
-    found: list[tuple[Site, frozenset[str]]] = []
-    for file, line in chain:
-        for node in _blocks_around(file, line):
-            if isinstance(node, FUNCTIONS):
-                break
-            found.append(((file, node.lineno), _limits(node)))
-    return found
+    return [((site[0], loop.lineno), _limits(loop)) for site in chain for loop in statements_around(site, LOOP_KINDS)]
 
 
-def _blocks_around(file: str, line: int) -> list[Any]:
-    found = []
-    for node in ast.walk(syntax_tree(file)):
-        if isinstance(node, (*FUNCTIONS, *LOOP_KINDS)):
-            last = node.body[-1] if isinstance(node, LOOP_KINDS) else node  # the else of a loop is run once
-            if node.body[0].lineno <= line <= (last.end_lineno or 0):
-                found.append(node)
-    return sorted(found, key=lambda node: -node.lineno)
-
-
-def _limits(loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
+def _limits(loop: ast.stmt) -> frozenset[str]:
+    header: ast.expr = loop.test if isinstance(loop, ast.While) else loop.iter  # type: ignore[attr-defined]  # a for
     return frozenset(
         ast.unparse(call.args[min(1, len(call.args) - 1)])
-        for call in ast.walk(loop.test if isinstance(loop, ast.While) else loop.iter)
+        for call in ast.walk(header)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("range", "trange")
         if call.args
     )
