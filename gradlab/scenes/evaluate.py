@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from .._process import RandomStream, preserving_modes
 from ..loop import Counterfactual, History, Run
@@ -23,13 +23,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     with preserving_modes(model), torch.no_grad(), RandomStream(0, cuda=on_gpu):
         model.eval()
         yield
-
-
-def loss_at(model: nn.Module, weights: Mapping[str, Tensor], loss_fn: Any, x: Tensor, y: Tensor) -> float:
-    """Return the loss of a batch under other weights; the model's own stay where they are."""
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    output = torch.func.functional_call(model, {**buffers, **weights}, (x,))
-    return float(loss_fn(output, y))
 
 
 _SHOWN_DIGITS = 12

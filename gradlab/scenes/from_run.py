@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..gradients import Contribution, Contributions, Span, union, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
-from .evaluate import HeldOutLoss, LossSurface, evaluating, loss_at, sample_predictions
+from .evaluate import HeldOutLoss, LossSurface, evaluating, sample_predictions
 from .kinds import (
     Arrow,
     Arrows,
@@ -28,6 +28,7 @@ from .kinds import (
     Slice,
     UnswitchedCurve,
 )
+from .words import memory_scene
 
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _SLICE_POINTS = 21
@@ -58,17 +59,9 @@ class RunScenes:
         return names
 
     def scene(self, name: PanelName) -> Scene:
-        """Return the scene of a panel."""
-        scenes: dict[PanelName, Callable[[], Scene]] = {
-            PanelName.LOSS: self.loss,
-            PanelName.HELD_OUT: self.held_out,
-            PanelName.GRADIENT: self.gradient,
-            PanelName.LANDSCAPE: self.landscape,
-            PanelName.MEMORY: self.memory,
-            PanelName.PICTURE: self.picture,
-            PanelName.SCALER: self.scaler,
-        }
-        return scenes[name]()
+        """Return the scene of a panel: what the method of its name returns."""
+        method: Callable[[], Scene] = getattr(self, name.name.lower())
+        return method()
 
     def loss(self) -> Curve:
         """The loss over updates."""
@@ -129,25 +122,13 @@ class RunScenes:
         now = {**by_category_name([0] * len(CATEGORIES)), **run.footprint()}
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
         modules = dict(run.model.named_modules())
-        statements: list[str] = []
-        starts: list[int] = []
-        updates: list[tuple[int, int]] = []
-        points: list[MemoryPoint] = []
-        for number, timeline in watched:
-            updates.append((len(statements), number))
-            for _, group in groupby(timeline, key=lambda point: point.number):
-                intervals = list(group)
-                statements.append(intervals[0].statement)
-                starts.append(2 * len(points))
-                points += intervals
+        scene = memory_scene(watched)
         gaps = [later - earlier for (earlier, _), (later, _) in pairwise(watched)]
         on_cuda = run.task.device.startswith("cuda")
-        return Memory(
-            statements=statements,
-            starts=starts,
-            categories={c: [size for p in points for size in (p.high[c], p.bytes[c])] for c in CATEGORIES},
-            updates=updates if run.watched else [],
-            modules=[name for point in points for name in [_module_name(point.module, modules)] * 2],
+        return replace(
+            scene,
+            updates=scene.updates if run.watched else [],
+            modules=[_module_name(name, modules) for name in scene.modules],
             capacity=self.capacity(),
             allocated=torch.cuda.memory_allocated() if on_cuda else None,
             reserved=torch.cuda.memory_reserved() if on_cuda else None,
@@ -221,17 +202,13 @@ class RunScenes:
         lr = run.recipe.lr
         named = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
         steps = [4 * lr * (i / (_SLICE_POINTS - 1)) - lr for i in range(_SLICE_POINTS)]
+        scale, losses = run.loop.scale_in_grad(), []
         with evaluating(run.model):
-            losses = [
-                loss_at(
-                    run.model,
-                    {name: w if g is None else w - t / run.loop.scale_in_grad() * g for name, w, g in named},
-                    run.task.loss_fn,
-                    x,
-                    y,
-                )
-                for t in steps
-            ]
+            for t in steps:
+                buffers = {name: buffer.clone() for name, buffer in run.model.named_buffers()}
+                weights = {name: w if g is None else w - t / scale * g for name, w, g in named}
+                output = torch.func.functional_call(run.model, {**buffers, **weights}, (x,))
+                losses.append(float(run.task.loss_fn(output, y)))
         return Slice(steps, losses, lr)
 
 
