@@ -168,9 +168,10 @@ def draw_landscape(scene: Landscape, width: int, height: int) -> Drawing:
     places = axes.places(path[:, 0], path[:, 1]).reshape(-1, 2)
     places = places[np.isfinite(places).all(axis=1)]
     cuts = thirds(len(places))
+    readout = Readout("weights about {x}, {y}", axes.x.axis, axes.y.axis)
     for number, role in enumerate(AGES):
         part = thin(places[cuts[number] : cuts[number + 1] + 1])
-        panel.add(Path(f"path {number}", part.ravel(), stroke=role, width=1.8, readout=_readout(axes)))
+        panel.add(Path(f"path {number}", part.ravel(), stroke=role, width=1.8, readout=readout))
         if len(places) <= _DOTTED:
             panel.add(Dots(f"steps {number}", part.ravel(), size=3.5, fill=role))
     if len(places):
@@ -195,11 +196,6 @@ def thin(places: Numbers) -> Numbers:
         return places
     quarters = np.rint(places * 4)
     return places[np.concatenate([[True], (quarters[1:] != quarters[:-1]).any(axis=1)])]
-
-
-@lru_cache(maxsize=16)
-def _readout(axes: Axes) -> Readout:
-    return Readout("weights about {x}, {y}", axes.x.axis, axes.y.axis)
 
 
 def _add_ends(panel: PanelBuilder, axes: Axes, path: Numbers, places: Numbers) -> None:

@@ -20,7 +20,6 @@ NEWEST = 6
 """So many switches are labelled; older ones keep their dashed line."""
 _ROWS, _ROW = 4, 17.0  # of labels of switches, and CSS pixels from one to the next
 _MOST_LINES = 40
-WITHOUT = "about update {x}: {y} without the switch"
 _CELL = 24.0, 8.0  # CSS pixels by which the name of that curve moves across and up
 _BROKEN = 13.0  # size of the words about a loss that is lost
 
@@ -50,7 +49,8 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
     others = by_column(axes.x.place(other_x), other, other, other)
     line = np.column_stack([others[:, 0], axes.y.place(others[:, 1])])
     if scene.unswitched is not None and len(line):
-        panel.add(Path("without", line.ravel(), "grey-text", 1.6, "dashed", readout=_readout(axes, WITHOUT)))
+        readout = Readout("about update {x}: {y} without the switch", axes.x.axis, axes.y.axis)
+        panel.add(Path("without", line.ravel(), "grey-text", 1.6, "dashed", readout=readout))
     shown = [(at, words) for at, words in scene.switches[-_MOST_LINES:] if axes.x.low <= at <= axes.x.high]
     _add_switches(panel, axes, shown)
     if scene.broken is not None:
@@ -59,7 +59,8 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
         panel.corner(f"now {short(now)}")
     if scene.unswitched is not None and len(line):
         _name_unswitched(panel, axes, scene.unswitched, line, columns)
-    panel.add(_zoom_area(axes))
+    drag = Drag("zoom", axes.x.axis, axes.y.axis)
+    panel.add(make_box("zoom", axes.left, axes.top, axes.right, axes.bottom, drag=drag))
     return panel.finish(_words(scene, x, low, high))
 
 
@@ -94,24 +95,11 @@ def _axes(
     return panel_axes(width, height, updates, Side(low, high, log))
 
 
-@lru_cache(maxsize=16)
-def _zoom_area(axes: Axes) -> Path:
-    drag = Drag("zoom", axes.x.axis, axes.y.axis)
-    return make_box("zoom", axes.left, axes.top, axes.right, axes.bottom, drag=drag)
-
-
-@lru_cache(maxsize=16)
-def _readout(axes: Axes, words: str = "about update {x}: loss {y}") -> Readout:
-    return Readout(words, axes.x.axis, axes.y.axis)
-
-
 def _add_curve(panel: PanelBuilder, axes: Axes, columns: Numbers, now: float) -> None:
-    band = np.empty((len(columns), 3))
-    band[:, 0], band[:, 1], band[:, 2] = columns[:, 0], axes.y.place(columns[:, 2]), axes.y.place(columns[:, 3])
-    line = np.empty((len(columns), 2))
-    line[:, 0], line[:, 1] = columns[:, 0], axes.y.place(columns[:, 1])
-    panel.add(Band("spread", band.ravel(), fill="grey/33"))
-    panel.add(Path("loss", line.ravel(), stroke="loss", width=1.8, readout=_readout(axes)))
+    x, mean, low, high = columns.T
+    panel.add(Band("spread", np.column_stack([x, axes.y.place(low), axes.y.place(high)]).ravel(), fill="grey/33"))
+    readout = Readout("about update {x}: loss {y}", axes.x.axis, axes.y.axis)
+    panel.add(Path("loss", np.column_stack([x, axes.y.place(mean)]).ravel(), stroke="loss", width=1.8, readout=readout))
     if len(columns) and math.isfinite(now):
         place = (float(columns[-1, 0]), axes.y.at(now))
         panel.add(Dots("now", place, size=7.0, fill="loss", words=f"the newest loss: {short(now)}"))
