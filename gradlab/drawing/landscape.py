@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -163,7 +162,7 @@ _AROUND = ((10, -10), (-10, -10), (10, 10), (-10, 10), (0, -16), (0, 16), (20, 0
 def draw_landscape(scene: Landscape, width: int, height: int) -> Drawing:
     """Draw contours with the path; a ring where it began, a dot where it is."""
     panel = PanelBuilder("path of the weights", width, height)
-    path = pairs(scene.path)
+    path = numbers(scene.path).reshape(-1, 2)
     axes = add_surface(panel, scene.contours, path, 14.0, named=True)
     places = axes.places(path[:, 0], path[:, 1]).reshape(-1, 2)
     places = places[np.isfinite(places).all(axis=1)]
@@ -177,11 +176,6 @@ def draw_landscape(scene: Landscape, width: int, height: int) -> Drawing:
     if len(places):
         _add_ends(panel, axes, path, places)
     return panel.finish(_words(path))
-
-
-def pairs(points: Sequence[tuple[float, float]]) -> Numbers:
-    """Return pairs of numbers as an array, n x 2."""
-    return numbers(np.fromiter(chain.from_iterable(points), dtype=np.float64, count=2 * len(points))).reshape(-1, 2)
 
 
 def thirds(count: int) -> tuple[int, int, int, int]:

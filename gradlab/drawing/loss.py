@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import cycle
 
 import numpy as np
+import numpy.typing as npt
 
 from ..formatting import number_of, short
 from ..scenes import Curve, ScalerHistory, UnswitchedCurve
@@ -30,17 +31,12 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
     """Draw the curve up to where it breaks; ``zoom`` shows the updates between two numbers only."""
     panel = PanelBuilder(scene.title, width, height)
     x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
-    kept = np.isfinite(x) & np.isfinite(mean)
-    if scene.broken is not None:
-        kept &= x <= scene.broken
-    if zoom is not None:
-        kept &= (x >= zoom[0]) & (x <= zoom[1])
-    if not kept.all():
-        x, mean, low, high = x[kept], mean[kept], low[kept], high[kept]
+    kept = _shown(x, mean, scene.broken, zoom)
+    x, mean, low, high = x[kept], mean[kept], low[kept], high[kept]
     low, high = (edge if np.isfinite(edge).all() else np.where(np.isfinite(edge), edge, mean) for edge in (low, high))
     shows_newest = scene.broken is None and (zoom is None or bool(len(x) and x[-1] == scene.updates[-1]))
     now = scene.now if shows_newest else math.nan
-    other_x, other = _points_of(scene.unswitched, zoom)
+    other_x, other = _points(scene.unswitched, zoom=zoom) if scene.unswitched else (np.zeros(0), np.zeros(0))
     values = np.concatenate([mean, low, high, other, [now] if math.isfinite(now) else []])
     axes = _axes(scene, [*x[-1:].tolist(), *other_x[-1:].tolist()], values, width, height, zoom)
     panel.axes(axes)
@@ -121,14 +117,18 @@ def _add_switches(panel: PanelBuilder, axes: Axes, switches: list[tuple[int, str
         panel.label(f"switch name {number}", [*right, *left], backed=True)
 
 
-def _points_of(unswitched: UnswitchedCurve | None, zoom: tuple[float, float] | None) -> tuple[Numbers, Numbers]:
-    """Return the updates and losses without the switch, as far as they are shown."""
-    if unswitched is None:
-        return np.zeros(0), np.zeros(0)
-    x, mean = numbers(unswitched.updates), numbers(unswitched.mean)
-    kept = np.isfinite(mean)
-    if zoom is not None:
-        kept &= (x >= zoom[0]) & (x <= zoom[1])
+def _shown(x: Numbers, mean: Numbers, until: int | None, zoom: tuple[float, float] | None) -> npt.NDArray[np.bool_]:
+    kept = np.isfinite(x) & np.isfinite(mean)
+    first, last = zoom or (-math.inf, math.inf)
+    return kept & (x >= first) & (x <= (last if until is None else min(last, until)))
+
+
+def _points(
+    curve: Curve | UnswitchedCurve, until: int | None = None, zoom: tuple[float, float] | None = None
+) -> tuple[Numbers, Numbers]:
+    """Return the updates and mean losses of a curve, as far as they are shown."""
+    x, mean = numbers(curve.updates), numbers(curve.mean)
+    kept = _shown(x, mean, until, zoom)
     return x[kept], mean[kept]
 
 
@@ -235,7 +235,7 @@ def draw_comparison(
     diverges leaves the picture at the top. What is written at its end is the loss of the newest update.
     """
     panel = PanelBuilder(title, width, height)
-    lines = {name: _finite(curve) for name, curve in curves.items()}
+    lines = {name: _points(curve, curve.broken) for name, curve in curves.items()}
     tame = [y for name, (_, y) in lines.items() if curves[name].broken is None and len(y)]
     most = TALLEST * max((float(y.max()) for y in tame), default=np.inf)
     low, high, log = value_limits(np.concatenate([y[y <= most] for _, y in lines.values()] or [np.zeros(0)]))
@@ -281,24 +281,13 @@ def _add_names(panel: PanelBuilder, axes: Axes, ends: list[tuple[float, float, s
 
 
 def _add_name(panel: PanelBuilder, places: list[tuple[float, float]], text: str, role: str, at: int) -> None:
+    role = role if role == "loss" else f"{role}-text"
     for size in (13.0, 11.0):
         fits = [Spot(text, x, y) for x, y in places if x + text_width(text, size, True) <= panel.width - 4]
-        if panel.label(f"name {at}", fits, size=size, bold=True, role=_readable(role)):
+        if panel.label(f"name {at}", fits, size=size, bold=True, role=role):
             return
     cut = [Spot(shorten(text, panel.width - x - 6, 11.0, bold=True, keep_end=True), x, y) for x, y in places]
-    panel.label(f"name {at}", cut, size=11.0, bold=True, role=_readable(role))
-
-
-def _readable(role: str) -> str:
-    return role if role == "loss" else f"{role}-text"
-
-
-def _finite(curve: Curve) -> tuple[Numbers, Numbers]:
-    x, y = numbers(curve.updates), numbers(curve.mean)
-    kept = np.isfinite(x) & np.isfinite(y)
-    if curve.broken is not None:
-        kept &= x <= curve.broken
-    return x[kept], y[kept]
+    panel.label(f"name {at}", cut, size=11.0, bold=True, role=role)
 
 
 _LEFT, _BELOW = 56.0, 38.0

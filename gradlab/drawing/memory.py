@@ -251,7 +251,11 @@ def _add_words(
         said = f"{bytes_words(peak)} at rest, between two updates"
         panel.label("cause", [Spot(said, MARGIN, _CAUSE_Y)])
     elif peak > 0:
-        statement, module = _at(scene, begin + int(total[begin:end].argmax()), len(total))
+        point = begin + int(total[begin:end].argmax())
+        ends = bounds(scene.starts, len(scene.statements), len(total))
+        at = int(np.searchsorted(ends, point, side="right")) - 1
+        statement = scene.statements[min(max(at, 0), len(scene.statements) - 1)]
+        module = scene.modules[point] if point < len(scene.modules) else ""
         whole = f"peak {bytes_words(peak)} {peak_location(statement, module)}"
         cuts = (module, *(f"\u2026{module[at:]}" for at in range(2, len(module), 2)), "")
         options = (f"\u25bc peak {bytes_words(peak)} {peak_location(statement, cut)}" for cut in cuts)
@@ -297,10 +301,3 @@ def _moved(edges: Edges, ends: list[int]) -> list[bool]:
     changed = (np.diff(np.diff(tops, axis=0, prepend=0.0), axis=1) != 0).any(axis=0)
     changes = np.concatenate([[0, 0], np.cumsum(changed)]).tolist() if ends[-1] else [0]
     return [b > a and (a == 0 or changes[b] > changes[a]) for a, b in pairwise(ends)]
-
-
-def _at(scene: Memory, point: int, points: int) -> tuple[str, str]:
-    """Return the statement and the module of a point."""
-    ends = bounds(scene.starts, len(scene.statements), points)
-    statement = min(max(int(np.searchsorted(ends, point, side="right")) - 1, 0), len(scene.statements) - 1)
-    return scene.statements[statement], scene.modules[point] if point < len(scene.modules) else ""

@@ -8,7 +8,6 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .from_run import RunScenes as RunScenes
-    from .from_run import arrows_of as arrows_of
     from .from_run import loss_curve as loss_curve
     from .kinds import Arrow as Arrow
     from .kinds import Arrows as Arrows

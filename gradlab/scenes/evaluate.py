@@ -38,9 +38,6 @@ def sample_predictions(picture: HeldOutImages, model: nn.Module, device: str) ->
     return Samples(images, predicted[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
 
 
-_MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
-
-
 class HeldOutLoss:
     """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
 
@@ -57,7 +54,6 @@ class HeldOutLoss:
         """Return what was measured as a scene, on a linear axis."""
         if self._run.updates < self._last:  # the run began again, and has made no update since
             self._begin()
-        self._write()
         rows, record = self._history.rows, self._run.record
         return Curve(
             rows["update"],
@@ -73,7 +69,6 @@ class HeldOutLoss:
 
     def _begin(self) -> None:
         self._history = History()
-        self._waiting: list[tuple[int, Any]] = []
         self._last = 0
 
     def _measure(self) -> None:
@@ -82,14 +77,8 @@ class HeldOutLoss:
         self._last = self._run.updates
         model = self._run.model
         with evaluating(model):
-            self._waiting.append((self._last, self._run.task.loss_fn(model(self._x), self._y)))
-        if len(self._waiting) >= _MOST_WAITING:
-            self._write()
-
-    def _write(self) -> None:
-        for update, loss in self._waiting:
-            self._history.write(update, float(loss), math.nan, math.nan, math.nan, skipped=False)
-        self._waiting.clear()
+            loss = float(self._run.task.loss_fn(model(self._x), self._y))
+        self._history.write(self._last, loss, math.nan, math.nan, math.nan, skipped=False)
 
 
 _STEPS = 41  # along each side of the surface

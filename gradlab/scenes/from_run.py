@@ -65,15 +65,13 @@ class RunScenes:
 
     def loss(self) -> Curve:
         """The loss over updates."""
-        curve, beside = loss_curve(self.run.record), self.unswitched
-        return curve if beside is None else self._with_unswitched(curve, beside, loss_curve(beside.record))
+        beside = self.unswitched
+        return self._beside(loss_curve(self.run.record), None if beside is None else loss_curve(beside.record))
 
     def held_out(self) -> Curve:
         """The loss of examples that no batch contains, over the updates since ``watch_held_out``."""
-        curve, beside = self.watch_held_out().curve(), self.unswitched
-        if beside is None or self._unswitched_held_out is None:
-            return curve
-        return self._with_unswitched(curve, beside, self._unswitched_held_out.curve())
+        beside = self._unswitched_held_out
+        return self._beside(self.watch_held_out().curve(), None if beside is None else beside.curve())
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
@@ -85,11 +83,11 @@ class RunScenes:
         """Have the held-out examples evaluated after each update of a run without the newest switch."""
         self._unswitched_held_out = HeldOutLoss(unswitched)
 
-    def _with_unswitched(self, curve: Curve, beside: Counterfactual, other: Curve) -> Curve:
-        if not len(other.updates):
+    def _beside(self, curve: Curve, other: Curve | None) -> Curve:
+        run = self.unswitched
+        if run is None or other is None or not len(other.updates):
             return curve
-        words = UnswitchedCurve(other.updates, other.mean, beside.switched, other.now, beside.ended)
-        return replace(curve, unswitched=words)
+        return replace(curve, unswitched=UnswitchedCurve(other.updates, other.mean, run.switched, other.now, run.ended))
 
     def watch_held_out(self) -> HeldOutLoss:
         """Have the held-out examples evaluated after each update from now on."""
@@ -105,9 +103,11 @@ class RunScenes:
         if self.run.record.is_two_weights:
             return self._arrows_on_contours(measured, holds)
         if measured is None:
-            return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
-        arrows = arrows_of(measured, self._applied_to(), self.run.recipe.accumulate)
-        return Arrows(arrows, (measured.norm, 0.0), holds)
+            norm = math.hypot(*(float(p.grad.norm()) for p in provenance.params if p.grad is not None))
+            return Arrows([], (norm / scale, 0.0), holds, measured=False)
+        used = self._applied_to()
+        arrows = [_arrow(part, part.along, part.across, used) for part in measured.parts]
+        return Arrows(_newest(arrows, self.run.recipe.accumulate), (measured.norm, 0.0), holds)
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
@@ -191,9 +191,6 @@ class RunScenes:
         """Return the number of the newest batch in ``.grad`` that a step has used."""
         return max((history.applied_to for history in self.run.provenance.histories), default=0)
 
-    def _norm(self) -> float:
-        return math.hypot(*(float(p.grad.norm()) for p in self.run.provenance.params if p.grad is not None))
-
     def _slice(self) -> Slice:
         run = self.run
         x, y = run.loop.namespace.get("x"), run.loop.namespace.get("y")
@@ -224,14 +221,6 @@ def loss_curve(history: History) -> Curve:
     rows = history.rows
     switches = tuple(history.switches)
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
-
-
-def arrows_of(measured: Contributions, used: int = 0, window: int = 1) -> list[Arrow]:
-    """Return an arrow in the plane of the sum for each of the newest contributions, one for the older ones of a kind.
-
-    ``used`` is the newest batch in ``.grad`` that a step has applied, ``window`` the batches of an update.
-    """
-    return _newest([_arrow(part, part.along, part.across, used) for part in measured.parts], window)
 
 
 def _arrow(part: Contribution, x: float, y: float, used: int) -> Arrow:

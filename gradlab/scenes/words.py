@@ -21,7 +21,8 @@ def status_line(run: Run, measured: Contributions | None = None) -> str:
 
     ``measured`` are the contributions to ``.grad`` at this very moment, where they are known.
     """
-    parts = [f"update {run.updates:,}", _loss(run), _gradient(run, measured)]
+    loss = f"loss {short(run.record.loss)}" if run.updates else ""
+    parts = [f"update {run.updates:,}", loss, _gradient(run, measured)]
     if (loss_scale := run.loop.scale()) is not None:
         skips = run.record.skips
         words = f", {number_of(skips, 'step')} skipped" if skips else ""
@@ -39,10 +40,6 @@ def warning(run: Run) -> str:
     if reused is not None and reused[0] == run.provenance.steps:
         return f"Step {reused[0]:,} applied {batches_text([reused[1]])} again: .grad was not cleared."
     return ""
-
-
-def _loss(run: Run) -> str:
-    return "" if run.updates == 0 else f"loss {short(run.record.loss)}"
 
 
 def _gradient(run: Run, measured: Contributions | None) -> str:
