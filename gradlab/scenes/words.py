@@ -1,17 +1,13 @@
-"""A run, memory and errors in words: for the reader, the screen reader and the saved notebook."""
+"""A run and memory in words: for the reader, the screen reader and the saved notebook."""
 
 from __future__ import annotations
 
-import gc
 import math
-import re
-import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ..formatting import batches_text, bytes_text, join_words, number_of, share_of_sum, short
-from ..loop import LoopError
 from ..memory import CATEGORIES, MemoryPoint
 from .kinds import Memory, StatementLabel
 
@@ -25,7 +21,8 @@ def status_line(run: Run, measured: Contributions | None = None) -> str:
 
     ``measured`` are the contributions to ``.grad`` at this very moment, where they are known.
     """
-    parts = [f"update {run.updates:,}", _loss(run), _gradient(run, measured)]
+    loss = f"loss {short(run.record.loss)}" if run.updates else ""
+    parts = [f"update {run.updates:,}", loss, _gradient(run, measured)]
     if (loss_scale := run.loop.scale()) is not None:
         skips = run.record.skips
         words = f", {number_of(skips, 'step')} skipped" if skips else ""
@@ -45,10 +42,6 @@ def warning(run: Run) -> str:
     return ""
 
 
-def _loss(run: Run) -> str:
-    return "" if run.updates == 0 else f"loss {short(run.record.loss)}"
-
-
 def _gradient(run: Run, measured: Contributions | None) -> str:
     now = run.provenance.contents()
     if all(param.grad is None for param in run.provenance.params):
@@ -64,56 +57,6 @@ def _gradient(run: Run, measured: Contributions | None) -> str:
     if held > 1 and measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
         words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
     return f"{words}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else words
-
-
-_CPU = re.compile(r"can't allocate memory|not enough memory", re.IGNORECASE)
-"""How the allocator of the CPU says it; it has no exception of its own."""
-
-
-def find_oom(error: BaseException | None) -> BaseException | None:
-    """Return what said that memory ran out, the error itself or one that led to it; None if memory did not."""
-    import torch
-
-    for one in _causes(error):
-        ran_out = isinstance(one, (torch.cuda.OutOfMemoryError, MemoryError))
-        if ran_out or (isinstance(one, RuntimeError) and _CPU.search(str(one))):
-            return one
-    return None
-
-
-def explain_oom(run: Run, error: BaseException) -> str:
-    """Say where memory ran out, and how to go on."""
-    where = f"in update {run.updates + 1:,}"
-    if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
-        where = f"at line {error.line}, {lines[error.line - 1].strip()}"
-    return (
-        f"Out of memory {where}. Try smaller batches, or a smaller model. "
-        "The memory of this update is free again: turn a switch or reset, and play on."
-    )
-
-
-def free_after_oom(run: Run, error: BaseException) -> None:
-    """Let go of what the update that failed still holds: its graph, the frames of the error, the allocator's cache."""
-    import torch
-
-    for one in list(_causes(error)):
-        traceback.clear_frames(one.__traceback__)
-        one.__traceback__ = None
-    for name, value in list(run.loop.namespace.items()):
-        if isinstance(value, torch.Tensor) and value.grad_fn is not None:
-            # a loop of the learner's own may carry it from batch to batch; the recipe's makes it anew
-            run.loop.namespace[name] = value.detach() if run.loop.is_edited else None
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 _CALLS = frozenset(
@@ -219,19 +162,19 @@ def with_article(card: str) -> str:
     return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
 
 
-def forecast_scene(points: Sequence[MemoryPoint]) -> Memory:
-    """Return the scene of one update, the second, which is the one that a forecast is about."""
-    statements, starts, at = [], [], 0
-    for _, group in groupby(points, key=lambda point: (point.number, point.statement)):
-        interval = list(group)
-        statements.append(interval[0].statement)
-        starts.append(2 * at)
-        at += len(interval)
-    return Memory(
-        statements,
-        starts,
-        {name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES},
-        [(0, 2)],
-        [module for point in points for module in (point.module, point.module)],
-        note="forecast, tensors only",
-    )
+def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
+    """Return the scene of some updates, each its number and its timeline; of every interval the peak and the end."""
+    statements: list[str] = []
+    starts: list[int] = []
+    first: list[tuple[int, int]] = []
+    points: list[MemoryPoint] = []
+    for number, timeline in updates:
+        first.append((len(statements), number))
+        for (_, statement), intervals in groupby(timeline, key=lambda point: (point.number, point.statement)):
+            statements.append(statement)
+            starts.append(2 * len(points))
+            points += intervals
+    categories: dict[str, Sequence[int]] = {
+        name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES
+    }
+    return Memory(statements, starts, categories, first, [p.module for p in points for _ in range(2)], note=note)

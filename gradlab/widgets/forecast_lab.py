@@ -15,7 +15,7 @@ from .._process import lock
 from ..drawing import Drawing, draw, fade
 from ..forecasting import GPUS, SHOWN, card_name, forecast, model_size, model_sizes, report_progress_to, usable_bytes
 from ..loop import SWITCHES, Recipe, Whole
-from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
+from ..scenes import Fit, Scene, fit_sentence, memory_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
 from .instrument import Instrument, Settings, View, kept
 from .live import Packed
@@ -284,7 +284,7 @@ class ForecastLab(Instrument):
                 more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
                 bars.append((name, {**result.at_peak, **more}))
         fit = Fit(bars, self.settings.cards, self._asked.model, self._fits())
-        return {"fit": fit, "memory": forecast_scene(self.result.timeline)}
+        return {"fit": fit, "memory": memory_scene([(2, self.result.timeline)], "forecast, tensors only")}
 
     def _forecast(self) -> None:
         """Answer the settings chosen now; what was found out beside the forecast before holds no longer."""

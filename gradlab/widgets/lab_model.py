@@ -16,7 +16,7 @@ from ..doctor import LiveDoctor
 from ..drawing import Drawing, draw_chip, draw_loop
 from ..formatting import number_of
 from ..loop import LoopError, Recipe, Run
-from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
+from ..scenes import PanelName, RunScenes, status_line, warning
 from .controls import USUAL_SPEED, lab_settings
 from .frames import SIZE, FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
 from .live import Still
@@ -64,8 +64,6 @@ class LabModel:
         """A text that was not taken or that failed, and the line that is wrong in what is shown."""
         self.note = ""
         """What the Lab has to say, under the status line."""
-        self.oom_words = ""
-        """How memory ran out."""
         self.unswitched = UnswitchedCopy(self)
         self.writer = FrameWriter()
         self.screen = PanelDrawings(RunScenes(runner))
@@ -347,24 +345,13 @@ class LabModel:
     # What goes wrong --------------------------------------------------------------------------------------------------
 
     def explain(self, error: Exception) -> str:
-        """Return the words for what went wrong, and clean up where memory ran out.
+        """Return the words for what went wrong.
 
         The line of a mistake is marked, and a text that failed is kept: the loop before runs again.
         """
         self.wrong = error.line if isinstance(error, LoopError) else 0
-        if self.clean_up(error):
-            return self.oom_words
         if not isinstance(error, LoopError):
             return f"{type(error).__name__}: {error}"
         if error.text and error.text != self.runner.source:
             self.draft = error.text
         return f"Your loop stopped at {error}"
-
-    def clean_up(self, error: Exception) -> bool:
-        """Explain and clean up if memory ran out; return whether that was it."""
-        if find_oom(error) is None:
-            return False
-        self.unswitched.end("then memory ran out")
-        self.note = self.oom_words = explain_oom(self.runner, error)
-        free_after_oom(self.runner, error)
-        return True

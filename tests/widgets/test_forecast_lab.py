@@ -24,7 +24,7 @@ from gradlab.forecasting.cards import Need
 from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.scenes.kinds import Fit
-from gradlab.scenes.words import forecast_scene, suggestions
+from gradlab.scenes.words import memory_scene, suggestions
 from gradlab.widgets.forecast_lab import ForecastLab
 
 torch.set_num_threads(1)
@@ -326,7 +326,7 @@ def test_what_is_said_to_help_does_help() -> None:
 
 def test_the_picture_of_a_forecast_has_its_points() -> None:
     result = forecast("llama-8b", Recipe(lr=1e-4), batch=1, context=64)
-    scene = forecast_scene(result.timeline)
+    scene = memory_scene([(2, result.timeline)])
     assert list(scene.statements)[-2:] == ["backward", "step"]
     totals = [sum(values) for values in zip(*scene.categories.values(), strict=True)]
     assert max(totals) == result.peak
