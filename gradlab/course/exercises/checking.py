@@ -46,10 +46,6 @@ class Definition:
     """``observe(answer, *arguments)``: what is compared with the same of the solution."""
     mistakes: Mapping[str, object]
     """Typical wrong answers by name; where several fit, the first one is named. Their remarks are in the ``.md``."""
-    plot_values: Callable[..., object] = lambda value: value
-    """What of a value goes into the picture: numbers in a row, or by label; None for no picture."""
-    axes: tuple[str, str] = ("", "")
-    """What the axes of the picture show, with units."""
     rounds: int = 10
     """How many random cases a check tries."""
     relative: float = 1e-4
@@ -110,13 +106,12 @@ def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
         if not remark:
             continue
         remark += _in_case(definition, seed)
-        picture = _picture(definition, mine, right)
         for name, wrong in definition.mistakes.items():
             if _is_mistake(definition, wrong, seeds, observed):
-                return Verdict(NOT_YET, f"{exercise.remarks[name]}\n{remark}", name, picture)
-        return Verdict(NOT_YET, remark, None, picture)
+                return Verdict(NOT_YET, f"{exercise.remarks[name]}\n{remark}", name)
+        return Verdict(NOT_YET, remark)
     cases = f"In {len(seeds)} random cases." if len(seeds) > 1 else ""
-    return Verdict(RIGHT, cases, None, _picture(definition, observed[-1], expected[-1]))
+    return Verdict(RIGHT, cases)
 
 
 def _case(definition: Definition, seed: int) -> Case:
@@ -241,18 +236,3 @@ def _is_mistake(definition: Definition, wrong: object, seeds: list[int], observe
         )
     except Exception:  # the wrong answer fails in this case, or a learner's object refuses to be compared
         return False
-
-
-def _picture(definition: Definition, mine: object, right: object) -> Callable[[], str | None]:
-    """Make what draws yours against expected, where both can be drawn."""
-
-    def draw() -> str | None:
-        from ..figures.answer import answer_figure
-
-        try:
-            values = [definition.plot_values(without_tensors(value)) for value in (mine, right)]
-            return None if _mismatch(mine, right) else answer_figure(values[0], values[1], *definition.axes)
-        except Exception:  # a learner's value may be of any kind; then there is no picture
-            return None
-
-    return draw

@@ -100,7 +100,7 @@ class Mending:
         state = NOT_ATTEMPTED if unchanged else NOT_YET if remark else RIGHT
         words = f"{self._course(mine)}{remark or ', as it should, and `watch` finds nothing'}."
         curves = {"as it came": before, "mended" if unchanged else "yours": right if unchanged else mine}
-        return Verdict(state, words, draw=lambda: self.draw(curves), report=None if state == RIGHT else report)
+        return Verdict(state, words, picture=self.draw(curves), report=None if state == RIGHT else report)
 
     def _course(self, run: LoopRun) -> str:
         losses = self.losses(run)

@@ -22,7 +22,6 @@ batches_in_grad = Definition(
         "always-a-window": lambda updates, accumulate, zero_grad: accumulate,
         "never-cleared": lambda updates, accumulate, zero_grad: updates * accumulate,
     },
-    plot_values=lambda value: None,
     rounds=20,  # so that both settings of zero_grad come up
 )
 
@@ -37,5 +36,4 @@ train_one_epoch = Definition(
     observe=trained,
     mistakes={"does-not-move": stand_still, "never-clears": sgd(clear="never"), "one-step": one_step},
     rounds=4,
-    axes=("weight", "its value afterwards"),
 )

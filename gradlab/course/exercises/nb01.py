@@ -44,7 +44,6 @@ keeps_grad = Definition(
         "leaf-or-retained": lambda tensor: tensor.is_leaf or tensor.retains_grad,
         "no-retain": lambda tensor: tensor.requires_grad and tensor.is_leaf,
     },
-    plot_values=lambda value: None,  # yes and no are no heights
 )
 
 
@@ -58,13 +57,6 @@ def pulled_back(w: Tensor, x: Tensor, v: Tensor) -> tuple[Tensor, ...]:
     return torch.autograd.grad(torch.tanh(w @ x), (w, x), v)
 
 
-def by_name(both: list[Any]) -> dict[str, float]:
-    """Put both into one row, each number with its name."""
-    w, x = both
-    entries = {f"W{i}{j}": number for i, row in enumerate(w) for j, number in enumerate(row)}
-    return entries | {f"x{j}": number for j, number in enumerate(x)}
-
-
 pull_back = Definition(
     case=pull_back_case,
     mistakes={
@@ -73,8 +65,6 @@ pull_back = Definition(
         "not-transposed": lambda w, x, v: (pulled_back(w, x, v)[0], w @ (v * (1 - torch.tanh(w @ x) ** 2))),
         "outer-turned": lambda w, x, v: (pulled_back(w, x, v)[0].T, pulled_back(w, x, v)[1]),
     },
-    plot_values=by_name,
-    axes=("entry of W, then of x", "gradient"),
 )
 
 

@@ -29,7 +29,6 @@ mended = Definition(
     observe=trained,
     mistakes={"never-clears": sgd(clear="never"), "does-not-move": stand_still, "one-step": one_step},
     rounds=3,
-    axes=("weight", "its value afterwards"),
 )
 
 
@@ -81,5 +80,4 @@ period_of = Definition(
     },
     rounds=60,  # from the first peak to the second is within 3% in three cases of four
     relative=0.03,
-    axes=("", "updates"),
 )

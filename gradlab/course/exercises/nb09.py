@@ -41,7 +41,6 @@ bytes_after_step = Definition(
     },
     rounds=4,
     relative=0.01,  # a measured answer has AdamW's count of steps, too
-    axes=("", "bytes after the step"),
 )
 
 
@@ -85,7 +84,6 @@ evaluate = Definition(
         "one-batch": lambda model, batches: growing(model, batches, item=True),
         "eval-mode": lambda model, batches: growing(model.eval(), batches),
     },
-    plot_values=lambda value: None,
     rounds=2,
 )
 

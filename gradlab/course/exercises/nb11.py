@@ -81,7 +81,6 @@ rank_samples = Definition(
         "blocks": block,
     },
     rounds=20,
-    axes=("place in the list", "sample"),
 )
 
 
@@ -103,7 +102,6 @@ all_reduces = Definition(
         ),
     },
     rounds=20,
-    axes=("", "all-reduces"),
 )
 
 
@@ -152,5 +150,4 @@ fair_average = Definition(
         "own-count": average(weighted=True, by=lambda samples, total: samples),
     },
     rounds=5,
-    axes=("weights of rank 0, then of rank 1", ".grad"),
 )
