@@ -187,17 +187,14 @@ def _saved_tensors(node: Any) -> list[Tensor] | None:
 
 def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
     """Return the name of a tensor that is held: the same numbers at the same address; else its shape."""
-    same = [name for name, other in names.items() if other is tensor or _location(other) == _location(tensor)]
-    return same[0] if same else str(tuple(tensor.shape))
+    return next((name for name, other in names.items() if _is_same(tensor, other)), str(tuple(tensor.shape)))
 
 
-def _location(tensor: Tensor) -> object:
-    """Return where a tensor's numbers are; itself where they have no address: sparse, meta, fake."""
-    try:
-        address = tensor.data_ptr()
-    except RuntimeError:
-        address = 0
-    return (address, tensor.shape, tensor.stride()) if address else id(tensor)
+def _is_same(tensor: Tensor, other: Tensor) -> bool:
+    if tensor is other or torch.strided != tensor.layout or torch.strided != other.layout:
+        return tensor is other
+    places = [(each.data_ptr(), each.shape, each.stride()) for each in (tensor, other)]
+    return places[0] == places[1] and not tensor.is_meta
 
 
 def _text(value: Any) -> str:
