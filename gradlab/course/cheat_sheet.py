@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import html
 import re
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ from ..loop import Recipe
 _HERE = files("gradlab.course")
 _TITLE = "`.grad` is a buffer that adds"
 _SUBTITLE = "`backward()` adds, `step()` reads, `zero_grad()` clears"
-_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _RECIPE = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
 _SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)"
 
@@ -123,16 +120,17 @@ class CheatSheet:
     def save(self, path: str | Path) -> None:
         """Write the page as a file of its own; open it in a browser and print it.
 
-        A mere file name goes beside the notebook. Where nothing can be written there, as in the read-only folder of a
-        course, it goes to the home folder or a new temporary one, and a printed line says where.
+        A mere file name goes beside the notebook or, where nothing can be written there, to the home folder.
         """
         page = html_page(".grad on one page", self.html, "@media print { body { margin: 0 } }")
         try:
             Path(path).write_text(page, encoding="utf-8")
-        except OSError as error:
-            if error.errno not in _READ_ONLY or Path(path).name != str(path):
+        except OSError:  # as in the read-only folder of a course
+            if Path(path).name != str(path):
                 raise
-            print(f"You cannot write in this folder. The page is in {_write_elsewhere(Path(path).name, page)}")
+            target = Path.home() / path
+            target.write_text(page, encoding="utf-8")
+            print(f"You cannot write in this folder. The page is in {target}")
 
     def _repr_html_(self) -> str:
         return self.html
@@ -205,17 +203,6 @@ def _place_html(pitfall: Pitfall) -> str:
 def _words(text: str) -> str:
     """Return a text as HTML: code between backticks, bold between pairs of stars."""
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", inline_html(text))
-
-
-def _write_elsewhere(name: str, text: str) -> Path:
-    """Write a file in the home folder, or in a temporary one, and return where."""
-    try:
-        target = Path.home() / name
-        target.write_text(text, encoding="utf-8")
-    except (OSError, RuntimeError):  # read-only as well, or there is none
-        target = Path(tempfile.mkdtemp(prefix="gradlab-")) / name
-        target.write_text(text, encoding="utf-8")
-    return target
 
 
 def _coloured(source: str) -> str:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..formatting import html_table, inline_html, lesson_address, link_html
-from .claims import ARTICLES, CLAIMS, DEPENDS, HOLDS, INSIDE, KINDS, NOT, NOTEBOOK, RELEASES, UNTIL, Claim, ClaimVerdict
+from .claims import ARTICLES, CLAIMS, DEPENDS, HOLDS, INSIDE, KINDS, NOT, RELEASES, UNTIL, Claim, ClaimVerdict
 
 _HEADS = ("claim", "what the article says", "verdict", "evidence", "beyond the article", "more in")
 _CELL = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px solid #D8D8D8"
@@ -35,14 +35,12 @@ class ClaimLog:
         """Turn facts into a verdict, keep it in place of an earlier one and return it.
 
         facts: what was found inside the claim's condition, a single fact or facts by their words. All true: "holds",
-            or "holds inside its condition" if the claim names one. None true: "does not hold". Some: "depends". A
-            fact that is None was not tried, because something is missing here.
+            or "holds inside its condition". None true: "does not hold". Some: "depends". None: it was not tried.
         beyond: facts outside of the condition; they are shown and do not decide.
         until: the version of PyTorch with which the claim stopped being true. If none of the facts is true any more,
             and the article is older than that version, the verdict is "held until" this version.
 
-        Raises KeyError for a code that does not exist, ValueError for facts of which none is known, or for a version
-        whose date is not in claims.toml.
+        Raises KeyError for an unknown code, ValueError for facts of which none is known, or for an unknown version.
         """
         claim = _known(code)
         inside = _as_facts(facts)
@@ -76,11 +74,6 @@ class ClaimLog:
         return len(self._verdicts)
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How many claims got each kind of verdict."""
-        return dict.fromkeys(KINDS, 0) | Counter(verdict.kind for verdict in self)
-
-    @property
     def missing(self) -> list[str]:
         """Codes of the claims that are not judged yet."""
         return [code for code in CLAIMS if code not in self._verdicts]
@@ -88,7 +81,8 @@ class ClaimLog:
     @property
     def total(self) -> str:
         """All counts in one line."""
-        return f"{len(self)} claims: " + ", ".join(f"{kind} {count}" for kind, count in self.counts.items())
+        counts = Counter(verdict.kind for verdict in self)
+        return f"{len(self)} claims: " + ", ".join(f"{kind} {counts[kind]}" for kind in KINDS)
 
     def markdown(self) -> str:
         """Return the table as Markdown, with the articles above it and the counts below."""
@@ -105,30 +99,18 @@ class ClaimLog:
         return "\n".join([*lines, "", self.total, ""])
 
     def json(self) -> str:
-        """Return everything as JSON: the versions, the articles, and each claim with its verdict and facts."""
-        fields = ("code", "title", "section", "says", "in_code", "condition")
-        contents = {
-            "torch": self.version,
-            "device": self.device,
-            "articles": {
-                letter: {"title": article.title, "date": article.dated, "url": article.url}
-                for letter, article in ARTICLES.items()
-            },
-            "counts": self.counts,
-            "claims": [
-                {name: getattr(verdict.claim, name) for name in fields}
-                | {
-                    "verdict": verdict.verdict,
-                    "inside": dict(verdict.inside),
-                    "beyond": dict(verdict.beyond),
-                    "evidence": verdict.evidence,
-                    "experiment": f"{NOTEBOOK}.ipynb{verdict.claim.anchor}",
-                    "home": verdict.claim.home,
-                }
-                for verdict in self
-            ],
-            "missing": self.missing,
-        }
+        """Return the versions, and the verdict on each claim with its facts, as JSON."""
+        claims = [
+            {
+                "code": verdict.claim.code,
+                "verdict": verdict.verdict,
+                "inside": dict(verdict.inside),
+                "beyond": dict(verdict.beyond),
+                "evidence": verdict.evidence,
+            }
+            for verdict in self
+        ]
+        contents = {"torch": self.version, "device": self.device, "claims": claims, "missing": self.missing}
         return json.dumps(contents, indent=2, ensure_ascii=False)
 
     def __repr__(self) -> str:

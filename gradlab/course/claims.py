@@ -41,8 +41,6 @@ VERDICT_STYLES = {
     DEPENDS: VerdictStyle("\u25d0", FRESH, INK, "#B8AC00"),
     NOT: VerdictStyle("\u2717", STALE, "#FFFFFF", STALE),
 }
-NOTEBOOK = "12_fact_check"
-"""The notebook with the experiments."""
 
 
 class Article(NamedTuple):
