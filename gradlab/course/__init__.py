@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .instruments.two_ranks import two_ranks as two_ranks
     from .measured import OperationLog as OperationLog
     from .measured import real_peak as real_peak
-    from .measured import time_lines as time_lines
     from .notebook_calls import attempt as attempt
     from .notebook_calls import doctor_command as doctor_command
     from .notebook_calls import grad_table as grad_table

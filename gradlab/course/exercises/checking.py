@@ -31,18 +31,13 @@ class TroubleError(Exception):
     """Why an answer cannot be compared, in a sentence without its full stop."""
 
 
-def call(answer: object, *arguments: object) -> object:
-    """Call an answer that is a function; an answer that is a value is itself."""
-    return answer(*arguments) if callable(answer) else answer
-
-
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """How answers to an exercise are tried."""
 
     case: Callable[[random.Random], Case]
     """Make a case from random numbers, those of the generator or torch's: the same ones make the same case, afresh."""
-    observe: Callable[..., object] = call
+    observe: Callable[..., object] = lambda answer, *arguments: answer(*arguments) if callable(answer) else answer
     """``observe(answer, *arguments)``: what is compared with the same of the solution."""
     mistakes: Mapping[str, object]
     """Typical wrong answers by name; where several fit, the first one is named. Their remarks are in the ``.md``."""
@@ -100,18 +95,14 @@ def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
         except TroubleError as trouble:
             return Verdict(NOT_YET, f"{trouble}{_in_case(definition, seed)}")
     solution = stub_of(exercise.solution)
-    expected = [_observe(definition, solution, seed) for seed in seeds]
-    for seed, mine, right in zip(seeds, observed, expected, strict=True):
-        remark = _difference(definition, mine, right)
-        if not remark:
-            continue
-        remark += _in_case(definition, seed)
-        for name, wrong in definition.mistakes.items():
-            if _is_mistake(definition, wrong, seeds, observed):
-                return Verdict(NOT_YET, f"{exercise.remarks[name]}\n{remark}", name)
-        return Verdict(NOT_YET, remark)
-    cases = f"In {len(seeds)} random cases." if len(seeds) > 1 else ""
-    return Verdict(RIGHT, cases)
+    for seed, mine in zip(seeds, observed, strict=True):
+        remark = _difference(definition, mine, _observe(definition, solution, seed))
+        if remark:
+            mistakes = definition.mistakes.items()
+            name = next((name for name, wrong in mistakes if _is_mistake(definition, wrong, seeds, observed)), None)
+            known = f"{exercise.remarks[name]}\n" if name else ""
+            return Verdict(NOT_YET, f"{known}{remark}{_in_case(definition, seed)}", name)
+    return Verdict(RIGHT, f"In {len(seeds)} random cases.")
 
 
 def _case(definition: Definition, seed: int) -> Case:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -31,13 +30,9 @@ def keeps_grad_case(rng: random.Random) -> Case:
     return (tensors,), ""
 
 
-def keeps_grad_observe(answer: Callable[[Tensor], object], tensors: dict[str, Tensor]) -> dict[str, object]:
-    return {name: answer(tensor) for name, tensor in tensors.items()}
-
-
 keeps_grad = Definition(
     case=keeps_grad_case,
-    observe=keeps_grad_observe,
+    observe=lambda answer, tensors: {name: answer(tensor) for name, tensor in tensors.items()},
     mistakes={
         "requires-grad": lambda tensor: tensor.requires_grad,
         "every-leaf": lambda tensor: tensor.is_leaf,

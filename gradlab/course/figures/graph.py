@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -113,15 +114,14 @@ def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, 
 def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
     """Note which gradients go along the edges of this graph while ``result.backward()`` runs inside."""
     seen: RecordedGradients = {}
-    first, *others = nodes_of(result)
+    nodes = nodes_of(result)
 
-    def note_all(inputs: Any, outputs: Any) -> None:
-        seen[first], seen[None] = tuple(map(_text, inputs)), tuple(map(_text, outputs))
+    def note(node: Any, inputs: Any, outputs: Any) -> None:
+        seen[node] = tuple(map(_text, inputs))
+        if node is nodes[0]:
+            seen[None] = tuple(map(_text, outputs))
 
-    def note(node: Any) -> Any:
-        return node.register_hook(lambda inputs, outputs: seen.update({node: tuple(map(_text, inputs))}))
-
-    handles = [first.register_hook(note_all), *map(note, others)]
+    handles = [node.register_hook(partial(note, node)) for node in nodes]
     try:
         yield seen
     finally:
