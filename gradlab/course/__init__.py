@@ -9,7 +9,7 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from ..widgets import ForecastLab as ForecastLab
     from .cheat_sheet import cheat_sheet as cheat_sheet
-    from .claim_log import ClaimLog as ClaimLog
+    from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
     from .figures.curves import curves as curves
     from .figures.curves import head_to_tail as head_to_tail

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .. import _torch
 from .._process import RandomStream, lock
-from ..loop import Program, Recipe
+from ..loop import Recipe
 from ..memory import Ledger
 
 # Operations that change their first tensor without reading it.
@@ -91,14 +91,9 @@ def real_peak(
     loss_fn: Callable[[Any, Any], Tensor],
 ) -> int:
     """Train a model by a recipe for two epochs of ``batches``, and return the most bytes alive at one moment."""
-    program = Program(recipe.source())
     device = str(next(model.parameters()).device.type)
     names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}
     names |= {"device": device, "epochs": 2}
-    with lock, RandomStream(cuda=device == "cuda"), torch.enable_grad():
-        for _ in program.setup(names):
-            pass
-        with Ledger(model, [names["optimizer"]], batches) as ledger:
-            for _ in program.loop(names):
-                pass
+    with lock, RandomStream(cuda=device == "cuda"), torch.enable_grad(), Ledger(model, (), batches) as ledger:
+        exec(recipe.source(), names)
     return ledger.peak

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradlab.course.claim_log import ClaimLog
-from gradlab.course.claims import ARTICLES, CLAIMS, KINDS, VERDICT_STYLES
+from gradlab.course.claims import ARTICLES, CLAIMS, KINDS, VERDICT_STYLES, ClaimLog
 
 BOUND = next(code for code, claim in CLAIMS.items() if claim.condition)
 FREE = next(code for code, claim in CLAIMS.items() if not claim.condition)

@@ -128,15 +128,13 @@ def without_correction(w: float, grads: Grads, lr: float, decay: float) -> list[
     return reached
 
 
-def none_is_zero(w: float, grads: Grads, lr: float, decay: float) -> list[float]:
-    return path(torch.optim.AdamW, w, [g or 0.0 for g in grads], lr=lr, weight_decay=decay)
-
-
 adamw_path = Definition(
     case=adamw_path_case,
     mistakes={
         "no-correction": without_correction,
         "in-gradient": lambda w, grads, lr, decay: path(torch.optim.Adam, w, grads, lr=lr, weight_decay=decay),
-        "none-is-zero": none_is_zero,
+        "none-is-zero": lambda w, grads, lr, decay: path(
+            torch.optim.AdamW, w, [g or 0.0 for g in grads], lr=lr, weight_decay=decay
+        ),
     },
 )

@@ -117,14 +117,10 @@ def by_line(peak_of: Callable[[int], int], budget: int, few: int, many: int) -> 
     return few + int((budget - low) // ((high - low) / (many - few)))
 
 
-def no_constant(peak_of: Callable[[int], int], budget: int) -> int:
-    return int(budget // ((peak_of(200) - peak_of(150)) / 50))
-
-
 largest_batch = Definition(
     case=largest_batch_case,
     mistakes={
-        "no-constant": no_constant,
+        "no-constant": lambda peak_of, budget: int(budget // ((peak_of(200) - peak_of(150)) / 50)),
         "too-few-rows": lambda peak_of, budget: by_line(peak_of, budget, 1, 2),
         "one-too-many": lambda peak_of, budget: by_line(peak_of, budget, 150, 200) + 1,
     },
