@@ -92,11 +92,13 @@ class CheatSheet:
         """The page as an element with its own style."""
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
         states = " ".join(_HERE.joinpath("cheat_sheet_states.html").read_text(encoding="utf-8").splitlines())
+        bf16, fp16, *others = map(_margin_html, self.margins.values())
+        margins = f"<div>{bf16}{fp16}{_sizes_html(self.sizes)}</div><div>{''.join(others)}</div>"
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
             f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{states}</div>'
             f'<div class="gl-loop">{"".join(self._lines())}</div>{self._order_html()}'
-            f'<div class="gl-margins">{self._margins_html()}</div>'
+            f'<div class="gl-margins">{margins}</div>'
             f"{_pitfalls_html(self.pitfalls)}</div>"
         )
 
@@ -112,10 +114,6 @@ class CheatSheet:
             chain = " \u2192 ".join(f"<code>{html.escape(call)}</code>" for call in calls)
             parts.append(f"<span><i>{html.escape(when)}</i> {chain}</span>")
         return f'<p class="gl-order"><b>The order</b> {"".join(parts)}</p>'
-
-    def _margins_html(self) -> str:
-        bf16, fp16, *others = map(_margin_html, self.margins.values())
-        return f"<div>{bf16}{fp16}{_sizes_html(self.sizes)}</div><div>{''.join(others)}</div>"
 
     def save(self, path: str | Path) -> None:
         """Write the page as a file of its own; open it in a browser and print it.
@@ -137,14 +135,7 @@ class CheatSheet:
 
     def __repr__(self) -> str:
         notes = "\n".join(f"{number}. {note}" for number, note in self.notes.items())
-        order = "\n".join(f"{when}: {', '.join(calls)}" for when, calls in self.order.items())
-        margins = "\n\n".join(
-            f"# {margin.title}\n{margin.says}\n" + "\n".join(f"[{it.where}]\n{it.code}" for it in margin.changes)
-            for margin in self.margins.values()
-        )
-        sizes = "\n".join(" | ".join(map(str, row)) for row in (self.sizes["columns"], *self.sizes["rows"]))
-        pitfalls = "\n".join(f"{it.symptom}: {it.cause}. {it.mend} ({it.lesson}, {it.section})" for it in self.pitfalls)
-        return f"{self.loop}\n{notes}\n\n{order}\n\n{margins}\n\n{self.sizes['title']}\n{sizes}\n\n{pitfalls}"
+        return f"{self.loop}\n{notes}"
 
 
 @cache
@@ -188,16 +179,14 @@ def _sizes_html(sizes: Mapping[str, Any]) -> str:
 
 
 def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
-    rows = [[*map(inline_html, (it.symptom, it.cause, it.mend)), _place_html(it)] for it in pitfalls]
+    rows = []
+    for it in pitfalls:
+        number = link_html(lesson_address(it.lesson, it.section), it.lesson[:2])
+        section = re.sub(r"^\d \u00b7 ", "", it.section)  # loops to mend are numbered, as notebooks are
+        place = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # on paper without its name
+        rows.append([*map(inline_html, (it.symptom, it.cause, it.mend)), place])
     table = html_table(("what you see", "why", "what mends it", "notebook"), rows)
     return f'<h4>When it goes wrong</h4><div class="gl-wide">{table}</div>'
-
-
-def _place_html(pitfall: Pitfall) -> str:
-    """Return the notebook as a link to the section, whose name is left out on paper."""
-    number = link_html(lesson_address(pitfall.lesson, pitfall.section), pitfall.lesson[:2])
-    section = re.sub(r"^\d \u00b7 ", "", pitfall.section)  # patients are numbered, as notebooks are
-    return f'{number} <span class="gl-section">{html.escape(section)}</span>'
 
 
 def _words(text: str) -> str:
