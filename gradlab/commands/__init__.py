@@ -9,9 +9,6 @@ is quick.
 from __future__ import annotations
 
 import argparse
-import io
-import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,19 +29,3 @@ def add_all(parsers: Parsers[Any]) -> None:
     for name in sorted(found):
         if name.startswith("add_"):
             found[name](parsers)
-
-
-def print_text(text: str) -> None:
-    """Print a text in UTF-8, whatever the code page: it is redirected into a file, most likely."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")
-    sys.stdout.write(text)
-
-
-def written(write: Callable[[Path], object], path: str | Path) -> Path:
-    """Write a file and return its path; ValueError that names it where that is not possible."""
-    try:
-        write(Path(path))
-    except OSError as error:
-        raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
-    return Path(path)

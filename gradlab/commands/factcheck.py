@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import Parsers, print_text, written
+from . import Parsers
 
 if TYPE_CHECKING:
     from ..course import ClaimLog
@@ -41,9 +41,15 @@ def _run(options: argparse.Namespace) -> int:
     log, errors = try_claims(Path(options.notebook) if options.notebook else None)
     text = log.markdown() if options.format == "md" else log.json() + "\n"
     if options.out is None:
-        print_text(text)
+        if isinstance(sys.stdout, io.TextIOWrapper):  # it is redirected into a file, most likely
+            sys.stdout.reconfigure(encoding="utf-8")
+        sys.stdout.write(text)
     else:
-        print(f"{written(lambda path: path.write_text(text, encoding='utf-8'), options.out)}: {log.total}")
+        try:
+            Path(options.out).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise ValueError(f"{options.out} cannot be written: {error.strerror or error}") from None
+        print(f"{options.out}: {log.total}")
     for code, words in errors.items():
         print(f"{code} could not be tried: {words}", file=sys.stderr)
     return 1 if log.missing else 0

@@ -30,9 +30,6 @@ def add_site(parsers: Parsers[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--tag", default="main", help="the tag or branch that those links name (default: main)")
     parser.add_argument("--only", metavar="NN", help="one lesson, such as 03, with its worksheet and answers")
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="processes that record at a time (default: one a core)"
-    )
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -40,15 +37,13 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError(f"it needs a clone of the repository: there is no folder site beside {_ROOT / 'gradlab'}")
     if options.address and not re.fullmatch(r"https://github\.com/[\w-]+/[\w.-]+", options.address):
         raise ValueError(f"--address must be https://github.com/YOU/NAME, got {options.address!r}")
-    if options.workers is not None and options.workers < 1:
-        raise ValueError(f"--workers must be 1 or more, got {options.workers}")
     sys.path.insert(0, str(_ROOT / "site"))
     try:
         site = importlib.import_module("gradlab_site.build")
     except ModuleNotFoundError as error:
         raise ValueError(f'{error.name} is missing: pip install "torch-gradlab[site]"') from None
     address = site.SiteAddress(options.address, options.tag)
-    problems = site.build_site(_ROOT, options.out.absolute(), address, options.workers, options.only)
+    problems = site.build_site(_ROOT, options.out.absolute(), address, options.only)
     for words in problems:
         print(words, file=sys.stderr)
     print(options.out / "index.html")

@@ -9,7 +9,7 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from ..widgets import ForecastLab as ForecastLab
     from .cheat_sheet import cheat_sheet as cheat_sheet
-    from .claim_log import ClaimLog as ClaimLog
+    from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
     from .figures.curves import curves as curves
     from .figures.curves import head_to_tail as head_to_tail
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .instruments.two_ranks import two_ranks as two_ranks
     from .measured import OperationLog as OperationLog
     from .measured import real_peak as real_peak
-    from .measured import time_lines as time_lines
     from .notebook_calls import attempt as attempt
     from .notebook_calls import doctor_command as doctor_command
     from .notebook_calls import grad_table as grad_table

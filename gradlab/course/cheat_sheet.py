@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import html
 import re
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ from ..loop import Recipe
 _HERE = files("gradlab.course")
 _TITLE = "`.grad` is a buffer that adds"
 _SUBTITLE = "`backward()` adds, `step()` reads, `zero_grad()` clears"
-_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _RECIPE = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
 _SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)"
 
@@ -95,11 +92,13 @@ class CheatSheet:
         """The page as an element with its own style."""
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
         states = " ".join(_HERE.joinpath("cheat_sheet_states.html").read_text(encoding="utf-8").splitlines())
+        bf16, fp16, *others = map(_margin_html, self.margins.values())
+        margins = f"<div>{bf16}{fp16}{_sizes_html(self.sizes)}</div><div>{''.join(others)}</div>"
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
             f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{states}</div>'
             f'<div class="gl-loop">{"".join(self._lines())}</div>{self._order_html()}'
-            f'<div class="gl-margins">{self._margins_html()}</div>'
+            f'<div class="gl-margins">{margins}</div>'
             f"{_pitfalls_html(self.pitfalls)}</div>"
         )
 
@@ -116,37 +115,27 @@ class CheatSheet:
             parts.append(f"<span><i>{html.escape(when)}</i> {chain}</span>")
         return f'<p class="gl-order"><b>The order</b> {"".join(parts)}</p>'
 
-    def _margins_html(self) -> str:
-        bf16, fp16, *others = map(_margin_html, self.margins.values())
-        return f"<div>{bf16}{fp16}{_sizes_html(self.sizes)}</div><div>{''.join(others)}</div>"
-
     def save(self, path: str | Path) -> None:
         """Write the page as a file of its own; open it in a browser and print it.
 
-        A mere file name goes beside the notebook. Where nothing can be written there, as in the read-only folder of a
-        course, it goes to the home folder or a new temporary one, and a printed line says where.
+        A mere file name goes beside the notebook or, where nothing can be written there, to the home folder.
         """
         page = html_page(".grad on one page", self.html, "@media print { body { margin: 0 } }")
         try:
             Path(path).write_text(page, encoding="utf-8")
-        except OSError as error:
-            if error.errno not in _READ_ONLY or Path(path).name != str(path):
+        except OSError:  # as in the read-only folder of a course
+            if Path(path).name != str(path):
                 raise
-            print(f"You cannot write in this folder. The page is in {_write_elsewhere(Path(path).name, page)}")
+            target = Path.home() / path
+            target.write_text(page, encoding="utf-8")
+            print(f"You cannot write in this folder. The page is in {target}")
 
     def _repr_html_(self) -> str:
         return self.html
 
     def __repr__(self) -> str:
         notes = "\n".join(f"{number}. {note}" for number, note in self.notes.items())
-        order = "\n".join(f"{when}: {', '.join(calls)}" for when, calls in self.order.items())
-        margins = "\n\n".join(
-            f"# {margin.title}\n{margin.says}\n" + "\n".join(f"[{it.where}]\n{it.code}" for it in margin.changes)
-            for margin in self.margins.values()
-        )
-        sizes = "\n".join(" | ".join(map(str, row)) for row in (self.sizes["columns"], *self.sizes["rows"]))
-        pitfalls = "\n".join(f"{it.symptom}: {it.cause}. {it.mend} ({it.lesson}, {it.section})" for it in self.pitfalls)
-        return f"{self.loop}\n{notes}\n\n{order}\n\n{margins}\n\n{self.sizes['title']}\n{sizes}\n\n{pitfalls}"
+        return f"{self.loop}\n{notes}"
 
 
 @cache
@@ -190,32 +179,19 @@ def _sizes_html(sizes: Mapping[str, Any]) -> str:
 
 
 def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
-    rows = [[*map(inline_html, (it.symptom, it.cause, it.mend)), _place_html(it)] for it in pitfalls]
+    rows = []
+    for it in pitfalls:
+        number = link_html(lesson_address(it.lesson, it.section), it.lesson[:2])
+        section = re.sub(r"^\d \u00b7 ", "", it.section)  # loops to mend are numbered, as notebooks are
+        place = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # on paper without its name
+        rows.append([*map(inline_html, (it.symptom, it.cause, it.mend)), place])
     table = html_table(("what you see", "why", "what mends it", "notebook"), rows)
     return f'<h4>When it goes wrong</h4><div class="gl-wide">{table}</div>'
-
-
-def _place_html(pitfall: Pitfall) -> str:
-    """Return the notebook as a link to the section, whose name is left out on paper."""
-    number = link_html(lesson_address(pitfall.lesson, pitfall.section), pitfall.lesson[:2])
-    section = re.sub(r"^\d \u00b7 ", "", pitfall.section)  # patients are numbered, as notebooks are
-    return f'{number} <span class="gl-section">{html.escape(section)}</span>'
 
 
 def _words(text: str) -> str:
     """Return a text as HTML: code between backticks, bold between pairs of stars."""
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", inline_html(text))
-
-
-def _write_elsewhere(name: str, text: str) -> Path:
-    """Write a file in the home folder, or in a temporary one, and return where."""
-    try:
-        target = Path.home() / name
-        target.write_text(text, encoding="utf-8")
-    except (OSError, RuntimeError):  # read-only as well, or there is none
-        target = Path(tempfile.mkdtemp(prefix="gradlab-")) / name
-        target.write_text(text, encoding="utf-8")
-    return target
 
 
 def _coloured(source: str) -> str:

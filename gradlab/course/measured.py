@@ -1,13 +1,9 @@
-"""What code costs when it runs: operations and the bytes they move, seconds for each line, the most bytes alive."""
+"""What code costs when it runs: operations and the bytes they move, and the most bytes alive."""
 
 from __future__ import annotations
 
-import time
 import weakref
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from statistics import median
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -15,7 +11,7 @@ from torch import Tensor, nn
 
 from .. import _torch
 from .._process import RandomStream, lock
-from ..loop import Program, Recipe
+from ..loop import Recipe
 from ..memory import Ledger
 
 # Operations that change their first tensor without reading it.
@@ -88,52 +84,6 @@ def _tensors(value: Any) -> Iterator[Tensor]:
             yield from _tensors(each)
 
 
-_LINES = ("next batch", "forward", "backward", "step", "zero_grad")
-
-
-@dataclass(frozen=True)
-class LineTimes:
-    """Seconds that each line of the loop takes for a batch, in the middle of all batches."""
-
-    seconds: dict[str, float]
-
-    def share(self, line: str) -> float:
-        """Return the part of the whole that a line takes."""
-        return self.seconds[line] / sum(self.seconds.values())
-
-    def __repr__(self) -> str:
-        shares = ", ".join(f"{line} {self.share(line):.0%}" for line in self.seconds)
-        return f"{shares} of {1000 * sum(self.seconds.values()):.2f} ms a batch"
-
-
-def time_lines(model: nn.Module, loss_fn: Callable[..., Any], batches: Iterable[Any]) -> LineTimes:
-    """Train over these batches twice with plain SGD, clearing with zeros, and return the times of the second round."""
-    device = next(model.parameters()).device
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    laps: dict[str, list[float]] = {}
-    for _ in range(2):
-        laps, last = defaultdict(list), time.perf_counter()
-        for x, y in batches:
-            last = _lap(laps["next batch"], last, device)
-            loss = loss_fn(model(x.to(device)), y.to(device))
-            last = _lap(laps["forward"], last, device)
-            loss.backward()
-            last = _lap(laps["backward"], last, device)
-            optimizer.step()
-            last = _lap(laps["step"], last, device)
-            optimizer.zero_grad(set_to_none=False)
-            last = _lap(laps["zero_grad"], last, device)
-    return LineTimes({line: median(laps[line]) for line in _LINES})
-
-
-def _lap(laps: list[float], last: float, device: torch.device) -> float:
-    if device.type == "cuda":
-        torch.cuda.synchronize()  # Python runs ahead of a GPU: let it finish first
-    now = time.perf_counter()
-    laps.append(now - last)
-    return now
-
-
 def real_peak(
     model: nn.Module,
     recipe: Recipe,
@@ -141,14 +91,9 @@ def real_peak(
     loss_fn: Callable[[Any, Any], Tensor],
 ) -> int:
     """Train a model by a recipe for two epochs of ``batches``, and return the most bytes alive at one moment."""
-    program = Program(recipe.source())
     device = str(next(model.parameters()).device.type)
     names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}
     names |= {"device": device, "epochs": 2}
-    with lock, RandomStream(cuda=device == "cuda"), torch.enable_grad():
-        for _ in program.setup(names):
-            pass
-        with Ledger(model, [names["optimizer"]], batches) as ledger:
-            for _ in program.loop(names):
-                pass
+    with lock, RandomStream(cuda=device == "cuda"), torch.enable_grad(), Ledger(model, (), batches) as ledger:
+        exec(recipe.source(), names)
     return ledger.peak

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..formatting import number_of
 from ..widgets import question_names
-from .exercises import exercise_notebooks
+from .exercises import exercise_texts
 
 _LAST = "the series"
 
@@ -91,7 +91,7 @@ class SeriesMap:
 def _counts(notebook: SeriesNotebook) -> tuple[int, int]:
     """Return the number of bets and of exercises in a notebook."""
     bets = sum(name.partition("/")[0] == notebook.number for name in question_names())
-    return bets, sum(home[:2] == notebook.number for home in exercise_notebooks().values())
+    return bets, sum(it.notebook[:2] == notebook.number for it in exercise_texts().values())
 
 
 def _tile(notebook: SeriesNotebook) -> str:

@@ -60,16 +60,13 @@ class SiteAddress:
         }
 
 
-def build_site(
-    root: Path, out: Path, address: SiteAddress, workers: int | None = None, only: str | None = None
-) -> list[str]:
+def build_site(root: Path, out: Path, address: SiteAddress, only: str | None = None) -> list[str]:
     """Write the site of the clone at ``root`` into ``out``; return what is wrong with it, one sentence each.
 
     Args:
         root: the folder of the clone.
         out: a folder that is new, empty, or written by this before; it is replaced when the new one is complete.
         address: where the repository is on the web.
-        workers: how many processes record at a time; None for one for each core.
         only: the number of a notebook, such as "03": its lesson, worksheet and answers are written, and nothing else.
 
     Raises ValueError that names what is missing.
@@ -88,7 +85,7 @@ def build_site(
     with _sigterm_raises(), beside as folder:
         made = Path(folder) / "site"
         made.mkdir()
-        _Site(root, made, address, only).build(workers or os.cpu_count() or 1)
+        _Site(root, made, address, only).build(os.cpu_count() or 1)
         problems = problems_of(made)
         if out.exists():
             shutil.rmtree(out)

@@ -147,5 +147,6 @@ def _answers(notebook: SeriesNotebook) -> Iterator[str]:
             yield f"### Exercise `{name}`: {exercise.title} ({exercise.level}, {exercise.minutes} minutes)"
             yield exercise.spec
             yield f"```python\n{exercise.solution}```"
-            yield "Typical mistakes, and what the check says to each:"
-            yield "\n".join(f"- `{mistake}` \u2192 {remark}" for mistake, remark in exercise.remarks.items())
+            if exercise.remarks:  # a loop to mend has none: `watch` says what is wrong
+                yield "Typical mistakes, and what the check says to each:"
+                yield "\n".join(f"- `{mistake}` \u2192 {remark}" for mistake, remark in exercise.remarks.items())

@@ -7,7 +7,6 @@ import html
 import math
 import os
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -210,10 +209,6 @@ def test_in_a_read_only_folder_it_is_written_elsewhere(
     assert capsys.readouterr().out == f"You cannot write in this folder. The page is in {tmp_path / 'sheet.html'}\n"
 
     read_only.append(tmp_path)
-    cheat_sheet().save("sheet.html")
-    elsewhere = Path(capsys.readouterr().out.rpartition(" in ")[2].strip())
-    assert elsewhere.is_file()
-    shutil.rmtree(elsewhere.parent)
     with pytest.raises(OSError, match="Read-only"):
         cheat_sheet().save(tmp_path / "sheet.html")  # a folder that was asked for by name
 

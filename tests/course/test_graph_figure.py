@@ -59,11 +59,6 @@ def test_each_edge_leads_left_column_by_column(edges: str) -> None:
     assert columns[-1] == [0]
 
 
-def test_crossings_are_untangled() -> None:
-    (first, second, _), _ = layers(made("01 02 14 23"))  # as they come, the last two would cross
-    assert [{1: 4, 2: 3}[node] for node in second] == first
-
-
 @pytest.mark.parametrize("edges", GRAPHS)
 def test_no_box_covers_another_and_none_leaves_the_picture(edges: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = made(edges)

@@ -1,9 +1,8 @@
-"""What code costs when it runs, against the allocator's events, formulas and what a sleep takes."""
+"""What code costs when it runs, against the allocator's events and formulas."""
 
 from __future__ import annotations
 
 import gc
-import time
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from torch.profiler import ProfilerActivity, profile
 
 from gradlab import Recipe
-from gradlab.course import OperationLog, real_peak, time_lines
+from gradlab.course import OperationLog, real_peak
 
 
 def linear_stack(width: int, depth: int) -> nn.Sequential:
@@ -72,23 +71,6 @@ def test_storages_made_and_freed_within() -> None:
     assert (log.made, log.freed) == (2, 1)  # `before` was there before
     del kept, view
     assert log.freed == 1
-
-
-class Slow(nn.Linear):
-    """A forward pass that takes 20 ms."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        time.sleep(0.02)
-        return super().forward(x)
-
-
-def test_the_slowest_line_has_the_largest_share() -> None:
-    batches = [(torch.randn(4, 3), torch.randint(2, (4,))) for _ in range(5)]
-    times = time_lines(Slow(3, 2), cross_entropy, batches)
-    assert times.seconds["forward"] >= 0.02
-    assert times.share("forward") == max(map(times.share, times.seconds))
-    assert sum(times.share(line) for line in times.seconds) == pytest.approx(1)
-    assert "forward" in repr(times)
 
 
 def made(window: int) -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:

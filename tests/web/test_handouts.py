@@ -101,3 +101,4 @@ def test_the_answers_have_each_ticket_and_exercise(answers: str) -> None:
         part = answers.partition(f"### Exercise `{name}`: ")[2].partition("\n### ")[0]
         assert part.partition("```python\n")[2].partition("```")[0] == text.solution
         assert re.findall(r"^- `([\w-]+)` \u2192 \S", part, re.M) == list(text.remarks)
+        assert ("Typical mistakes" in part) == bool(text.remarks), "a loop to mend has none"

@@ -243,7 +243,6 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.Ca
         ([str(tmp_path / "mine.txt")], "OUT must be a folder"),
         ([str(tmp_path / "mine.txt" / "site")], "OUT cannot be written: "),
         ([str(tmp_path / "x"), "--address", "https://example.org/a"], "--address must be https://github.com/YOU/NAME"),
-        ([str(tmp_path / "x"), "--workers", "0"], "--workers must be 1 or more, got 0"),
         ([str(tmp_path / "x"), "--only", "14"], "--only must be one of 00, 01, "),
     ):
         assert main(["site", *arguments]) == 2

@@ -11,12 +11,7 @@ from pathlib import Path
 from ..._checks import near_names
 from .texts import Exercise, Verdict, read_exercises
 
-__all__ = ["Exercise", "Verdict", "exercise", "exercise_notebooks", "exercise_texts"]
-
-
-def exercise_notebooks() -> dict[str, str]:
-    """Map the name of each exercise to the notebook in which it stands: ``"03_forgetting_zero_grad"``."""
-    return {name: text.notebook for name, text in exercise_texts().items()}
+__all__ = ["Exercise", "Verdict", "exercise", "exercise_texts"]
 
 
 @cache

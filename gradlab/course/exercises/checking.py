@@ -31,25 +31,16 @@ class TroubleError(Exception):
     """Why an answer cannot be compared, in a sentence without its full stop."""
 
 
-def call(answer: object, *arguments: object) -> object:
-    """Call an answer that is a function; an answer that is a value is itself."""
-    return answer(*arguments) if callable(answer) else answer
-
-
 @dataclass(frozen=True, kw_only=True)
 class Definition:
     """How answers to an exercise are tried."""
 
     case: Callable[[random.Random], Case]
     """Make a case from random numbers, those of the generator or torch's: the same ones make the same case, afresh."""
-    observe: Callable[..., object] = call
+    observe: Callable[..., object] = lambda answer, *arguments: answer(*arguments) if callable(answer) else answer
     """``observe(answer, *arguments)``: what is compared with the same of the solution."""
     mistakes: Mapping[str, object]
     """Typical wrong answers by name; where several fit, the first one is named. Their remarks are in the ``.md``."""
-    plot_values: Callable[..., object] = lambda value: value
-    """What of a value goes into the picture: numbers in a row, or by label; None for no picture."""
-    axes: tuple[str, str] = ("", "")
-    """What the axes of the picture show, with units."""
     rounds: int = 10
     """How many random cases a check tries."""
     relative: float = 1e-4
@@ -104,19 +95,14 @@ def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
         except TroubleError as trouble:
             return Verdict(NOT_YET, f"{trouble}{_in_case(definition, seed)}")
     solution = stub_of(exercise.solution)
-    expected = [_observe(definition, solution, seed) for seed in seeds]
-    for seed, mine, right in zip(seeds, observed, expected, strict=True):
-        remark = _difference(definition, mine, right)
-        if not remark:
-            continue
-        remark += _in_case(definition, seed)
-        picture = _picture(definition, mine, right)
-        for name, wrong in definition.mistakes.items():
-            if _is_mistake(definition, wrong, seeds, observed):
-                return Verdict(NOT_YET, f"{exercise.remarks[name]}\n{remark}", name, picture)
-        return Verdict(NOT_YET, remark, None, picture)
-    cases = f"In {len(seeds)} random cases." if len(seeds) > 1 else ""
-    return Verdict(RIGHT, cases, None, _picture(definition, observed[-1], expected[-1]))
+    for seed, mine in zip(seeds, observed, strict=True):
+        remark = _difference(definition, mine, _observe(definition, solution, seed))
+        if remark:
+            mistakes = definition.mistakes.items()
+            name = next((name for name, wrong in mistakes if _is_mistake(definition, wrong, seeds, observed)), None)
+            known = f"{exercise.remarks[name]}\n" if name else ""
+            return Verdict(NOT_YET, f"{known}{remark}{_in_case(definition, seed)}", name)
+    return Verdict(RIGHT, f"In {len(seeds)} random cases.")
 
 
 def _case(definition: Definition, seed: int) -> Case:
@@ -241,18 +227,3 @@ def _is_mistake(definition: Definition, wrong: object, seeds: list[int], observe
         )
     except Exception:  # the wrong answer fails in this case, or a learner's object refuses to be compared
         return False
-
-
-def _picture(definition: Definition, mine: object, right: object) -> Callable[[], str | None]:
-    """Make what draws yours against expected, where both can be drawn."""
-
-    def draw() -> str | None:
-        from ..figures.answer import answer_figure
-
-        try:
-            values = [definition.plot_values(without_tensors(value)) for value in (mine, right)]
-            return None if _mismatch(mine, right) else answer_figure(values[0], values[1], *definition.axes)
-        except Exception:  # a learner's value may be of any kind; then there is no picture
-            return None
-
-    return draw

@@ -38,10 +38,6 @@ def mean_loss(model: nn.Module, loss_fn: Callable[..., Tensor], window: Any) -> 
     return torch.stack([loss_fn(model(x), y) for x, y in window]).mean()
 
 
-def stand_still(*arguments: Any) -> None:
-    """Train nothing: the mistake of a loop whose weights do not move."""
-
-
 def one_step(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> None:
     """Make one step for the whole epoch, with the sum of all gradients: a typical mistake."""
     sgd(divide_by=1)(model, loss_fn, batches, lr, len(batches))

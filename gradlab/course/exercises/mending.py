@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
-from io import StringIO
 from typing import Any
 
 import torch
@@ -16,7 +15,9 @@ from torch import Tensor, nn
 from ..._checks import brief
 from ..._process import main_thread, preserving_rng, preserving_torch_state
 from ...doctor import Report, watch
+from ...drawing import themed_svg, to_svg
 from ...formatting import short
+from ..figures.curves import curves
 from .checking import alike, error_words, is_unchanged, no_function, stub_of, without_tensors
 from .loops import all_weights
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
@@ -99,8 +100,8 @@ class Mending:
         remark = _difference(mine, right, report, short(self.losses(right)[-1]))
         state = NOT_ATTEMPTED if unchanged else NOT_YET if remark else RIGHT
         words = f"{self._course(mine)}{remark or ', as it should, and `watch` finds nothing'}."
-        curves = {"as it came": before, "mended" if unchanged else "yours": right if unchanged else mine}
-        return Verdict(state, words, draw=lambda: self.draw(curves), report=None if state == RIGHT else report)
+        runs = {"mended" if unchanged else "yours": right if unchanged else mine, "as it came": before}
+        return Verdict(state, words, picture=self.draw(runs), report=None if state == RIGHT else report)
 
     def _course(self, run: LoopRun) -> str:
         losses = self.losses(run)
@@ -108,33 +109,15 @@ class Mending:
             return f"No {self.loss_name} is computed"
         return f"The {self.loss_name} goes from {short(losses[0])} to {short(losses[-1])}"
 
-    def draw(self, runs: dict[str, LoopRun]) -> str:
-        """Draw the losses of the loop as it came and of another over each other, as SVG."""
-        import matplotlib
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-
-        from ...drawing import colour, own_look, themed_svg
-
-        look: dict[Any, Any] = {"svg.hashsalt": "gradlab", "svg.fonttype": "path", "font.size": 12.0}
-        styles = {"as it came": (colour("wrong"), (0, (4, 2)), 2.0, 3), "yours": (colour("loss"), "solid", 2.5, 2)}
-        with own_look(), matplotlib.rc_context(look):
-            figure = Figure(figsize=(6.4, 3.2), layout="constrained")
-            canvas: Any = FigureCanvasSVG(figure)
-            axes = figure.add_subplot()
-            for name, run in runs.items():
-                losses = self.losses(run)
-                ink, line, width, order = styles.get(name, styles["yours"])
-                places = range(1, len(losses) + 1)
-                axes.plot(places, losses, color=ink, linestyle=line, linewidth=width, zorder=order, label=name)
-                axes.plot(places[-1:], losses[-1:], "o", color=ink, zorder=order)  # where it ends
-            axes.set(xlabel="epoch" if self.validates else "batch", ylabel=self.loss_name)
-            axes.margins(x=0.03, y=0.08)
-            axes.set_ylim(bottom=0)
-            figure.legend(loc="outside upper left", ncols=2, frameon=False)
-            out = StringIO()
-            canvas.print_svg(out, metadata={"Date": None, "Creator": None})
-        return themed_svg(out.getvalue())
+    def draw(self, runs: dict[str, LoopRun]) -> str | None:
+        """Draw the losses of the loop as it came, dashed, and of another, as SVG; None without any."""
+        lines = {name: self.losses(run) for name, run in runs.items() if self.losses(run)}
+        if not lines:
+            return None
+        stale = [name for name in lines if name == "as it came"]
+        counted = "epochs" if self.validates else "batches"
+        figure = curves(lines, self.loss_name, stale=stale, first=1, counted=counted)
+        return themed_svg(to_svg(figure.drawings))
 
 
 @cache  # the loop as it came and the solution are the same in every check

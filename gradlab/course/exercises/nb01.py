@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -31,20 +30,15 @@ def keeps_grad_case(rng: random.Random) -> Case:
     return (tensors,), ""
 
 
-def keeps_grad_observe(answer: Callable[[Tensor], object], tensors: dict[str, Tensor]) -> dict[str, object]:
-    return {name: answer(tensor) for name, tensor in tensors.items()}
-
-
 keeps_grad = Definition(
     case=keeps_grad_case,
-    observe=keeps_grad_observe,
+    observe=lambda answer, tensors: {name: answer(tensor) for name, tensor in tensors.items()},
     mistakes={
         "requires-grad": lambda tensor: tensor.requires_grad,
         "every-leaf": lambda tensor: tensor.is_leaf,
         "leaf-or-retained": lambda tensor: tensor.is_leaf or tensor.retains_grad,
         "no-retain": lambda tensor: tensor.requires_grad and tensor.is_leaf,
     },
-    plot_values=lambda value: None,  # yes and no are no heights
 )
 
 
@@ -58,13 +52,6 @@ def pulled_back(w: Tensor, x: Tensor, v: Tensor) -> tuple[Tensor, ...]:
     return torch.autograd.grad(torch.tanh(w @ x), (w, x), v)
 
 
-def by_name(both: list[Any]) -> dict[str, float]:
-    """Put both into one row, each number with its name."""
-    w, x = both
-    entries = {f"W{i}{j}": number for i, row in enumerate(w) for j, number in enumerate(row)}
-    return entries | {f"x{j}": number for j, number in enumerate(x)}
-
-
 pull_back = Definition(
     case=pull_back_case,
     mistakes={
@@ -73,8 +60,6 @@ pull_back = Definition(
         "not-transposed": lambda w, x, v: (pulled_back(w, x, v)[0], w @ (v * (1 - torch.tanh(w @ x) ** 2))),
         "outer-turned": lambda w, x, v: (pulled_back(w, x, v)[0].T, pulled_back(w, x, v)[1]),
     },
-    plot_values=by_name,
-    axes=("entry of W, then of x", "gradient"),
 )
 
 

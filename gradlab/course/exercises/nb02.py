@@ -55,8 +55,6 @@ gradient_of_each = Definition(
         "minus-itself": minus_itself,
         "cleared": keeping(lambda grad: grad, clear=True),
     },
-    plot_values=lambda value: [*value["the list"], value["w.grad at the end"]],
-    axes=("the gradients in the list, the last two numbers: w.grad", "gradient"),
 )
 
 

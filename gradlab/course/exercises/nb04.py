@@ -107,7 +107,6 @@ two_players = Definition(
         "critic-stands-still": clearing("before step"),
     },
     rounds=3,
-    axes=("weight, generator then critic", "its value afterwards"),
 )
 
 

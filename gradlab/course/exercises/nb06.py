@@ -75,7 +75,6 @@ decay_groups = Definition(
         "default-decay": lambda model, decay: split(model, decay, lambda name, p: p.dim() > 1),
     },
     rounds=4,
-    axes=("", "left of a weight of 1"),
 )
 
 
@@ -103,7 +102,6 @@ momentum_path = Definition(
         "averaged": lambda w, grads, lrs, beta: with_momentum(w, [(1 - beta) * g for g in grads], lrs, beta),
         "no-momentum": lambda w, grads, lrs, beta: with_momentum(w, grads, lrs, 0.0),
     },
-    axes=("update", "weight"),
 )
 
 
@@ -130,16 +128,13 @@ def without_correction(w: float, grads: Grads, lr: float, decay: float) -> list[
     return reached
 
 
-def none_is_zero(w: float, grads: Grads, lr: float, decay: float) -> list[float]:
-    return path(torch.optim.AdamW, w, [g or 0.0 for g in grads], lr=lr, weight_decay=decay)
-
-
 adamw_path = Definition(
     case=adamw_path_case,
     mistakes={
         "no-correction": without_correction,
         "in-gradient": lambda w, grads, lr, decay: path(torch.optim.Adam, w, grads, lr=lr, weight_decay=decay),
-        "none-is-zero": none_is_zero,
+        "none-is-zero": lambda w, grads, lr, decay: path(
+            torch.optim.AdamW, w, [g or 0.0 for g in grads], lr=lr, weight_decay=decay
+        ),
     },
-    axes=("update", "weight"),
 )

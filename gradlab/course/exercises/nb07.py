@@ -58,7 +58,6 @@ by_tokens = Definition(
         "counts-padding": tokens("sum", lambda window: sum(y.numel() for _, y in window)),
     },
     rounds=6,
-    axes=("weight", "its gradient"),
 )
 
 
@@ -80,7 +79,6 @@ accumulated = Definition(
         "clears-inside": sgd(clear="batch"),
     },
     rounds=5,
-    axes=("weight", "its value afterwards"),
 )
 
 
@@ -116,6 +114,4 @@ one_update = Definition(
         "returns-a-share": updating(lambda losses: losses[-1] / len(losses)),
     },
     rounds=16,  # the threshold is too high to matter in half of the cases; both kinds have to come up
-    plot_values=lambda value: value["weights"],
-    axes=("weight", "its value afterwards"),
 )

@@ -67,7 +67,6 @@ amp_order = Definition(
     },
     rounds=3,
     relative=1e-3,
-    axes=("", "1 is right"),
 )
 
 
@@ -134,6 +133,4 @@ scales_after = Definition(
         "never-begins-again": partial(by_hand, begin_again=False),
         "before": lambda bad, scale, interval: [scale, *by_hand(bad, scale, interval)[:-1]],
     },
-    plot_values=lambda scales: [math.log2(scale) for scale in scales],
-    axes=("update", "scale (powers of two)"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from typing import Any
 
 import torch
@@ -20,10 +21,6 @@ def bytes_after_step_case(rng: random.Random) -> Case:
     return (parameters,), f"{parameters:,} parameters"
 
 
-def bytes_after_step_observe(answer: Callable[[int, str], object], parameters: int) -> dict[str, object]:
-    return {name: answer(parameters, name) for name in ("sgd", "momentum", "adamw")}
-
-
 def numbers(sgd: int, momentum: int, adamw: int, size: int = 4) -> Callable[[int, str], int]:
     """Make an answer that counts this many numbers a parameter, of ``size`` bytes each."""
     counts = {"sgd": sgd, "momentum": momentum, "adamw": adamw}
@@ -32,7 +29,7 @@ def numbers(sgd: int, momentum: int, adamw: int, size: int = 4) -> Callable[[int
 
 bytes_after_step = Definition(
     case=bytes_after_step_case,
-    observe=bytes_after_step_observe,
+    observe=lambda answer, parameters: {name: answer(parameters, name) for name in ("sgd", "momentum", "adamw")},
     mistakes={
         "numbers": numbers(2, 3, 4, size=1),
         "no-gradients": numbers(1, 2, 3),
@@ -41,7 +38,6 @@ bytes_after_step = Definition(
     },
     rounds=4,
     relative=0.01,  # a measured answer has AdamW's count of steps, too
-    axes=("", "bytes after the step"),
 )
 
 
@@ -85,7 +81,6 @@ evaluate = Definition(
         "one-batch": lambda model, batches: growing(model, batches, item=True),
         "eval-mode": lambda model, batches: growing(model.eval(), batches),
     },
-    plot_values=lambda value: None,
     rounds=2,
 )
 
@@ -102,44 +97,30 @@ def peak(width: int, layers: int, rows: int) -> int:
     return ledger.peak
 
 
-class PeakOf:
-    """What an answer measures with, three times."""
-
-    __name__ = "peak_of"
-
-    def __init__(self, width: int, layers: int) -> None:
-        self.net, self.calls = (width, layers), 0
-
-    def __call__(self, rows: int) -> int:
-        """Measure the peak in bytes."""
-        self.calls += 1
-        if self.calls > 3:
-            raise RuntimeError("peak_of is called a fourth time; three are allowed, and two are enough")
-        return peak(*self.net, rows)
-
-
 def largest_batch_case(rng: random.Random) -> Case:
     """Return a random net, and a budget that is made from the answer."""
     width, layers, rows = rng.randrange(24, 48), rng.randrange(4, 7) - 1, rng.randrange(250, 400)
     fits, too_much = peak(width, layers, rows), peak(width, layers, rows + 1)
-    budget = fits + rng.randrange(too_much - fits)
-    return (PeakOf(width, layers), budget), f"a budget of {budget:,} bytes"
+    budget, calls = fits + rng.randrange(too_much - fits), count(1)
+
+    def peak_of(rows: int) -> int:
+        if next(calls) > 3:
+            raise RuntimeError("peak_of is called a fourth time; three are allowed, and two are enough")
+        return peak(width, layers, rows)
+
+    return (peak_of, budget), f"a budget of {budget:,} bytes"
 
 
-def by_line(peak_of: PeakOf, budget: int, few: int, many: int) -> int:
+def by_line(peak_of: Callable[[int], int], budget: int, few: int, many: int) -> int:
     """Find the rows by a straight line through two measurements."""
     low, high = peak_of(few), peak_of(many)
     return few + int((budget - low) // ((high - low) / (many - few)))
 
 
-def no_constant(peak_of: PeakOf, budget: int) -> int:
-    return int(budget // ((peak_of(200) - peak_of(150)) / 50))
-
-
 largest_batch = Definition(
     case=largest_batch_case,
     mistakes={
-        "no-constant": no_constant,
+        "no-constant": lambda peak_of, budget: int(budget // ((peak_of(200) - peak_of(150)) / 50)),
         "too-few-rows": lambda peak_of, budget: by_line(peak_of, budget, 1, 2),
         "one-too-many": lambda peak_of, budget: by_line(peak_of, budget, 150, 200) + 1,
     },

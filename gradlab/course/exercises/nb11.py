@@ -17,10 +17,7 @@ Rank = tuple[nn.Module, int]  # its model and the number of its samples
 
 
 class _Waiting(BaseException):
-    """A rank has come to an all-reduce whose sum nobody knows yet; no ``except Exception`` catches it."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
+    """A rank hands a tensor to an all-reduce whose sum nobody knows yet; no ``except Exception`` catches it."""
 
 
 def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> list[nn.Module]:
@@ -33,9 +30,12 @@ def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> li
     """
     sums: list[Tensor] = []
     while True:
-        ranks = make()
-        tensors = [_up_to_the_next(function, *rank, sums) for rank in ranks]
-        waiting = [tensor for tensor in tensors if tensor is not None]
+        ranks, waiting = make(), []
+        for model, samples in ranks:
+            try:
+                function(model, samples, _all_reduce(sums))
+            except _Waiting as rank:
+                waiting.append(rank.args[0])
         if not waiting:
             return [model for model, _ in ranks]
         if len(waiting) < len(ranks):
@@ -43,8 +43,7 @@ def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> li
         sums.append(torch.stack(waiting).sum(0))
 
 
-def _up_to_the_next(function: Callable[..., Any], model: nn.Module, samples: int, sums: list[Tensor]) -> Tensor | None:
-    """Run one rank until an all-reduce without a known sum; return what it hands in, or None where it ends."""
+def _all_reduce(sums: list[Tensor]) -> Callable[[Tensor], None]:
     known = iter(sums)
 
     def all_reduce(tensor: Tensor) -> None:
@@ -54,11 +53,7 @@ def _up_to_the_next(function: Callable[..., Any], model: nn.Module, samples: int
         with torch.no_grad():
             tensor.copy_(total)
 
-    try:
-        function(model, samples, all_reduce)
-    except _Waiting as waiting:
-        return waiting.tensor
-    return None
+    return all_reduce
 
 
 def rank_samples_case(rng: random.Random) -> Case:
@@ -81,7 +76,6 @@ rank_samples = Definition(
         "blocks": block,
     },
     rounds=20,
-    axes=("place in the list", "sample"),
 )
 
 
@@ -103,7 +97,6 @@ all_reduces = Definition(
         ),
     },
     rounds=20,
-    axes=("", "all-reduces"),
 )
 
 
@@ -152,5 +145,4 @@ fair_average = Definition(
         "own-count": average(weighted=True, by=lambda samples, total: samples),
     },
     rounds=5,
-    axes=("weights of rank 0, then of rank 1", ".grad"),
 )

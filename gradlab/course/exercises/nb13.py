@@ -74,7 +74,6 @@ calls_in_order = Definition(
         "scheduler-first": moved("scheduler.step", before="scaler.step"),
     },
     rounds=3,
-    axes=("weight", "its value after three updates"),
 )
 
 
@@ -96,5 +95,4 @@ whole_loop = Definition(
         "clips-each-batch": sgd(clip="batch"),
     },
     rounds=4,
-    axes=("weight", "its value afterwards"),
 )

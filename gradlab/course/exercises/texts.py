@@ -5,9 +5,7 @@ from __future__ import annotations
 import html
 import importlib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +38,10 @@ class Verdict:
     remark: str
     mistake: str | None = None
     """The name of the typical wrong answer that this is, None if it is none of those known."""
-    draw: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
-    """Makes the picture; most verdicts are never looked at twice, so it is made when it is shown."""
+    picture: str | None = field(default=None, repr=False, compare=False)
+    """Of a loop to mend: the losses, as SVG."""
     report: Any = field(default=None, compare=False)
     """What ``watch`` says of a loop to mend."""
-
-    @cached_property
-    def picture(self) -> str | None:
-        """Yours against expected, as a picture; None where there is nothing to draw."""
-        return self.draw()
 
     def __bool__(self) -> bool:
         return self.state == RIGHT

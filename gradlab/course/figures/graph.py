@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -113,15 +114,14 @@ def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, 
 def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
     """Note which gradients go along the edges of this graph while ``result.backward()`` runs inside."""
     seen: RecordedGradients = {}
-    first, *others = nodes_of(result)
+    nodes = nodes_of(result)
 
-    def note_all(inputs: Any, outputs: Any) -> None:
-        seen[first], seen[None] = tuple(map(_text, inputs)), tuple(map(_text, outputs))
+    def note(node: Any, inputs: Any, outputs: Any) -> None:
+        seen[node] = tuple(map(_text, inputs))
+        if node is nodes[0]:
+            seen[None] = tuple(map(_text, outputs))
 
-    def note(node: Any) -> Any:
-        return node.register_hook(lambda inputs, outputs: seen.update({node: tuple(map(_text, inputs))}))
-
-    handles = [first.register_hook(note_all), *map(note, others)]
+    handles = [node.register_hook(partial(note, node)) for node in nodes]
     try:
         yield seen
     finally:
@@ -187,17 +187,14 @@ def _saved_tensors(node: Any) -> list[Tensor] | None:
 
 def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
     """Return the name of a tensor that is held: the same numbers at the same address; else its shape."""
-    same = [name for name, other in names.items() if other is tensor or _location(other) == _location(tensor)]
-    return same[0] if same else str(tuple(tensor.shape))
+    return next((name for name, other in names.items() if _is_same(tensor, other)), str(tuple(tensor.shape)))
 
 
-def _location(tensor: Tensor) -> object:
-    """Return where a tensor's numbers are; itself where they have no address: sparse, meta, fake."""
-    try:
-        address = tensor.data_ptr()
-    except RuntimeError:
-        address = 0
-    return (address, tensor.shape, tensor.stride()) if address else id(tensor)
+def _is_same(tensor: Tensor, other: Tensor) -> bool:
+    if tensor is other or torch.strided != tensor.layout or torch.strided != other.layout:
+        return tensor is other
+    places = [(each.data_ptr(), each.shape, each.stride()) for each in (tensor, other)]
+    return places[0] == places[1] and not tensor.is_meta
 
 
 def _text(value: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -193,7 +192,7 @@ def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) ->
 
 
 def layers(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
-    """Arrange a graph as Sugiyama does: in layers, long edges through gaps, each node between its neighbours.
+    """Arrange a graph in layers, with long edges through gaps.
 
     Returns:
         Columns from left to right, each from top to bottom: indices of nodes, and numbers beyond them for gaps that
@@ -210,17 +209,4 @@ def layers(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
         for gap, number in enumerate(passed, gaps):
             columns[number].append(gap)
         gaps += len(passed)
-    links = {pair for route in routes for pair in pairwise(route)}
-    _sort_by_neighbours(columns, [(target, source) for source, target in links])
-    _sort_by_neighbours(columns[::-1], [*links])
     return columns[::-1], routes
-
-
-def _sort_by_neighbours(columns: list[list[int]], links: list[tuple[int, int]]) -> None:
-    """Sort each column in place by where its neighbours of the column before it stand."""
-    rows: dict[int, float] = {}
-    for column in columns:
-        own = {node: row - (len(column) - 1) / 2 for row, node in enumerate(column)}
-        means = {node: fmean([rows[b] for a, b in links if a == node] or [row]) for node, row in own.items()}
-        column.sort(key=means.__getitem__)
-        rows |= {node: row - (len(column) - 1) / 2 for row, node in enumerate(column)}

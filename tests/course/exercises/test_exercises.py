@@ -13,7 +13,7 @@ import torch
 from right_answers import RIGHT
 from sampling import every
 
-from gradlab.course.exercises import exercise, exercise_notebooks, exercise_texts
+from gradlab.course.exercises import exercise, exercise_texts
 from gradlab.course.exercises.checking import Definition, stub_of
 from gradlab.course.exercises.mending import Mending
 from gradlab.course.exercises.texts import read_exercises
@@ -103,15 +103,17 @@ def test_a_name_that_is_none() -> None:
 
 
 def test_every_check_has_its_words() -> None:
-    for notebook in set(exercise_notebooks().values()):
+    homes = {name: it.notebook for name, it in exercise_texts().items()}
+    for notebook in set(homes.values()):
         checks = vars(importlib.import_module(f"gradlab.course.exercises.nb{notebook[:2]}"))
         found = {name for name, value in checks.items() if isinstance(value, (Definition, Mending))}
-        assert found == {name for name, home in exercise_notebooks().items() if home == notebook}
+        assert found == {name for name, home in homes.items() if home == notebook}
 
 
 def test_every_notebook_has_some_from_easy_to_harder() -> None:
     assert list(RIGHT) == TO_WRITE
-    homes, levels = exercise_notebooks(), ("easy", "medium", "harder")
+    levels = ("easy", "medium", "harder")
+    homes = {name: it.notebook for name, it in exercise_texts().items()}
     order = [(text.notebook, levels.index(text.level)) for text in exercise_texts().values()]
     assert order == sorted(order)
     assert set(homes.values()) == {path.stem for path in NOTEBOOKS.glob("*.ipynb")}
