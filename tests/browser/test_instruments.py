@@ -180,19 +180,6 @@ def test_a_page_without_a_kernel_is_small_and_plays(
 # The swing ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_map_of_the_swing_is_dragged(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(cell("swing", "lr=2.1, zero_grad=True"))
-    page.wait_for_words("the weight runs away")
-    x, y = place(page, "map", "here")
-    drag(page.page, (x, y), (x - 0.2 * page.panel("map").bounding_box()["width"], y))
-    page.wait_for_words("the weight settles")
-    lr = value(page, "lr")
-    assert lr < 2.0
-    page.panel("map").focus()
-    page.page.keyboard.press("Shift+ArrowRight")  # by keys, too
-    assert value(page, "lr") > lr
-
-
 def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[..., Notebook]) -> None:
     """While a slider is drawn along, one request at most is on its way, and the newest value is the last one shown."""
     page = lab_page(cell("swing", "lr=0.5"))

@@ -95,7 +95,7 @@ def test_the_scale_is_that_of_a_scaler_run_by_hand(name: str, init: float, inter
 @pytest.mark.parametrize("settings", [{"model": "weighted"}, {"model": "digits", "scale": 65536, "dtype": "bf16"}])
 def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
     instrument = loss_scale(growth_interval=5, **settings)
-    view = instrument.look(instrument.values)
+    view = instrument.render(instrument.values)
     left, right = view.code.split("\n\n")
     model = TASK.build(seed=0)
     names: dict[str, Any] = {"torch": torch, "model": model, "device": "cpu", "batches": TASK.batches}

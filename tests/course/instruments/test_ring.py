@@ -157,7 +157,7 @@ def test_running_an_order_leaves_torch_as_it_was() -> None:
 
 
 def look(order: str, call: int = 12) -> View:
-    return ring_of_orders().look({"order": order, "call": call})
+    return ring_of_orders().render({"order": order, "call": call})
 
 
 def panels(order: str, call: int = 12) -> dict[str, Drawing]:
