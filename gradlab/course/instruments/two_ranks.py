@@ -1,4 +1,4 @@
-"""Two ranks of a DDP training, run by two real processes, statement by statement, with their messages counted."""
+"""Two ranks of a DDP training, run by two real processes, statement by statement, with their all-reduces counted."""
 
 from __future__ import annotations
 
@@ -13,20 +13,15 @@ from ...drawing import (
     Axes,
     Box,
     Dots,
-    Drag,
     Drawing,
     PanelBuilder,
     Path,
-    Side,
     Spot,
     add_arrow_names,
     add_arrows,
     add_key,
     arrow_ends,
     draw_message,
-    make_axes,
-    make_box,
-    text_width,
 )
 from ...formatting import number_of, short
 from ...scenes import Arrows
@@ -90,7 +85,6 @@ class TwoRanks(Instrument):
             panels={
                 "rank 0": partial(draw_rank_gradient, moments, now, 0),
                 "rank 1": partial(draw_rank_gradient, moments, now, 1),
-                "messages": partial(draw_messages, moments, now, settings),
                 "weights": partial(draw_weights, moments, now),
             },
             state=_state_text(now, settings),
@@ -295,93 +289,3 @@ def draw_weights(moments: Sequence[Moment], now: Moment, width: int, height: int
     ranks = f"Both ranks are at {zero}" if now.apart == 0 else f"Rank 0 is at {zero}, rank 1 at {one}"
     apart = f", {short(now.apart)} apart" if now.apart else ""
     return panel.finish(f"{ranks}{apart}; one process with all samples is at {vector_text(now.alone[-1])}.")
-
-
-_MESSAGE: dict[str, Any] = {"fill": "gradients", "stroke": "ink", "hatch": "//", "width": 1.0}
-
-
-def _statement_look(kind: str, half: float) -> dict[str, Any]:
-    """Return how the mark of a statement is drawn; ``half`` is about half of its width."""
-    looks: dict[str, dict[str, Any]] = {
-        "zero_grad": {"shape": "ring", "size": 1.6 * half, "stroke": "grey", "width": 1.6},
-        "backward": {"shape": "square", "size": 2 * half, "fill": "fresh", "stroke": "ink"},
-        "step": {"shape": "diamond", "size": 1.6 * half, "fill": "optimizer"},
-        "forgotten": {"shape": "cross", "size": 2 * half, "stroke": "wrong", "width": 2.2},
-    }
-    return looks[kind]
-
-
-def _paler(look: dict[str, Any]) -> dict[str, Any]:
-    """Return the look of what is still to come."""
-    return {name: f"{value}/35" if name in ("fill", "stroke") else value for name, value in look.items()}
-
-
-def draw_messages(moments: Sequence[Moment], now: Moment, settings: LoopSettings, width: int, height: int) -> Drawing:
-    """Draw what each rank does, statement by statement, and what passes between them; a line marks this moment."""
-    panel = PanelBuilder("messages", width, height)
-    panel.corner(count_text(now), f"{len(now.messages)}, {sum(now.messages)} B")
-    side = Side(0.0, MOMENTS + 1.0, words="statements", ticks="updates")
-    axes = make_axes((width, height), 58.0, 68.0, width - 12.0, height - 42.0, side, Side(0.0, 1.0, ticks="none"))
-    panel.axes(axes)
-    rows = [axes.top + part * (axes.bottom - axes.top) for part in (0.18, 0.74)]
-    half = min(7.0, 0.42 * (axes.x.at(1.0) - axes.x.at(0.0)))
-    for rank, y in enumerate(rows):
-        panel.label(f"rank {rank}", [Spot(f"rank {rank}", axes.left - 6, y, "end")])
-    _add_statement_key(panel, forgotten=settings.forgets != "none")
-    x = axes.x.at(now.number)
-    panel.add(make_box("now", x - half - 3, axes.top, x + half + 3, axes.bottom, fill="faint", words="this moment"))
-    panel.add(Dots("now mark", (x, axes.top - 3), shape="down", size=11.0, fill="ink", words="this moment"))
-    for moment in moments[1:]:
-        _add_statement(panel, moment, settings, axes.x.at(moment.number), rows, half, later=moment.number > now.number)
-        if moment.statement == "step" and moment.number < MOMENTS:
-            edge = axes.x.at(moment.number + 0.5)
-            panel.add(Path(f"end {moment.update}", (edge, axes.top, edge, axes.bottom), stroke="faint", width=1.0))
-    drag = Drag("moment", axes.x.axis, axes.y.axis)
-    panel.add(make_box("moment", axes.left, axes.top - 10, axes.right, axes.bottom, drag=drag))
-    last = moments[-1]
-    return panel.finish(f"{count_text(now)} so far. After {last.update} updates it will be {count_text(last)}.")
-
-
-def _add_statement(
-    panel: PanelBuilder,
-    moment: Moment,
-    settings: LoopSettings,
-    x: float,
-    rows: list[float],
-    half: float,
-    *,
-    later: bool,
-) -> None:
-    """Draw one statement of both ranks; what is still to come is pale."""
-    shade = _paler if later else dict
-    name, update = str(moment.number), f"update {moment.update}"
-    if moment.statement != "all-reduce":
-        for rank, y in enumerate(rows):
-            forgotten = moment.statement == "zero_grad" and not settings.clears(rank)
-            words = f"{update}, rank {rank}: {moment.statement}{' is forgotten' * forgotten}"
-            look = shade(_statement_look("forgotten" if forgotten else moment.statement, half))
-            panel.add(Dots(f"{name} {rank}", (x, y), words=words, **look))
-        return
-    top, bottom, update = rows[0] + 13, rows[1] - 13, f"{update}, micro-batch {moment.micro}"
-    if moment.quiet:
-        look = shade({"stroke": "grey", "width": 1.2, "dash": "dotted"})
-        words = f"{update}: inside no_sync(), nothing is sent"
-        panel.add(Path(name, (x, top, x, bottom), words=words, **look))
-        return
-    words = f"{update}: all-reduce, {moment.sent} bytes from each rank"
-    panel.add(make_box(name, x - half * 0.6, top, x + half * 0.6, bottom, words=words, **shade(_MESSAGE)))
-    panel.label(f"size {name}", [Spot(f"{moment.sent} B", x, rows[1] + 20, "middle")], size=11.0, role="grey")
-
-
-def _add_statement_key(panel: PanelBuilder, *, forgotten: bool) -> None:
-    x, y = 8.0, _KEY_Y
-    for name in ("zero_grad", "backward", "all-reduce", "step", *["forgotten"] * forgotten):
-        wide = 16.0 + text_width(name)
-        if x + wide > panel.width:
-            x, y = 8.0, y + 16.0
-        if name == "all-reduce":
-            panel.add(make_box(f"key {name}", x + 2, y - 6, x + 10, y + 6, **_MESSAGE))
-        else:
-            panel.add(Dots(f"key {name}", (x + 6.0, y), **_statement_look(name, 6.0)))
-        panel.label(f"key {name} word", [Spot(name, x + 16.0, y)])
-        x += wide + 7.0
