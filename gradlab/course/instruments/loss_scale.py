@@ -1,4 +1,4 @@
-"""The loss scale: drag it, and see which gradients a 16-bit backward pass loses; watch GradScaler find one."""
+"""The loss scale: move it, and see which gradients a 16-bit backward pass loses; watch GradScaler find one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import numpy.typing as npt
 from ...drawing import (
     SUPERSCRIPTS,
     Axes,
-    Axis,
     Band,
     Dots,
-    Drag,
     Drawing,
     PanelBuilder,
     Path,
@@ -64,10 +62,6 @@ _ROOM_FOR_UNSCALED = 10
 """From this power of two on, the histogram at a loss scale of 1 stands clear of the scaled one."""
 _ROOM_FOR_INTERVAL = 380
 """From this width on, the title has room for growth_interval beside the scale in the corner."""
-_CONVERSION_NOTE = (
-    "Converting the finished gradients gives other numbers than the backward pass: there the gradients between the "
-    "layers are 16 bits wide, too."
-)
 
 
 class LossScale(Instrument):
@@ -89,7 +83,6 @@ class LossScale(Instrument):
         """Return both panels for these settings."""
         model, dtype, update, interval = at["model"], at["dtype"], at["update"], at["growth_interval"]
         outcome = measure_outcome(model, dtype, at["scale"])
-        converted = _conversion_text(outcome)
         scales, every = run_scaler(model, dtype, interval)
         skipped = [each for each in every if each <= update]
         return View(
@@ -97,8 +90,7 @@ class LossScale(Instrument):
                 "gradients": lambda width, height: draw_gradients(SUBJECTS[model], outcome, width, height),
                 "scaler": lambda width, height: draw_scaler_run(scales, skipped, update, interval, width, height),
             },
-            state=f"{_outcome_text(outcome)} {converted}{_scaler_text(scales[update], skipped, update)}",
-            note=_CONVERSION_NOTE if converted else "",
+            state=f"{_outcome_text(outcome)} {_scaler_text(scales[update], skipped, update)}",
             code=_code_text(WEIGHTS[model], dtype, at["scale"], interval),
         )
 
@@ -130,15 +122,6 @@ def _outcome_text(outcome: Outcome) -> str:
         off = f"{outcome.error:.2%}" if outcome.error < 0.1 else f"{outcome.error:.0%}"
         text += f" Divided by the scale, they differ from the fp32 gradient by {off} of its length."
     return text
-
-
-def _conversion_text(outcome: Outcome) -> str:
-    """Say what converting the finished fp32 gradients would lose, where the backward pass loses another number."""
-    zero, overflow = (outcome.by_conversion[kind] for kind in ("zero", "overflow"))
-    if (zero, overflow) == (outcome.count("zero"), outcome.count("overflow")):
-        return ""
-    zeros, infinite = (f"{count:,}" if count else "none" for count in (zero, overflow))
-    return f"Converting the finished fp32 gradients would make {zeros} of them 0 and {infinite} inf. "
 
 
 def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
@@ -209,7 +192,6 @@ def draw_gradients(subject: str, outcome: Outcome, width: int, height: int) -> D
             points = _stairs(axes, FIRST, below, share)
             panel.add(Band(f"gradients {kind}", points, fill=fill, stroke=edge, hatch=hatch, words=words))
         below = below + share
-    _add_handle(panel, axes, outcome)
     counts = ", ".join(f"{ZONES[kind][0]}: {outcome.count(kind):,}" for kind in NUMBER_KINDS)
     what = f"{outcome.total:,} gradients of {subject}, times {scale}, in {outcome.format}"
     return panel.finish(f"{what}. {counts}.")
@@ -264,18 +246,6 @@ def _add_unscaled(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
     above = Spot("loss scale 1", axes.x.at(float(FIRST + peak)), axes.y.at(float(share[peak])) - 7, "middle")
     beside = Spot("loss scale 1", axes.x.at(float(FIRST + left)) - 6, axes.y.at(float(share[peak]) / 2), "end")
     panel.label("unscaled words", [above, beside], size=11.0)
-
-
-def _add_handle(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
-    """Draw the mark that is dragged: the median gradient times the scale."""
-    x = axes.x.at(math.log2(outcome.median * outcome.scale))
-    per_pixel = (LAST - FIRST) / (axes.right - axes.left) * math.log10(2)
-    scale_axis = Axis(math.log10(outcome.scale) - per_pixel * x, per_pixel, log=True)
-    drag = Drag("scale", scale_axis, axes.y.axis)
-    words = f"drag: loss scale {scale_text(outcome.scale)}; the line is the median gradient"
-    panel.add(Path("median", (x, axes.bottom, x, axes.top), stroke="scale", width=3.0, words=words, drag=drag))
-    look: dict[str, Any] = {"shape": "diamond", "size": 18.0, "fill": "scale", "stroke": "ink"}
-    panel.add(Dots("handle", (x, axes.top + 10), words=words, drag=drag, **look))
 
 
 def draw_scaler_run(

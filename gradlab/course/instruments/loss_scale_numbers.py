@@ -44,12 +44,8 @@ class Outcome:
     scale: float
     counts: dict[str, Counts]
     """Kind -> how many gradients became it, for each power of two of scale x the fp32 gradient, FIRST first."""
-    by_conversion: dict[str, int]
-    """Kind -> how many would become it if the finished fp32 gradients times the scale were converted instead."""
     total: int
     """How many gradients are not 0 in fp32."""
-    median: float
-    """The size of the median fp32 gradient, not scaled."""
     error: float
     """Length of (16-bit gradient / scale - fp32 gradient) as a share of the fp32 gradient's; inf or NaN if it is."""
 
@@ -85,21 +81,14 @@ def outcome_of(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome
     exact, got = exact[there], got[there]
     powers = torch.frexp(exact * scale).exponent.long() - 1  # 2**power <= size < 2**(power + 1)
     bins = powers.clamp(FIRST, LAST - 1) - FIRST
+    size, finite = got.abs(), got.isfinite()
+    zero, small = got == 0, size < torch.finfo(DTYPES[format]).smallest_normal
+    kinds = {"zero": zero, "subnormal": small & ~zero, "normal": finite & ~small, "overflow": ~finite}
     counts = {
-        kind: torch.bincount(bins[chosen], minlength=LAST - FIRST).cpu().numpy()
-        for kind, chosen in _by_kind(got, format).items()
+        kind: torch.bincount(bins[chosen], minlength=LAST - FIRST).cpu().numpy() for kind, chosen in kinds.items()
     }
-    converted = _by_kind((exact * scale).to(DTYPES[format]).float(), format)
-    by_conversion = {kind: int(chosen.sum()) for kind, chosen in converted.items()}
     error = ((got / scale).double() - exact.double()).norm() / exact.double().norm()
-    return Outcome(format, scale, counts, by_conversion, len(exact), float(exact.abs().median()), float(error))
-
-
-def _by_kind(values: Tensor, format: str) -> dict[str, Tensor]:
-    """Return for each kind which of the values are of it."""
-    size, finite = values.abs(), values.isfinite()
-    zero, small = values == 0, size < torch.finfo(DTYPES[format]).smallest_normal
-    return {"zero": zero, "subnormal": small & ~zero, "normal": finite & ~small, "overflow": ~finite}
+    return Outcome(format, scale, counts, len(exact), float(error))
 
 
 def limits_of(format: str) -> tuple[int, int, int]:

@@ -45,7 +45,6 @@ def test_gradients_become_what_a_plain_backward_pass_makes(name: str, power: int
     there = exact != 0
     outcome = measure_outcome(name, "fp16", scale)
     assert {kind: outcome.count(kind) for kind in outcome.counts} == tally(got[there])
-    assert outcome.by_conversion == tally((exact[there] * scale).half().float())
     assert outcome.total == int(there.sum())
     off = ((got / scale)[there] - exact[there]).norm() / exact.norm()
     assert outcome.error == pytest.approx(float(off), rel=1e-4, nan_ok=True)
@@ -121,25 +120,6 @@ def test_words_and_picture_show_the_same_numbers(model: str, size: tuple[int, in
         if count and kind != "normal":
             assert f"{count:,} ({part_text(count, total)})" in view.state
     assert f"{total:,} gradients" in view.state
-    assert f"make {int((gradient(model)[gradient(model) != 0].half() == 0).sum()):,} of them 0" in view.state
-    assert "16 bits wide" in view.note
-    assert "Converting" not in loss_scale(model=model, dtype="bf16").text
-
-
-def test_the_mark_is_dragged_to_the_scale_below_the_pointer() -> None:
-    instrument = loss_scale(model="digits", scale=256)
-    drawing, _ = instrument.drawings()
-    handle = drawing.find("handle")
-    assert handle.drag.x.value(handle.points[0]) == pytest.approx(256)
-    # The zones' edges are 2**-14 and 2**16, 30 doublings apart; the mark stands at the median gradient times 256.
-    start, end = drawing.find("zone subnormal").points[2], drawing.find("zone overflow").points[0]
-    per_doubling = (end - start) / 30
-    sizes = gradient("digits").abs()
-    power = torch.log2(sizes[sizes > 0].median() * 256).item()
-    assert handle.points[0] == pytest.approx(start + (power + 14) * per_doubling)
-    for x, scale in ((handle.points[0] + 3 * per_doubling, 2048), (-5000.0, 1)):
-        instrument.handle({"do": "drag", "name": "scale", "x": handle.drag.x.value(x), "y": 0})
-        assert instrument.values["scale"] == scale
 
 
 def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:
