@@ -29,7 +29,6 @@ from ...widgets import Control, Instrument, Settings, View
 from ..figures.curves import equal_axes
 from .two_ranks_numbers import (
     ACCUMULATE,
-    BATCHES,
     FORGETS,
     MOMENTS,
     NO_SYNC,
@@ -49,9 +48,6 @@ _FRAME = 58.0, 54.0, 12.0, 40.0  # CSS pixels around arrows and weights: left, t
 _WEIGHTS = "weight 1", "weight 2"
 _KEY_Y = 38.0
 
-Points = npt.NDArray[np.float64]
-"""Two coordinates each."""
-
 
 class TwoRanks(Instrument):
     """Two processes train one model of two weights with DDP: what is in each ``.grad``, and what is sent."""
@@ -66,12 +62,11 @@ class TwoRanks(Instrument):
             Control.choice("accumulate", "accumulate", 1, windows),
             Control.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_WORDS, NO_SYNC, strict=True)),
             Control.choice("forgets", "forgets zero_grad", FORGETS[0], FORGETS),
-            Control.choice("batches", "samples in rank 0 and 1", BATCHES[0], BATCHES),
         ]
 
     def render(self, at: Settings) -> View:
         """Show one moment of one loop; the processes run the first time only."""
-        settings = LoopSettings(at["accumulate"], at["no_sync"], at["forgets"], at["batches"])
+        settings = LoopSettings(at["accumulate"], at["no_sync"], at["forgets"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
             moments = _moments(settings)
@@ -99,13 +94,12 @@ class TwoRanks(Instrument):
         run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
-        loops += [{"batches": batches} for batches in BATCHES[1:]]
         loops += [{"accumulate": 3, "no_sync": no_sync} for no_sync in NO_SYNC]
         return [{**loop, "moment": moment} for loop in loops for moment in range(MOMENTS + 1)]
 
 
 def two_ranks(**start: Any) -> TwoRanks:
-    """Return two ranks; ``moment``, ``accumulate``, ``no_sync``, ``forgets`` and ``batches`` set where they start."""
+    """Return two ranks; ``moment``, ``accumulate``, ``no_sync`` and ``forgets`` set where they start."""
     instrument = TwoRanks(**start)
     if clear_failure():
         print("Two processes now run each of the loops once: a few seconds.", flush=True)
@@ -114,7 +108,7 @@ def two_ranks(**start: Any) -> TwoRanks:
 
 @cache
 def _moments(settings: LoopSettings) -> tuple[Moment, ...]:
-    same = LoopSettings(1, "off", settings.forgets, settings.batches)  # no_sync has no effect without a window
+    same = LoopSettings(1, "off", settings.forgets)  # no_sync has no effect without a window
     return tuple(moments_of(settings, run_ranks()[same if settings.accumulate == 1 else settings]))
 
 
@@ -161,12 +155,6 @@ def _note_text(settings: LoopSettings) -> str:
         notes.append("Every backward() ends in an all-reduce; only the last one before step() is needed.")
     elif settings.accumulate > 1:
         notes.append(f"One all-reduce for each update instead of {settings.accumulate}, and the same .grad at step().")
-    if settings.batches == "12 and 4":
-        notes.append(
-            "Each rank's mean has half the say: a sample of rank 1 counts three times as much as one of rank 0."
-        )
-    elif settings.batches == "12 and 4, weighted":
-        notes.append("Each loss is weighted by its number of samples: every sample counts the same.")
     return " ".join(notes)
 
 
@@ -217,14 +205,7 @@ def _scene(rank: RankMoment) -> Arrows:
     return Arrows(rank.arrows, rank.grad or (0.0, 0.0))
 
 
-def _around(text: str, point: Points) -> list[Spot]:
-    """Return spots around a point."""
-    x, y = point.tolist()
-    near = [Spot(text, x + 10, y), Spot(text, x - 10, y, "end")]
-    return [*near, Spot(text, x, y - 14, "middle"), Spot(text, x, y + 14, "middle")]
-
-
-def _weight_axes(panel: PanelBuilder, points: Points) -> Axes:
+def _weight_axes(panel: PanelBuilder, points: npt.NDArray[np.float64]) -> Axes:
     """Add axes that hold all points, so that they rest from moment to moment."""
     axes = equal_axes((panel.width, panel.height), _FRAME, points, _WEIGHTS)
     panel.axes(axes)
@@ -258,7 +239,10 @@ def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int, widt
         f"Rank {number}: .grad holds {_grad_text(rank)}: {parts}." if rank.grad else f"Rank {number}: .grad is None."
     )
     if off:
-        panel.label("whole name", _around("one process", alone), backed=True)
+        x, y = alone.tolist()
+        beside = [Spot("one process", x + 10, y), Spot("one process", x - 10, y, "end")]
+        spots = [*beside, *(Spot("one process", x, y + down, "middle") for down in (-14, 14))]
+        panel.label("whole name", spots, backed=True)
         words += f" One process with all samples would have {vector_text(rank.whole)}: off by {rank.off:.0%}."
     return panel.finish(words)
 
