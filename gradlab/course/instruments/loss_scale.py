@@ -32,8 +32,7 @@ from .loss_scale_numbers import (
     LAST,
     NUMBER_KINDS,
     SCALER_UPDATES,
-    SUBJECTS,
-    WEIGHTS,
+    WEIGHT,
     Outcome,
     limits_of,
     measure_outcome,
@@ -42,6 +41,7 @@ from .loss_scale_numbers import (
 
 _SCALES = [2**power for power in range(25)]
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
+_SUBJECT = "digits, loss x 0.00001"
 ZONES = {
     "zero": ("become 0", "0"),
     "subnormal": ("fewer digits", "fewer"),
@@ -72,7 +72,6 @@ class LossScale(Instrument):
     def controls(self) -> list[Control]:
         """Return the controls."""
         return [
-            Control.choice("model", "model", "weighted", [(words, name) for name, words in SUBJECTS.items()]),
             Control.choice("dtype", "autocast", "fp16", list(DTYPES)),
             Control.slider("scale", "loss scale", 1, _SCALES, text=scale_text),
             Control.choice("growth_interval", "growth_interval", 2, [(f"{n:,}", n) for n in _GROWTH_INTERVALS]),
@@ -81,30 +80,29 @@ class LossScale(Instrument):
 
     def render(self, at: Settings) -> View:
         """Return both panels for these settings."""
-        model, dtype, update, interval = at["model"], at["dtype"], at["update"], at["growth_interval"]
-        outcome = measure_outcome(model, dtype, at["scale"])
-        scales, every = run_scaler(model, dtype, interval)
+        dtype, update, interval = at["dtype"], at["update"], at["growth_interval"]
+        outcome = measure_outcome(dtype, at["scale"])
+        scales, every = run_scaler(dtype, interval)
         skipped = [each for each in every if each <= update]
         return View(
             panels={
-                "gradients": lambda width, height: draw_gradients(SUBJECTS[model], outcome, width, height),
+                "gradients": lambda width, height: draw_gradients(outcome, width, height),
                 "scaler": lambda width, height: draw_scaler_run(scales, skipped, update, interval, width, height),
             },
             state=f"{_outcome_text(outcome)} {_scaler_text(scales[update], skipped, update)}",
-            code=_code_text(WEIGHTS[model], dtype, at["scale"], interval),
+            code=_code_text(dtype, at["scale"], interval),
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Record every scale for each loss and type, and every update for each growth interval."""
-        for model in SUBJECTS:
-            yield from ({"model": model, "scale": scale} for scale in _SCALES)
-        yield from ({"dtype": "bf16", "scale": scale} for scale in _SCALES)
+        """Record every scale for each type, and every update for each growth interval."""
+        for dtype in DTYPES:
+            yield from ({"dtype": dtype, "scale": scale} for scale in _SCALES)
         for interval in _GROWTH_INTERVALS:
             yield from ({"growth_interval": interval, "update": update} for update in range(SCALER_UPDATES + 1))
 
 
 def loss_scale(**start: Any) -> LossScale:
-    """Return the loss scale instrument; start values by name: model, dtype, scale, growth_interval, update."""
+    """Return the loss scale instrument; start values by name: dtype, scale, growth_interval, update."""
     return LossScale(**start)
 
 
@@ -133,14 +131,14 @@ def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
     )
 
 
-def _code_text(weight: float, format: str, scale: float, growth_interval: int) -> str:
+def _code_text(format: str, scale: float, growth_interval: int) -> str:
     """Return the plain PyTorch that was run for both panels; it uses model, loss_fn, batches and device."""
-    dtype, times = DTYPES[format], f" * {weight:g}" if weight != 1 else ""
+    dtype = DTYPES[format]
     return f"""\
 # gradients x loss scale: one backward pass
 x, y = batches[0]
 with torch.autocast(device, {dtype}):
-    loss = loss_fn(model(x), y){times}
+    loss = loss_fn(model(x), y) * {WEIGHT:g}
 (loss * {scale}).backward()
 
 # GradScaler: a loop
@@ -149,7 +147,7 @@ scaler = torch.amp.GradScaler(device, init_scale={INIT_SCALE:.0f}, growth_interv
 for x, y in batches:
     optimizer.zero_grad()
     with torch.autocast(device, {dtype}):
-        loss = loss_fn(model(x), y){times}
+        loss = loss_fn(model(x), y) * {WEIGHT:g}
     scaler.scale(loss).backward()
     scaler.step(optimizer)
     scaler.update()
@@ -171,9 +169,9 @@ def part_text(count: int, total: int) -> str:
     return f"{share:.2%}" if min(share, 1 - share) < 0.001 else f"{share:.1%}"
 
 
-def draw_gradients(subject: str, outcome: Outcome, width: int, height: int) -> Drawing:
-    """Draw the gradients of a subject by size, coloured by what became of them, over what the type can hold."""
-    panel = PanelBuilder(subject, width, height)
+def draw_gradients(outcome: Outcome, width: int, height: int) -> Drawing:
+    """Draw the gradients by size, coloured by what became of them, over what the type can hold."""
+    panel = PanelBuilder(_SUBJECT, width, height)
     scale = scale_text(outcome.scale)
     panel.corner(f"{outcome.format}, loss scale {scale}", f"loss scale {scale}", scale, role="scale-text")
     shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in NUMBER_KINDS}
@@ -193,7 +191,7 @@ def draw_gradients(subject: str, outcome: Outcome, width: int, height: int) -> D
             panel.add(Band(f"gradients {kind}", points, fill=fill, stroke=edge, hatch=hatch, words=words))
         below = below + share
     counts = ", ".join(f"{ZONES[kind][0]}: {outcome.count(kind):,}" for kind in NUMBER_KINDS)
-    what = f"{outcome.total:,} gradients of {subject}, times {scale}, in {outcome.format}"
+    what = f"{outcome.total:,} gradients of {_SUBJECT}, times {scale}, in {outcome.format}"
     return panel.finish(f"{what}. {counts}.")
 
 
