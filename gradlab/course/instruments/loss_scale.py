@@ -39,7 +39,7 @@ from .loss_scale_numbers import (
     run_scaler,
 )
 
-_SCALES = [2**power for power in range(25)]
+_SCALES = [2**power for power in range(41)]  # at the last ones gradients overflow
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
 _SUBJECT = "digits, loss x 0.00001"
 ZONES = {

@@ -217,34 +217,19 @@ def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int, widt
     rank = now.ranks[number]
     panel = PanelBuilder(f".grad of rank {number}", width, height)
     panel.corner(_grad_text(rank))
-    every = [each for moment in moments for each in moment.ranks]
-    axes = _weight_axes(panel, np.vstack([[each.whole for each in every], *(arrow_ends(_scene(r)) for r in every)]))
+    axes = _weight_axes(panel, np.vstack([arrow_ends(_scene(each)) for moment in moments for each in moment.ranks]))
     panel.placer.take([Box(0, axes.top, axes.left, axes.bottom)])  # names stay inside
-    origin, alone = axes.places(np.array([0.0, rank.whole[0]]), np.array([0.0, rank.whole[1]])).reshape(2, 2)
+    origin = np.array([axes.x.at(0.0), axes.y.at(0.0)])
     unit = (axes.right - axes.left) / (axes.x.high - axes.x.low)
     panel.add(Dots("origin", origin, shape="plus", size=9.0, stroke="grey", width=1.5))
     add_key(panel, ("fresh", "stale", "sum"), axes.left, _KEY_Y, axes.right)
     scene = _scene(rank)
     places, thick = add_arrows(panel, scene, arrow_ends(scene), origin, np.array([unit, -unit]))
-    off = now.complete and rank.off > 1e-3
-    if off:
-        look: dict[str, Any] = {"stroke": "ink", "width": 1.8}
-        look["words"] = f"one process with all samples: {vector_text(rank.whole)}"
-        panel.add(Path("whole", np.concatenate([origin, alone]), dash="dotted", **look))
-        panel.add(Dots("whole end", alone, shape="ring", size=9.0, **look))
-        panel.placer.take([Box(*(alone - 5), *(alone + 5))])
     add_arrow_names(panel, scene, places, thick, backed=True)
     parts = "; ".join(f"{arrow.names[0]} {vector_text((arrow.x, arrow.y))}" for arrow in rank.arrows)
-    words = (
-        f"Rank {number}: .grad holds {_grad_text(rank)}: {parts}." if rank.grad else f"Rank {number}: .grad is None."
-    )
-    if off:
-        x, y = alone.tolist()
-        beside = [Spot("one process", x + 10, y), Spot("one process", x - 10, y, "end")]
-        spots = [*beside, *(Spot("one process", x, y + down, "middle") for down in (-14, 14))]
-        panel.label("whole name", spots, backed=True)
-        words += f" One process with all samples would have {vector_text(rank.whole)}: off by {rank.off:.0%}."
-    return panel.finish(words)
+    if rank.grad is None:
+        return panel.finish(f"Rank {number}: .grad is None.")
+    return panel.finish(f"Rank {number}: .grad holds {_grad_text(rank)}: {parts}.")
 
 
 def draw_weights(moments: Sequence[Moment], now: Moment, width: int, height: int) -> Drawing:
@@ -269,7 +254,4 @@ def draw_weights(moments: Sequence[Moment], now: Moment, width: int, height: int
         panel.add(Dots(f"key {name}", (x + 6.0, _KEY_Y), **look))
         panel.label(f"key {name} word", [Spot(name, x + 16.0, _KEY_Y)])
         x += 30.0 + 7.0 * len(name)
-    zero, one = (vector_text(rank.path[-1]) for rank in now.ranks)
-    ranks = f"Both ranks are at {zero}" if now.apart == 0 else f"Rank 0 is at {zero}, rank 1 at {one}"
-    apart = f", {short(now.apart)} apart" if now.apart else ""
-    return panel.finish(f"{ranks}{apart}; one process with all samples is at {vector_text(now.alone[-1])}.")
+    return panel.finish(f"{_moved_text(now).capitalize()} One process is at {vector_text(now.alone[-1])}.")
