@@ -100,35 +100,6 @@ def next_token(logits: Tensor, ids: Tensor) -> Tensor:
     return F.cross_entropy(logits[:, :-1].float().flatten(0, 1), ids[:, 1:].flatten())
 
 
-class VitBlock(nn.Module):
-    """Attention with heads of 20, which is no multiple of what a kernel wants."""
-
-    def __init__(self, width: int, heads: int = 3) -> None:
-        super().__init__()
-        self.norm1, self.norm2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
-        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.0), nn.Linear(4 * width, width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.qkv(self.norm1(x)).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-        x = x + self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
-        return x + self.mlp(self.norm2(x))
-
-
-class Vit(nn.Module):
-    def __init__(self, width: int = 60) -> None:
-        super().__init__()
-        self.patch, self.first = nn.Conv2d(3, width, 4, 4), nn.Parameter(torch.zeros(1, 1, width))
-        self.place = nn.Parameter(torch.randn(1, 50, width) * 0.02)
-        self.blocks = nn.Sequential(VitBlock(width), VitBlock(width))
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.patch(x).flatten(2).transpose(1, 2)
-        x = torch.cat([self.first.expand(x.shape[0], -1, -1), x], 1) + self.place
-        return self.head(self.norm(self.blocks(x))[:, 0])
-
-
 class LlamaBlock(nn.Module):
     """Two heads of keys for four of queries, places turned into angles, and a gate."""
 
@@ -166,31 +137,6 @@ class Llama(nn.Module):
         return self.head(self.norm(x))
 
 
-class ResNetBlock(nn.Module):
-    def __init__(self, i: int, o: int, stride: int) -> None:
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(i, o, 3, stride, 1, bias=False), nn.BatchNorm2d(o)
-        self.conv2, self.bn2 = nn.Conv2d(o, o, 3, 1, 1, bias=False), nn.BatchNorm2d(o)
-        self.relu = nn.ReLU(inplace=True)
-        down = (nn.Conv2d(i, o, 1, stride, bias=False), nn.BatchNorm2d(o))
-        self.down = nn.Sequential(*(down if i != o else ()))
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
-        y += self.down(x)
-        return self.relu(y)
-
-
-def resnet() -> nn.Module:
-    stem = (nn.Conv2d(3, 14, 7, 2, 3, bias=False), nn.BatchNorm2d(14), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
-    head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(28, 9))
-    return nn.Sequential(*stem, ResNetBlock(14, 14, 1), ResNetBlock(14, 28, 2), *head)
-
-
-def image(classes: int, side: int) -> tuple[Tensor, Tensor, Loss]:
-    return torch.randn(3, 3, side, side), torch.randint(0, classes, (3,)), F.cross_entropy
-
-
 def tokens(model: nn.Module, shape: tuple[int, int]) -> Job:
     ids = torch.randint(0, 173, shape)
     return model, ids, ids, next_token
@@ -199,9 +145,7 @@ def tokens(model: nn.Module, shape: tuple[int, int]) -> Job:
 MODELS: dict[str, Callable[[], Job]] = {
     "bert": lambda: (Bert(), torch.randint(0, 211, (3, 23)), torch.randint(0, 5, (3,)), F.cross_entropy),
     "gpt_sdpa": lambda: tokens(Gpt(), (3, 29)),
-    "vit": lambda: (Vit(), *image(10, 28)[:2], nn.CrossEntropyLoss(label_smoothing=0.1)),
     "llama": lambda: tokens(Llama(), (2, 37)),
-    "resnet": lambda: (resnet(), *image(9, 50)),
 }
 
 

@@ -22,9 +22,17 @@ from gradlab.forecasting.cards import Need
 from tests.forecasting import blind_models as blind
 from tests.forecasting.published_models import MODELS, build
 
-ROWS: dict[str, dict[str, Any]] = {
-    row["name"]: row for row in tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))["row"]
-}
+
+def read_rows() -> dict[str, dict[str, Any]]:
+    """Return the published trainings by name."""
+    rows = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))["row"]
+    for row in rows:
+        figure, row["unit"], row["measures"] = row["published"].split(maxsplit=2)
+        row["figure"] = float(figure)
+    return {row["name"]: row for row in rows}
+
+
+ROWS = read_rows()
 UNITS = {"GiB": 2**30, "MiB": 2**20, "GB": 10**9, "MB": 10**6}
 DEEP = 12
 MEASURED = ("allocated", "active")
@@ -48,6 +56,10 @@ class PublishedLoop(Recipe):
     setup: str = ""
     """What makes the optimizer, in ``published_updates.py``."""
     update: str = ""
+
+    def __new__(cls, **_: Any) -> PublishedLoop:
+        """Take what a Recipe would refuse as no switch of its own."""
+        return object.__new__(cls)
 
     def source(self) -> str:
         """Return the text of the loop."""
@@ -134,15 +146,15 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def rows_of_each_model() -> list[Any]:
-    """Return the names of all rows; another training of a model that was there before waits for the night."""
-    models = [row["model"] for row in ROWS.values()]
-    again = [model in models[:i] for i, model in enumerate(models)]
-    return [pytest.param(n, marks=pytest.mark.nightly if a else ()) for n, a in zip(ROWS, again, strict=True)]
+BY_DAY = (
+    *("minGPT gpt-nano", "GPT-2, Trainer, 2 x 16", "DeiT-Ti, AMP fp16, batch 128", "Llama-2 7B, bf16, SGD, 1 x 256"),
+    *("head and loss, 4,096 tokens", "SwiGLU, 4 x 1,024", "LayerNorm, 4,096 x 16,384"),
+)
+"""The rows that take a few seconds; the others wait for the night."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", rows_of_each_model())
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in BY_DAY else pytest.mark.nightly) for n in ROWS])
 def test_a_forecast_is_near_what_was_measured(name: str) -> None:
     low, high = ROWS[name]["bound"]
     assert low <= error(name) <= high
