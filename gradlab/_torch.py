@@ -180,8 +180,6 @@ PRIVATE_NAMES: dict[str, Name] = {
     "spare_key": Name("torch._C.DispatchKey.AutocastIPU", "forecast", _CUDA),
     "spare_autograd_key": Name("torch._C.DispatchKey.AutogradIPU", "forecast", _CUDA),
     "registrations_for_key": Name("torch._C._dispatch_get_registrations_for_dispatch_key", "forecast", _CUDA),
-    "enter_record": Name("torch.ops.profiler._record_function_enter_new", "forecast", _FAKE),
-    "profile_hook_step": Name("torch.optim.Optimizer.profile_hook_step", "forecast", _FAKE),
     "per_optimizer_states": Name(
         "GradScaler._per_optimizer_states", "loop", "an fp16 loop that failed in mid-update must be reset"
     ),

@@ -114,19 +114,12 @@ def need_sentence(what: str, tensors: int, total: int, statement: str, module: s
     )
 
 
-def fit_sentence(cards: Sequence[tuple[str, int, int]]) -> str:
-    """Say what fits, of the name, the usable bytes and the needed bytes of each card."""
-    fit = [name for name, holds, needs in cards if needs <= holds]
-    other = [name for name, holds, needs in cards if needs > holds]
-    largest, holds, needs = max(cards, key=lambda card: card[1])
-    if len(cards) == 1:
-        card, whole = with_article(largest), bytes_text(holds)
-        if fit:
-            return f"fits {card}: {percent(needs / holds)} of its {whole}"
-        return f"does not fit {card}: {times(needs / holds)} its {whole}"
-    if not fit:
-        return f"fits none: {times(needs / holds)} what {with_article(largest)} holds"
-    return f"fits {join_words(fit)}" + f", not {join_words(other, 'or')}" * bool(other)
+def fit_sentence(card: str, usable: int, needed: int) -> str:
+    """Say whether so many bytes fit a card of so many usable ones."""
+    share, whole = needed / usable, f"its {bytes_text(usable)}"
+    if needed <= usable:
+        return f"fits {with_article(card)}: {percent(share)} of {whole}"
+    return f"does not fit {with_article(card)}: {times(share)} {whole}"
 
 
 def suggestions(

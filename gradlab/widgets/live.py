@@ -89,10 +89,10 @@ class Live(ABC):
                 target.write_text(text, encoding="utf-8")
         return target
 
-    def tell_progress(self, share: float | None) -> None:
-        """Show how far a long computation is, from 0 to 1; None ends it."""
+    def tell_working(self, working: bool) -> None:
+        """Show that a long computation runs, or that it has ended."""
         if self._front is not None:
-            self._front.push({"progress": share})
+            self._front.push({"working": working})
 
     def _handle_plainly(self, message: Mapping[str, Any]) -> Reply:
         """Do what a message of the browser asks, whatever a cell has left PyTorch in."""
