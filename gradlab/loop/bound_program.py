@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any, SupportsIndex, overload
 
 import torch
@@ -18,10 +18,8 @@ MOST_BATCHES = 10_000
 class Cursor:
     """How many batches of this epoch have been handed out, and how many since the newest pause."""
 
-    def __init__(self) -> None:
-        """Start before the first batch."""
-        self.position = 0
-        self.reads_since_pause = 0
+    position = 0
+    reads_since_pause = 0
 
     def advance_to(self, position: int) -> None:
         """Go to a position; a RuntimeError ends a statement that never comes to a pause."""
@@ -102,7 +100,7 @@ class BoundProgram:
         self.namespace: dict[str, Any] = {
             "torch": torch,
             "model": model,
-            "loss_fn": self._recording_loss(task.loss_fn),
+            "loss_fn": self._record_loss,
             "batches": TrackedBatches(task.batches, self.cursor),
             "device": task.device,
             "epochs": EPOCHS,
@@ -184,18 +182,14 @@ class BoundProgram:
         for handle in self._handles:
             handle.remove()
 
-    def _recording_loss(self, loss_fn: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap the task's loss function to see each loss before the loop divides or scales it."""
-
-        def recording_loss(*args: Any, **kwargs: Any) -> Any:
-            loss = loss_fn(*args, **kwargs)
-            if isinstance(loss, Tensor) and loss.numel() == 1:
-                self._loss = loss.detach() if loss.requires_grad else self._loss
-            elif not self.is_edited:  # a text of the learner's own may reduce or take apart what it gets
-                raise TypeError(f"Task: loss_fn must return a tensor with one value, got {_kind(loss)}")
-            return loss
-
-        return recording_loss
+    def _record_loss(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the task's loss function, and note the loss before the loop divides or scales it."""
+        loss = self._task.loss_fn(*args, **kwargs)
+        if isinstance(loss, Tensor) and loss.numel() == 1:
+            self._loss = loss.detach() if loss.requires_grad else self._loss
+        elif not self.is_edited:  # a text of the learner's own may reduce or take apart what it gets
+            raise TypeError(f"Task: loss_fn must return a tensor with one value, got {_kind(loss)}")
+        return loss
 
     def _after_step(self, optimizer: object, args: object, kwargs: object) -> None:
         self._applied = True
@@ -227,11 +221,8 @@ class BoundProgram:
                 self._complete()
 
         # This one object only; the class stays as it is.
-        scaler.step, scaler.update, scaler.unscale_ = (  # type: ignore[method-assign]
-            watched_step,
-            watched_update,
-            watched_unscale,
-        )
+        scaler.unscale_ = watched_unscale  # type: ignore[method-assign]
+        scaler.step, scaler.update = watched_step, watched_update  # type: ignore[method-assign]
 
     def _complete(self) -> None:
         self.updated = True

@@ -299,7 +299,10 @@ class LabModel:
         self.runner.reset(weights, loops[0][1])
         self.runner.watch_memory = False  # as at the start
         self.show(self.runner, f"Back at update {updates:,}, where the cell left off.")
-        self.runner.replay(loops, updates, self.advance_to, self._change_loop)
+        for at, loop in loops[1:]:  # a copy of tensors would not do: a loop of one's own keeps what it likes
+            self.advance_to(at)
+            self._change_loop(loop)
+        self.advance_to(updates)
         for _ in range(statements):
             self.runner.step()
 

@@ -151,10 +151,10 @@ def _record_frames(
             frames.extend(_one_update(model, controller, count, begin))
             main_thread.serve()
 
-    def change_loop(loop: Recipe | str) -> None:
+    for at, loop in later:
+        advance_to(at)
         controller.attempt(partial(controller.edit, loop)) if isinstance(loop, str) else model.switch(loop)
-
-    run.replay(loops, updates, advance_to, change_loop)
+    advance_to(updates)
     begin_track()  # of a loop that has come to its end there
     run.close()
     return frames
