@@ -133,7 +133,7 @@ def _record_frames(
     if lab.runner.start_weights is not None or isinstance(first, str):
         run.reset(lab.runner.start_weights, first)
     model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed, lambda *_, **__: RECORDED)
-    model.playing, model.unswitched.share = True, math.inf  # nobody waits for it
+    model.playing, model.unswitched_share = True, math.inf  # nobody waits for it
     controller = LabController(model)
     turnable = {*values, UNSWITCHED} if values or later else set(values)
     frames: list[Frame] = []
