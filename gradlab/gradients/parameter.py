@@ -34,7 +34,6 @@ class ParameterHistory:
     """
 
     def __init__(self, name: str) -> None:
-        """Start with an empty ``.grad``."""
         self.name = name
         self.batches: list[Span] = []
         self.applied_to = 0

@@ -60,7 +60,6 @@ class Provenance:
     """Watches the parameters of a model, and the optimizers that it is told of, until ``close()``."""
 
     def __init__(self, named_parameters: Iterable[tuple[str, Tensor]]) -> None:
-        """Watch the parameters that require a gradient."""
         watched = [(name, param) for name, param in named_parameters if param.requires_grad]
         self.histories = [ParameterHistory(name) for name, _ in watched]
         self.params = [param for _, param in watched]
@@ -88,8 +87,7 @@ class Provenance:
     def watch(self, optimizers: Iterable[torch.optim.Optimizer], *, has_scaler: bool = False) -> None:
         """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step is none.
 
-        ``has_scaler`` says that a GradScaler unscales ``.grad``, which no version counts: contributions that are kept
-        then cost a little more.
+        ``has_scaler`` says that a GradScaler unscales ``.grad``, which no version counts.
         """
         self._has_scaler = has_scaler
         provenance = weakref.ref(self)

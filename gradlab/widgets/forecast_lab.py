@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -206,12 +206,6 @@ class ForecastLab(Instrument):
         return self.text
 
     # How it is done ---------------------------------------------------------------------------------------------------
-
-    def _attempt(self, action: Callable[[], object]) -> None:
-        with lock:
-            self._alarm = ""
-            try_to(action, self._fail)
-        self._show()
 
     def _turn(self, name: str, value: Any) -> None:
         """Move one control: a card, or settings that were forecast before, show at once; others when the hand rests."""

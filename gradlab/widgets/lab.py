@@ -40,11 +40,8 @@ class Lab(Live):
         chosen = switches.CONTROLS if controls is None else _names("controls", controls, switches.CONTROLS)
         panel_names = None if panels is None else [*map(PanelName, _names("panels", panels, tuple(PanelName)))]
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
-        for name, can in (
-            (PanelName.PICTURE, runner.task.held_out is not None),
-            (PanelName.HELD_OUT, runner.task.held_out is not None),
-        ):
-            if not can and name in (panel_names or ()):
+        for name in (PanelName.PICTURE, PanelName.HELD_OUT):
+            if runner.task.held_out is None and name in (panel_names or ()):
                 about = f"panels of the task {runner.task.name!r} can be any but {str(name)!r}, got {str(name)!r}"
                 raise ValueError(f"Lab: {about}")
         if not isinstance(speed, str) or speed not in switches.SPEEDS:
@@ -166,10 +163,7 @@ class Lab(Live):
     def _picture(self) -> Still:
         return self.model.still()
 
-    def _alt(self) -> str:
-        return self.text
-
-    def _plain(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.text}\n\n{self.runner.source}"
 
     def _page(self) -> str:

@@ -58,21 +58,14 @@ class Live(ABC):
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
 
-    def newest(self) -> Frame | None:
-        """Return the newest frame as a whole one; nothing is computed, so any thread may ask. None before the first."""
-        return self._writer.newest()
-
     @abstractmethod
     def _picture(self) -> Still:
         """Return what is shown now as a picture."""
 
+    @property
     @abstractmethod
-    def _alt(self) -> str:
-        """Return the words for who cannot see the picture."""
-
-    @abstractmethod
-    def _plain(self) -> str:
-        """Return what stands where neither the live view nor the picture can be shown."""
+    def text(self) -> str:
+        """What is shown, in words."""
 
     def _page(self) -> str:
         """Return a page without a kernel."""
@@ -94,11 +87,6 @@ class Live(ABC):
         if self._front is not None:
             self._front.push({"progress": share})
 
-    def _handle_plainly(self, message: Mapping[str, Any]) -> Reply:
-        """Do what a message of the browser asks, whatever a cell has left PyTorch in."""
-        with plain_torch_state():
-            return self.handle(message)
-
     def _show(self) -> None:
         """Tell the browser how things are, unless the reply to its own request does."""
         with lock:
@@ -108,10 +96,10 @@ class Live(ABC):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
-            png, alt, words = self._picture().png(), self._alt(), self._plain()
+            png, alt, words = self._picture().png(), self.text, repr(self)
             if self._front is None:
                 self.frame()  # for a browser that asks before the cell has ended
-                self._front = FrontEnd(self._entry, self._handle_plainly, self.newest)
+                self._front = FrontEnd(self._entry, plain_torch_state()(self.handle), self._writer.newest)
                 self._html = widgets.HTML()
                 self._widget = widgets.VBox([self._html, self._front])
             self._html.value = _still_html(self._front.lab_id, png, alt)

@@ -6,7 +6,7 @@ Every number in a recording was computed by PyTorch when it was recorded: each r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -140,8 +140,10 @@ def _record_frames(
     count = 0
 
     def begin_track() -> None:
-        if count == begin and not frames:
-            frames.append(_for_replay(controller.frame(), turnable))
+        if count == begin and not frames:  # without what only a kernel can do
+            whole = controller.frame()
+            controls = [control for control in whole.get("controls", ()) if control["name"] in turnable]
+            frames.append({**whole, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False})
 
     def advance_to(update: int) -> None:
         nonlocal count
@@ -199,9 +201,3 @@ def _values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict
 def _whole(name: str, value: Any, low: int, high: int, words: str = "a whole number") -> int:
     allowed = f"{words}, {low} to {high:,}"
     return whole_number(f"Lab.record: {name}", value, low, high, allowed=allowed, kind=ValueError)
-
-
-def _for_replay(frame: Frame, turnable: Collection[str]) -> Frame:
-    """Take what only a kernel can do out of a whole frame; ``turnable`` are the controls that the page heeds."""
-    controls = [control for control in frame.get("controls", ()) if control["name"] in turnable]
-    return {**frame, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
