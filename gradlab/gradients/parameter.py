@@ -87,11 +87,6 @@ class ParameterHistory:
         last_used = self.applied_to if self.batches[-1][1] > self.applied_to else self.applied_before
         return [(first, min(last, last_used)) for first, last in self.batches if first <= last_used]
 
-    def count(self) -> tuple[int, int]:
-        """Return how many batches in ``.grad`` belong there and how many are leftovers."""
-        left = sum(last - first + 1 for first, last in self.leftover())
-        return sum(last - first + 1 for first, last in self.batches) - left, left
-
     def take(self, other: ParameterHistory) -> None:
         """Become as another one that is synced, and take nothing for known."""
         self.batches, self.reused = list(other.batches), other.reused

@@ -23,10 +23,9 @@ _MOST_SWITCHES = 64
 
 
 class BoundedTable:
-    """A table of numbers with at most ``MOST_ROWS`` rows; when it is full, neighbours are merged in pairs."""
+    """A table of at most ``MOST_ROWS`` rows; when it is full, neighbours are merged in pairs, by each column's rule."""
 
     def __init__(self, rules: Mapping[str, Callable[[Sequence[float]], float]]) -> None:
-        """Make empty columns; each has a rule that turns the values of one bucket into one."""
         self._rules = dict(rules)
         self._columns = {name: array("d") for name in self._rules}
         self._waiting: list[tuple[float, ...]] = []

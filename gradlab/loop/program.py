@@ -47,7 +47,6 @@ class Program:
     """The loop's text, ready to run: ``setup`` is all that stands before the first loop, ``loop`` is the rest."""
 
     def __init__(self, text: str) -> None:
-        """Parse and compile the text; a syntax error is a LoopError that names the line."""
         if not isinstance(text, str):
             raise TypeError(f"the loop's text must be a string, got {text!r}")
         self.text = text

@@ -38,7 +38,6 @@ class Run:
     """
 
     def __init__(self, task: Any, recipe: Recipe | None = None, seed: int = 0) -> None:
-        """Build the model and run the loop's set-up."""
         for name in ("name", "build", "batches", "loss_fn", "device"):
             if not hasattr(task, name):
                 raise TypeError(f"Run: task must be a Task such as gradlab.tasks.digits(), got {task!r}")

@@ -219,9 +219,6 @@ class Instrument(Live):
         """Return what else a live frame tells, by the keys in ``front/README.md``."""
         return {}
 
-    def _page(self) -> str:
-        return self.packed().page()
-
     def packed(self) -> Packed:
         """Return what is recorded, the start first, for a page without a kernel."""
         recorded = list(self.recorded())  # which may add values to the controls

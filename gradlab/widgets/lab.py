@@ -14,7 +14,7 @@ from ..scenes import PanelName, status_line
 from . import controls as switches
 from .controller import LabController
 from .lab_model import USUAL_EVERY, LabModel
-from .live import Live, Still
+from .live import Live, Packed, Still
 from .recording import MOST_UPDATES, Recording, record_lab
 from .requests import Frame, Reply
 
@@ -51,7 +51,6 @@ class Lab(Live):
         self._writer = self.model.writer
         self.controller = LabController(self.model)
         """What each message of the browser does."""
-        self._ends_on_interrupt = False
 
     @property
     def runner(self) -> Run:
@@ -142,9 +141,7 @@ class Lab(Live):
     def handle(self, message: Mapping[str, Any]) -> Reply:
         """Reply to a message of the browser; while the lab is played, an interrupt of the kernel ends that."""
         reply = self.controller.handle(message)
-        if self.model.playing != self._ends_on_interrupt:
-            self._ends_on_interrupt = self.model.playing
-            on_interrupt(self._interrupt, enabled=self._ends_on_interrupt)
+        on_interrupt(self._interrupt, enabled=self.model.playing)
         return reply
 
     def frame(self) -> Frame:
@@ -166,9 +163,9 @@ class Lab(Live):
     def __repr__(self) -> str:
         return f"{self.text}\n\n{self.runner.source}"
 
-    def _page(self) -> str:
+    def packed(self) -> Packed:
         """Return a replay of the run so far; ``record`` says more of one: how long, and what can be turned in it."""
-        return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).page()
+        return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).packed()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         with lock:

@@ -67,9 +67,9 @@ class Live(ABC):
     def text(self) -> str:
         """What is shown, in words."""
 
-    def _page(self) -> str:
-        """Return a page without a kernel."""
-        raise NotImplementedError
+    @abstractmethod
+    def packed(self) -> Packed:
+        """Return a recording of it, packed for a page without a kernel."""
 
     def save(self, path: str | Path) -> Path:
         """Write what is shown as ``.png`` or ``.svg``, or a page that needs no kernel as ``.html``; return the path."""
@@ -78,7 +78,7 @@ class Live(ABC):
             if target.suffix == ".png":
                 target.write_bytes(self._picture().png())
             else:
-                text = self._picture().svg() if target.suffix == ".svg" else self._page()
+                text = self._picture().svg() if target.suffix == ".svg" else self.packed().page()
                 target.write_text(text, encoding="utf-8")
         return target
 

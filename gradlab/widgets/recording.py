@@ -59,14 +59,10 @@ class Recording:
         content = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
         return Packed("replay", self.title, self.caption, self.words, self.still, packed_text(content))
 
-    def page(self) -> str:
-        """Return one HTML document that plays everywhere, without a kernel and without a network."""
-        return self.packed().page()
-
     def save(self, path: str | Path) -> Path:
         """Write the page as a file; return its path."""
         target = checked_path("Recording.save", path, (".html",))
-        target.write_text(self.page(), encoding="utf-8")
+        target.write_text(self.packed().page(), encoding="utf-8")
         return target
 
 
