@@ -82,8 +82,7 @@ def _copy_grad(grad: torch.Tensor | None) -> torch.Tensor | None:
 def preserving_torch_state() -> Iterator[None]:
     """Go in with grad mode on, and put back afterwards what is a matter of the whole kernel.
 
-    That is: grad and inference mode, autocast, the default dtype and device, the hooks on all modules and optimizers,
-    and Python's recursion limit.
+    That is: modes, autocast, default dtype and device, hooks on all modules and optimizers, Python's recursion limit.
     """
     import torch
 

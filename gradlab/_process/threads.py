@@ -36,8 +36,7 @@ def learner_threads() -> list[str]:
 def others_may_draw() -> bool:
     """Return whether another thread may draw random numbers while this one computes.
 
-    Beside the main thread: one with the learner's own code, also one that waits to be handed some. Beside any other:
-    the main thread, where a cell may begin at any moment.
+    Beside the main thread, one for the learner's own code may; beside any other the main one, where a cell may begin.
     """
     return threading.current_thread() is not threading.main_thread() or any(True for _ in _learner_threads())
 
@@ -193,10 +192,7 @@ def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
 
 
 def progress_bar(total: int, words: str, **options: Any) -> Any:
-    """Return tqdm's bar, shown after a second and gone at the end, without the thread that tqdm starts beside it.
-
-    Where no thread can be started tqdm warns of it. All that the thread does is to move a bar that is rarely told.
-    """
+    """Return tqdm's bar, shown after a second and gone at the end, without tqdm's thread, which needs not start."""
     from tqdm.auto import tqdm
 
     class Bar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]

@@ -40,10 +40,7 @@ def bet_script() -> str:
 
 
 def page_script() -> str:
-    """Return the script of a page with many recordings and questions, without comments.
-
-    It is no module, so that it can be loaded from disk: ``<script defer src="...">``.
-    """
+    """Return the script of a page with many recordings and questions; no module, so that a page on disk can load it."""
     return f'(() => {{\n"use strict";\n{_without_comments(joined_module("page"))}}})();\n'
 
 

@@ -58,10 +58,7 @@ class Contributions:
 
 @dataclass(frozen=True)
 class Vectors:
-    """The parts of ``.grad`` as vectors over all elements of all parameters: a row of ``rows`` for each of ``spans``.
-
-    ``total`` is ``.grad`` itself, the sum of the rows up to rounding.
-    """
+    """The parts of ``.grad``, a row over all elements for each of ``spans``; ``total`` is ``.grad``, their sum."""
 
     spans: tuple[Span | None, ...]
     rows: Tensor
@@ -207,10 +204,9 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
 def newest_and_older(
     older: Span, newest: int, stale: bool, sums: tuple[float, float, float], norm: float
 ) -> Contributions:
-    """Tell the newest contribution from all the older ones together.
+    """Tell the newest contribution from all the older ones together; ``norm`` is that of ``.grad`` now.
 
-    ``sums`` were taken as it came: its squared length, its dot product with ``.grad`` before it, and the squared length
-    of that; ``norm`` is that of ``.grad`` now, which may have been clipped or unscaled since.
+    ``sums`` as it came: its squared length, its dot product with ``.grad`` before it, the squared length of that.
     """
     known = [(older, stale), ((newest, newest), False)]
     own, dot, before = sums

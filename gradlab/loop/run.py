@@ -168,19 +168,13 @@ class Run:
             self._forget_failed_loop()
 
     def switch(self, recipe: Recipe) -> None:
-        """Change the loop now; weights, ``.grad`` and the state of the same optimizer stay.
-
-        A loop cannot change inside an update, so the one under way is completed first, by the loop before.
-        """
+        """Change the loop after the update under way; weights, ``.grad`` and the state of the same optimizer stay."""
         program = Program(_checked(recipe).source())
         self.complete_update()
         self._install(program, recipe)
 
     def unswitched(self) -> Counterfactual:
-        """Return a copy that goes on by itself as the run would without its next switch; only between two updates.
-
-        Raises what the model raises if it cannot be copied.
-        """
+        """Return a copy that goes on without the next switch; raises what a model raises that cannot be copied."""
         if not self.engine.at_boundary or self.loop.is_edited:
             raise ValueError("Run.unswitched: only between two updates of a recipe's loop")
         return Counterfactual(self.task, self.recipe, self.model, self.engine, self.updates)

@@ -76,10 +76,7 @@ class PanelDrawings:
         self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
-        """Return the Drawings of these panels, in their order; ``now`` is in ms.
-
-        ``only_due`` keeps what was drawn a moment ago.
-        """
+        """Return the Drawings of these panels, in their order, at ``now`` ms; ``only_due`` keeps those not yet due."""
         shown = {}
         self.scenes.measured = None
         keep_words = only_due and now < self._words_due

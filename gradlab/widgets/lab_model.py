@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -173,12 +173,9 @@ class LabModel:
 
     def step(self, statements: int = 1, every: float = READ_ALONG) -> None:
         """Run so many statements, each of which is seen for ``every`` ms."""
-
-        def run() -> None:
+        with self._training(statements * every):
             for _ in range(statements):
                 self.runner.step()
-
-        self._train(run, statements * every)
 
     def step_for(self, every: float) -> None:
         """Run one statement while the lab is played; the frame of it will be seen for ``every`` ms."""
@@ -196,7 +193,8 @@ class LabModel:
         if seconds is not None:
             self._end_unswitched("at full speed it is left out")
         amount = {"updates": updates} if seconds is None else {"seconds": seconds}
-        self._train(lambda: self.runner.advance(**amount, limit=limit), every or READ_ALONG)
+        with self._training(every or READ_ALONG):
+            self.runner.advance(**amount, limit=limit)
         engine = self.runner.engine
         if not engine.at_boundary:
             ran = f"{_LONG_UPDATE}: {number_of(engine.statements_since_update, 'statement')} since the last one."
@@ -223,7 +221,7 @@ class LabModel:
         if wanted is None:
             raise RequestError(f"Line {line} is no statement of the loop.")
 
-        def run() -> None:
+        with self._training(READ_ALONG):
             last, deadline = runner.updates + 2, time.perf_counter() + REQUEST_LIMIT
             for _ in range(_MOST_STATEMENTS):
                 runner.step()
@@ -233,13 +231,12 @@ class LabModel:
                     break
             self.note = f"The loop has not come to line {line} in two updates. Set-up runs only once."
 
-        self._train(run, READ_ALONG)
-
-    def _train(self, action: Callable[[], object], every: float) -> None:
-        """Have the run do something that is seen for ``every`` ms, and the run without the newest switch keep pace."""
+    @contextmanager
+    def _training(self, every: float) -> Iterator[None]:
+        """Train in a block, which is seen for ``every`` ms, and have the run without the newest switch keep pace."""
         with main_thread.hold(), lock:
             with self._listening():
-                action()
+                yield
             self._follow(every)
             if not self.draft:
                 self.wrong = 0
@@ -394,10 +391,7 @@ class LabModel:
     # What goes wrong --------------------------------------------------------------------------------------------------
 
     def explain(self, error: Exception) -> str:
-        """Return the words for what went wrong, and clean up where memory ran out.
-
-        The line of a mistake is marked, and a text that failed is kept: the loop before runs again.
-        """
+        """Return the words for what went wrong; mark its line, keep a text that failed, clean up if memory ran out."""
         self.wrong = error.line if isinstance(error, LoopError) else 0
         if self.clean_up(error):
             return self.oom_words

@@ -32,10 +32,7 @@ class Question:
 
 
 def find_question(name: str) -> Question:
-    """Return the question with this name, as in ``"03/where-do-the-weights-go"``.
-
-    Raises ValueError with the names that are nearest where there is none.
-    """
+    """Return the question with this name; ValueError with the names that are nearest where there is none."""
     if not isinstance(name, str):
         raise TypeError(f'predict: the name must be a text such as "03/where-do-the-weights-go", got {name!r}')
     notebook, _, slug = name.partition("/")

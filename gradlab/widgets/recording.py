@@ -74,10 +74,7 @@ def record_lab(
     marks: Any,
     turns: int,
 ) -> Recording:
-    """Make the run of a lab anew from its start, and every run with up to ``turns`` of ``switches`` at ``marks``.
-
-    ``words`` are what the lab's picture shows. Raises TypeError or ValueError that names what is wrong.
-    """
+    """Make the run of a lab anew, and each with up to ``turns`` of ``switches`` at ``marks``; errors as Lab.record."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
         raise TypeError(f"Lab.record: marks must be a list of whole numbers, 0 to {last}, got {marks!r}")
