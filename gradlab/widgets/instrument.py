@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from .._process import lock
@@ -31,19 +31,13 @@ _QUIET = ("hello", "size", "press", "zoom")  # what is wrong stays said through 
 class View:
     """What an instrument shows at some settings."""
 
-    panels: Mapping[str, DrawPanel]
-    """Name to a function of width and height in CSS pixels."""
-    state: str
-    """The result in a sentence or two, with its numbers."""
+    panels: Mapping[str, DrawPanel]  # name to a function of width and height in CSS pixels
+    state: str  # the result in a sentence or two, with its numbers
     note: str = ""
-    code: str = ""
-    """The plain PyTorch that was run, "" for none."""
-    off: Sequence[str] = field(default_factory=tuple)
-    """The controls that have no effect now."""
-    lit: tuple[int, int] = (0, 0)
-    """The first and the last line of the code that is lit."""
-    wrong: int = 0
-    """The line of a mistake, 0 for none."""
+    code: str = ""  # the plain PyTorch that was run, "" for none
+    off: Sequence[str] = ()  # the controls that have no effect now
+    lit: tuple[int, int] = (0, 0)  # the first and the last line of the code that is lit
+    wrong: int = 0  # the line of a mistake, 0 for none
 
 
 class Instrument(Live):

@@ -45,32 +45,19 @@ class LabModel:
     """
 
     def __init__(
-        self,
-        runner: Run,
-        controls: Sequence[str],
-        panels: Sequence[PanelName] | None,
-        speed: str = USUAL_SPEED,
-        pace_at: Callable[..., Pace] = live_pace,
+        self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str = USUAL_SPEED
     ) -> None:
         self.controls, self.chosen_panels = controls, panels
-        self.speed = speed
-        """The words of SPEEDS at which Play begins, until the learner chooses another."""
-        self.pace_at = pace_at
-        """How often what is costly is drawn."""
-        self.playing = False
-        """True from the first request for frames to the end of playing."""
+        self.speed = speed  # the words of SPEEDS at which Play begins, until the learner chooses another
+        self.pace_at: Callable[..., Pace] = live_pace  # how often what is costly is drawn
+        self.playing = False  # True from the first request for frames to the end of playing
         self.draft, self.wrong = "", 0
         """A text that was not taken or that failed, and the line that is wrong in what is shown."""
-        self.note = ""
-        """What the Lab has to say, under the status line."""
-        self.oom_words = ""
-        """How memory ran out."""
-        self.shows_unswitched = True
-        """Whether the run goes on without its newest switch, too, beside the run itself, in a copy."""
-        self.unswitched_share = 0.1
-        """How much of a processor core that may take."""
-        self.unswitched: Counterfactual | None = None
-        """The copy, as long as there is one."""
+        self.note = ""  # what the Lab has to say, under the status line
+        self.oom_words = ""  # how memory ran out
+        self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
+        self.shows_unswitched = True  # or else it does not go on
+        self.unswitched_share = 0.1  # of a processor core that it may take
         self.writer = FrameWriter()
         self.screen = PanelDrawings(RunScenes(runner))
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None

@@ -156,13 +156,10 @@ class Packed:
 
     kind: Literal["replay", "instrument"]
     title: str
-    caption: str
-    """What a reader can do with it."""
-    words: str
-    """What the picture shows."""
+    caption: str  # what a reader can do with it
+    words: str  # what the picture shows
     still: Still = field(repr=False)
-    packed: str = field(repr=False)
-    """The recording as JSON, compressed by gzip, as base64."""
+    packed: str = field(repr=False)  # the recording as JSON, compressed by gzip, as base64
 
     def page(self) -> str:
         """Return one HTML document that plays everywhere, without a kernel and without a network."""

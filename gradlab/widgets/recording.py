@@ -125,7 +125,8 @@ def _record_frames(
     run = Run(lab.runner.task, first if isinstance(first, Recipe) else None, lab.runner.seed)
     if lab.runner.start_weights is not None or isinstance(first, str):
         run.reset(lab.runner.start_weights, first)
-    model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed, lambda *_, **__: RECORDED)
+    model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed)
+    model.pace_at = lambda *_, **__: RECORDED
     model.playing, model.unswitched_share = True, math.inf  # nobody waits for it
     controller = LabController(model)
     turnable = {*values, UNSWITCHED} if values or later else set(values)
