@@ -94,7 +94,7 @@ _NO_MODULES = "memory is not told by module, and a compiled model is not refused
 _NEW = "parameters that are made in the block are not known at once"
 _STEPS = "steps of optimizers are not seen"
 _WORDS = "a model whose shapes depend on its data is refused with PyTorch's words"
-_HOOKS = "hooks on all modules or optimizers that an answer of your own registers stay after it"
+_HOOKS = "hooks on all modules or optimizers that a loop or an answer of your own registers stay after it"
 _CLIP, _DISPATCH = "torch.nn.utils.clip_grad.", "torch.utils._python_dispatch."
 _FAKES = "torch._subclasses.fake_tensor."
 _CLIPPED = "the rules for {} are off, and what it clips counts as changed by hand"
@@ -183,9 +183,9 @@ PRIVATE_NAMES: dict[str, Name] = {
     "per_optimizer_states": Name(
         "GradScaler._per_optimizer_states", "loop", "an fp16 loop that failed in mid-update must be reset"
     ),
-    "module_hooks": Name("torch.nn.modules.module._global_forward_hooks", "course", _HOOKS),
-    "optimizer_hooks": Name("torch.optim.optimizer._global_optimizer_pre_hooks", "course", _HOOKS),
-    "is_full_backward_hook": Name("torch.nn.modules.module._global_is_full_backward_hook", "course", _HOOKS),
+    "module_hooks": Name("torch.nn.modules.module._global_forward_hooks", "loop course", _HOOKS),
+    "optimizer_hooks": Name("torch.optim.optimizer._global_optimizer_pre_hooks", "loop course", _HOOKS),
+    "is_full_backward_hook": Name("torch.nn.modules.module._global_is_full_backward_hook", "loop course", _HOOKS),
     "NormBase": Name("torch.nn.modules.batchnorm._NormBase", "doctor", _UNKNOWN.format("BatchNorm"), lambda: ()),
     "DropoutNd": Name("torch.nn.modules.dropout._DropoutNd", "doctor", _UNKNOWN.format("Dropout"), lambda: ()),
 }

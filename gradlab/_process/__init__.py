@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .hooks import leave_mode as leave_mode
     from .random_stream import RandomStream as RandomStream
     from .random_stream import preserving_rng as preserving_rng
+    from .state import KernelSettings as KernelSettings
     from .state import copy_state as copy_state
     from .state import plain_torch_state as plain_torch_state
     from .state import preserving_modes as preserving_modes

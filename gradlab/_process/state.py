@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .. import _torch
+from .._frames import Owner, code_owner
 
 if TYPE_CHECKING:
     import torch
@@ -78,6 +79,9 @@ def _copy_grad(grad: torch.Tensor | None) -> torch.Tensor | None:
     return None if grad is None else grad.detach().clone()
 
 
+_DEVICES = ("cpu", "cuda")
+
+
 @contextmanager
 def preserving_torch_state() -> Iterator[None]:
     """Go in with grad mode on, and put back afterwards what is a matter of the whole kernel.
@@ -86,34 +90,69 @@ def preserving_torch_state() -> Iterator[None]:
     """
     import torch
 
-    dtype, device, limit = torch.get_default_dtype(), torch.get_default_device(), sys.getrecursionlimit()
-    hooks = [(each, set(each)) for each in _global_hooks()]
-    module, kind = _torch.place("is_full_backward_hook")
-    is_full_backward_hook = getattr(module, kind, None)
+    defaults, hooks, limit = _defaults(), _hook_numbers(), sys.getrecursionlimit()
     cast, nesting = _autocast(), _autocast_nesting()
     try:
         with torch.inference_mode(False):  # on its way out it puts grad mode and inference mode back
             yield
     finally:
         sys.setrecursionlimit(limit)
-        torch.set_default_dtype(dtype)
-        if torch.get_default_device() != device:
-            torch.set_default_device(None if device == torch.device("cpu") else device)
-        for each, before in hooks:
-            for number in each.keys() - before:
-                del each[number]
-        if module is not None:
-            setattr(module, kind, is_full_backward_hook)
+        _set_defaults(_defaults(), defaults)
+        _remove_hooks_since(hooks)
         if _autocast() != cast:
-            for name, (on, type_) in cast.items():
+            for name, (on, kind) in cast.items():
                 torch.set_autocast_enabled(name, on)
-                torch.set_autocast_dtype(name, type_)
+                torch.set_autocast_dtype(name, kind)
         if _autocast_nesting() != nesting:  # a region that was never left: its casts would be used for ever
             torch.clear_autocast_cache()
             while _autocast_nesting() > nesting:
                 torch.autocast_decrement_nesting()
             while _autocast_nesting() < nesting:
                 torch.autocast_increment_nesting()
+
+
+class KernelSettings:
+    """Keeps to a loop what it sets for the whole kernel: inside of ``with`` it is set, outside it is not.
+
+    That is the default dtype and device, and hooks on all modules and optimizers.
+    """
+
+    def __init__(self) -> None:
+        self._defaults: dict[int, Any] = {}  # those that the loop has set, by their place
+        self._hooks: list[dict[int, Any]] = []
+
+    def __enter__(self) -> None:
+        self._outside, self._hooks_outside = _defaults(), _hook_numbers()
+        self._inside = [self._defaults.get(index, value) for index, value in enumerate(self._outside)]
+        _set_defaults(self._outside, self._inside)
+        for hooks, added in zip(_global_hooks(), self._hooks, strict=False):
+            hooks.update(added)
+
+    def __exit__(self, *error: object) -> None:
+        now = _defaults()
+        self._defaults |= {index: value for index, value in enumerate(now) if value != self._inside[index]}
+        self._hooks = _remove_hooks_since(self._hooks_outside)
+        _set_defaults(now, self._outside)
+
+
+def _defaults() -> list[Any]:
+    """Return the default dtype, the default device, and the kind of backward hooks on all modules."""
+    import torch
+
+    module, name = _torch.place("is_full_backward_hook")
+    return [torch.get_default_dtype(), torch.get_default_device(), getattr(module, name, None)]
+
+
+def _set_defaults(now: list[Any], wanted: list[Any]) -> None:
+    import torch
+
+    dtype, device, is_full_backward_hook = wanted
+    if now[0] != dtype:
+        torch.set_default_dtype(dtype)
+    if now[1] != device:
+        torch.set_default_device(None if device == torch.device("cpu") else device)
+    if now[2] != is_full_backward_hook:
+        setattr(*_torch.place("is_full_backward_hook"), is_full_backward_hook)
 
 
 @cache
@@ -124,10 +163,31 @@ def _global_hooks() -> list[dict[int, Any]]:
     return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
 
 
+def _hook_numbers() -> set[int]:
+    return {number for hooks in _global_hooks() for number in hooks}
+
+
+def _remove_hooks_since(before: set[int]) -> list[dict[int, Any]]:
+    """Take off the hooks that have come since, and return them; gradlab's own, of another thread, stay."""
+    every = _global_hooks()
+    new = {
+        number
+        for hooks in every
+        for number, hook in [*hooks.items()]
+        if number not in before and callable(hook) and not _is_ours(hook)
+    }
+    return [{number: hooks.pop(number) for number in new & hooks.keys()} for hooks in every]
+
+
+def _is_ours(hook: Any) -> bool:
+    code = getattr(hook, "__code__", None)
+    return code is not None and code_owner(code.co_filename) is Owner.OURS
+
+
 def _autocast() -> dict[str, tuple[bool, torch.dtype]]:
     import torch
 
-    return {name: (torch.is_autocast_enabled(name), torch.get_autocast_dtype(name)) for name in ("cpu", "cuda")}
+    return {name: (torch.is_autocast_enabled(name), torch.get_autocast_dtype(name)) for name in _DEVICES}
 
 
 def _autocast_nesting() -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, SupportsIndex, overload
 
 import torch
 from torch import Tensor, nn
 
+from .._process import KernelSettings
 from .._torch import outside_dispatch_modes
 from .program import Program
 
@@ -88,8 +90,11 @@ class BoundProgram:
             "epochs": EPOCHS,
         }
         self.index = -1
-        for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
-            self.reads_since_pause = 0
+        self.settings: AbstractContextManager[None] = KernelSettings() if is_edited else nullcontext()
+        """What a text of the learner's own sets for the whole kernel; its statements run inside of it."""
+        with self.settings:
+            for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
+                self.reads_since_pause = 0
         values = list(self.namespace.items())
         self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
         self.scalers = {name: v for name, v in values if isinstance(v, torch.amp.GradScaler)}

@@ -107,7 +107,7 @@ class Engine:
         self.at_boundary = False
         left = max_statements
         try:
-            with self.rng, ledger or nullcontext():
+            with self.rng, loop.settings, ledger or nullcontext():
                 for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
                     left -= 1
                     loop.reads_since_pause = 0

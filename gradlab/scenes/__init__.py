@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from .kinds import Slice as Slice
     from .kinds import StatementLabel as StatementLabel
     from .kinds import UnswitchedCurve as UnswitchedCurve
+    from .words import explain_oom as explain_oom
+    from .words import find_oom as find_oom
     from .words import fit_sentence as fit_sentence
+    from .words import free_after_oom as free_after_oom
     from .words import memory_scene as memory_scene
     from .words import need_sentence as need_sentence
     from .words import peak_location as peak_location

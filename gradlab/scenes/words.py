@@ -1,13 +1,17 @@
-"""A run and memory in words: for the reader, the screen reader and the saved notebook."""
+"""A run, memory and errors in words: for the reader, the screen reader and the saved notebook."""
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Mapping, Sequence
+import re
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ..formatting import batches_text, bytes_text, join_words, number_of, share_of_sum, short
+from ..loop import LoopError
 from ..memory import CATEGORIES, MemoryPoint
 from .kinds import Memory, StatementLabel
 
@@ -57,6 +61,56 @@ def _gradient(run: Run, measured: Contributions | None) -> str:
     if held > 1 and measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
         words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
     return f"{words}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else words
+
+
+_CPU = re.compile(r"can't allocate memory|not enough memory", re.IGNORECASE)
+"""How the allocator of the CPU says it; it has no exception of its own."""
+
+
+def find_oom(error: BaseException | None) -> BaseException | None:
+    """Return what said that memory ran out, the error itself or one that led to it; None if memory did not."""
+    import torch
+
+    for one in _causes(error):
+        ran_out = isinstance(one, (torch.cuda.OutOfMemoryError, MemoryError))
+        if ran_out or (isinstance(one, RuntimeError) and _CPU.search(str(one))):
+            return one
+    return None
+
+
+def explain_oom(run: Run, error: BaseException) -> str:
+    """Say where memory ran out, and how to go on."""
+    where = f"in update {run.updates + 1:,}"
+    if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
+        where = f"at line {error.line}, {lines[error.line - 1].strip()}"
+    return (
+        f"Out of memory {where}. Try smaller batches, or a smaller model. "
+        "The memory of this update is free again: turn a switch or reset, and play on."
+    )
+
+
+def free_after_oom(run: Run, error: BaseException) -> None:
+    """Let go of what the update that failed still holds: its graph, the frames of the error, the allocator's cache."""
+    import torch
+
+    for one in list(_causes(error)):
+        traceback.clear_frames(one.__traceback__)
+        one.__traceback__ = None
+    for name, value in list(run.loop.namespace.items()):
+        if isinstance(value, torch.Tensor) and value.grad_fn is not None:
+            # a loop of the learner's own may carry it from batch to batch; the recipe's makes it anew
+            run.loop.namespace[name] = value.detach() if run.loop.is_edited else None
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 _CALLS = frozenset(

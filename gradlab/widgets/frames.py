@@ -20,7 +20,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from ..drawing import Drawing, Encoder, draw, draw_message
-from ..scenes import PanelName, RunScenes
+from ..scenes import PanelName, RunScenes, find_oom
 from .requests import Frame, PanelSize, cut_words
 
 SIZE = PanelSize(400, 260, 400)
@@ -104,6 +104,9 @@ class PanelDrawings:
         try:
             scene = self.scenes.scene(name)
         except Exception as error:  # a picture that needs a forward pass runs the learner's model
+            old = self._drawings.get(name)
+            if old and find_oom(error) is not None:
+                return old
             words = f"This picture needs a forward pass, which ended in {type(error).__name__}: {error}"
             return draw_message(cut_words(words), str(name), *size)
         return draw(scene, *size, zoom=self.zoom)

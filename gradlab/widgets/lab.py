@@ -9,7 +9,7 @@ from .. import tasks
 from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
 from ..front import on_interrupt
-from ..loop import Recipe, Run
+from ..loop import LoopError, Recipe, Run
 from ..scenes import PanelName, status_line
 from . import controls as switches
 from .controller import LabController
@@ -61,7 +61,9 @@ class Lab(Live):
     def text(self) -> str:
         """The state in words: one line, and more when something is wrong."""
         with lock:
-            lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning)
+            model = self.model
+            oom_words = model.oom_words if model.note == model.oom_words else ""  # other words may have come since
+            lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, oom_words)
         return "\n".join(line for line in lines if line)
 
     @property
@@ -71,11 +73,18 @@ class Lab(Live):
             return self.model.warning
 
     def run(self, updates: int = 1) -> Lab:
-        """Run so many updates without a browser; a bar shows how far it is when it takes over a second."""
+        """Run so many updates without a browser; a bar shows how far it is when it takes over a second.
+
+        Where memory runs out it stops, and the words under the pictures say why.
+        """
         updates = whole_number("Lab.run: updates", updates, 0, kind=ValueError)
         try:
             with progress_bar(updates, "updates") as bar:
                 self.model.advance_to(self.runner.updates + updates, bar.update)
+        except LoopError as error:
+            if not self.model.clean_up(error):
+                raise
+            self.controller.stop(self.model.oom_words)
         finally:
             self._show()
         return self
