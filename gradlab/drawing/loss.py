@@ -180,13 +180,6 @@ def _spots_beside(axes: Axes, texts: tuple[str, ...], line: Cells, loss: Cells) 
     return [*filter(is_free, [*spots, *key]), *key]  # where the loss is everywhere, on the loss
 
 
-def _unswitched_words(title: str, scene: UnswitchedCurve) -> str:
-    start = f"Without the switch ({scene.switched}) the {title}"
-    if scene.ended:
-        return f"{start} was {short(scene.now)} at update {scene.updates[-1]:,.0f}; {scene.ended}."
-    return f"{start} would be {short(scene.now)} now."
-
-
 def _add_broken(panel: PanelBuilder, axes: Axes, said: str) -> None:
     x, y, half = (axes.left + axes.right) / 2, axes.bottom - 22, text_width(said, _BROKEN, True) / 2 + 8
     panel.add(make_box("broken frame", x - half, y - 13, x + half, y + 13, fill="paper", stroke="ink", dash="dashed"))
@@ -205,7 +198,11 @@ def _words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
     reach = f"Updates {x[0]:,.0f} to {x[-1]:,.0f}: the loss lies between {short(low.min())} and {short(high.max())}."
     at, words = scene.switches[-1] if scene.switches else (0, "")
     switched = f"Switched at update {at:,}: {words}." if words else ""
-    without = _unswitched_words(scene.title, scene.unswitched) if scene.unswitched is not None else ""
+    without = ""
+    if (other := scene.unswitched) is not None:
+        was = f"was {short(other.now)} at update {other.updates[-1]:,.0f}; {other.ended}."
+        without = f"Without the switch ({other.switched}) the {scene.title} "
+        without += was if other.ended else f"would be {short(other.now)} now."
     return " ".join(part for part in (end, reach, switched, without) if part)
 
 

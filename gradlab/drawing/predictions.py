@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from .marks import Drawing, Image, Path
 
 MOST_IMAGES = 24
 _SHADES = 16
+_PALETTE = tuple(f"ink/{round(80 * shade / _SHADES)}" for shade in range(_SHADES + 1))
 _SIDE = 8  # cells of a digit
 _TOP, _ANSWER, _GAP = 30.0, 17.0, 8.0  # CSS pixels: above the digits, for an answer, between digits
 _TOLD = 5  # mistakes in the words of the panel
@@ -37,8 +37,8 @@ def draw_samples(scene: Samples, width: int, height: int) -> Drawing:
         shades = np.rint(np.clip(pixels, 0, 1) * _SHADES).astype(np.uint8)
         right = said == truth
         words = f"the model says {said}, " + ("which is right" if right else f"it is {truth}")
-        place = (round(part * 4) / 4 for part in (x, y, cell))
-        panel.add(_digit(f"digit {at}", *place, shades.tobytes(), words))
+        left, top, side = (round(part * 4) / 4 for part in (x, y, cell))
+        panel.add(Image(f"digit {at}", left, top, side, side, _SIDE, shades.ravel(), _PALETTE, words))
         if not right:
             wrong.append(f"{said} for {truth}")
             a, b, c, d = x, x + cell, y, y + cell
@@ -59,12 +59,6 @@ def grid(count: int, wide: float, tall: float) -> tuple[int, float]:
 
     columns = max(range(1, count + 1), key=side)
     return columns, max(side(columns), 4.0)
-
-
-@lru_cache(maxsize=256)
-def _digit(id: str, x: float, y: float, side: float, shades: bytes, words: str) -> Image:
-    palette = tuple(f"ink/{round(80 * shade / _SHADES)}" for shade in range(_SHADES + 1))
-    return Image(id, x, y, side, side, _SIDE, np.frombuffer(shades, dtype=np.uint8), palette, words)
 
 
 def _samples_words(count: int, wrong: list[str], accuracy: float) -> str:
