@@ -120,10 +120,7 @@ def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str = "", cell_style: str = "") -> str:
-    """Return a table of cells that are HTML, below heads if there are any.
-
-    With the styles, of the table and of each cell, it looks the same where no style sheet reaches.
-    """
+    """Return a table of cells that are HTML, below heads if there are any; the styles are of the table and a cell."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag[:2]}>" for cell in cells) + "</tr>"

@@ -145,10 +145,7 @@ def _name_unswitched(panel: PanelBuilder, axes: Axes, scene: UnswitchedCurve, li
 
 
 def _cells(x: Numbers, top: Numbers, bottom: Numbers) -> Cells:
-    """Return where something lies on a coarse grid, as (column, highest row, lowest row).
-
-    What is named by it rests while the curve grows.
-    """
+    """Return where something lies on a coarse grid, as (column, highest row, lowest row): its name rests there."""
     if not len(x):
         return ()
     column = x // _CELL[0]

@@ -41,10 +41,10 @@ BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
 _LOOKS = _ROLES | BESIDE_TENSORS
 _LARGEST = 1e290
 
+Edges = dict[str, tuple[Numbers, Numbers]]
 
-def stacked(
-    categories: Mapping[str, Iterable[float]], count: int, above: Iterable[str] = ()
-) -> dict[str, tuple[Numbers, Numbers]]:
+
+def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterable[str] = ()) -> Edges:
     """Return the lower and the upper edge of each category at ``count`` points; what is missing counts as 0."""
     rows = {name: at for at, name in enumerate((*_ROLES, *above), 1)}
     heights = np.zeros((len(rows) + 1, count))
@@ -77,7 +77,6 @@ _VISIBLE = 3.0  # CSS pixels: a statement that is narrower cannot be pointed at
 _PATCH = 9.0  # CSS pixels: of a category's area, beside its name
 _COLUMN = 6.0  # CSS pixels: how finely labels are kept off the areas
 
-Edges = dict[str, tuple[Numbers, Numbers]]
 bytes_words = lru_cache(maxsize=4096)(bytes_text)
 
 
