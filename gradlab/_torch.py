@@ -95,6 +95,10 @@ _NEW = "parameters that are made in the block are not known at once"
 _STEPS = "steps of optimizers are not seen"
 _WORDS = "a model whose shapes depend on its data is refused with PyTorch's words"
 _HOOKS = "hooks on all modules or optimizers that a loop or an answer of your own registers stay after it"
+_UNSEEN = "backward passes are not seen, so no rule can speak"
+_GIVEN = "backward(gradient=...) is not told from a plain backward()"
+_REDUCED = "loss-not-divided is off: a mean is not told from a sum"
+_FAILED = "an fp16 loop that failed in mid-update must be reset"
 _CLIP, _DISPATCH = "torch.nn.utils.clip_grad.", "torch.utils._python_dispatch."
 _FAKES = "torch._subclasses.fake_tensor."
 _CLIPPED = "the rules for {} are off, and what it clips counts as changed by hand"
@@ -111,12 +115,8 @@ _FOUND = "what a graph saved before a Ledger began is not told from batches"
 _SLOW = "every look at a gradient costs more"
 
 PRIVATE_NAMES: dict[str, Name] = {
-    "engine_run_backward": Name(
-        "torch.autograd._engine_run_backward", "doctor", "backward passes are not seen, so no rule can speak"
-    ),
-    "make_grads": Name(
-        "torch.autograd._make_grads", "doctor", "backward(gradient=...) is not told from a plain backward()"
-    ),
+    "engine_run_backward": Name("torch.autograd._engine_run_backward", "doctor", _UNSEEN),
+    "make_grads": Name("torch.autograd._make_grads", "doctor", _GIVEN),
     "clip_grads_with_norm": Name(f"{_CLIP}_clip_grads_with_norm_", "doctor", _CLIPPED.format("clip_grad_norm_")),
     "group_tensors": Name(f"{_CLIP}_group_tensors_by_device_and_dtype", "doctor", _CLIPPED.format("clip_grad_value_")),
     "update_lr": Name("torch.optim.lr_scheduler.LRScheduler._update_lr", "doctor"),
@@ -125,9 +125,7 @@ PRIVATE_NAMES: dict[str, Name] = {
     ),
     "sequence_number": Name("torch._C._autograd._get_sequence_nr", "doctor memory", _CARRIED, lambda: lambda: 0),
     "node_sequence_number": Name("Node._sequence_nr", "doctor memory", _CARRIED),
-    "node_saved_reduction": Name(
-        "Node._saved_reduction", "doctor", "loss-not-divided is off: a mean is not told from a sum"
-    ),
+    "node_saved_reduction": Name("Node._saved_reduction", "doctor", _REDUCED),
     "disable_current_modes": Name(
         f"{_DISPATCH}_disable_current_modes", "doctor gradients loop", _MODES, lambda: nullcontext
     ),
@@ -180,9 +178,7 @@ PRIVATE_NAMES: dict[str, Name] = {
     "spare_key": Name("torch._C.DispatchKey.AutocastIPU", "forecast", _CUDA),
     "spare_autograd_key": Name("torch._C.DispatchKey.AutogradIPU", "forecast", _CUDA),
     "registrations_for_key": Name("torch._C._dispatch_get_registrations_for_dispatch_key", "forecast", _CUDA),
-    "per_optimizer_states": Name(
-        "GradScaler._per_optimizer_states", "loop", "an fp16 loop that failed in mid-update must be reset"
-    ),
+    "per_optimizer_states": Name("GradScaler._per_optimizer_states", "loop", _FAILED),
     "module_hooks": Name("torch.nn.modules.module._global_forward_hooks", "loop course", _HOOKS),
     "optimizer_hooks": Name("torch.optim.optimizer._global_optimizer_pre_hooks", "loop course", _HOOKS),
     "is_full_backward_hook": Name("torch.nn.modules.module._global_is_full_backward_hook", "loop course", _HOOKS),

@@ -120,10 +120,7 @@ def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str = "", cell_style: str = "") -> str:
-    """Return a table of cells that are HTML, below heads if there are any.
-
-    With the styles, of the table and of each cell, it looks the same where no style sheet reaches.
-    """
+    """Return a table of cells that are HTML, below heads if there are any; the styles are of the table and a cell."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag[:2]}>" for cell in cells) + "</tr>"
@@ -151,9 +148,7 @@ def html_box(content: str, colour: str) -> str:
 
 def png_img(png: bytes, alt: str, width: int) -> str:
     """Return an ``<img>`` that holds a PNG, so many CSS pixels wide at most, with its words for who cannot see it."""
-    source = base64.b64encode(png).decode()
-    words = html.escape(alt, quote=True)
-    return f'<img style="max-width:100%;width:{width}px" alt="{words}" src="data:image/png;base64,{source}">'
+    return _img(png, "png", alt, f'style="max-width:100%;width:{width}px"')
 
 
 _DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]")  # JupyterLab, VS Code, Colab
@@ -164,11 +159,11 @@ def svg_img(svg: str, alt: str, width: int) -> str:
 
     It is dark where the page says that it is dark itself, and light wherever the style is taken out.
     """
-    source = base64.b64encode(svg.encode()).decode()
-    words = html.escape(alt, quote=True)
     dark = ", ".join(f"{page} .gl-themed" for page in _DARK_PAGES)
-    return (
-        f"<style>{dark} {{ color-scheme: dark !important; }}</style>"
-        f'<img class="gl-themed" style="color-scheme:light;max-width:100%;width:{width}px" alt="{words}" '
-        f'src="data:image/svg+xml;base64,{source}">'
-    )
+    look = f'class="gl-themed" style="color-scheme:light;max-width:100%;width:{width}px"'
+    return f"<style>{dark} {{ color-scheme: dark !important; }}</style>{_img(svg.encode(), 'svg+xml', alt, look)}"
+
+
+def _img(picture: bytes, kind: str, alt: str, look: str) -> str:
+    source = base64.b64encode(picture).decode()
+    return f'<img {look} alt="{html.escape(alt, quote=True)}" src="data:image/{kind};base64,{source}">'

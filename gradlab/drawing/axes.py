@@ -158,9 +158,7 @@ class Axes:
 
     def places(self, x: Numbers, y: Numbers) -> Numbers:
         """Return points as a Path has them."""
-        out = np.empty((len(x), 2))
-        out[:, 0], out[:, 1] = self.x.place(x), self.y.place(y)
-        return out.ravel()
+        return np.column_stack([self.x.place(x), self.y.place(y)]).ravel()
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from .axes import Axes, Numbers, Side, byte_ticks, from_zero, make_axes
 from .builder import MARGIN, PanelBuilder, make_box
 from .labels import Box, Spot, shorten, spread_labels, text_width
 from .marks import Drawing, Path
-from .memory import BESIDE_TENSORS, area_look, stacked, text_role
+from .memory import BESIDE_TENSORS, Edges, area_look, stacked, text_role
 
 MOST_BARS = 4
 GPU_SIGHT = 4.0
@@ -25,10 +25,7 @@ Labelled = tuple[str, dict[str, int]]
 
 
 def draw_fit(scene: Fit, width: int, height: int) -> Drawing:
-    """Stack the bars on a linear axis, draw the cards that are in sight, and tell what fits.
-
-    Twice as high is twice as many bytes: a card that is far too small lies close to the ground, as it should.
-    """
+    """Stack the bars on a linear axis, draw the cards that are in sight, and tell what fits."""
     panel = PanelBuilder("peak memory", width, height)
     bars = list(scene.bars)[-MOST_BARS:]
     names = dict.fromkeys(name for _, sizes in bars for name in sizes)
@@ -55,9 +52,7 @@ def draw_fit(scene: Fit, width: int, height: int) -> Drawing:
     return panel.finish(_words(bars, said))
 
 
-def _add_bars(
-    panel: PanelBuilder, axes: Axes, edges: dict[str, tuple[Numbers, Numbers]], bars: list[Labelled], total: Numbers
-) -> None:
+def _add_bars(panel: PanelBuilder, axes: Axes, edges: Edges, bars: list[Labelled], total: Numbers) -> None:
     if not bars:
         return
     left = axes.left + _CARDS
@@ -97,7 +92,7 @@ def _add_cards(panel: PanelBuilder, axes: Axes, seen: list[tuple[str, int]]) -> 
             panel.add(Path(f"leader {at}", (start, beside, left, y), stroke="ink", width=0.8))
 
 
-def _add_names(panel: PanelBuilder, axes: Axes, edges: dict[str, tuple[Numbers, Numbers]], total: float) -> None:
+def _add_names(panel: PanelBuilder, axes: Axes, edges: Edges, total: float) -> None:
     """Write the categories of the last bar beside it."""
     sizes = {name: float(high[-1] - low[-1]) for name, (low, high) in edges.items() if len(high)}
     places = {

@@ -38,7 +38,14 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
     now = scene.now if shows_newest else math.nan
     other_x, other = _points(scene.unswitched, zoom=zoom) if scene.unswitched else (np.zeros(0), np.zeros(0))
     values = np.concatenate([mean, low, high, other, [now] if math.isfinite(now) else []])
-    axes = _axes(scene, [*x[-1:].tolist(), *other_x[-1:].tolist()], values, width, height, zoom)
+    log_from = math.inf if scene.linear else LOG_FROM
+    sides = value_limits(values, 1.3 if scene.switches else 1.0, log_from=log_from, close=zoom is not None)
+    if zoom is not None and zoom[1] > zoom[0]:
+        first, last = zoom
+    else:
+        newest = [*x[-1:], *other_x[-1:], *(at for at, _ in scene.switches[-1:]), scene.broken or 0]
+        first, last = 0.0, from_zero(float(max(newest)))
+    axes = panel_axes(width, height, Side(first, last, words="updates", ticks="updates"), Side(*sides))
     panel.axes(axes)
     columns = by_column(axes.x.place(x), mean, low, high)
     _add_curve(panel, axes, columns, now)
@@ -75,20 +82,6 @@ def by_column(x: Numbers, mean: Numbers, low: Numbers, high: Numbers) -> Numbers
     across = np.add.reduceat(x, begins) / count
     middle = np.add.reduceat(mean / np.repeat(count, count), begins)  # divided first: two of 1e308 are no inf
     return np.column_stack([across, middle, np.minimum.reduceat(low, begins), np.maximum.reduceat(high, begins)])
-
-
-def _axes(
-    scene: Curve, newest: list[float], values: Numbers, width: int, height: int, zoom: tuple[float, float] | None
-) -> Axes:
-    log_from = math.inf if scene.linear else LOG_FROM
-    low, high, log = value_limits(values, 1.3 if scene.switches else 1.0, log_from=log_from, close=zoom is not None)
-    if zoom is not None and zoom[1] > zoom[0]:
-        across = zoom
-    else:
-        ends = [*newest, *(float(at) for at, _ in scene.switches[-1:]), float(scene.broken or 0)]
-        across = (0.0, from_zero(max(ends, default=0.0)))
-    updates = Side(float(across[0]), float(across[1]), words="updates", ticks="updates")
-    return panel_axes(width, height, updates, Side(low, high, log))
 
 
 def _add_curve(panel: PanelBuilder, axes: Axes, columns: Numbers, now: float) -> None:
@@ -145,10 +138,7 @@ def _name_unswitched(panel: PanelBuilder, axes: Axes, scene: UnswitchedCurve, li
 
 
 def _cells(x: Numbers, top: Numbers, bottom: Numbers) -> Cells:
-    """Return where something lies on a coarse grid, as (column, highest row, lowest row).
-
-    What is named by it rests while the curve grows.
-    """
+    """Return where something lies on a coarse grid, as (column, highest row, lowest row): its name rests there."""
     if not len(x):
         return ()
     column = x // _CELL[0]
@@ -180,13 +170,6 @@ def _spots_beside(axes: Axes, texts: tuple[str, ...], line: Cells, loss: Cells) 
     return [*filter(is_free, [*spots, *key]), *key]  # where the loss is everywhere, on the loss
 
 
-def _unswitched_words(title: str, scene: UnswitchedCurve) -> str:
-    start = f"Without the switch ({scene.switched}) the {title}"
-    if scene.ended:
-        return f"{start} was {short(scene.now)} at update {scene.updates[-1]:,.0f}; {scene.ended}."
-    return f"{start} would be {short(scene.now)} now."
-
-
 def _add_broken(panel: PanelBuilder, axes: Axes, said: str) -> None:
     x, y, half = (axes.left + axes.right) / 2, axes.bottom - 22, text_width(said, _BROKEN, True) / 2 + 8
     panel.add(make_box("broken frame", x - half, y - 13, x + half, y + 13, fill="paper", stroke="ink", dash="dashed"))
@@ -205,7 +188,11 @@ def _words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
     reach = f"Updates {x[0]:,.0f} to {x[-1]:,.0f}: the loss lies between {short(low.min())} and {short(high.max())}."
     at, words = scene.switches[-1] if scene.switches else (0, "")
     switched = f"Switched at update {at:,}: {words}." if words else ""
-    without = _unswitched_words(scene.title, scene.unswitched) if scene.unswitched is not None else ""
+    without = ""
+    if (other := scene.unswitched) is not None:
+        was = f"was {short(other.now)} at update {other.updates[-1]:,.0f}; {other.ended}."
+        without = f"Without the switch ({other.switched}) the {scene.title} "
+        without += was if other.ended else f"would be {short(other.now)} now."
     return " ".join(part for part in (end, reach, switched, without) if part)
 
 

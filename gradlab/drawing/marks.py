@@ -63,10 +63,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Path(Mark):
-    """A line through ``points`` (x0, y0, x1, y1, ...); a pair of NaN lifts the pen. With ``fill`` it is closed.
-
-    A few points may be a tuple of finite numbers, which is sent faster than an array.
-    """
+    """A line through ``points`` (x0, y0, x1, y1, ...); a pair of NaN lifts the pen. With ``fill`` it is closed."""
 
     points: Any
     stroke: str = ""

@@ -41,10 +41,10 @@ BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
 _LOOKS = _ROLES | BESIDE_TENSORS
 _LARGEST = 1e290
 
+Edges = dict[str, tuple[Numbers, Numbers]]
 
-def stacked(
-    categories: Mapping[str, Iterable[float]], count: int, above: Iterable[str] = ()
-) -> dict[str, tuple[Numbers, Numbers]]:
+
+def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterable[str] = ()) -> Edges:
     """Return the lower and the upper edge of each category at ``count`` points; what is missing counts as 0."""
     rows = {name: at for at, name in enumerate((*_ROLES, *above), 1)}
     heights = np.zeros((len(rows) + 1, count))
@@ -77,7 +77,6 @@ _VISIBLE = 3.0  # CSS pixels: a statement that is narrower cannot be pointed at
 _PATCH = 9.0  # CSS pixels: of a category's area, beside its name
 _COLUMN = 6.0  # CSS pixels: how finely labels are kept off the areas
 
-Edges = dict[str, tuple[Numbers, Numbers]]
 bytes_words = lru_cache(maxsize=4096)(bytes_text)
 
 
@@ -139,7 +138,7 @@ def _add_areas(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLa
         per_byte = (axes.top - axes.bottom) / axes.y.high
         quarters = np.rint(np.stack([across, axes.bottom + lower * per_byte, axes.bottom + upper * per_byte], -1) * 4)
         for name, band in zip(edges, quarters, strict=True):
-            panel.add(_area(name, band.tobytes()))
+            panel.add(Band(name, band.ravel() / 4, width=1.2, **area_look(name)))
     ends = tuple(axes.left + (a[1] + b[0]) / 2 for a, b in pairwise(where.updates))
     for number, x_end in enumerate(ends):
         line = (x_end, axes.bottom, x_end, axes.top)
@@ -155,12 +154,6 @@ def _steps(total: Numbers, where: StatementLayout) -> tuple[Numbers, Indices]:
             places += [np.column_stack([left, right]).ravel(), np.full(1, math.nan)]
             points += [np.repeat(kept + begin, 2), np.zeros(1, dtype=np.int64)]
     return np.concatenate(places)[:-1], np.concatenate(points)[:-1]
-
-
-@lru_cache(maxsize=64)
-def _area(name: str, quarters: bytes) -> Band:
-    """Return the area of a category; the very same object for the same points, which are whole quarters of a pixel."""
-    return Band(name, np.frombuffer(quarters) / 4, width=1.2, **area_look(name))
 
 
 def _add_peaks(
@@ -269,9 +262,8 @@ def _add_words(
 def _add_statements(
     panel: PanelBuilder, axes: Axes, scene: Memory, edges: Edges, ends: list[int], where: StatementLayout
 ) -> None:
-    """Add an empty area behind each statement, with what it holds at its highest moment in words."""
+    """Add an empty area behind each statement: ``backward of update 41: weights 2 KiB, activations 1.2 MiB``."""
     total = edges["other"][1]
-    names = tuple(edges)
     numbers, update = dict(scene.updates), 0
     if not len(total):
         return
@@ -282,17 +274,11 @@ def _add_statements(
         update = numbers.get(at, update)
         if not wide[at]:
             continue
-        words = statement_text(scene.statements[at], update, names, tuple(held[at]))
+        parts = [f"{name} {bytes_words(size)}" for name, size in zip(edges, held[at], strict=True) if size > 0]
+        of = f" of update {update:,}" if update else ""
+        words = f"{scene.statements[at]}{of}: {', '.join(parts) or 'nothing'}"
         box = axes.left + left, axes.top, axes.left + right, axes.bottom
         panel.add(make_box(f"at {at}", *box, fill="paper", words=words))
-
-
-@lru_cache(maxsize=4096)
-def statement_text(statement: str, update: int, names: tuple[str, ...], held: tuple[float, ...]) -> str:
-    """Say what a statement holds: ``backward of update 41: weights 2 KiB, activations 1.2 MiB``."""
-    parts = [f"{name} {bytes_words(size)}" for name, size in zip(names, held, strict=True) if size > 0]
-    of = f" of update {update:,}" if update else ""
-    return f"{statement}{of}: {', '.join(parts) or 'nothing'}"
 
 
 def _moved(edges: Edges, ends: list[int]) -> list[bool]:

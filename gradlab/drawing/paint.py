@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import matplotlib.style
@@ -45,11 +45,9 @@ _LOOK: dict[str, Any] = {
 """What is not as matplotlib has it; a learner's own rcParams (dark_background, usetex, xkcd) change nothing."""
 
 
-@contextmanager
-def own_look() -> Iterator[None]:
+def own_look() -> AbstractContextManager[None]:
     """Make artists with the settings of this module, whatever the learner's rcParams say."""
-    with matplotlib.style.context(["default", _LOOK]):
-        yield
+    return matplotlib.style.context(["default", _LOOK])
 
 
 _INCH = 96.0  # CSS pixels
@@ -110,7 +108,7 @@ def _few_colours(pixels: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], 
     counts = np.zeros(len(found), dtype=np.int64)
     for block in blocks:
         counts += np.bincount(np.searchsorted(found, _codes(block)).ravel(), minlength=len(found))
-    kept = found[np.argsort(-counts.astype(np.int64), kind="stable")[:_COLOURS]]
+    kept = found[np.argsort(-counts, kind="stable")[:_COLOURS]]
     every, known = (np.stack([c >> 16, c >> 8 & 255, c & 255], 1).astype(np.float32) for c in (found, kept))
     # |a - b|^2 without its part |a|^2, which no choice of b changes; all colours at once would take 12 MB
     size = (known**2).sum(axis=1)
@@ -132,11 +130,7 @@ def _encoded(numbers: npt.NDArray[np.uint8], table: npt.NDArray[np.uint8]) -> by
 
 def _codes(pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.integer[Any]]:
     """Return one number for the colour of each pixel."""
-    codes = pixels[..., 0].astype(np.uint32)
-    for channel in (1, 2):
-        codes <<= 8
-        codes |= pixels[..., channel]
-    return codes
+    return pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
 
 
 def _figure(

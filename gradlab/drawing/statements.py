@@ -159,7 +159,11 @@ def statement_words(
             brackets += [x, bottom + 3, x, bottom + 7, y, bottom + 7, y, bottom + 3, math.nan, math.nan]
             spot = Spot(_many(words[at : at + length], count, b - a), left + (a + b) / 2, bottom + 17, "middle")
             marks.append(placer.place(f"many {at}", [spot], size=_SIZE))
-    order = _order(words, where.statements, covered)
+    rank: dict[str, int] = {word: at for at, word in enumerate(FIRST)}
+    rank.update(dict.fromkeys(_LAST, len(FIRST) + 1))
+    widths = [right - left for left, right in where.statements]
+    shown = (at for at in range(len(words)) if at not in covered)
+    order = sorted(shown, key=lambda at: (rank.get(words[at], len(FIRST)), -widths[at]))
     down = bottom + (34 if covered else 12)
     texts = [shorten(word, _LONGEST, _SIZE) for word in words]
     flat = _place(placer, order, texts, where, left, down, 0.0)
@@ -170,14 +174,6 @@ def statement_words(
     marks += flat.values()
     line = [Path("brackets", np.array(brackets[:-2]), stroke="grey", width=1.2)] if brackets else []
     return (*line, *(mark for mark in marks if mark)), tuple(placer.boxes)
-
-
-def _order(words: Sequence[str], places: Sequence[tuple[float, float]], covered: set[int]) -> list[int]:
-    """Return the statements in the order in which they get room for their word: by meaning, then by width."""
-    rank: dict[str, int] = {word: at for at, word in enumerate(FIRST)}
-    rank.update((word, len(FIRST) + 1) for word in _LAST)
-    shown = (at for at in range(len(words)) if at not in covered)
-    return sorted(shown, key=lambda at: (rank.get(words[at], len(FIRST)), places[at][0] - places[at][1]))
 
 
 def _place(

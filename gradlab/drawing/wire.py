@@ -97,19 +97,13 @@ _as_dict: Callable[[Readout | Drag], dict[str, Any]] = lru_cache(maxsize=256)(as
 
 def encode_deltas(points: Any, each: int) -> list[int | None]:
     """Return points (``each`` numbers a point) as differences in quarters of a pixel."""
-    if isinstance(points, tuple):
-        return _encode_few(points, each)
     array = np.asarray(points, dtype=np.float64).reshape(-1, each)
-    if not len(array):
-        return []
     sound = np.isfinite(array)
-    if np.logical_and.reduce(sound, axis=None):
-        whole = _whole(array)
-        whole[1:] -= whole[:-1].copy()
-        return [*whole.ravel().tolist()]
     lifted = np.flatnonzero(~np.logical_and.reduce(sound, axis=1)).tolist()
-    whole = _whole(np.where(sound, array, 0.0))
-    differences = np.diff(whole, axis=0, prepend=0)
+    near = np.minimum(np.maximum(np.where(sound, array, 0.0), -_FARTHEST), _FARTHEST)
+    whole = np.rint(near * QUARTERS).astype(np.int64)
+    differences = whole.copy()
+    differences[1:] -= whole[:-1]
     parts: list[int | None] = []
     for begin, end in zip([0, *(at + 1 for at in lifted)], [*lifted, len(array)], strict=True):
         if end <= begin:
@@ -119,19 +113,6 @@ def encode_deltas(points: Any, each: int) -> list[int | None]:
         parts += whole[begin].tolist()
         parts += differences[begin + 1 : end].ravel().tolist()
     return parts
-
-
-def _whole(array: Any) -> Any:
-    """Return places in quarters of a pixel."""
-    return np.rint(np.minimum(np.maximum(array, -_FARTHEST), _FARTHEST) * QUARTERS).astype(np.int64)
-
-
-def _encode_few(points: tuple[float, ...], each: int) -> list[int | None]:
-    """Do the same for a tuple without lifted pens: for a few points numpy takes several times as long."""
-    if not (points and -_FARTHEST < min(points) <= max(points) < _FARTHEST):
-        points = tuple(min(max(place, -_FARTHEST), _FARTHEST) for place in points)
-    whole = [round(place * QUARTERS) for place in points]
-    return [*whole[:each], *(now - before for now, before in zip(whole[each:], whole, strict=False))]
 
 
 def _head(drawing: Drawing) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .attribution import LineTracker as LineTracker
     from .ledger import Ledger as Ledger
     from .storages import footprint as footprint
     from .timeline import CATEGORIES as CATEGORIES

@@ -69,15 +69,12 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
             self._storages.leaf(leaf)
 
     def _read(self, tensor: Tensor, func: Any, node: Any) -> None:
-        """A tensor that no operation made is a weight if it wants a gradient, and a batch if it is only read.
-
-        If backward is the first to read it, the graph has saved it before anybody looked.
-        """
+        """A tensor that no operation made is a weight if it wants a gradient, and a batch if it is only read."""
         # Autograd asks a wrapping tensor (torch.nested) for its size under a lock that ``is_leaf`` would wait for, too.
         wanting = tensor.requires_grad and not is_wrapping(tensor)
         computed = wanting and not tensor.is_leaf
         leaf = wanting and not computed
-        if node is not None:
+        if node is not None:  # if backward is the first to read it, the graph has saved it before anybody looked
             base = WEIGHTS if leaf else ACTIVATIONS
         else:
             base = WEIGHTS if leaf else OTHER if computed or func._schema.is_mutable else INPUTS

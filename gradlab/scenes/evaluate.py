@@ -12,8 +12,8 @@ from torch import nn
 
 from .._process import RandomStream, preserving_modes
 from ..loop import Counterfactual, History, Run
-from ..tasks import HeldOutImages, TwoWeights
-from .kinds import Contours, Curve, Samples
+from ..tasks import TwoWeights
+from .kinds import Contours, Curve
 
 
 @contextmanager
@@ -23,19 +23,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     with preserving_modes(model), torch.no_grad(), RandomStream(0, cuda=on_gpu):
         model.eval()
         yield
-
-
-_SHOWN_DIGITS = 12
-
-
-def sample_predictions(picture: HeldOutImages, model: nn.Module, device: str) -> Samples:
-    """Return held-out images with what the model says of them; accuracy is over all that are held out."""
-    x, y = picture.x, picture.y
-    with evaluating(model):
-        predicted = model(x.to(device)).argmax(1).cpu()
-    images = x[:_SHOWN_DIGITS].reshape(-1, *picture.shape).tolist()
-    right = float((predicted == y).float().mean())
-    return Samples(images, predicted[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
 
 
 class HeldOutLoss:

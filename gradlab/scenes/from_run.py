@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..gradients import Contribution, Contributions, Span, union, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
-from .evaluate import HeldOutLoss, LossSurface, evaluating, sample_predictions
+from .evaluate import HeldOutLoss, LossSurface, evaluating
 from .kinds import (
     Arrow,
     Arrows,
@@ -32,6 +32,7 @@ from .words import memory_scene
 
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _SLICE_POINTS = 21
+_SHOWN_DIGITS = 12
 
 
 class RunScenes:
@@ -148,9 +149,13 @@ class RunScenes:
         return ScalerHistory(rows["update"], rows["scale"], self.run.record.skipped, rows["underflow"])
 
     def picture(self) -> Samples:
-        """What the model has learned, where the task has a picture for it."""
-        task = self.run.task
-        return sample_predictions(task.picture, self.run.model, task.device)
+        """Held-out images with what the model says of them; accuracy is over all that are held out."""
+        model, device, picture = self.run.model, self.run.task.device, self.run.task.picture
+        with evaluating(model):
+            predicted = model(picture.x.to(device)).argmax(1).cpu()
+        images = picture.x[:_SHOWN_DIGITS].reshape(-1, *picture.shape).tolist()
+        right = float((predicted == picture.y).float().mean())
+        return Samples(images, predicted[:_SHOWN_DIGITS].tolist(), picture.y[:_SHOWN_DIGITS].tolist(), right)
 
     def about_batch(self, number: int) -> str:
         """Say which batch a number in ``.grad`` stands for, and whether an optimizer step has applied it."""

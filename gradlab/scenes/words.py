@@ -8,7 +8,7 @@ import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..formatting import batches_text, bytes_text, join_words, number_of, share_of_sum, short
 from ..loop import LoopError
@@ -17,7 +17,7 @@ from .kinds import Memory, StatementLabel
 
 if TYPE_CHECKING:
     from ..gradients import Contributions
-    from ..loop import Run
+    from ..loop import Recipe, Run
 
 
 def status_line(run: Run, measured: Contributions | None = None) -> str:
@@ -177,12 +177,9 @@ def fit_sentence(card: str, usable: int, needed: int) -> str:
 
 
 def suggestions(
-    at_peak: Mapping[str, int], room: int, recipe: Any, *, statement: str, checkpoint: bool, batch: int
+    at_peak: Mapping[str, int], room: int, recipe: Recipe, *, statement: str, checkpoint: bool, batch: int
 ) -> str:
-    """Say what would make a peak smaller that is more than the ``room`` for tensors, the largest share first.
-
-    Only what can help: there is no use in a smaller batch when the weights alone are too much. ``recipe`` is a Recipe.
-    """
+    """Say what can make a peak smaller that is more than the ``room`` for tensors, the largest share first."""
     weights = at_peak.get("weights", 0)
     both = weights + at_peak.get("gradients", 0)
     for what, size in (("The weights", weights), ("Weights and gradients", both)):

@@ -34,8 +34,6 @@ def bowl(
     minimum: (m0, m1), where the loss is 0.
 
     There are 16 batches, all alike: x is (2, 2), y is (2, 1).
-
-    Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
     c0, c1 = pair("bowl: curvatures", curvatures, 1 / LARGEST_NUMBER, LARGEST_NUMBER)
     w0, w1 = pair("bowl: start", start, -LARGEST_NUMBER, LARGEST_NUMBER)

@@ -41,8 +41,6 @@ def digits(batch: int = 64, device: str = "auto") -> Task:
     the cross-entropy.
 
     batch: images a batch, 1 to 1,500; the last batch may be smaller.
-
-    Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
     batch = whole_number("digits: batch", batch, 1, TRAIN)
     where = checked_device("digits: device", device)

@@ -19,8 +19,6 @@ def line(device: str = "auto") -> Task:
 
     The bill is x @ (1, 2) exactly, so a loss of 0 can be reached. The model is Linear(2, 1) without a bias, the loss is
     the mean squared error.
-
-    Raises TypeError or ValueError for a device that is not "auto", "cpu" or "cuda", or that is not there.
     """
     x = torch.tensor(RECEIPTS, dtype=torch.float32)
     y = x @ torch.tensor(PRICES).unsqueeze(1)

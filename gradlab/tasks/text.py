@@ -95,8 +95,6 @@ def text(batch: int = 8, device: str = "auto") -> Task:
     Number i stands for the i-th of `characters()`.
 
     batch: passages a batch, 1 to all of them; the last batch may be smaller.
-
-    Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
     where = checked_device("text: device", device)
     texts = passages()

@@ -7,7 +7,7 @@ import pytest
 from made_scenes import DIGITS, USUAL, curve
 
 from gradlab.drawing import Drawing, draw, draw_comparison, draw_message
-from gradlab.drawing.predictions import grid
+from gradlab.drawing.panels import grid
 from gradlab.scenes import Curve, Samples, ScalerHistory, Scene
 
 
