@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TypeVar
 
 from . import Parsers
-
-_Number = TypeVar("_Number", int, float)
 
 _EXIT_CODES = """
 exit codes:
@@ -62,13 +59,11 @@ def _codes(text: str) -> tuple[str, ...]:
     return tuple(code.strip() for code in text.split(",") if code.strip())
 
 
-def _positive(option: str, value: _Number | None) -> _Number | None:
-    if value is not None and not value > 0:
-        raise ValueError(f"{option} must be more than 0, got {value}")
-    return value
-
-
 def _run(options: argparse.Namespace) -> int:
+    for name, limit in {"--updates": options.updates, "--seconds": options.seconds}.items():
+        if limit is not None and not limit > 0:
+            raise ValueError(f"{name} must be more than 0, got {limit}")
+
     from ..doctor import FindingFilter, read_settings, run_script  # torch, at last
 
     settings = read_settings(Path.cwd() / "." if options.module else Path(options.script))
@@ -82,7 +77,7 @@ def _run(options: argparse.Namespace) -> int:
         output=options.output,
         wanted=FindingFilter(**settings),
         exit_zero=options.exit_zero,
-        updates=_positive("--updates", options.updates),
-        seconds=_positive("--seconds", options.seconds),
+        updates=options.updates,
+        seconds=options.seconds,
         report_to=options.report_to,
     )

@@ -50,8 +50,6 @@ class Article(NamedTuple):
     """An article that makes claims."""
 
     title: str
-    about: str
-    """A few words."""
     date: datetime.date | None = None
     """When it appeared; None if it does not say."""
     not_before: datetime.date | None = None

@@ -33,13 +33,13 @@ def attempt(call: Callable[..., Any], *arguments: Any) -> None:
         print("no error")
 
 
-def weights_after(loop: str, task: Task, **more: Any) -> Tensor:
+def weights_after(loop: str, task: Task) -> Tensor:
     """Run a loop's text for one epoch on a fresh model of a task, and return the model's weights in one row.
 
-    The text sees ``torch``, ``model``, ``loss_fn``, ``batches``, ``device`` and ``epochs``; ``more`` replaces some.
+    The text sees ``torch``, ``model``, ``loss_fn``, ``batches``, ``device`` and ``epochs``.
     """
     names: dict[str, Any] = {"torch": torch, "model": task.build(seed=0), "loss_fn": task.loss_fn}
-    names |= {"batches": task.batches, "device": task.device, "epochs": 1} | more
+    names |= {"batches": task.batches, "device": task.device, "epochs": 1}
     exec(loop, names)
     return torch.cat([param.detach().flatten() for param in names["model"].parameters()])
 

@@ -145,9 +145,10 @@ def error_words(error: BaseException) -> str:
 def _difference(definition: Definition, mine: object, right: object) -> str:
     """Write in what way an answer differs from what is expected, "" if it does not."""
     try:
-        return _mismatch(mine, right) or (
-            "" if _alike(definition, mine, right) else f"You get {brief(mine)}, expected is {brief(right)}"
-        )
+        if mismatch := _mismatch(mine, right):
+            return mismatch
+        same = alike(mine, right, definition.relative, definition.absolute)
+        return "" if same else f"You get {brief(mine)}, expected is {brief(right)}"
     except Exception:  # a learner's object may refuse to be looked at, in any way
         return f"What you have cannot be compared: {brief(mine)}"
 
@@ -201,12 +202,9 @@ def without_tensors(value: Any) -> Any:
     return {key: without_tensors(part) for key, part in value.items()} if isinstance(value, Mapping) else value
 
 
-def _alike(definition: Definition, mine: object, other: object) -> bool:
-    return alike(without_tensors(mine), without_tensors(other), definition.relative, definition.absolute)
-
-
 def alike(mine: Any, other: Any, relative: float, absolute: float) -> bool:
-    """Compare plain numbers within the tolerances, lists and dicts part by part; nan is like nan."""
+    """Compare numbers within the tolerances, tensors, lists and dicts part by part; nan is like nan."""
+    mine, other = without_tensors(mine), without_tensors(other)
     if isinstance(mine, list) and isinstance(other, list):
         pairs = zip(mine, other, strict=False)
         return len(mine) == len(other) and all(alike(*pair, relative, absolute) for pair in pairs)
@@ -222,7 +220,7 @@ def _is_mistake(definition: Definition, wrong: object, seeds: list[int], observe
     """Tell whether a typical wrong answer gives the same in every case."""
     try:
         return all(
-            _alike(definition, mine, _observe(definition, wrong, seed))
+            alike(mine, _observe(definition, wrong, seed), definition.relative, definition.absolute)
             for seed, mine in zip(seeds, observed, strict=True)
         )
     except Exception:  # the wrong answer fails in this case, or a learner's object refuses to be compared

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-
-def linear_regression(rng: random.Random, batches: int) -> tuple[nn.Module, Callable[..., Tensor], Any, float]:
-    """Make what a training loop takes: a model of three inputs, a loss function, random batches, and an lr."""
-    pairs = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(batches)]
-    return nn.Linear(3, 1), nn.functional.mse_loss, pairs, rng.uniform(0.05, 0.2)
 
 
 def all_weights(*models: nn.Module) -> Tensor:
@@ -36,11 +29,6 @@ def gradient(loss: Tensor, model: nn.Module) -> Tensor:
 def mean_loss(model: nn.Module, loss_fn: Callable[..., Tensor], window: Any) -> Tensor:
     """Compute the mean loss of the batches of a window."""
     return torch.stack([loss_fn(model(x), y) for x, y in window]).mean()
-
-
-def one_step(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> None:
-    """Make one step for the whole epoch, with the sum of all gradients: a typical mistake."""
-    sgd(divide_by=1)(model, loss_fn, batches, lr, len(batches))
 
 
 def sgd(*, last: bool = True, **changes: Any) -> Callable[..., None]:

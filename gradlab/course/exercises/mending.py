@@ -18,7 +18,7 @@ from ...doctor import Report, watch
 from ...drawing import themed_svg, to_svg
 from ...formatting import short
 from ..figures.curves import curves
-from .checking import alike, error_words, is_unchanged, no_function, stub_of, without_tensors
+from .checking import alike, error_words, is_unchanged, no_function, stub_of
 from .loops import all_weights
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
@@ -139,6 +139,6 @@ def _difference(mine: LoopRun, right: LoopRun, report: Report, end: str) -> str:
         return f"; in a right loop it goes to {end}. `watch` finds nothing, but the weights differ from a right loop's"
     if isinstance(mine.result, Tensor) and mine.result.requires_grad:
         return ", as it should, but what the loop returns still has its graph"
-    if right.result is not None and not alike(without_tensors(mine.result), right.result, _CLOSE, 0.0):
+    if right.result is not None and not alike(mine.result, right.result, _CLOSE, 0.0):
         return f", as it should, but the loop returns {brief(mine.result)} and not {brief(right.result)}"
     return ""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 
+import torch
+from torch import nn
+
 from .checking import Case, Definition
-from .loops import linear_regression, one_step, sgd, trained
+from .loops import sgd, trained
 
 
 def batches_in_grad_case(rng: random.Random) -> Case:
@@ -27,13 +30,19 @@ batches_in_grad = Definition(
 
 
 def train_one_epoch_case(rng: random.Random) -> Case:
-    _, _, batches, lr = arguments = linear_regression(rng, rng.randint(4, 7))
-    return arguments, f"{len(batches)} batches and lr={lr:.3f}: these are the weights afterwards"
+    batches = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(rng.randint(4, 7))]
+    model, lr = nn.Linear(3, 1), rng.uniform(0.05, 0.2)
+    text = f"{len(batches)} batches and lr={lr:.3f}: these are the weights afterwards"
+    return (model, nn.functional.mse_loss, batches, lr), text
 
 
 train_one_epoch = Definition(
     case=train_one_epoch_case,
     observe=trained,
-    mistakes={"does-not-move": lambda *arguments: None, "never-clears": sgd(clear="never"), "one-step": one_step},
+    mistakes={
+        "does-not-move": lambda *arguments: None,
+        "never-clears": sgd(clear="never"),
+        "one-step": lambda *arguments: sgd(divide_by=1)(*arguments, n=len(arguments[2])),
+    },
     rounds=4,
 )

@@ -79,9 +79,8 @@ def curves(
 
 def make_curve(values: Any, mean_of: int = 1, first: int = 0) -> Curve:
     """Return the curve of an array of losses, from update ``first`` on, each a mean of the last ``mean_of``."""
-    wrong = np.flatnonzero(~np.isfinite(values))
-    broken = int(wrong[0]) if len(wrong) else None
-    means = np.convolve(values[: wrong[0]] if len(wrong) else values, np.ones(mean_of) / mean_of, mode="valid")
+    broken = next(map(int, np.flatnonzero(~np.isfinite(values))), None)
+    means = np.convolve(values[:broken], np.ones(mean_of) / mean_of, mode="valid")
     updates = np.arange(len(means)) + mean_of - 1 + first
     listed: list[float] = means.tolist()
     now = listed[-1] if mean_of > 1 and listed else float(values[-1])
