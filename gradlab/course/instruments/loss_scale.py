@@ -60,8 +60,6 @@ _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
 _LEFT, _TOP, _RIGHT, _BELOW = 58.0, 62.0, 14.0, 38.0  # CSS pixels around the axes
 _ROOM_FOR_UNSCALED = 10
 """From this power of two on, the histogram at a loss scale of 1 stands clear of the scaled one."""
-_ROOM_FOR_INTERVAL = 380
-"""From this width on, the title has room for growth_interval beside the scale in the corner."""
 
 
 class LossScale(Instrument):
@@ -251,7 +249,7 @@ def draw_scaler_run(
 ) -> Drawing:
     """Draw the scale up to an update as steps, and a cross at each step that was skipped."""
     interval = f"growth_interval {growth_interval:,}"
-    panel = PanelBuilder("GradScaler" if width < _ROOM_FOR_INTERVAL else f"GradScaler, {interval}", width, height)
+    panel = PanelBuilder(f"GradScaler, {interval}", width, height)
     powers = np.log2(np.array(scales))
     low, high = math.floor((powers.min() - 1) / 4) * 4.0, math.floor((powers.max() + 1) / 4) * 4.0 + 4.0
     across = Side(0.0, float(SCALER_UPDATES), words="updates", ticks="updates")
@@ -259,7 +257,7 @@ def draw_scaler_run(
     axes = make_axes((width, height), _LEFT, 34.0, width - _RIGHT, height - _BELOW, across, up)
     panel.axes(axes)
     now = scale_text(scales[update])
-    panel.corner(f"scale {now}, {number_of(len(skipped), 'step')} skipped", f"{now}, {len(skipped)} skipped")
+    panel.corner(f"scale {now}, {number_of(len(skipped), 'step')} skipped", f"{now}, {len(skipped)} skipped", now)
     # Update n works with scales[n - 1]; it is drawn from n - 1 to n.
     path = axes.places(np.repeat(np.arange(update + 1.0), 2)[1:], np.repeat(powers[: update + 1], 2)[:-1])
     panel.add(Path("scale", path, stroke="scale", width=3.0, words=f"the loss scale, {now} now"))

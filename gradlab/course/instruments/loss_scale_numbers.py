@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from ... import tasks
-from ...tasks import Task
 
 WEIGHT = 1e-5
 """A factor of the loss, with which most gradients are too small for fp16."""
@@ -25,13 +24,7 @@ SCALER_UPDATES = 50
 INIT_SCALE = 65536.0
 """The default of ``GradScaler``."""
 
-Counts = npt.NDArray[np.int64]
-
-
-@cache
-def digits_task() -> Task:
-    """Return the task: real handwritten digits."""
-    return tasks.digits()
+digits_task = cache(tasks.digits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +33,7 @@ class Outcome:
 
     format: str
     scale: float
-    counts: dict[str, Counts]
+    counts: dict[str, npt.NDArray[np.int64]]
     """Kind -> how many gradients became it, for each power of two of scale x the fp32 gradient, FIRST first."""
     total: int
     """How many gradients are not 0 in fp32."""

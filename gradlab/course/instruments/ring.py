@@ -105,7 +105,7 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall], width: int, height: int) -> Drawing:
     """Draw the ring with its newest call in a frame, and beside each call what it did the last time it ran."""
     panel = PanelBuilder("the ring", width, height)
-    panel.corner(_SIGNS[ran.verdict], role="ink" if ran.trains else "wrong")
+    panel.corner(_SIGNS[ran.verdict], role="wrong" if ran.verdict in ("wrong", "error") else "ink")
     pieces, newest = ran.order.split(), calls[-1] if calls else None
     up = (height - 100.0) / 2
     middle, radii = (width / 2, 66.0 + up), (max(min(width / 2 - 70.0, 1.45 * up), 40.0), up)

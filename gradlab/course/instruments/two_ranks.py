@@ -174,7 +174,7 @@ def _moved_text(moment: Moment) -> str:
 
 def _beside_one(moment: Moment, settings: LoopSettings) -> str:
     """Compare with one process, once the window is complete."""
-    if not moment.complete:
+    if moment.micro < settings.accumulate:
         return ""
     rank = moment.ranks[0]
     who = f" One process with all {SAMPLES_EACH * settings.accumulate} samples would have"

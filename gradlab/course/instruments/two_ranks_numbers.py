@@ -51,10 +51,6 @@ class LoopSettings:
         """Updates in all; one is zero_grad, a backward and an all-reduce for each micro-batch, and step."""
         return MOMENTS // (2 + 2 * self.accumulate)
 
-    def clears(self, rank: int) -> bool:
-        """Whether this rank calls ``zero_grad()``."""
-        return self.forgets == "none" or (self.forgets == "rank 1" and rank == 0)
-
     @property
     def source(self) -> str:
         """The loop, in plain PyTorch; ``windows`` holds this rank's share of every micro-batch."""
@@ -206,8 +202,6 @@ class Moment:
     """The bytes that each rank handed in, for every all-reduce so far."""
     sent: int
     """Of these, what went with this statement."""
-    complete: bool
-    """Whether the last micro-batch of the window is in: now ``.grad`` should be what one process would have."""
     alone: tuple[Vector, ...]
     """The weights of one process with all samples, from the start to now."""
 
@@ -248,10 +242,8 @@ def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
             RankMoment(grad, _arrows(parts[rank], own, grad), tuple(paths[rank]), wholes[rank])
             for rank, grad in enumerate(grads)
         )
-        complete = statement == "step" or (statement == "all-reduce" and micro == window)
         alone = one_process(window)[: len(paths[0])]
-        state = (zero, one), tuple(messages), sent, complete, alone
-        moments.append(Moment(update, statement, micro, *state))
+        moments.append(Moment(update, statement, micro, (zero, one), tuple(messages), sent, alone))
 
     note(0, "start")
     for update, both in enumerate(zip(*seen, strict=True), 1):
