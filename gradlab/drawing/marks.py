@@ -44,8 +44,7 @@ class Readout:
 class Drag:
     """What dragging a mark, or across it, means: ``name`` is told to the kernel with the place read on two axes.
 
-    ``"weights"`` moves the weights of a two-weight model, ``"zoom"`` chooses a range of the x axis, and the name of an
-    instrument's slider turns that slider.
+    ``"weights"`` moves the weights of a two-weight model, ``"zoom"`` chooses a range of the x axis.
     """
 
     name: str

@@ -63,10 +63,9 @@ export class InstrumentPage {
   }
 
   /** @param {Record<string, any>} request */
-  ask({ do: what, name, value, x }) {
-    if (what === "turn") this.turn(name, this.control(name)?.kind === "slider" ? this.onward(name, value) : value);
-    else if (what === "drag") this.turn(name, nearest(this.others(name), x));
-    else return;
+  ask({ do: what, name, value }) {
+    if (what !== "turn") return;
+    this.turn(name, this.control(name)?.kind === "slider" ? this.onward(name, value) : value);
     this.address.write(this.at);
   }
 

@@ -118,16 +118,6 @@ class Control:
         """Return the value as it is kept; ValueError names the owner, the control, the value and what is allowed."""
         return self.switch.check(f"{owner}: {self.name}", value)
 
-    def nearest(self, amount: float) -> Any:
-        """Return the value that lies nearest, for a slider that is dragged in a panel."""
-        switch = self.switch
-        if isinstance(switch, Slider):
-            return min(switch.options, key=lambda value: abs(value - amount))
-        if not isinstance(switch, Range):
-            raise ValueError(f"{self.name} cannot be dragged")
-        steps = round((min(max(amount, switch.low), switch.high) - switch.low) / switch.step)
-        return min(round(switch.low + steps * switch.step, 10), switch.high) + 0.0  # no minus before 0
-
     def restricted_to(self, values: Collection[Any]) -> Control:
         """Return the control with those of its values that a page without a kernel holds."""
         switch = self.switch

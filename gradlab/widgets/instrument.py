@@ -105,9 +105,6 @@ class Instrument(Live):
         return {
             "hello": lambda request: self._writer.start_over(),
             "turn": self._turn_as_asked,
-            "drag": lambda request: self._turn(
-                name := str(request.get("name")), self._control(name).nearest(request.number("x"))
-            ),
             "size": lambda request: setattr(self, "_size", request.panel_size()),
             "press": lambda request: None,  # a panel asks for these two, and only a lab can do them
             "zoom": lambda request: None,

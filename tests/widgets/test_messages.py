@@ -79,7 +79,7 @@ LAB: list[dict[str, Any]] = [
 ]
 SHOWN = {
     "from gradlab import Lab\nlab = Lab('digits')\nlab.run(updates=3)": LAB,
-    "from gradlab.course import swing\nshown = swing()\nshown": [{"do": "drag", "name": "lr", "x": 0.7, "y": 0.0}],
+    "from gradlab.course import swing\nshown = swing()\nshown": [{"do": "turn", "name": "lr", "value": 0.7}],
 }
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor, nn
 
+from ... import tasks
 from ...drawing import (
     SUPERSCRIPTS,
     Axes,
@@ -25,19 +30,112 @@ from ...drawing import (
 )
 from ...formatting import number_of
 from ...widgets import Control, Instrument, Settings, View
-from .loss_scale_numbers import (
-    DTYPES,
-    FIRST,
-    INIT_SCALE,
-    LAST,
-    NUMBER_KINDS,
-    SCALER_UPDATES,
-    WEIGHT,
-    Outcome,
-    limits_of,
-    measure_outcome,
-    run_scaler,
-)
+
+WEIGHT = 1e-5
+"""A factor of the loss, with which most gradients are too small for fp16."""
+DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+FIRST, LAST = -46, 22
+"""The powers of two that are counted, from 2**FIRST up to 2**LAST; what lies outside is counted at the ends."""
+NUMBER_KINDS = ("zero", "subnormal", "normal", "overflow")
+"""The kinds of numbers that a gradient can become: 0, fewer digits, all digits, inf or NaN."""
+SCALER_UPDATES = 50
+INIT_SCALE = 65536.0
+"""The default of ``GradScaler``."""
+
+digits_task = cache(tasks.digits)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The gradients of one batch at one loss scale: how large fp32 says they are, and what 16 bits made of them."""
+
+    format: str
+    scale: float
+    counts: dict[str, npt.NDArray[np.int64]]
+    """Kind -> how many gradients became it, for each power of two of scale x the fp32 gradient, FIRST first."""
+    total: int
+    """How many gradients are not 0 in fp32."""
+    error: float
+    """Length of (16-bit gradient / scale - fp32 gradient) as a share of the fp32 gradient's; inf or NaN if it is."""
+
+    def count(self, kind: str) -> int:
+        """Return how many gradients became numbers of this kind."""
+        return int(self.counts[kind].sum())
+
+
+@cache
+def gradients_of(format: str | None, scale: float) -> Tensor:
+    """Run a real forward and backward pass, the loss times ``scale``; return ``.grad`` as one row of fp32 numbers.
+
+    format: "fp16" or "bf16" for autocast, None for fp32.
+    """
+    task = digits_task()
+    model = task.build(seed=0)
+    x, y = (part.to(task.device) for part in task.batches[0])
+    with torch.autocast(task.device, DTYPES[format or "fp16"], enabled=format is not None):
+        loss = task.loss_fn(model(x), y)
+    (loss * WEIGHT * scale).backward()
+    return torch.cat([parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None])
+
+
+@cache
+def measure_outcome(format: str, scale: float) -> Outcome:
+    """Compare the gradients of a 16-bit backward pass with the fp32 ones of the same loss, not scaled."""
+    return outcome_of(gradients_of(None, 1.0), gradients_of(format, scale), format, scale)
+
+
+def outcome_of(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome:
+    """Compare gradients that 16 bits made with those of fp32, which are not scaled."""
+    there = exact != 0
+    exact, got = exact[there], got[there]
+    powers = torch.frexp(exact * scale).exponent.long() - 1  # 2**power <= size < 2**(power + 1)
+    bins = powers.clamp(FIRST, LAST - 1) - FIRST
+    size, finite = got.abs(), got.isfinite()
+    zero, small = got == 0, size < torch.finfo(DTYPES[format]).smallest_normal
+    kinds = {"zero": zero, "subnormal": small & ~zero, "normal": finite & ~small, "overflow": ~finite}
+    counts = {
+        kind: torch.bincount(bins[chosen], minlength=LAST - FIRST).cpu().numpy() for kind, chosen in kinds.items()
+    }
+    error = ((got / scale).double() - exact.double()).norm() / exact.double().norm()
+    return Outcome(format, scale, counts, len(exact), float(error))
+
+
+def limits_of(format: str) -> tuple[int, int, int]:
+    """Return the powers of two where a 16-bit type rounds to 0 below, has all digits from, and is inf from."""
+    limits = torch.finfo(DTYPES[format])
+    least, normal = (round(math.log2(x)) for x in (limits.smallest_normal * limits.eps, limits.smallest_normal))
+    return least - 1, normal, math.floor(math.log2(limits.max)) + 1
+
+
+@cache
+def run_scaler(
+    format: str, growth_interval: int, init_scale: float = INIT_SCALE
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Train the model of digits with SGD and a GradScaler.
+
+    Returns the scale used by each update, with the one for the update after them, and the numbers of the updates,
+    counted from 1, whose step was skipped because a gradient was inf or NaN.
+    """
+    task = digits_task()
+    model: nn.Module = task.build(seed=0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler(task.device, init_scale=init_scale, growth_interval=growth_interval)
+    scales, skipped = [init_scale], []
+    for update in range(1, SCALER_UPDATES + 1):
+        x, y = (part.to(task.device) for part in task.batches[(update - 1) % len(task.batches)])
+        optimizer.zero_grad()
+        with torch.autocast(task.device, DTYPES[format]):
+            loss = task.loss_fn(model(x), y) * WEIGHT
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+        if scales[-1] < scales[-2]:  # update() lowers the scale only after a skipped step
+            skipped.append(update)
+    return tuple(scales), tuple(skipped)
+
+
+# Pictures and words ---------------------------------------------------------------------------------------------------
 
 _SCALES = [2**power for power in range(41)]  # at the last ones gradients overflow
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
@@ -60,8 +158,6 @@ _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
 _LEFT, _TOP, _RIGHT, _BELOW = 58.0, 62.0, 14.0, 38.0  # CSS pixels around the axes
 _ROOM_FOR_UNSCALED = 10
 """From this power of two on, the histogram at a loss scale of 1 stands clear of the scaled one."""
-_ROOM_FOR_INTERVAL = 380
-"""From this width on, the title has room for growth_interval beside the scale in the corner."""
 
 
 class LossScale(Instrument):
@@ -251,7 +347,7 @@ def draw_scaler_run(
 ) -> Drawing:
     """Draw the scale up to an update as steps, and a cross at each step that was skipped."""
     interval = f"growth_interval {growth_interval:,}"
-    panel = PanelBuilder("GradScaler" if width < _ROOM_FOR_INTERVAL else f"GradScaler, {interval}", width, height)
+    panel = PanelBuilder(f"GradScaler, {interval}", width, height)
     powers = np.log2(np.array(scales))
     low, high = math.floor((powers.min() - 1) / 4) * 4.0, math.floor((powers.max() + 1) / 4) * 4.0 + 4.0
     across = Side(0.0, float(SCALER_UPDATES), words="updates", ticks="updates")
@@ -259,7 +355,7 @@ def draw_scaler_run(
     axes = make_axes((width, height), _LEFT, 34.0, width - _RIGHT, height - _BELOW, across, up)
     panel.axes(axes)
     now = scale_text(scales[update])
-    panel.corner(f"scale {now}, {number_of(len(skipped), 'step')} skipped", f"{now}, {len(skipped)} skipped")
+    panel.corner(f"scale {now}, {number_of(len(skipped), 'step')} skipped", f"{now}, {len(skipped)} skipped", now)
     # Update n works with scales[n - 1]; it is drawn from n - 1 to n.
     path = axes.places(np.repeat(np.arange(update + 1.0), 2)[1:], np.repeat(powers[: update + 1], 2)[:-1])
     panel.add(Path("scale", path, stroke="scale", width=3.0, words=f"the loss scale, {now} now"))

@@ -22,8 +22,8 @@ from ...drawing import (
     make_box,
     text_width,
 )
+from ...scenes import Curve
 from ...widgets import Control, Instrument, View
-from ..figures.curves import make_curve
 from .ring_trial import PIECES, USUAL, Grad, LoopCall, OrderRun, run_and_judge
 
 CALLS_SHOWN = 12
@@ -105,7 +105,7 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall], width: int, height: int) -> Drawing:
     """Draw the ring with its newest call in a frame, and beside each call what it did the last time it ran."""
     panel = PanelBuilder("the ring", width, height)
-    panel.corner(_SIGNS[ran.verdict], role="ink" if ran.trains else "wrong")
+    panel.corner(_SIGNS[ran.verdict], role="wrong" if ran.verdict in ("wrong", "error") else "ink")
     pieces, newest = ran.order.split(), calls[-1] if calls else None
     up = (height - 100.0) / 2
     middle, radii = (width / 2, 66.0 + up), (max(min(width / 2 - 70.0, 1.45 * up), 40.0), up)
@@ -220,6 +220,11 @@ def draw_losses(ran: OrderRun, width: int, height: int) -> Drawing:
         lines["this order"] = ran.trial.losses
     again = any(step.before.count("stale") for step in ran.trial.ran("step"))
     stale = ("this order",) if again else ()
-    curves = {name: make_curve(np.array(losses)) for name, losses in lines.items()}
+    curves = {name: _curve(losses) for name, losses in lines.items()}
     title, counted = "loss on held-out digits", "turns of the loop"
     return draw_comparison(curves, title, width, height, stale=stale, events=events, counted=counted)
+
+
+def _curve(losses: Sequence[float]) -> Curve:
+    broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
+    return Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])

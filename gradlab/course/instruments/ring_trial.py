@@ -140,11 +140,6 @@ class OrderRun:
         """The calls with spaces between them."""
         return self.trial.order
 
-    @property
-    def trains(self) -> bool:
-        """Whether it does what the usual loop does."""
-        return self.verdict in ("right", "harmless")
-
 
 def run_and_judge(order: str, first_loss: bool = False) -> OrderRun:
     """Run an order and the usual loop, each once, and compare their weights turn by turn."""

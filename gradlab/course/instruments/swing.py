@@ -31,7 +31,6 @@ UPDATES = 120
 _EDGE = 1e-4  # of a factor by which an update changes the swing, that counts as none
 _FAR = 1e6
 _RUNS_TO = 3.0  # to where a path that runs away is drawn; it starts at 1
-_SMALL = 1e-9  # below it rounding decides
 # What a page without a kernel holds.
 _FEW_LRS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.5, 3.9, 4.0, 4.1, 4.5)
 _LRS = sorted({*_FEW_LRS, *(tenths / 10 for tenths in range(1, 46))})
@@ -104,12 +103,6 @@ class SwingPath:
     """Updates of a whole swing, there and back; inf where the weight does not change sides."""
     measured_period: float
     """From the places where the weight passes 0; NaN where there are fewer than three."""
-
-    @property
-    def largest(self) -> float:
-        """The size of the swing at the start, as far as later weights tell: the weight over the predicted factor."""
-        sizes = [(abs(weight), self.factor**at) for at, weight in enumerate(self.weights)]
-        return max(weight / by for weight, by in sizes if by > _SMALL)
 
     @property
     def reach(self) -> float:
@@ -197,21 +190,14 @@ def _role(zero_grad: bool) -> str:
 
 
 def draw_weight(path: SwingPath, zero_grad: bool, width: int, height: int) -> Drawing:
-    """Draw the weight before each update, with the predicted envelope dashed."""
+    """Draw the weight before each update."""
     panel, reach = PanelBuilder("the weight, update by update", width, height), path.reach
     axes = panel_axes(width, height, Side(0, UPDATES, words="updates", ticks="updates"), Side(-reach, reach))
     panel.axes(axes)
     line = (axes.left, axes.y.at(0), axes.right, axes.y.at(0))
     panel.add(Path("lowest", line, stroke="faint", width=1.5, words="the minimum: w = 0"))
-    at = np.arange(UPDATES + 1, dtype=float)
-    envelope = path.largest * path.factor**at
-    inside = envelope <= reach
-    words = f"predicted: times {path.factor:.3g} an update"
-    for name, side in (("above", 1.0), ("below", -1.0)):
-        points = axes.places(at[inside], side * envelope[inside])
-        panel.add(Path(name, points, stroke="grey", dash="dashed", words=words))
     weights = np.array(path.weights)
-    inside, at = np.abs(weights) <= reach, at[: len(weights)]
+    inside, at = np.abs(weights) <= reach, np.arange(float(len(weights)))
     points = axes.places(at, np.where(inside, weights, np.nan))
     panel.add(Path("path", points, stroke=_role(zero_grad), width=1.8))
     panel.add(Dots("weights", axes.places(at[inside], weights[inside]), size=5.0, fill=_role(zero_grad)))

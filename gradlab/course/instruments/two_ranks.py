@@ -174,14 +174,13 @@ def _moved_text(moment: Moment) -> str:
 
 def _beside_one(moment: Moment, settings: LoopSettings) -> str:
     """Compare with one process, once the window is complete."""
-    if not moment.complete:
+    if moment.micro < settings.accumulate:
         return ""
-    rank = moment.ranks[0]
     who = f" One process with all {SAMPLES_EACH * settings.accumulate} samples would have"
-    if rank.off < 1e-3:
+    if moment.off < 1e-3:
         return f"{who} the same."
     of = "rank 0" if moment.apart or moment.quiet else ".grad"
-    return f"{who} {vector_text(rank.whole)}: {of} is off by {rank.off:.0%}."
+    return f"{who} {vector_text(moment.whole)}: {of} is off by {moment.off:.0%}."
 
 
 def count_text(moment: Moment) -> str:

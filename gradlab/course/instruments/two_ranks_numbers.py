@@ -51,10 +51,6 @@ class LoopSettings:
         """Updates in all; one is zero_grad, a backward and an all-reduce for each micro-batch, and step."""
         return MOMENTS // (2 + 2 * self.accumulate)
 
-    def clears(self, rank: int) -> bool:
-        """Whether this rank calls ``zero_grad()``."""
-        return self.forgets == "none" or (self.forgets == "rank 1" and rank == 0)
-
     @property
     def source(self) -> str:
         """The loop, in plain PyTorch; ``windows`` holds this rank's share of every micro-batch."""
@@ -182,13 +178,6 @@ class RankMoment:
     """What is in it: all that is stale as one arrow, then each fresh contribution. They add up to ``grad``."""
     path: tuple[Vector, ...]
     """The weights, from the start to now."""
-    whole: Vector
-    """The gradient that one process with all samples of the window would have at the weights of this update."""
-
-    @property
-    def off(self) -> float:
-        """How far ``.grad`` is from ``whole``, as a part of its length."""
-        return math.dist(self.grad or (0.0, 0.0), self.whole) / math.hypot(*self.whole)
 
 
 @dataclass(frozen=True)
@@ -206,15 +195,20 @@ class Moment:
     """The bytes that each rank handed in, for every all-reduce so far."""
     sent: int
     """Of these, what went with this statement."""
-    complete: bool
-    """Whether the last micro-batch of the window is in: now ``.grad`` should be what one process would have."""
     alone: tuple[Vector, ...]
     """The weights of one process with all samples, from the start to now."""
+    whole: Vector
+    """The gradient that one process with all samples of the window would have at the weights of rank 0."""
 
     @property
     def quiet(self) -> bool:
         """Whether no all-reduce was made where one could be, because the micro-batch is inside ``no_sync()``."""
         return self.statement == "all-reduce" and not self.sent
+
+    @property
+    def off(self) -> float:
+        """How far ``.grad`` of rank 0 is from ``whole``, as a part of its length."""
+        return math.dist(self.ranks[0].grad or (0.0, 0.0), self.whole) / math.hypot(*self.whole)
 
     @property
     def apart(self) -> float:
@@ -238,26 +232,23 @@ def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
     parts: list[_Parts] = [{}, {}]
     grads: list[Vector | None] = [None, None]
     paths: list[list[Vector]] = [[(0.0, 0.0)], [(0.0, 0.0)]]
-    wholes: list[Vector] = [(0.0, 0.0), (0.0, 0.0)]
+    whole: Vector = (0.0, 0.0)
     own: dict[tuple[int, int], Vector] = {}
     messages: list[int] = []
     moments: list[Moment] = []
 
     def note(update: int, statement: str, micro: int = 0, sent: int = 0) -> None:
         zero, one = (
-            RankMoment(grad, _arrows(parts[rank], own, grad), tuple(paths[rank]), wholes[rank])
-            for rank, grad in enumerate(grads)
+            RankMoment(grad, _arrows(parts[rank], own, grad), tuple(paths[rank])) for rank, grad in enumerate(grads)
         )
-        complete = statement == "step" or (statement == "all-reduce" and micro == window)
         alone = one_process(window)[: len(paths[0])]
-        state = (zero, one), tuple(messages), sent, complete, alone
-        moments.append(Moment(update, statement, micro, *state))
+        moments.append(Moment(update, statement, micro, (zero, one), tuple(messages), sent, alone, whole))
 
     note(0, "start")
     for update, both in enumerate(zip(*seen, strict=True), 1):
         first = (update - 1) * window
+        whole = whole_gradient(paths[0][-1], first, window)
         for rank, saw in enumerate(both):
-            wholes[rank] = whole_gradient(paths[rank][-1], first, window)
             grads[rank] = saw["cleared"] and tuple(saw["cleared"])
             left = {} if saw["cleared"] is None else parts[rank]
             parts[rank] = {origin: (share, True) for origin, (share, _) in left.items()}

@@ -169,7 +169,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     bad = [rank for rank, worker in enumerate(workers) if worker.process.exitcode != 0 or worker.killed]
     if not bad:
         return ""
-    where = {n: _line_text(workers[n].reports.get("at" if workers[n].killed else "line"), script) for n in bad}
+    linecache.checkcache(str(script))
     lines = []
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
@@ -178,7 +178,8 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     bad.sort(key=lambda rank: float("inf") if workers[rank].killed else workers[rank].reports.get("when", 0.0))
     for rank in bad:
         lines.append(f"rank {rank} {_end_text(workers[rank], caused=rank == bad[0] and seconds is None)}")
-        lines += [f"    at {where[rank]}"] if where[rank] else []
+        if number := workers[rank].reports.get("at" if workers[rank].killed else "line"):
+            lines.append(f"    at line {number} of {script.name}: {linecache.getline(str(script), number).strip()}")
     return "\n".join([*lines, "No process is left."])
 
 
@@ -199,14 +200,6 @@ def _end_text(worker: Worker, *, caused: bool) -> str:
         return f"left with exit code {code}{last}"
     name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
     return f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}{last}"
-
-
-def _line_text(number: int | None, script: Path) -> str:
-    """Return a line of the script with its number; empty where nobody knows it."""
-    if number is None:
-        return ""
-    linecache.checkcache(str(script))
-    return f"line {number} of {script.name}: {linecache.getline(str(script), number).strip()}"
 
 
 _RAISED = re.compile(r"^(?:\[rank\d+\]: ?)?([\w.]*(?:Error|Exception)\b.*)", re.M)

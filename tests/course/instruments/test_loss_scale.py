@@ -10,8 +10,15 @@ from torch import Tensor, nn
 
 from gradlab import tasks
 from gradlab.course import loss_scale
-from gradlab.course.instruments.loss_scale import part_text, scale_text
-from gradlab.course.instruments.loss_scale_numbers import FIRST, limits_of, measure_outcome, outcome_of, run_scaler
+from gradlab.course.instruments.loss_scale import (
+    FIRST,
+    limits_of,
+    measure_outcome,
+    outcome_of,
+    part_text,
+    run_scaler,
+    scale_text,
+)
 
 TASK = tasks.digits(device="cpu")
 TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}

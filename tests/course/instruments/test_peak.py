@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from gradlab.course import peak
-from gradlab.course.instruments.peak_numbers import PeakSettings, measure_peak, peak_source
+from gradlab.course.instruments.peak import PeakSettings, measure_peak, peak_source
 from gradlab.drawing import Text
 from gradlab.formatting import bytes_text
 from gradlab.memory import CATEGORIES
