@@ -84,19 +84,6 @@ def test_rotary_positions_tell_how_far_apart_two_tokens_are() -> None:
     assert torch.allclose(turned_q.norm(dim=-1), q.norm(dim=-1), atol=1e-5)
 
 
-def test_the_two_families_have_what_they_are_known_for() -> None:
-    llama, gpt2, qwen2 = (Decoder(size) for size in TINY)
-    assert gpt2.head.weight is gpt2.tokens.weight
-    assert llama.head.weight is not llama.tokens.weight
-    assert not any(name.endswith("bias") for name, _ in llama.named_parameters())
-    assert gpt2.blocks[0].attention.q_proj.bias is not None
-    assert llama.blocks[0].attention.k_proj.out_features == 16  # 2 key heads of width 8 for 4 query heads
-    assert qwen2.head.weight is qwen2.tokens.weight
-    assert {name.rsplit(".", 2)[-2] for name, _ in qwen2.named_parameters() if name.endswith("bias")} == {
-        *("q_proj", "k_proj", "v_proj")
-    }
-
-
 def test_an_unknown_name_is_refused_with_those_that_exist() -> None:
     with pytest.raises(ValueError, match=r"one of 'gpt2', 'gpt2-medium', .*'llama-70b', 'llama-405b', got None"):
         model_size(None)  # type: ignore[arg-type]
