@@ -33,8 +33,7 @@ class FrontEnd(anywidget.AnyWidget):
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)
-    code_id = traitlets.Unicode("").tag(sync=True)
-    """Of the modules and the style: by it the browser knows whether it has them already."""
+    code_id = traitlets.Unicode("").tag(sync=True)  # by which the browser knows whether it has modules and style
     lab_id = traitlets.Unicode("").tag(sync=True)
     """One of a kind: by it the browser knows two views of the same lab, and the still picture that it replaces."""
 

@@ -35,10 +35,8 @@ class Contribution:
     gradient: along the sum, and at a right angle to it on the newest one's side. All ``across`` add up to 0.
     """
 
-    batches: Span | None
-    """The numbers of the backwards; None for what was written into ``.grad`` by anything but a backward."""
-    stale: bool
-    """True for a leftover: a step had applied it before the newest backward came."""
+    batches: Span | None  # the numbers of the backwards; None for what anything but a backward wrote into ``.grad``
+    stale: bool  # True for a leftover: a step had applied it before the newest backward came
     share: float
     """Its projection on the sum, as a part of the sum: negative where it points the other way. All add up to 1."""
     along: float
@@ -50,8 +48,7 @@ class Contributions:
     """The parts of ``.grad`` over all parameters, the oldest first, and the norm of their sum; no parts without any."""
 
     parts: tuple[Contribution, ...]
-    norm: float
-    """The length of the sum, ``.grad`` itself."""
+    norm: float  # the length of the sum, ``.grad`` itself
     vectors: Tensor | None = field(default=None, compare=False, repr=False)
     """The parts in full, a row for each of ``parts`` over all elements of all parameters, where they are kept."""
 

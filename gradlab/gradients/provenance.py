@@ -42,10 +42,8 @@ class GradContents:
     """Batches inside ``.grad``, and norms."""
 
     holds: list[Span]
-    stale: list[Span]
-    """Of these, what a step has applied."""
-    leftover: list[Span]
-    """Of these, what was applied before the newest batch came: what should have been cleared."""
+    stale: list[Span]  # of these, what a step has applied
+    leftover: list[Span]  # of these, what was applied before the newest batch came: what should have been cleared
     norm: float
 
 

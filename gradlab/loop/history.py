@@ -120,10 +120,9 @@ _FP16_VANISHES = 2.0**-25  # magnitudes up to this round to zero in fp16, whose 
 
 
 class HistoryWriter:
-    """Writes the history of one run of a model."""
+    """Writes the history of one run of a model after some updates, and the path of two weights."""
 
     def __init__(self, model: nn.Module, updates: int = 0) -> None:
-        """Start a new history after some updates; a model of two weights also gets its path written."""
         self._params = list(model.parameters())
         count = sum(param.numel() for param in self._params)
         self.record = History(count == 2 and not any(param.is_complex() for param in self._params))

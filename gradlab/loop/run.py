@@ -44,14 +44,12 @@ class Run:
         self.task = task
         self.seed = whole_number("Run: seed", seed, 0, LARGEST_SEED, allowed=_SEEDS, kind=ValueError)
         self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
-        self.watch_memory = False
-        """Count bytes with a Ledger during the last update of every ``advance``, into ``watched``."""
+        self.watch_memory = False  # count bytes with a Ledger in the last update of each ``advance``, into ``watched``
         self.after_update: Callable[[], None] | None = None
         """Called after each complete update; it must change neither the model nor random numbers."""
         self._watch_gradients = False
         _torch.delay_dynamo()
-        self.start_weights: tuple[float, ...] | None = None
-        """The weights that the run began with, where ``reset`` was given some."""
+        self.start_weights: tuple[float, ...] | None = None  # with which it began, where ``reset`` was given some
         self._start(Program(self.recipe.source()))
         self.loops.append((0, self.recipe))
 

@@ -19,15 +19,11 @@ from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, did_you_mean, number, on_of
 class Switch(ABC):
     """What is declared of one switch besides its name and its value; those of a Recipe's are those of its field."""
 
-    kind: ClassVar[str]
-    """What the browser shows: ``front/controls.js`` has an element for each."""
-    label: str = ""
-    """How learners read its name, where that is not the field's: "AMP" for ``amp``."""
-    option: str = ""
-    """Its option on the command line, "" for a switch that no command needs."""
-    metavar: str | None = None
-    help: str | None = None
-    """What the command line's help says of the option's value, and of the option."""
+    kind: ClassVar[str]  # what the browser shows: ``front/controls.js`` has an element for each
+    label: str = ""  # how learners read its name, where that is not the field's: "AMP" for ``amp``
+    option: str = ""  # its option on the command line, "" for a switch that no command needs
+    metavar: str | None = None  # what the command line's help says of the option's value ...
+    help: str | None = None  # ... and of the option
     matters: Callable[[Any], bool] = lambda recipe: True
     """Whether it has an effect in a recipe; its control is greyed out where it has none."""
 

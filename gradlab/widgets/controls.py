@@ -15,12 +15,10 @@ CONTROLS = ("task", *SWITCHES, "edit", "speed")
 """What ``controls=[...]`` of a Lab may ask for; "edit" is the button under the code, "speed" the choice beside Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Words to updates a second: 0 for a statement at a time, None for as fast as it goes."""
-USUAL_SPEED = "60 updates/s"
-"""At which a Lab plays unless it is asked for another."""
+USUAL_SPEED = "60 updates/s"  # at which a Lab plays unless it is asked for another
 UNSWITCHED = "unswitched"
 """The tick of every lab with switches and a loss: whether it shows how the loss goes on without the newest switch."""
-MOST_PIECES = 8
-"""How long an order may be."""
+MOST_PIECES = 8  # how long an order may be
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,8 +22,7 @@ from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, c
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
 Made = TypeVar("Made")
-_KEPT = 64
-"""How many views of an instrument, and how many forecasts, are kept."""
+_KEPT = 64  # views of an instrument, and forecasts
 _QUIET = ("hello", "size", "press", "zoom")  # what is wrong stays said through these
 
 

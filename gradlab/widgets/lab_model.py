@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -194,9 +194,9 @@ class LabModel:
         if self.runner.updates < updates:
             self._count_bytes_if_seen()
         while self.runner.updates < updates and not self.runner.engine.done:
-            with main_thread.hold(), lock, self._listening():
-                some = self.runner.advance(updates=min(updates - self.runner.updates, _AT_ONCE))
-                self._follow(some * USUAL_EVERY)
+            count = min(updates - self.runner.updates, _AT_ONCE)
+            with self._training(count * USUAL_EVERY):
+                some = self.runner.advance(updates=count)
             main_thread.serve()
             done(some)
 
@@ -222,15 +222,12 @@ class LabModel:
     def _training(self, every: float) -> Iterator[None]:
         """Train in a block, which is seen for ``every`` ms, and have the run without the newest switch keep pace."""
         with main_thread.hold(), lock:
-            with self._listening():
+            # A recipe's loop is known to be in order.
+            with self._doctor if self.runner.loop.is_edited else nullcontext():
                 yield
             self._follow(every)
             if not self.draft:
                 self.wrong = 0
-
-    def _listening(self) -> AbstractContextManager[object]:
-        """Let the doctor listen to a loop of the learner's own; a recipe's loop is known to be in order."""
-        return self._doctor if self.runner.loop.is_edited else nullcontext()
 
     def _count_bytes_if_seen(self) -> None:
         """Have the run count bytes where they are looked at: when their panel is due, and once after each switch."""

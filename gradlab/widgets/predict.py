@@ -16,9 +16,7 @@ from ..formatting import inline_html
 from ..front import bet_script, bet_style, joined_module
 from .question import Question, find_question
 
-Guesses = dict[str, tuple[str, bool]]
-"""The chosen option by the name of the question, and whether it was right."""
-
+Guesses = dict[str, tuple[str, bool]]  # the chosen option by the name of the question, and whether it was right
 GUESSES: Guesses = {}
 """The guesses of this kernel: a cell that is run again makes a new Prediction, which must find the guess."""
 
@@ -71,7 +69,6 @@ class Prediction:
             self.choose(self.options[change["new"]])
 
     def _show(self) -> None:
-        """Tell the browser of the guess that counts, and of how many guesses were right."""
         assert self.guess is not None
         self._live.guess = self.options.index(self.guess)
         rights = [right for _, right in self._guesses.values()]
