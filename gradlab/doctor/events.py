@@ -61,6 +61,8 @@ class GraphHolder:
     site: Site
     batches: int
     """Of how many earlier batches, at least."""
+    carried: bool
+    """True if it is a state that goes into the model again; otherwise losses or outputs are added to it."""
     tensors: frozenset[str] = frozenset()
     """Names of tensors with a graph in the function of that line; empty if that function was not running."""
 
@@ -173,7 +175,7 @@ class Step(Event):
     norms: Any = None
     """Norms of those that no backward pass has added to since they were cleared: they should be zeros."""
     frozen: int = 0
-    """Those whose parameter requires none, looked at where none has one."""
+    """Those whose parameter requires none; where others have a gradient, only whole groups, when they are new."""
     moved: bool = False
     """True if anything but this optimizer has written to its weights since its last step."""
     closure: bool = False

@@ -52,17 +52,18 @@ class Roots:
         self._tokens.append(weakref.ref(token))
 
 
-def old_batches(root: Any, now: int) -> set[int]:
+def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
     """Return when the losses and outputs were made that a graph reaches near its root, from before the last two passes.
 
-    Each time is a number of backward passes. The outputs that a loss was made of do not count beside it.
+    Each time is a number of backward passes. ``through``: go on behind these, along a state that came from others? Else
+    the outputs that a loss was made of do not count beside it.
     """
 
     def is_old(node: Any) -> bool:
         token = node.metadata.get(_ROOT)
         return token is not None and token.born < now - 2
 
-    near = nodes(root, most=_MOST_OLD, ends=is_old)
+    near = nodes(root, most=_MOST_OLD, ends=lambda node: is_old(node) and not through)
     return {node.metadata[_ROOT].born for node in near if is_old(node)}
 
 

@@ -60,6 +60,8 @@ class OptimizerListener(Listener):
         step.scaler, step.backward = log.scaler_steps > 0, current is not None
         step.moved = one.written not in (-1, _written(optimizer))
         if one.named != params:
+            if present:
+                step.frozen = self._frozen_groups(optimizer)
             one.named = params
             log.find_names(sys._getframe(2), optimizer=number, params=params)
         log.note_callers(site)
@@ -67,6 +69,12 @@ class OptimizerListener(Listener):
         log.steps += 1
         log.passes.last_update = _torch.sequence_number()
         log.emit(step)
+
+    def _frozen_groups(self, optimizer: Optimizer) -> int:
+        """Return the parameters of those groups in which none requires a gradient, or has one."""
+        groups = [group["params"] for group in optimizer.param_groups]
+        frozen = [group for group in groups if not any(p.requires_grad or p.grad is not None for p in group)]
+        return self.log.index.bits(param for group in frozen for param in group)
 
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:

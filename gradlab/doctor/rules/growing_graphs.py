@@ -35,6 +35,11 @@ class CarriedGraph(Rule):
         "grows with every batch.",
         fix="Store what is added to `{name}` without its graph: detach() it, or take the number with item().",
     )
+    STATE_WITH_GRAPH = GRAPH_RETAINED_MEMORY_LEAK.with_(
+        severity="hint",
+        message="`{name}` carries its graph from batch to batch: memory grows until it starts anew.",
+        fix="Detach `{name}` between two batches if no gradient goes back through earlier ones.",
+    )
 
     def _begin(self) -> None:
         self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
@@ -65,5 +70,8 @@ class CarriedGraph(Rule):
         if len(counts) < _LOOKS or counts[-1] < _FEW_GRAPHS or not all(few < many for few, many in pairwise(counts)):
             return  # as many as ever: what an update needs of the one before
         seen = f"at batch {newest.number} `{holder.name}` held graphs of at least {holder.batches} earlier batches"
-        edit = partial(without_graph, holder)
-        self.report(self.GRAPH_RETAINED_MEMORY_LEAK, holder.site, seen, edit, name=holder.name)
+        if holder.carried:
+            self.report(self.STATE_WITH_GRAPH, holder.site, seen, name=holder.name)
+        else:
+            edit = partial(without_graph, holder)
+            self.report(self.GRAPH_RETAINED_MEMORY_LEAK, holder.site, seen, edit, name=holder.name)

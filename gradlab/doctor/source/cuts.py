@@ -31,17 +31,20 @@ _METHODS = (
 )
 _FUNCTIONS = (*_NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
 _NO_GRAD = "no_grad|inference_mode|set_grad_enabled"
+_REENTRANT = "use_reentrant=True"
 _MOST_STEPS = 200
 
 
-def cut_before(path: Iterable[Site]) -> Edit | Cause | None:
+def cut_before(path: Iterable[Site], after: str = "") -> Edit | Cause | None:
     """Return what cuts the graph of the loss whose ``backward()`` stands on a line; None if it is not one place.
 
     ``path`` is that line and those that call its function. The search starts from the names in the line, goes through
-    the assignments above that made them, and into functions and methods of the same file that are called there.
+    the assignments above that made them, and into functions and methods of the same file that are called there. With
+    ``after``, the name of a module, only cuts in a function that calls it count.
     """
     for site in path:
-        if found := set(_Search(site[0]).from_line(site)):
+        found = set(_Search(site[0]).from_line(site))
+        if found := {cause for cause in found if not after or _behind(cause, after)}:
             whole = {cause for cause in found if "detach" not in words_of(cause)}  # often meant, for one operand
             cut = single_or_none(found) or single_or_none(whole)
             edit = _without(cut) if cut is not None else None
@@ -56,6 +59,8 @@ def _without(cut: Cause) -> Edit | Cause | None:
         node = ast.parse(words, mode="eval").body
     except SyntaxError:
         return None
+    if _REENTRANT in words:
+        return reworded(cut, words.replace(_REENTRANT, "use_reentrant=False"))
     kept = node.value if isinstance(node, ast.Attribute) else called_on(node, "detach", "item")
     if isinstance(node, ast.Call) and called_on(node, *_NEW_TENSORS) is not None:
         kept = node.args[0] if isinstance(node.args[0], (ast.Name, ast.Call)) else None
@@ -140,6 +145,8 @@ class _Search:
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.Attribute) and node.attr == "data"
         name = called(node)
+        if name == "checkpoint":
+            return _REENTRANT in ast.unparse(node)
         if _without_create_graph(node) or (called_on(node, *_METHODS) is not None and not node.args[1:]):
             return True
         return name in _FUNCTIONS and bool(node.args) and not self._constant(node.args[0], scope)
@@ -147,7 +154,7 @@ class _Search:
     def _called(self, name: str, scope: ast.AST) -> Iterator[Cause]:
         nodes = list(ast.walk(self._tree))
         wanted = [one for one in nodes if isinstance(one, FUNCTIONS) and one.name == name]
-        kinds = _instances(self._tree).get(name, set())
+        kinds = instances(self._tree).get(name, set())
         given = not wanted and not kinds and name in parameters(scope)  # a model: any of them
         classes = [one for one in nodes if isinstance(one, ast.ClassDef) and (given or one.name in kinds)]
         methods = [one for kind in classes for one in kind.body if isinstance(one, FUNCTIONS)]
@@ -174,7 +181,7 @@ class _Search:
         return bool(calls) and all(len(one.args) > at and self._constant(one.args[at], self._tree) for one in calls)
 
 
-def _instances(tree: ast.AST) -> dict[str, set[str]]:
+def instances(tree: ast.AST) -> dict[str, set[str]]:
     """Return by the last part of a name, as in ``self.name = Kind(...)``, the classes that it was made by."""
     found: dict[str, set[str]] = {}
     assigns = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
@@ -184,6 +191,15 @@ def _instances(tree: ast.AST) -> dict[str, set[str]]:
             if isinstance(value, ast.Call):
                 found.setdefault(dotted(one).split(".")[-1], set()).add(dotted(value.func).split(".")[-1])
     return found
+
+
+def _behind(cut: Cause, part: str) -> bool:
+    """Return whether a cut is in a function that calls a part of a model, or in a method of that part's own class."""
+    tree, scope = syntax_tree(cut.file), function_around((cut.file, cut.line))
+    kinds = instances(tree).get(part, set())
+    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name in kinds]
+    calls = any(dotted(node).split(".")[-1] == part for node in own_nodes(scope))
+    return calls or any(holds(one, cut.line) for one in classes)
 
 
 def _names(value: ast.AST, cuts: Collection[Cause] = ()) -> set[str]:
