@@ -37,7 +37,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class LossFlaw:
-    """Something suspicious in the graph of a loss."""
+    """Something suspicious in the graph or in the expression of a loss."""
 
     kind: str
     """What it is, such as "softmax"; the rules know the words for it."""

@@ -24,12 +24,12 @@ from .syntax import (
     words_of,
 )
 
-_NEW_TENSORS = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
-_METHODS = (
-    *("item", "detach", "numpy", "tolist", "detach_"),
-    *("argmax", "argmin", "argsort", "round", "bool", "long", "int"),
-)
-_FUNCTIONS = (*_NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
+DETACHING = ("item", "detach", "numpy", "tolist", "detach_")
+"""Methods of a tensor whose result is not in its graph."""
+NEW_TENSORS = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
+"""Functions that make a tensor out of values, without the graph that these came from."""
+_METHODS = (*DETACHING, "argmax", "argmin", "argsort", "round", "bool", "long", "int")
+_FUNCTIONS = (*NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
 _NO_GRAD = "no_grad|inference_mode|set_grad_enabled"
 _REENTRANT = "use_reentrant=True"
 _MOST_STEPS = 200
@@ -62,14 +62,19 @@ def _without(cut: Cause) -> Edit | Cause | None:
     if _REENTRANT in words:
         return reworded(cut, words.replace(_REENTRANT, "use_reentrant=False"))
     kept = node.value if isinstance(node, ast.Attribute) else called_on(node, "detach", "item")
-    if isinstance(node, ast.Call) and called_on(node, *_NEW_TENSORS) is not None:
+    if isinstance(node, ast.Call) and called_on(node, *NEW_TENSORS) is not None:
         kept = node.args[0] if isinstance(node.args[0], (ast.Name, ast.Call)) else None
     edit = reworded(cut, ast.unparse(kept)) if kept is not None else None
     target, _, value = edit.line.partition("  #")[0].partition(" = ") if isinstance(edit, Edit) else ("", "", "")
     return None if target == value.strip() else edit
 
 
-def _without_create_graph(call: ast.Call) -> bool:
+def cut_in_function(file: str, call: ast.Call) -> Cause | None:
+    """Return what cuts the graph in a function of the same file that is called; None if it is not one place."""
+    return single_or_none(_Search(file)._called(called(call), call))
+
+
+def without_create_graph(call: ast.Call) -> bool:
     """Recognise ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     if called(call) != "grad" or (len(call.args) < 2 and "inputs" not in given):
@@ -147,7 +152,7 @@ class _Search:
         name = called(node)
         if name == "checkpoint":
             return _REENTRANT in ast.unparse(node)
-        if _without_create_graph(node) or (called_on(node, *_METHODS) is not None and not node.args[1:]):
+        if without_create_graph(node) or (called_on(node, *_METHODS) is not None and not node.args[1:]):
             return True
         return name in _FUNCTIONS and bool(node.args) and not self._constant(node.args[0], scope)
 

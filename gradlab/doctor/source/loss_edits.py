@@ -81,6 +81,17 @@ def kept_in_range(site: Site, words: str) -> Edit | Cause:
     return reworded(node_place(site[0], given), form.format(operand(site[0], given))) if given else Cause(*site)
 
 
+def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
+    """Return the edit that gives a call of ``torch.autograd.grad`` its ``create_graph=True``."""
+    place, values = node_place(file, call), [*call.args, *(keyword.value for keyword in call.keywords)]
+    if old := [keyword.value for keyword in call.keywords if keyword.arg == "create_graph"]:
+        return reworded(node_place(file, old[0]), "True")
+    if place.end_column:
+        return reworded(place, words_of(place)[:-1].rstrip(", ") + ", create_graph=True)")
+    last = node_place(file, max(values, key=lambda value: value.lineno))
+    return reworded(last, f"{words_of(last)}, create_graph=True") if last.end_column else place
+
+
 def _name(node: ast.AST) -> str:
     """Return the last part of what a call calls; "/" and "**" for these, but for a fixed number; else ""."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
