@@ -184,6 +184,11 @@ class Step(Event):
     """Called by a GradScaler."""
     backward: bool = False
     """Called while a backward pass runs."""
+    resumes: int = 0
+    """How many optimizers of the same line went before it, if it is its first step and goes on where the last one has
+    stopped; only counted where they kept averages or momentum."""
+    lines: tuple[Site, ...] = ()
+    """Then, the learner's lines that have called it, the innermost first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -296,3 +301,7 @@ class OptimizerMade(Event):
     params: int = 0
     is_custom_class: bool = False
     """True if it is a class of the learner's own, which may do anything in its step."""
+    lines: tuple[Site, ...] = ()
+    """The learner's lines that have made it, the innermost first; empty if it is older than the watch."""
+    settings: str = ""
+    """Its settings, as "lr=0.1, momentum=0.9"."""

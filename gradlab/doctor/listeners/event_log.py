@@ -133,14 +133,14 @@ class EventLog:
             self.emit(GradEdited(edited, index.norms(edited)))
         return present
 
-    def optimizer(self, optimizer: Optimizer, made: Site = NO_SITE) -> WatchedOptimizer:
-        """Return an optimizer, which is watched from now on; the line ``made`` it, if that is known."""
+    def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
+        """Return an optimizer, which is watched from now on; ``lines`` have made it, if that is known."""
         one = self.optimizers.find(optimizer)
         if one is None:
             one = self.optimizers.add(optimizer)
-            kind = type(optimizer)
+            kind, site = type(optimizer), lines[0] if lines else NO_SITE
             own = not kind.__module__.startswith("torch.optim")
-            self.emit(OptimizerMade(made, one.number, kind.__name__, one.params, own))
+            self.emit(OptimizerMade(site, one.number, kind.__name__, one.params, own, lines, _settings(optimizer)))
         return one
 
     def cleared(self, site: Site, params: int) -> None:
@@ -172,3 +172,8 @@ class EventLog:
     def _slot_reused(self, bit: int) -> None:
         self.names.forget_params(bit)
         self.emit(ParamSlotReused(bit))
+
+
+def _settings(optimizer: Optimizer) -> str:
+    plain = {name: value for name, value in optimizer.defaults.items() if isinstance(value, (int, float, tuple))}
+    return ", ".join(f"{name}={value}" for name, value in plain.items())

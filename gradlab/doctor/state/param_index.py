@@ -247,3 +247,11 @@ def fetch_norms(events: list[Any]) -> None:
         for event, name, value in group:
             own = list(islice(numbers, value.numel()))
             setattr(event, name, own if name == "norms" else own[0])
+
+
+def first_values(param: Tensor, most: int) -> Tensor:
+    """Return a view of the first values, in one row where the rows do not follow one another."""
+    row = param.detach()
+    while row.dim() > 1 and not row.is_contiguous():
+        row = row[0]
+    return row.view(-1)[:most]
