@@ -121,7 +121,7 @@ def test_a_thread_that_trains_all_the_time_gets_no_error() -> None:
             training.update()
             begun.set()
 
-    model = nn.Sequential(*[nn.Linear(8, 8) for _ in range(30)])
+    model = nn.Sequential(*[nn.Linear(8, 8) for _ in range(10)])
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(train)
         begun.wait()

@@ -152,8 +152,8 @@ def published(size: ModelSize) -> Workload:
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_three_and_four_blocks_tell_of_any_number(size: ModelSize) -> None:
     deep = published(size).with_layers(5)
-    for training in pairwise_trainings()[size is GPT2 :: 12]:
-        assert simulate_blocks(deep, training) == simulate(deep, training)
+    training = pairwise_trainings()[3 if size is GPT2 else 8]  # with checkpointing; the test below is without
+    assert simulate_blocks(deep, training) == simulate(deep, training)
 
 
 def test_too_many_points_are_merged_as_by_a_ledger(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -288,7 +288,7 @@ def test_only_what_can_help_is_proposed(at_peak: Any, recipe: Recipe, more: Any,
     assert re.search(said, told), told
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_what_is_said_to_help_does_help() -> None:
     """Each proposal for a real forecast makes the real peak smaller."""
     lab = ForecastLab("llama-8b", Recipe(optimizer="adamw", lr=1e-4), batch=8, context=1024, card="T4").run(
@@ -320,7 +320,7 @@ def test_the_picture_of_a_forecast_has_its_points() -> None:
     assert result.timeline[first // 2 - 1].statement != "backward"
 
 
-@pytest.mark.parametrize("card", ["H100", "1 MB"])
+@pytest.mark.parametrize("card", [pytest.param("H100", marks=pytest.mark.slow), "1 MB"])
 def test_the_bars_and_the_words_say_what_fits_says(card: str) -> None:
     """At the last batch that fits, and at the next one, whose tensors alone would still fit."""
     lab = ForecastLab("gpt2", context=128, card=card).run()
