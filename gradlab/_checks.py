@@ -7,8 +7,10 @@ What is of the wrong kind is a TypeError, or what ``kind`` says instead; what is
 from __future__ import annotations
 
 import difflib
+import math
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,13 +31,7 @@ def whole_number(
 ) -> int:
     """Return a whole number from ``low`` to ``high``, None for no limit; ``allowed`` says it in other words."""
     allowed = allowed or f"a whole number from {low}{'' if high is None else f' to {high:,}'}"
-    plain = _python_number(value)
-    if isinstance(plain, bool) or not isinstance(plain, Integral):
-        raise kind(f"{name} must be {allowed}, got {value!r}")
-    number = int(plain)
-    if number < low or (high is not None and number > high):
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
-    return number
+    return int(_in_range(name, value, Integral, low, math.inf if high is None else high, allowed, kind))
 
 
 def number(
@@ -43,21 +39,19 @@ def number(
 ) -> float:
     """Return a number from ``low`` to ``high`` as a float; ``allowed`` says it in other words."""
     allowed = allowed or f"a number from {low:g} to {high:g}"
-    plain: Any = _python_number(value)
-    is_number = isinstance(plain, Real) and not isinstance(plain, bool)
+    return float(_in_range(name, value, Real, low, high, allowed, kind))
+
+
+def _in_range(name: str, value: Any, of: type, low: float, high: float, allowed: str, kind: type[Exception]) -> Any:
+    plain: Any = value
+    with suppress(RuntimeError, ValueError, TypeError):  # of several numbers, or without memory
+        plain = value.item() if hasattr(value, "dtype") else value
+    is_number: bool = isinstance(plain, of) and not isinstance(plain, bool)
     if not is_number:
         raise kind(f"{name} must be {allowed}, got {value!r}")
     if not low <= plain <= high:  # NaN is nowhere between them
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
-    return float(plain)
-
-
-def _python_number(value: Any) -> Any:
-    """Return what a number of numpy or a tensor of one number holds, anything else as it is."""
-    try:
-        return value.item() if hasattr(value, "dtype") else value
-    except (RuntimeError, ValueError, TypeError):  # of several numbers, or without memory
-        return value
+    return plain
 
 
 def pair(name: str, value: object, low: float, high: float) -> tuple[float, float]:

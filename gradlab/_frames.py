@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from enum import Enum
 from functools import cache
 from inspect import CO_OPTIMIZED
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -64,15 +65,12 @@ def frames(frame: FrameType | None, last: FrameType | None = None) -> Iterator[F
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the reader's code, or else of a library that is not PyTorch."""
     library = None
-    left = _MOST_FRAMES
-    while frame is not None and left:
-        owner = code_owner(frame.f_code.co_filename)
+    for one in islice(frames(frame), _MOST_FRAMES):
+        owner = code_owner(one.f_code.co_filename)
         if owner is _USER:
-            return frame
+            return one
         if owner is _LIBRARY and library is None:
-            library = frame
-        frame = frame.f_back
-        left -= 1
+            library = one
     return library
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module, util
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
 FLOOR = (2, 11)
 """The oldest version on which the tests were seen to pass: major and minor. The same is in pyproject.toml."""
@@ -180,8 +180,6 @@ PRIVATE_NAMES: dict[str, Name] = {
     "spare_key": Name("torch._C.DispatchKey.AutocastIPU", "forecast", _CUDA),
     "spare_autograd_key": Name("torch._C.DispatchKey.AutogradIPU", "forecast", _CUDA),
     "registrations_for_key": Name("torch._C._dispatch_get_registrations_for_dispatch_key", "forecast", _CUDA),
-    "enter_record": Name("torch.ops.profiler._record_function_enter_new", "forecast", _FAKE),
-    "profile_hook_step": Name("torch.optim.Optimizer.profile_hook_step", "forecast", _FAKE),
     "per_optimizer_states": Name(
         "GradScaler._per_optimizer_states", "loop", "an fp16 loop that failed in mid-update must be reset"
     ),
@@ -264,14 +262,9 @@ def _scaler() -> Any:
 
 def outside_dispatch_modes() -> AbstractContextManager[Any]:
     """Compute something of our own in the middle of the loop's work, unseen by a Ledger that counts its bytes."""
-    # __getattr__ finds each name once; from then on they are attributes of this module.
-    names = globals()
-    size = names.get("dispatch_stack_size") or __getattr__("dispatch_stack_size")
-    if not size():
-        return _NOTHING
-    return cast(
-        AbstractContextManager[Any], (names.get("disable_current_modes") or __getattr__("disable_current_modes"))()
-    )
+    names: Any = sys.modules[__name__]  # ``__getattr__`` finds each name once
+    within: AbstractContextManager[Any] = names.disable_current_modes() if names.dispatch_stack_size() else _NOTHING
+    return within
 
 
 _NOTHING = nullcontext()

@@ -38,6 +38,7 @@ NOT_OURS = {
     ),
     *("exp_avg", "exp_avg_sq", "expandable_segments", "including_emulation", "bucket_cap_mb", "_record_memory_history"),
     *("cull_idle_timeout", "cull_interval", "cull_connected", "jupyterhub_idle_culler"),
+    *("load_roles", "mem_limit", "drop_last", "barrier"),
     *("ExceptionType", "bench_NAME", "for_W", "for_x"),  # these stand for a name, or for an answer
 }
 

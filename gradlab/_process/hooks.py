@@ -22,7 +22,6 @@ class Original:
         self.call = call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call it."""
         return self.call(*args, **kwargs)
 
 
@@ -31,14 +30,13 @@ Make = Callable[[Original], Any]
 
 
 class Patches:
-    """Attributes that are replaced for the time of a block, or until ``undo``.
+    """Attributes, as (owner, name, what makes the replacement), that are replaced in a block or until ``undo``.
 
     It may be entered any number of times, on any threads, in any order: they are replaced until the last block ends.
     Two objects may replace the same attribute, and end in another order than they began in.
     """
 
     def __init__(self, *attributes: tuple[Any, str, Make]) -> None:
-        """Replace nothing yet; each attribute is an owner, a name, and what makes the replacement."""
         self._attributes = attributes
         self._blocks = 0
         self._done: list[tuple[Any, str, Any]] = []
@@ -90,7 +88,9 @@ class Patches:
 class ThreadHook:
     """A hook on all modules or optimizers, called for what this thread does; ``remove()`` takes it away.
 
-    It is not put into PyTorch's own dictionary: another thread may be iterating over that, and would fail.
+    It is not put into PyTorch's own dictionary: another thread may be iterating over that, and would fail. ``kinds``
+    are names in ``_torch`` of PyTorch's dictionaries. ``in_backward`` is called inside a backward pass on another
+    thread, which may be one of autograd's own; it returns whether that works for this thread.
     """
 
     def __init__(
@@ -100,15 +100,6 @@ class ThreadHook:
         every_thread: bool = False,
         in_backward: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Have it called.
-
-        Args:
-            hook: As PyTorch's own function for such a hook takes it.
-            kinds: Names in ``_torch`` of PyTorch's dictionaries of hooks.
-            every_thread: Call it in all threads.
-            in_backward: Called inside a backward pass on another thread, which may be one of autograd's own; it returns
-                whether that works for this thread.
-        """
         self.in_backward = in_backward
         self._thread = None if every_thread else threading.get_ident()
         self._tables = [table for kind in kinds if (table := _table(kind)).owner is not None]
@@ -155,9 +146,8 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
     def _added(self) -> tuple[tuple[Any, Any], ...]:
         hooks, common = self._by_thread.get(threading.get_ident(), ()), self._by_thread.get(None, ())
         if not hooks and self._by_thread and _torch.current_graph_task() >= 0:
-            others = [*self._by_thread.values()]
-            hooks = tuple(item for items in others for item in items if item[0].in_backward())
-        return hooks + common if common else hooks
+            hooks = tuple(item for items in [*self._by_thread.values()] for item in items if item[0].in_backward())
+        return hooks + common
 
     def __bool__(self) -> bool:
         return bool(self.data or self._added())
@@ -174,9 +164,7 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         return (*self.data.values(), *(hook for _, hook in self._added()))
 
 
-@cache
-def _table(name: str) -> _HookTable:
-    return _HookTable(name)
+_table = cache(_HookTable)
 
 
 def leave_mode(mode: Any, *error: Any) -> None:

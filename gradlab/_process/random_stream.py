@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, wraps
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -23,13 +23,11 @@ class RandomStream:
 
     Where no other thread may draw meanwhile, torch's generators get its state for that time; this costs next to
     nothing. Otherwise they are left alone, and each operation that draws is handed a generator of the same state.
+    It begins as after torch.manual_seed, or where torch's numbers are now; ``cuda``: with those of all GPUs;
+    ``compiled``: what torch.compile has made draws from it, too.
     """
 
     def __init__(self, seed: int | None = None, *, cuda: bool = False, compiled: bool = False) -> None:
-        """Begin as after torch.manual_seed, or where torch's numbers are now.
-
-        ``cuda``: with those of all GPUs; ``compiled``: what torch.compile has made draws from it, too.
-        """
         self._cuda, self._compiled = cuda, compiled
         self._ours = [generator.clone_state() for generator in _generators(cuda=cuda)]
         if seed is not None:
@@ -104,16 +102,14 @@ def preserving_rng() -> Iterator[None]:
     Unless a thread of the learner's own runs: also those of GPUs in use, of Python and of numpy.
     """
     alone = not learner_threads()
-    numpy: Any = sys.modules.get("numpy") if alone else None
-    own, theirs = random.getstate(), None if numpy is None else numpy.random.get_state()
+    of_python, of_numpy = random.getstate(), np.random.get_state()
     try:
         with RandomStream(cuda=alone and torch.cuda.is_initialized()):
             yield
     finally:
         if alone:
-            random.setstate(own)
-        if numpy is not None:
-            numpy.random.set_state(theirs)
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
 
 
 _HANDED_OUT: dict[int, Generator] = {}
@@ -222,10 +218,7 @@ class _GeneratorMode(_torch.TorchDispatchMode):
 
 @cache
 def _drawing_form(func: Any) -> tuple[Any, int] | None:
-    """Return an operation in the form that takes a generator, and how many arguments stand before it there.
-
-    (None, 0) for one that has no such form; None for one that draws nothing.
-    """
+    """Return the form that takes a generator and its place there, (None, 0) if there is none; None: draws nothing."""
     for operation in (func, *(getattr(func.overloadpacket, name) for name in func.overloadpacket.overloads())):
         names = [argument.name for argument in operation._schema.arguments]
         if "generator" in names and _arguments(operation) == _arguments(func):
@@ -235,7 +228,4 @@ def _drawing_form(func: Any) -> tuple[Any, int] | None:
 
 
 def _arguments(operation: Any) -> list[tuple[str, str]]:
-    """Return names and types of all arguments but the generator."""
-    return [
-        (argument.name, str(argument.type)) for argument in operation._schema.arguments if argument.name != "generator"
-    ]
+    return [(each.name, str(each.type)) for each in operation._schema.arguments if each.name != "generator"]

@@ -28,16 +28,6 @@ def preserving_modes(model: nn.Module) -> Iterator[None]:
             module.training = training
 
 
-@contextmanager
-def preserving(things: Iterable[Any]) -> Iterator[None]:
-    """Put models, optimizers and tensors back at the end as ``copy_state`` finds them now."""
-    put_back = copy_state(things)
-    try:
-        yield
-    finally:
-        put_back()
-
-
 def copy_state(things: Iterable[Any]) -> Callable[[], None]:
     """Copy the state of models, tensors, optimizers and whatever else has a ``state_dict``; return what puts it back.
 
@@ -96,8 +86,7 @@ _DEVICES = ("cpu", "cuda")
 def preserving_torch_state() -> Iterator[None]:
     """Go in with grad mode on, and put back afterwards what is a matter of the whole kernel.
 
-    That is: grad and inference mode, autocast, the default dtype and device, the hooks on all modules and optimizers,
-    and Python's recursion limit.
+    That is: modes, autocast, default dtype and device, hooks on all modules and optimizers, Python's recursion limit.
     """
     import torch
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -36,8 +36,7 @@ def learner_threads() -> list[str]:
 def others_may_draw() -> bool:
     """Return whether another thread may draw random numbers while this one computes.
 
-    Beside the main thread: one with the learner's own code, also one that waits to be handed some. Beside any other:
-    the main thread, where a cell may begin at any moment.
+    Beside the main thread, one for the learner's own code may; beside any other the main one, where a cell may begin.
     """
     return threading.current_thread() is not threading.main_thread() or any(True for _ in _learner_threads())
 
@@ -64,10 +63,11 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
     threads = {thread.ident: thread for thread in threading.enumerate()} if stacks else {}
     for ident, innermost in stacks.items():
         thread = threads.get(ident)
-        name, files = str(ident) if thread is None else thread.name, _files(innermost)
+        name = str(ident) if thread is None else thread.name
+        files = [frame.f_code.co_filename for frame in frames(innermost)]
         # Where it has run on while its frames were followed, the outer ones are lost.
         if thread is not None and files[-1] != _THREADING:
-            files = _files(innermost_frames().get(ident, innermost))
+            files = [frame.f_code.co_filename for frame in frames(innermost_frames().get(ident, innermost))]
         outermost = next((file for file in reversed(files) if file != _THREADING), "")
         if any(code_owner(file) is Owner.USER for file in files):
             yield name, True
@@ -77,10 +77,6 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
             yield name, code is None or code_owner(code.co_filename) is Owner.USER
         elif outermost.endswith(_POOLS):
             yield name, False
-
-
-def _files(frame: FrameType) -> list[str]:
-    return [each.f_code.co_filename for each in frames(frame)]
 
 
 _SERVED_LATELY = 0.5  # seconds: a call of ours that serves looks more often, unless an update takes longer
@@ -98,7 +94,9 @@ class MainThread:
         self.interrupted = False
         """Whether work done by ``serve`` was interrupted: the cell that has called it is to end, too."""
         self._waiting: deque[Callable[[], object]] = deque()
-        self._cell_runs = self._working = False
+        self.is_working = False
+        """Whether the main thread does what was handed over; an interrupt ends that."""
+        self._cell_runs = False
         self._holds = 0
         self._served = 0.0
 
@@ -110,13 +108,7 @@ class MainThread:
     @property
     def is_wanted(self) -> bool:
         """Whether ``serve`` would find something to do; cheap enough to ask after each update."""
-        here = threading.current_thread() is threading.main_thread()
-        return bool(self._waiting) and here and not (self._holds or self._working)
-
-    @property
-    def is_working(self) -> bool:
-        """Whether the main thread does what was handed over; an interrupt ends that."""
-        return self._working
+        return bool(self._waiting) and self._may_serve()
 
     def begin_cell(self) -> None:
         """Note that the kernel runs a cell from now on."""
@@ -142,7 +134,7 @@ class MainThread:
 
         Raises KeyboardInterrupt where that was interrupted.
         """
-        if self._holds or self._working or threading.current_thread() is not threading.main_thread():
+        if not self._may_serve():
             return
         self._served, self.interrupted = time.monotonic(), False
         for _ in range(len(self._waiting)):
@@ -160,18 +152,22 @@ class MainThread:
         finally:
             self._holds -= here
 
+    def _may_serve(self) -> bool:
+        here = threading.current_thread() is threading.main_thread()
+        return here and not (self._holds or self.is_working)
+
     def _work(self) -> None:
         """Do what has waited longest, if anything still does."""
-        if self._working or not self._waiting:
+        if self.is_working or not self._waiting:
             return
         try:
-            self._working = True
+            self.is_working = True
             self._waiting.popleft()()
-            self._working = False  # within the block, so that an interrupt at this very moment ends nothing else
+            self.is_working = False  # within the block, so that an interrupt at this very moment ends nothing else
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
-            self._working = False
+            self.is_working = False
 
 
 main_thread = MainThread()
@@ -190,18 +186,13 @@ def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
     """
     with _parser_lock:
         for _ in range(9):
-            try:
+            with suppress(SystemError):
                 return ast.parse(text, filename)
-            except SystemError:
-                continue
         return ast.parse(text, filename)
 
 
 def progress_bar(total: int, words: str, **options: Any) -> Any:
-    """Return tqdm's bar, shown after a second and gone at the end, without the thread that tqdm starts beside it.
-
-    Where no thread can be started tqdm warns of it. All that the thread does is to move a bar that is rarely told.
-    """
+    """Return tqdm's bar, shown after a second and gone at the end, without tqdm's thread, which needs not start."""
     from tqdm.auto import tqdm
 
     class Bar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]

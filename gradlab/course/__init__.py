@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .figures.graph_picture import draw_graph as draw_graph
     from .instruments.loss_scale import loss_scale as loss_scale
     from .instruments.peak import peak as peak
-    from .instruments.ring import draw_rings as draw_rings
     from .instruments.ring import ring_of_orders as ring_of_orders
     from .instruments.ring import run_order as run_order
     from .instruments.swing import swing as swing

@@ -37,7 +37,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class LossFlaw:
-    """Something suspicious in the graph or in the expression of a loss."""
+    """Something suspicious in the graph of a loss."""
 
     kind: str
     """What it is, such as "softmax"; the rules know the words for it."""
@@ -61,8 +61,6 @@ class GraphHolder:
     site: Site
     batches: int
     """Of how many earlier batches, at least."""
-    carried: bool
-    """True if it is a state that goes into the model again; otherwise losses or outputs are added to it."""
     tensors: frozenset[str] = frozenset()
     """Names of tensors with a graph in the function of that line; empty if that function was not running."""
 
@@ -81,7 +79,6 @@ class Backward(Event):
     """... and, now and then, the norms of those, to see whether they were zeros."""
     retain: bool = False
     create: bool = False
-    autocast: bool = False
     mean: bool = False
     """True if the loss is a mean that nothing divides."""
     scaled: bool = False
@@ -102,12 +99,6 @@ class Backward(Event):
     """Which step of its optimizer it belongs to; filled in by GradState."""
     given: bool = False
     """True if it was called with ``gradient=`` or ``inputs=``."""
-    moved: int = 0
-    """Parameters, of a sample, whose weights were written to since the pass or step before it, by no optimizer."""
-    inputs: int = 0
-    """Tensors that it gives a gradient to and that are no parameters, such as an input; counted now and then."""
-    weighted: bool = False
-    """True if the loss is multiplied or divided by something, other than a loss scale."""
     previous: int = -1
     """Autograd's number for the first node made after the last pass of the same call path began; -1 if none did."""
     carried: bool = False
@@ -182,7 +173,7 @@ class Step(Event):
     norms: Any = None
     """Norms of those that no backward pass has added to since they were cleared: they should be zeros."""
     frozen: int = 0
-    """Those whose parameter requires none; where others have a gradient, only whole groups, when they are new."""
+    """Those whose parameter requires none, looked at where none has one."""
     moved: bool = False
     """True if anything but this optimizer has written to its weights since its last step."""
     closure: bool = False
@@ -191,11 +182,6 @@ class Step(Event):
     """Called by a GradScaler."""
     backward: bool = False
     """Called while a backward pass runs."""
-    resumes: int = 0
-    """How many optimizers of the same line went before it, if it is its first step and goes on where the last one has
-    stopped; only counted where they kept averages or momentum."""
-    lines: tuple[Site, ...] = ()
-    """Then, the learner's lines that have called it, the innermost first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -308,7 +294,3 @@ class OptimizerMade(Event):
     params: int = 0
     is_custom_class: bool = False
     """True if it is a class of the learner's own, which may do anything in its step."""
-    lines: tuple[Site, ...] = ()
-    """The learner's lines that have made it, the innermost first; empty if it is older than the watch."""
-    settings: str = ""
-    """Its settings, as "lr=0.1, momentum=0.9"."""

@@ -32,8 +32,6 @@ class Code:
     """What happens, in one sentence; may have {fields} for what a rule saw."""
     fix: str = ""
     """What to do, as a sentence, where no single line of Python at a known place does it; may have {fields}."""
-    opt_in: bool = False
-    """True if it is reported only where it is asked for by its name."""
 
     def with_(self, **changes: Any) -> Code:
         """Return the same code with other words or another severity, for another way to see it."""

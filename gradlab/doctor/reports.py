@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .finding import SEVERITIES, Finding, Report, Severity
-from .rules import check_codes, opt_in_codes
+from .rules import check_codes
 from .source.syntax import source_line
 
 _COMMENT = re.compile(r"#\s*gradlab:\s*ignore\[([^\]]*)\]")
@@ -43,7 +43,7 @@ class FindingFilter:
 
     def apply(self, report: Report) -> None:
         """Take out of a report what does not count, and count in it what comments take out."""
-        wanted = self.select or set(report.codes) - opt_in_codes()
+        wanted = self.select or report.codes
         asked = [one for one in report.findings if one.code in wanted and one.code not in self.ignore]
         report.findings = [finding for finding in asked if not _ignored_by_comment(finding)]
         report.ignored = len(asked) - len(report.findings)

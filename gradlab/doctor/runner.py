@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from .._process import Patches
@@ -15,7 +15,7 @@ from .listeners.modules import ModuleListener
 from .listeners.optimizers import OptimizerListener
 from .listeners.scaling import ScalingListener
 from .listeners.schedulers import SchedulerListener
-from .rules import RULES, opt_in_codes
+from .rules import RULES
 from .rules.base import FACTS, RuleContext
 
 _LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
@@ -71,14 +71,9 @@ class RuleRunner:
         for rule in self._rules:
             rule.end(normal=normal)
 
-    def findings(self, also: Collection[str] = ()) -> list[Finding]:
-        """Return what was found, the gravest first, in the order in which it was seen.
-
-        Codes that have to be asked for are left out but for those of ``also``.
-        """
-        left_out = opt_in_codes().difference(also)
-        findings = [finding for finding in self.context.findings.values() if finding.code not in left_out]
-        return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    def findings(self) -> list[Finding]:
+        """Return what was found, the gravest first, in the order in which it was seen."""
+        return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 _RECENT = 40  # backward passes; two of the longest windows of a Recipe

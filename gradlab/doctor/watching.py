@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection
 from contextlib import ExitStack
 from multiprocessing.process import BaseProcess
 from numbers import Integral, Real
@@ -19,7 +18,7 @@ from ..formatting import number_of
 from .events import MANUAL_UPDATE
 from .finding import Report
 from .frames import strip_doctor_frames
-from .rules import RuleContext, check_codes
+from .rules import RuleContext
 from .rules.known_errors import KnownErrors
 from .runner import RuleRunner
 
@@ -38,9 +37,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     ``with watch(model, optimizer) as report: train()``, then read ``report``; it is a Report. With nothing named,
     models and optimizers are found as they are used. The loop computes what it would have computed, bit for bit; when
     the block ends, also by an exception, everything is as it was before. After ``updates`` calls of ``step()``, or
-    after ``seconds``, the watch ends early, with the next backward pass, and the block goes on at full speed. ``also``
-    names codes that are reported only where they are asked for. Raises TypeError or ValueError that names the argument,
-    the value and what is allowed.
+    after ``seconds``, the watch ends early, with the next backward pass, and the block goes on at full speed. Raises
+    TypeError or ValueError that names the argument, the value and what is allowed.
     """
 
     def __init__(
@@ -48,7 +46,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         *model_and_optimizers: Any,
         updates: int | None = None,
         seconds: float | None = None,
-        also: Collection[str] = (),
     ) -> None:
         """Check what is to be watched."""
         super().__init__()
@@ -61,9 +58,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             updates = int(_check_limit("updates", updates, Integral, "a whole number from 1"))
         if seconds is not None:
             seconds = float(_check_limit("seconds", seconds, Real, "a number of seconds above 0"))
-        check_codes(also, "watch: also")
         self._given = model_and_optimizers
-        self._updates, self._seconds, self._also = updates, seconds, also
+        self._updates, self._seconds = updates, seconds
         self._runner: RuleRunner | None = None
         self._stops = ExitStack()
         self.processes = 0
@@ -165,7 +161,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     def _summarize(self, runner: RuleRunner) -> None:
         log = runner.log
         beside, followed = [*log.thread.beside.values()], log.thread.followed
-        self.findings = [] if beside and followed else runner.findings(self._also)
+        self.findings = [] if beside and followed else runner.findings()
         self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
         self.judged = self.trained and not beside
         self.watched = _summary(runner.context, followed, beside)

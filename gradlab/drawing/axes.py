@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,8 @@ _DECADES = 12.0  # that a logarithmic axis reaches down at most
 Numbers = npt.NDArray[np.float64]
 
 
-def numbers(values: Iterable[float]) -> Numbers:
-    """Turn plain numbers into an array in which every finite value is small enough to draw."""
+def numbers(values: Iterable[Any]) -> Numbers:
+    """Turn plain numbers, or pairs of them, into an array in which every finite value is small enough to draw."""
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
     if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # none is NaN or infinite either
         return array

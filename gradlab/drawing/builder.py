@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from .axes import Axes
-from .labels import Placer, Spot, make_text, shorten, text_box, text_width, wrapped
+from .labels import Placer, Spot, make_text, shorten, text_width, wrapped
 from .marks import CodeText, Drawing, Mark, Path, Text
 
 TITLE = 14.0
@@ -84,18 +84,10 @@ _NOTE = 12.0
 
 def fade(drawing: Drawing, words: str) -> Drawing:
     """Return the same drawing, faint, with these words at the right of its title; what stood there goes."""
-    x = drawing.width - MARGIN
-    free = x - (MARGIN + text_width(drawing.title, TITLE, bold=True) + 12)
-    y = TITLE_Y if text_width(words, _NOTE, bold=True) <= free else drawing.height - _NOTE
-    box = text_box(words, x, y, "end", _NOTE, bold=True)
-    kept = [_faded(mark) for mark in drawing.marks if not (isinstance(mark, Text) and _covers(box, mark))]
-    note = make_text("out of date", x, y, words, "ink", _NOTE, "end", True, True, 0.0, words)
+    kept = [_faded(mark) for mark in drawing.marks if mark.id != "corner"]
+    place = drawing.width - MARGIN, TITLE_Y
+    note = make_text("out of date", *place, words, "ink", _NOTE, "end", True, True, 0.0, words)
     return Drawing(drawing.title, [*kept, note], f"{words}. {drawing.words}", drawing.width, drawing.height)
-
-
-def _covers(box: Any, mark: Text) -> bool:
-    other = text_box(mark.text, mark.x, mark.y, mark.anchor, mark.size, mark.bold, mark.angle)
-    return bool(box.left < other.right and other.left < box.right and box.top < other.bottom and other.top < box.bottom)
 
 
 def _faded(mark: Mark) -> Mark:

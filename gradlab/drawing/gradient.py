@@ -79,7 +79,8 @@ def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
     places, thick = add_arrows(panel, scene, ends, start, unit)
     if scene.contours is not None:
         look: dict[str, Any] = {"fill": "weights", "stroke": "paper", "width": 1.5}
-        panel.add(Dots("weights", start, size=11.0, words=_place(scene), moves=True, **look))
+        words = f"the weights: {short(scene.weights[0])}, {short(scene.weights[1])}"
+        panel.add(Dots("weights", start, size=11.0, words=words, moves=True, **look))
     for at, line in enumerate(said):
         y = 112.0 + 16 * at
         spot = Spot(line, width / 2, y, "middle") if scene.contours is None else Spot(line, width - _KEY + 8, y)
@@ -274,10 +275,6 @@ def _aside(text: str, tail: Numbers, head: Numbers, thick: float) -> list[Spot]:
                 anchor = "start" if beside > 5 else "end" if beside < -5 else "middle"
                 spots.append(Spot(text, x + beside, y + right * down, anchor))
     return spots
-
-
-def _place(scene: Arrows) -> str:
-    return f"the weights: {short(scene.weights[0])}, {short(scene.weights[1])}"
 
 
 def _words(scene: Arrows) -> str:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -163,24 +162,20 @@ _AROUND = ((10, -10), (-10, -10), (10, 10), (-10, 10), (0, -16), (0, 16), (20, 0
 def draw_landscape(scene: Landscape, width: int, height: int) -> Drawing:
     """Draw contours with the path; a ring where it began, a dot where it is."""
     panel = PanelBuilder("path of the weights", width, height)
-    path = pairs(scene.path)
+    path = numbers(scene.path).reshape(-1, 2)
     axes = add_surface(panel, scene.contours, path, 14.0, named=True)
     places = axes.places(path[:, 0], path[:, 1]).reshape(-1, 2)
     places = places[np.isfinite(places).all(axis=1)]
     cuts = thirds(len(places))
+    readout = Readout("weights about {x}, {y}", axes.x.axis, axes.y.axis)
     for number, role in enumerate(AGES):
         part = thin(places[cuts[number] : cuts[number + 1] + 1])
-        panel.add(Path(f"path {number}", part.ravel(), stroke=role, width=1.8, readout=_readout(axes)))
+        panel.add(Path(f"path {number}", part.ravel(), stroke=role, width=1.8, readout=readout))
         if len(places) <= _DOTTED:
             panel.add(Dots(f"steps {number}", part.ravel(), size=3.5, fill=role))
     if len(places):
         _add_ends(panel, axes, path, places)
     return panel.finish(_words(path))
-
-
-def pairs(points: Sequence[tuple[float, float]]) -> Numbers:
-    """Return pairs of numbers as an array, n x 2."""
-    return numbers(np.fromiter(chain.from_iterable(points), dtype=np.float64, count=2 * len(points))).reshape(-1, 2)
 
 
 def thirds(count: int) -> tuple[int, int, int, int]:
@@ -195,11 +190,6 @@ def thin(places: Numbers) -> Numbers:
         return places
     quarters = np.rint(places * 4)
     return places[np.concatenate([[True], (quarters[1:] != quarters[:-1]).any(axis=1)])]
-
-
-@lru_cache(maxsize=16)
-def _readout(axes: Axes) -> Readout:
-    return Readout("weights about {x}, {y}", axes.x.axis, axes.y.axis)
 
 
 def _add_ends(panel: PanelBuilder, axes: Axes, path: Numbers, places: Numbers) -> None:

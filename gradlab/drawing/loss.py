@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import cycle
 
 import numpy as np
+import numpy.typing as npt
 
 from ..formatting import number_of, short
 from ..scenes import Curve, ScalerHistory, UnswitchedCurve
@@ -20,7 +21,6 @@ NEWEST = 6
 """So many switches are labelled; older ones keep their dashed line."""
 _ROWS, _ROW = 4, 17.0  # of labels of switches, and CSS pixels from one to the next
 _MOST_LINES = 40
-WITHOUT = "about update {x}: {y} without the switch"
 _CELL = 24.0, 8.0  # CSS pixels by which the name of that curve moves across and up
 _BROKEN = 13.0  # size of the words about a loss that is lost
 
@@ -31,17 +31,12 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
     """Draw the curve up to where it breaks; ``zoom`` shows the updates between two numbers only."""
     panel = PanelBuilder(scene.title, width, height)
     x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
-    kept = np.isfinite(x) & np.isfinite(mean)
-    if scene.broken is not None:
-        kept &= x <= scene.broken
-    if zoom is not None:
-        kept &= (x >= zoom[0]) & (x <= zoom[1])
-    if not kept.all():
-        x, mean, low, high = x[kept], mean[kept], low[kept], high[kept]
+    kept = _shown(x, mean, scene.broken, zoom)
+    x, mean, low, high = x[kept], mean[kept], low[kept], high[kept]
     low, high = (edge if np.isfinite(edge).all() else np.where(np.isfinite(edge), edge, mean) for edge in (low, high))
     shows_newest = scene.broken is None and (zoom is None or bool(len(x) and x[-1] == scene.updates[-1]))
     now = scene.now if shows_newest else math.nan
-    other_x, other = _points_of(scene.unswitched, zoom)
+    other_x, other = _points(scene.unswitched, zoom=zoom) if scene.unswitched else (np.zeros(0), np.zeros(0))
     values = np.concatenate([mean, low, high, other, [now] if math.isfinite(now) else []])
     axes = _axes(scene, [*x[-1:].tolist(), *other_x[-1:].tolist()], values, width, height, zoom)
     panel.axes(axes)
@@ -50,7 +45,8 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
     others = by_column(axes.x.place(other_x), other, other, other)
     line = np.column_stack([others[:, 0], axes.y.place(others[:, 1])])
     if scene.unswitched is not None and len(line):
-        panel.add(Path("without", line.ravel(), "grey-text", 1.6, "dashed", readout=_readout(axes, WITHOUT)))
+        readout = Readout("about update {x}: {y} without the switch", axes.x.axis, axes.y.axis)
+        panel.add(Path("without", line.ravel(), "grey-text", 1.6, "dashed", readout=readout))
     shown = [(at, words) for at, words in scene.switches[-_MOST_LINES:] if axes.x.low <= at <= axes.x.high]
     _add_switches(panel, axes, shown)
     if scene.broken is not None:
@@ -59,7 +55,8 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
         panel.corner(f"now {short(now)}")
     if scene.unswitched is not None and len(line):
         _name_unswitched(panel, axes, scene.unswitched, line, columns)
-    panel.add(_zoom_area(axes))
+    drag = Drag("zoom", axes.x.axis, axes.y.axis)
+    panel.add(make_box("zoom", axes.left, axes.top, axes.right, axes.bottom, drag=drag))
     return panel.finish(_words(scene, x, low, high))
 
 
@@ -94,24 +91,11 @@ def _axes(
     return panel_axes(width, height, updates, Side(low, high, log))
 
 
-@lru_cache(maxsize=16)
-def _zoom_area(axes: Axes) -> Path:
-    drag = Drag("zoom", axes.x.axis, axes.y.axis)
-    return make_box("zoom", axes.left, axes.top, axes.right, axes.bottom, drag=drag)
-
-
-@lru_cache(maxsize=16)
-def _readout(axes: Axes, words: str = "about update {x}: loss {y}") -> Readout:
-    return Readout(words, axes.x.axis, axes.y.axis)
-
-
 def _add_curve(panel: PanelBuilder, axes: Axes, columns: Numbers, now: float) -> None:
-    band = np.empty((len(columns), 3))
-    band[:, 0], band[:, 1], band[:, 2] = columns[:, 0], axes.y.place(columns[:, 2]), axes.y.place(columns[:, 3])
-    line = np.empty((len(columns), 2))
-    line[:, 0], line[:, 1] = columns[:, 0], axes.y.place(columns[:, 1])
-    panel.add(Band("spread", band.ravel(), fill="grey/33"))
-    panel.add(Path("loss", line.ravel(), stroke="loss", width=1.8, readout=_readout(axes)))
+    x, mean, low, high = columns.T
+    panel.add(Band("spread", np.column_stack([x, axes.y.place(low), axes.y.place(high)]).ravel(), fill="grey/33"))
+    readout = Readout("about update {x}: loss {y}", axes.x.axis, axes.y.axis)
+    panel.add(Path("loss", np.column_stack([x, axes.y.place(mean)]).ravel(), stroke="loss", width=1.8, readout=readout))
     if len(columns) and math.isfinite(now):
         place = (float(columns[-1, 0]), axes.y.at(now))
         panel.add(Dots("now", place, size=7.0, fill="loss", words=f"the newest loss: {short(now)}"))
@@ -133,14 +117,18 @@ def _add_switches(panel: PanelBuilder, axes: Axes, switches: list[tuple[int, str
         panel.label(f"switch name {number}", [*right, *left], backed=True)
 
 
-def _points_of(unswitched: UnswitchedCurve | None, zoom: tuple[float, float] | None) -> tuple[Numbers, Numbers]:
-    """Return the updates and losses without the switch, as far as they are shown."""
-    if unswitched is None:
-        return np.zeros(0), np.zeros(0)
-    x, mean = numbers(unswitched.updates), numbers(unswitched.mean)
-    kept = np.isfinite(mean)
-    if zoom is not None:
-        kept &= (x >= zoom[0]) & (x <= zoom[1])
+def _shown(x: Numbers, mean: Numbers, until: int | None, zoom: tuple[float, float] | None) -> npt.NDArray[np.bool_]:
+    kept = np.isfinite(x) & np.isfinite(mean)
+    first, last = zoom or (-math.inf, math.inf)
+    return kept & (x >= first) & (x <= (last if until is None else min(last, until)))
+
+
+def _points(
+    curve: Curve | UnswitchedCurve, until: int | None = None, zoom: tuple[float, float] | None = None
+) -> tuple[Numbers, Numbers]:
+    """Return the updates and mean losses of a curve, as far as they are shown."""
+    x, mean = numbers(curve.updates), numbers(curve.mean)
+    kept = _shown(x, mean, until, zoom)
     return x[kept], mean[kept]
 
 
@@ -247,7 +235,7 @@ def draw_comparison(
     diverges leaves the picture at the top. What is written at its end is the loss of the newest update.
     """
     panel = PanelBuilder(title, width, height)
-    lines = {name: _finite(curve) for name, curve in curves.items()}
+    lines = {name: _points(curve, curve.broken) for name, curve in curves.items()}
     tame = [y for name, (_, y) in lines.items() if curves[name].broken is None and len(y)]
     most = TALLEST * max((float(y.max()) for y in tame), default=np.inf)
     low, high, log = value_limits(np.concatenate([y[y <= most] for _, y in lines.values()] or [np.zeros(0)]))
@@ -293,24 +281,13 @@ def _add_names(panel: PanelBuilder, axes: Axes, ends: list[tuple[float, float, s
 
 
 def _add_name(panel: PanelBuilder, places: list[tuple[float, float]], text: str, role: str, at: int) -> None:
+    role = role if role == "loss" else f"{role}-text"
     for size in (13.0, 11.0):
         fits = [Spot(text, x, y) for x, y in places if x + text_width(text, size, True) <= panel.width - 4]
-        if panel.label(f"name {at}", fits, size=size, bold=True, role=_readable(role)):
+        if panel.label(f"name {at}", fits, size=size, bold=True, role=role):
             return
     cut = [Spot(shorten(text, panel.width - x - 6, 11.0, bold=True, keep_end=True), x, y) for x, y in places]
-    panel.label(f"name {at}", cut, size=11.0, bold=True, role=_readable(role))
-
-
-def _readable(role: str) -> str:
-    return role if role == "loss" else f"{role}-text"
-
-
-def _finite(curve: Curve) -> tuple[Numbers, Numbers]:
-    x, y = numbers(curve.updates), numbers(curve.mean)
-    kept = np.isfinite(x) & np.isfinite(y)
-    if curve.broken is not None:
-        kept &= x <= curve.broken
-    return x[kept], y[kept]
+    panel.label(f"name {at}", cut, size=11.0, bold=True, role=role)
 
 
 _LEFT, _BELOW = 56.0, 38.0

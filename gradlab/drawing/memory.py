@@ -67,9 +67,8 @@ def text_role(name: str) -> str:
     return f"{_LOOKS[name][0]}-text"
 
 
-SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}
-"""A level that lies higher than so many times the peak is said in words instead of drawn."""
-_LEVEL_DASHES = {"capacity": "dashdot", "allocated": "dashed", "reserved": "dotted"}
+_LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
+"""How many times the peak a level is drawn up to, while a higher one is said in words; and its dashes."""
 _MOST_UPDATES = 3  # where there is room for so many, else one less
 _NUMBER, _VALUE = 22, 16  # CSS pixels above the peak for the number of its update, and for its bytes
 _LEFT, _RIGHT, _TOP, _BOTTOM, _LOW, _ROW = 62.0, 98.0, 44.0, 62.0, 44.0, 17.0  # CSS pixels
@@ -95,8 +94,15 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     peak = float(total.max()) if count else 0.0
     where = layout_statements(tuple(ends), tuple(first), tuple(_moved(edges, ends)), wide)
     newest = where.points[-1]
-    levels = _levels(scene, peak)
-    far = _far_card(scene, float(total[newest[0] : newest[1]].max()) if newest[1] > newest[0] else 0.0, levels)
+    amounts = (scene.capacity[1] if scene.capacity else None, scene.allocated, scene.reserved)
+    levels = {
+        name: float(amount)
+        for (name, (sight, _)), amount in zip(_LEVELS.items(), amounts, strict=True)
+        if amount is not None and 0 < amount <= sight * peak
+    }
+    highest, far = float(total[newest[0] : newest[1]].max(initial=0.0)), ""
+    if scene.capacity and highest > 0 and ("capacity" not in levels or highest > scene.capacity[1]):
+        far = share_of_gpu(*scene.capacity, highest)
     top, bottom = (
         _TOP + (_ROW if far else 0.0),
         height - (_BOTTOM if wide >= len(first) * MIN_UPDATE_WIDTH_PX else _LOW),
@@ -125,7 +131,7 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
 
 def _add_areas(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLayout) -> None:
     """Add a Band for each category, with steps from point to point; nothing where there are no bytes of it."""
-    x, at = _steps(where) if len(where.left) and (where.right - where.left).min() >= 1 else _thinned(edges, where)
+    x, at = _steps(edges["other"][1], where)
     if len(x):
         lower = np.array([low for low, _ in edges.values()])[:, at]
         upper = np.array([high for _, high in edges.values()])[:, at]
@@ -140,29 +146,14 @@ def _add_areas(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLa
         panel.add(Path(f"divider {number}", line, stroke="faint", width=1.5))
 
 
-@lru_cache(maxsize=16)
-def _steps(where: StatementLayout) -> tuple[Numbers, Indices]:
-    """Return the left and the right end of every point, and its number; NaN between two updates."""
-    return _joined(
-        [(np.arange(begin, end), where.left[begin:end], where.right[begin:end]) for begin, end in where.points]
-    )
-
-
-def _thinned(edges: Edges, where: StatementLayout) -> tuple[Numbers, Indices]:
-    """Return the same with one point for each pixel, that with the largest total."""
-    total, parts = edges["other"][1], []
+def _steps(total: Numbers, where: StatementLayout) -> tuple[Numbers, Indices]:
+    """Return the left and the right end of at most a point for each pixel, and its number; NaN between updates."""
+    places, points = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
     for begin, end in where.points:
         kept, left, right = decimate(where.left[begin:end], where.right[begin:end], total[begin:end])
-        parts.append((kept + begin, left, right))
-    return _joined(parts)
-
-
-def _joined(parts: list[tuple[Indices, Numbers, Numbers]]) -> tuple[Numbers, Indices]:
-    places, points = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
-    for kept, left, right in parts:
         if len(kept):
             places += [np.column_stack([left, right]).ravel(), np.full(1, math.nan)]
-            points += [np.repeat(kept, 2), np.zeros(1, dtype=np.int64)]
+            points += [np.repeat(kept + begin, 2), np.zeros(1, dtype=np.int64)]
     return np.concatenate(places)[:-1], np.concatenate(points)[:-1]
 
 
@@ -217,25 +208,12 @@ def _add_names(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLa
             panel.add(make_box(f"patch {name}", x, y - _PATCH / 2, x + _PATCH, y + _PATCH / 2, width=1.0, **look))
 
 
-def _levels(scene: Memory, peak: float) -> dict[str, float]:
-    """Return the levels that are within sight of the peak."""
-    values = (scene.capacity[1] if scene.capacity else None, scene.allocated, scene.reserved)
-    known = {name: float(v) for name, v in zip(SIGHT, values, strict=True) if v is not None}
-    return {name: value for name, value in known.items() if 0 < value <= SIGHT[name] * peak}
-
-
-def _far_card(scene: Memory, peak: float, drawn: Collection[str]) -> str:
-    if scene.capacity and peak > 0 and ("capacity" not in drawn or peak > scene.capacity[1]):
-        return share_of_gpu(*scene.capacity, peak)
-    return ""
-
-
 def _add_levels(panel: PanelBuilder, axes: Axes, scene: Memory, levels: dict[str, float]) -> None:
     for name, value in levels.items():
         y = axes.y.at(value)
         said = f"{scene.capacity[0] if name == 'capacity' and scene.capacity else name} {bytes_words(value)}"
         line = (axes.left, y, axes.right, y)
-        panel.add(Path(f"level {name}", line, stroke="ink", width=1.4, dash=_LEVEL_DASHES[name], words=said))
+        panel.add(Path(f"level {name}", line, stroke="ink", width=1.4, dash=_LEVELS[name][1], words=said))
         text = shorten(said, axes.right - axes.left - 8, 11.0)
         middle = (axes.left + axes.right) / 2
         across = ((axes.left + 4, "start"), (axes.right - 4, "end"), (middle, "middle"))
@@ -273,7 +251,11 @@ def _add_words(
         said = f"{bytes_words(peak)} at rest, between two updates"
         panel.label("cause", [Spot(said, MARGIN, _CAUSE_Y)])
     elif peak > 0:
-        statement, module = _at(scene, begin + int(total[begin:end].argmax()), len(total))
+        point = begin + int(total[begin:end].argmax())
+        ends = bounds(scene.starts, len(scene.statements), len(total))
+        at = int(np.searchsorted(ends, point, side="right")) - 1
+        statement = scene.statements[min(max(at, 0), len(scene.statements) - 1)]
+        module = scene.modules[point] if point < len(scene.modules) else ""
         whole = f"peak {bytes_words(peak)} {peak_location(statement, module)}"
         cuts = (module, *(f"\u2026{module[at:]}" for at in range(2, len(module), 2)), "")
         options = (f"\u25bc peak {bytes_words(peak)} {peak_location(statement, cut)}" for cut in cuts)
@@ -319,10 +301,3 @@ def _moved(edges: Edges, ends: list[int]) -> list[bool]:
     changed = (np.diff(np.diff(tops, axis=0, prepend=0.0), axis=1) != 0).any(axis=0)
     changes = np.concatenate([[0, 0], np.cumsum(changed)]).tolist() if ends[-1] else [0]
     return [b > a and (a == 0 or changes[b] > changes[a]) for a, b in pairwise(ends)]
-
-
-def _at(scene: Memory, point: int, points: int) -> tuple[str, str]:
-    """Return the statement and the module of a point."""
-    ends = bounds(scene.starts, len(scene.statements), points)
-    statement = min(max(int(np.searchsorted(ends, point, side="right")) - 1, 0), len(scene.statements) - 1)
-    return scene.statements[statement], scene.modules[point] if point < len(scene.modules) else ""

@@ -14,6 +14,7 @@ in ``set``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
@@ -42,8 +43,7 @@ class Encoder:
     def encode(self, drawing: Drawing) -> Panel:
         """Return the whole Drawing; the next change is counted from it."""
         self._drawing, self._marks = drawing, [encode_mark(mark) for mark in drawing.marks]
-        ids = [mark.id for mark in drawing.marks]
-        return {**_head(drawing), "ids": ids, "marks": self._marks}
+        return {**_head(drawing), "ids": [mark.id for mark in drawing.marks], "marks": self._marks}
 
     def change(self, drawing: Drawing) -> Panel:
         """Return what has changed since the Drawing before."""
@@ -79,25 +79,20 @@ def encode_mark(mark: Mark) -> dict[str, Any]:
     """Return one mark as it is sent."""
     out: dict[str, Any] = {"k": _KINDS[type(mark).__name__]}
     for name, value in non_default_fields(mark):
-        kind = type(value)
-        if kind is str:
-            out[name] = value
-        elif kind is float:
+        if isinstance(value, float):
             out[name] = round(value, 2)
         elif name == "points":
             out["p"] = encode_deltas(value, 3 if isinstance(mark, Band) else 2)
         elif name == "cells":
             out["cells"] = (np.asarray(value).ravel() + 48).astype(np.uint8).tobytes().decode("latin-1")
-        elif kind is Readout or kind is Drag:
+        elif isinstance(value, Readout | Drag):
             out[name] = _as_dict(value)
         else:
             out[name] = value
     return out
 
 
-@lru_cache(maxsize=256)
-def _as_dict(value: Readout | Drag) -> dict[str, Any]:
-    return asdict(value)
+_as_dict: Callable[[Readout | Drag], dict[str, Any]] = lru_cache(maxsize=256)(asdict)
 
 
 def encode_deltas(points: Any, each: int) -> list[int | None]:
@@ -160,14 +155,5 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 
 def _common(old: list[Any], new: list[Any]) -> int:
     """Return how many numbers both begin with."""
-    most = min(len(old), len(new))
-    if old[:most] == new[:most]:
-        return most
-    low, high = 0, most  # they agree up to low, and do not up to high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if old[low:middle] == new[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((at for at, (before, now) in pairs if before != now), min(len(old), len(new)))

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .cards import usable_bytes as usable_bytes
     from .estimate import Forecast as Forecast
     from .estimate import forecast as forecast
-    from .estimate import progress as progress
-    from .estimate import report_progress_to as report_progress_to
     from .simulate import ForecastError as ForecastError
     from .sizes import model_size as model_size
     from .sizes import model_sizes as model_sizes

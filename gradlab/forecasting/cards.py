@@ -58,15 +58,11 @@ CUDA_CONTEXT_BYTES = 650_000_000
 0.1 GiB on a T4, 0.3 on an RTX 3090 or A10G, 0.5 on an RTX 4090, L40S or A100, 0.66 on an H100; the highest is taken.
 """
 
-# Gigabytes as a name may say them: "T4 16GB". The 32 GB V100 and the 94 GB H100 are other cards.
-_SOLD_WITH = {"T4": 16, "V100": 16, "L4": 24, "A10G": 24, "RTX 4090": 24, "RTX 3090": 24, "A100-40": 40, "L40S": 48}
-_SOLD_WITH |= {"A100-80": 80, "H100": 80, "H200": 141, "B200": 180}
-_UNITS = {"mb": 10**6, "gb": 10**9, "mib": _MIB, "gib": _GIB}
-_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})\s*([mg]i?b)", re.IGNORECASE)
-_NOISE = re.compile(r"nvidia|geforce|tesla|rtx|sxm[0-9]?|pcie|hbm[0-9]e?|[\s_-]+")  # around the name of a device
-_ALLOWED = (
-    f"one of {', '.join(GPUS)} in any spelling, a size such as '24 GB' or '24 GiB', or a whole number of bytes above 0"
-)
+_UNITS = {"MB": 10**6, "GB": 10**9, "MIB": _MIB, "GIB": _GIB}
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,12}(?=\s*[MG]))?)\s*([MG]I?B)?")
+_NOISE = re.compile(r"RTX|GB$|(?<=\w)[\s_-]+")  # what a name may be written without
+_BY_NAME = {_NOISE.sub("", name): name for name in GPUS}
+_ALLOWED = f"one of {', '.join(GPUS)}, a size such as '24 GB' or '24 GiB', or a whole number of bytes above 0"
 
 
 @dataclass(frozen=True)
@@ -95,11 +91,7 @@ class Need:
 
     def room(self, usable: int) -> int:
         """Return the most bytes of tensors with which the total stays within ``usable``."""
-        spare = usable - CUDA_CONTEXT_BYTES
-        most = int(spare / (1 + RESERVE_MARGIN)) + 1
-        while math.ceil(most * (1 + RESERVE_MARGIN)) > spare:
-            most -= 1
-        return most - self.workspaces
+        return math.floor((usable - CUDA_CONTEXT_BYTES) / (1 + RESERVE_MARGIN)) - self.workspaces
 
 
 def need_on(card: str | int | None, tensors: int) -> Need:
@@ -109,7 +101,7 @@ def need_on(card: str | int | None, tensors: int) -> Need:
 
 
 def card_name(card: str | int) -> str | None:
-    """Return the name that ``GPUS`` has for a card, whatever its spelling, or None for a number of bytes or a size.
+    """Return the name that ``GPUS`` has for a card ("a100 80gb" is "A100-80"), None for a size or a number of bytes.
 
     Raises ValueError or TypeError, as ``usable_bytes`` does.
     """
@@ -117,7 +109,7 @@ def card_name(card: str | int) -> str | None:
 
 
 def usable_bytes(card: str | int) -> int:
-    """Return the usable bytes of a card: by its name in any spelling, by a size ("24 GB", "24 GiB"), or as they are.
+    """Return the usable bytes of a card: by its name, by a size ("24 GB", "24 GiB"), or as they are.
 
     GB is 10**9 bytes, GiB is 2**30. Raises ValueError or TypeError that lists what is allowed.
     """
@@ -125,34 +117,14 @@ def usable_bytes(card: str | int) -> int:
 
 
 def _read(card: str | int) -> tuple[str | None, int]:
-    """Return the name, None for a bare size, and the usable bytes."""
+    """Return the name, None for a size, and the usable bytes."""
     if isinstance(card, bool) or not isinstance(card, (str, int)):
         raise TypeError(f"card must be {_ALLOWED}, got {card!r}")
-    size, text = 0, str(card).strip()
-    plain = _NOISE.sub("", text.lower())
-    if plain in _SPELLINGS and isinstance(card, str) and not text.startswith("-"):
-        name = _SPELLINGS[plain]
+    text = str(card).strip().upper()
+    if isinstance(card, str) and (name := _BY_NAME.get(_NOISE.sub("", text))) is not None:
         return name, GPUS[name]
-    if plain == "a100":
-        raise ValueError(f"card {card!r} is sold with 40 and with 80 GB: say 'A100-40' or 'A100-80'")
-    if isinstance(card, int) or re.fullmatch(r"[0-9]{1,18}", text):
-        size = int(card)
-    elif match := _SIZE.fullmatch(text):
-        size = int(Fraction(match[1]) * _UNITS[match[2].lower()])
+    match = _SIZE.fullmatch(text)
+    size = 0 if match is None else int(Fraction(match[1]) * _UNITS.get(match[2], 1))
     if size < 1:
         raise ValueError(f"card must be {_ALLOWED}, got {card!r}")
     return None, size
-
-
-def _spellings() -> dict[str, str]:
-    """Return the card by each way to write it, in small letters and without what is between them: "h10080gb"."""
-    names = {}
-    for name, gigabytes in _SOLD_WITH.items():
-        plain = _NOISE.sub("", name.lower())
-        family = plain.removesuffix(str(gigabytes))  # the A100 has its size in its name
-        names[plain] = name
-        names |= {f"{family}{gigabytes}{unit}": name for unit in ("g", "gb", "gib")}
-    return names
-
-
-_SPELLINGS = _spellings()

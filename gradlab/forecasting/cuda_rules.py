@@ -48,11 +48,7 @@ _CASTS = _Casts()
 
 @functools.cache
 def autocast_lists() -> dict[str, str]:
-    """Return what CUDA's autocast does with an operation, by its name: the name of one of PyTorch's lists.
-
-    The names are "LOWER_PRECISION_FP", "FP32", "FP32_SET_OPT_DTYPE", "DIFFERENT_REDISPATCH_SIGNATURE" and "PROMOTE".
-    Empty if the header is not there.
-    """
+    """Return by an operation's name the list of PyTorch's that it is in; empty if the header is not there."""
     if not _HEADER.is_file():
         return {}
     found = {}
@@ -83,22 +79,10 @@ def _as(dtype: torch.dtype, value: Any) -> Any:
 
 def _set_dtype(op: Any, args: Any, kwargs: Any) -> Any:
     """Take the result's type for float32 where the caller has not named one."""
-    given = _named(op, args, kwargs)
+    given = dict(zip((argument.name for argument in op._schema.arguments), args, strict=False)) | kwargs
     if _eligible(args[0]) and given.get("dtype") is None:
         given["dtype"] = torch.float32
     return op(**given)
-
-
-def _append_dtype(op: Any, args: Any, kwargs: Any) -> Any:
-    """Norms: the same with the type of the result."""
-    dtype = torch.float32 if _eligible(args[0]) else args[0].dtype
-    return op.overloadpacket(*_named(op, args, kwargs).values(), dtype=dtype)
-
-
-def _named(op: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Return all arguments of an operation by name."""
-    given = dict(zip((argument.name for argument in op._schema.arguments), args, strict=False)) | kwargs
-    return {a.name: given.get(a.name, a.default_value) for a in op._schema.arguments}
 
 
 def _lower() -> torch.dtype:
@@ -115,17 +99,9 @@ def _eligible(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point() and value.dtype != torch.float64
 
 
-def _banned(op: Any, args: Any, kwargs: Any) -> Any:
-    raise RuntimeError(
-        "binary_cross_entropy is refused by autocast on CUDA: use binary_cross_entropy_with_logits (BCEWithLogitsLoss)"
-    )
-
-
 def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
     if p == 0 or not train or not x.numel():
         return x
-    if p == 1:
-        return x.mul(torch.zeros((), dtype=x.dtype))
     return _aten.native_dropout.default(x, p, train)[0]
 
 
@@ -134,18 +110,6 @@ def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None)
     if x.dtype == torch.float16 and dtype == torch.float32:
         return kernel(x, dim, True)
     return kernel(x if dtype is None else x.to(dtype), dim, False)
-
-
-def _lstm_cell(
-    x: Tensor, hx: list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    if isinstance(x, _torch.FakeTensor) and b_ih is not None:  # without bias PyTorch cannot run it on fake tensors
-        h, c, _ = _aten._thnn_fused_lstm_cell.default(x @ w_ih.t(), hx[0] @ w_hh.t(), hx[1], b_ih, b_hh)
-        return h, c
-    gates = torch.nn.functional.linear(x, w_ih, b_ih) + torch.nn.functional.linear(hx[0], w_hh, b_hh)
-    into, forget, new, out = gates.chunk(4, 1)
-    c = forget.sigmoid() * hx[1] + into.sigmoid() * new.tanh()
-    return out.sigmoid() * c.tanh(), c
 
 
 def _attention(
@@ -195,7 +159,6 @@ def _as_float(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 COMPOSITES: dict[str, Callable[..., Any]] = {
     "dropout": _dropout,
-    "lstm_cell": _lstm_cell,
     "scaled_dot_product_attention": _attention,
     "softmax.int": functools.partial(_softmax, _aten._softmax.default),
     "log_softmax.int": functools.partial(_softmax, _aten._log_softmax.default),
@@ -205,7 +168,6 @@ _POLICIES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "LOWER_PRECISION_FP": lambda op, args, kwargs: _cast(op, _lower(), args, kwargs),
     "FP32": lambda op, args, kwargs: _cast(op, torch.float32, args, kwargs),
     "FP32_SET_OPT_DTYPE": _set_dtype,
-    "DIFFERENT_REDISPATCH_SIGNATURE": _append_dtype,
     "PROMOTE": lambda op, args, kwargs: _cast(op, _widest(args), args, kwargs),
 }
 """What autocast does with an operation, given its arguments, by the list that it is in."""
@@ -245,17 +207,12 @@ def _register_kernels() -> tuple[torch.library.Library, ...]:
     everything.fallback(torch.library.fallthrough_kernel, _KEY)
     lists, on_cuda = autocast_lists(), _registered("AutocastCUDA")
     policies = {name: _POLICIES[policy] for name, policy in lists.items() if policy in _POLICIES and name in on_cuda}
-    policies["binary_cross_entropy"] = _banned
     only_on_cpu = _registered("AutocastCPU").difference(lists) if lists else ()
     for name in {*only_on_cpu, *policies, *COMPOSITES}:
         library.impl(name, _kernel(name, policies.get(name)), _KEY, with_keyset=True)
     for key in (_KEY, "IPU"):
         library.impl("_fused_rms_norm", _fused_rms_norm, key, with_keyset=True)
     return everything, library
-
-
-def _in_forecast() -> bool:
-    return bool(_torch.key_included(_KEY))
 
 
 def _clearing(clear: Callable[[], None]) -> Callable[[], None]:
@@ -268,19 +225,14 @@ def _clearing(clear: Callable[[], None]) -> Callable[[], None]:
 
 def _on_fakes(begin: Callable[..., None]) -> Callable[..., None]:
     def init(self: Any, device_type: str, dtype: torch.dtype | None = None, *args: Any, **kwargs: Any) -> None:
-        if _in_forecast() and str(device_type).startswith("cuda"):
+        if _torch.key_included(_KEY) and str(device_type).startswith("cuda"):
             device_type, dtype = "cpu", torch.get_autocast_dtype("cuda") if dtype is None else dtype
         begin(self, device_type, dtype, *args, **kwargs)
 
     return init
 
 
-_REPLACED = Patches(
-    (torch, "clear_autocast_cache", _clearing),
-    (torch.autocast, "__init__", _on_fakes),
-    # GradScaler("cuda") asks
-    (torch.cuda.amp.common, "amp_definitely_not_available", lambda no: lambda: not _in_forecast() and no()),
-)
+_REPLACED = Patches((torch, "clear_autocast_cache", _clearing), (torch.autocast, "__init__", _on_fakes))
 """Functions of PyTorch's, which are those of all threads."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,15 +13,10 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .. import _torch
-from .._frames import frames
 
 _aten = torch.ops.aten
-_ENTER_RECORD = _torch.enter_record.default
-_STEP = _torch.profile_hook_step(lambda: None).__code__
-"""What PyTorch puts around the ``step()`` of each class of optimizers."""
 _FOUND_INF = "_gradlab_found_inf"
 """An attribute of the fake that would say whether a gradient was infinite."""
-_CPU = torch.device("cpu")
 
 
 def _norm(result: Any, args: Any) -> Any:
@@ -85,12 +79,8 @@ class FakeTensors(_torch.FakeTensorMode):
         """Take real tensors as arguments, too; ``cuda`` says that the fakes stand for tensors on a GPU."""
         super().__init__(allow_non_fake_inputs=True)
         self._fixes = CUDA_KERNEL_FIXES if cuda else CPU_KERNEL_FIXES
-        self.calls = 0
-        self.on_calls: Callable[[int], None] | None = None
-        """Called now and then with the number of operations that have run."""
-        self.on_step: Callable[[torch.optim.Optimizer], None] = lambda optimizer: None
-        """Called with each optimizer that begins a step."""
-        self._fakes: dict[int, tuple[Tensor, Tensor]] = {}
+        self.fakes: dict[int, tuple[Tensor, Tensor]] = {}
+        """By the id of a tensor of the reader's: that tensor, and the fake that stands for it."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -105,11 +95,6 @@ class FakeTensors(_torch.FakeTensorMode):
             return 0.0
         if func is _aten._amp_foreach_non_finite_check_and_unscale_.default:
             setattr(args[1], _FOUND_INF, True)
-        elif func is _ENTER_RECORD and args[0].startswith("Optimizer.step#") and (optimizer := _stepping()) is not None:
-            self.on_step(optimizer)
-        self.calls += 1
-        if self.on_calls is not None and not self.calls % 500:
-            self.on_calls(self.calls)
         result = _dispatch(self, func, types, args, kwargs or {})
         if func not in self._fixes:
             return result
@@ -130,63 +115,28 @@ class FakeTensors(_torch.FakeTensorMode):
                 return nn.Parameter(empty, requires_grad=tensor.requires_grad)
             return empty.requires_grad_(tensor.requires_grad)
 
-    def has_stand_in(self, tensor: Tensor) -> bool:
-        """Tell whether a fake stands for this tensor."""
-        return id(tensor) in self._fakes
-
     def stand_in(self, tensor: Tensor) -> Tensor:
         """Return the one fake that stands for a tensor of the reader's."""
-        if id(tensor) not in self._fakes:
-            self._fakes[id(tensor)] = tensor, self.fake(tensor)
-        return self._fakes[id(tensor)][1]
+        if id(tensor) not in self.fakes:
+            self.fakes[id(tensor)] = tensor, self.fake(tensor)
+        return self.fakes[id(tensor)][1]
 
     def convert(self, model: nn.Module, dtype: torch.dtype) -> None:
-        """Give the floating-point parameters and buffers of a fake model another type; tied ones stay tied."""
-        converted: dict[int, Tensor] = {}
-        tables: list[dict[str, Any]] = [t for module in model.modules() for t in (module._parameters, module._buffers)]
-        for table in tables:
-            for name, tensor in table.items():
-                if tensor is not None and tensor.is_floating_point():
-                    if id(tensor) not in converted:
-                        converted[id(tensor)] = self._converted(tensor, dtype)
-                    table[name] = converted[id(tensor)]
-
-    def _converted(self, before: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return a fake of another type with the hooks of the one before, in whose place it stands from now on."""
-        with self, torch.no_grad():
-            after = before.to(dtype)
-            if isinstance(before, nn.Parameter):
-                after = nn.Parameter(after, before.requires_grad)
-        if after is not before:
-            _carry_hooks(before, after)
-        self._fakes |= {key: (real, after) for key, (real, fake) in self._fakes.items() if fake is before}
-        return after
+        """Give the floating-point parameters and buffers of a fake model another type; each stays the same object."""
+        with self:
+            for tensor in (*model.parameters(), *model.buffers()):
+                if tensor.is_floating_point():
+                    tensor.data = tensor.data.to(dtype)
 
     def copy(self, model: nn.Module) -> nn.Module:
         """Return a copy of a model on fake tensors, with its hooks; the model itself is neither copied nor changed."""
         tensors = [*model.parameters(), *model.buffers()]
         memo = {id(tensor): self.stand_in(tensor) for tensor in tensors}
         for tensor in tensors:
-            _carry_hooks(tensor, memo[id(tensor)])
+            for hook in (tensor._backward_hooks or {}).values():
+                memo[id(tensor)].register_hook(hook)
         with _CopyAsFake(self):
             return copy.deepcopy(model, memo)
-
-
-def _stepping() -> torch.optim.Optimizer | None:
-    """Return the optimizer whose ``step()`` runs on this thread, if any.
-
-    A hook on all optimizers would be called on all threads, and one that steps while it is taken away fails.
-    """
-    stepping: Iterator[Any] = (frame.f_locals["self"] for frame in frames(sys._getframe(2)) if frame.f_code is _STEP)
-    return next(stepping, None)
-
-
-def _carry_hooks(tensor: Tensor, fake: Tensor) -> None:
-    """Give a fake the hooks of the tensor that it stands for."""
-    for hook in (tensor._backward_hooks or {}).values():
-        fake.register_hook(hook)
-    for hook in (getattr(tensor, "_post_accumulate_grad_hooks", None) or {}).values():
-        fake.register_post_accumulate_grad_hook(hook)
 
 
 class _CopyAsFake(TorchFunctionMode):
@@ -217,26 +167,16 @@ class ReplaceRealTensors(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call the function with fakes."""
         kwargs = kwargs or {}
-        if func is Tensor.cuda:
-            return args[0]
-        if func is Tensor.to:
-            args = (args[0], *(_CPU if _is_cuda(a) else a for a in args[1:]))
-        if _is_cuda(kwargs.get("device")):
-            kwargs = {**kwargs, "device": _CPU}
-        return func(*[self._replaced(a) for a in args], **{name: self._replaced(a) for name, a in kwargs.items()})
+        return func(*map(self._replaced, args), **{name: self._replaced(a) for name, a in kwargs.items()})
 
     def _replaced(self, value: Any) -> Any:
         if isinstance(value, Tensor):
             if isinstance(value, _torch.FakeTensor):
                 return value
-            return self._mode.stand_in(value) if value.requires_grad or self._mode.has_stand_in(value) else value
+            return self._mode.stand_in(value) if value.requires_grad or id(value) in self._mode.fakes else value
         if type(value) in (list, tuple) and any(isinstance(each, Tensor) for each in value):
             return type(value)(self._replaced(each) for each in value)
         return value
-
-
-def _is_cuda(device: Any) -> bool:
-    return isinstance(device, (str, torch.device)) and str(device).startswith("cuda")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ weights of the largest repeated block. Activations, inputs and other bytes are e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 
@@ -67,28 +67,18 @@ def share_of_one_card(whole: SimulatedUpdate, shard: str | None, cards: int) -> 
     # Divided amounts may have their highest moment elsewhere than whole ones.
     timeline = [divide_point(point) for point in whole.timeline]
     peak_at = max([*timeline, divide_point(whole.peak_at)], key=lambda point: point.top)
-    return replace(whole, timeline=timeline, peak_at=peak_at, at_peak=peak_at.high, peak=peak_at.top)
+    return replace(whole, timeline=timeline, peak_at=peak_at)
 
 
-def simulate_blocks(
-    workload: Workload, training: Training, *, on_calls: Callable[[int, int], None] | None = None
-) -> SimulatedUpdate:
+def simulate_blocks(workload: Workload, training: Training) -> SimulatedUpdate:
     """Return what ``simulate`` returns for the whole model; a workload of no published size is simulated as it is."""
     size = workload.size
     if size is None or size.layers <= 4:
-        return simulate(workload, training, on_calls=on_calls)
-
-    def simulate_part(layers: int, done: int) -> SimulatedUpdate:
-        half = None if on_calls is None else lambda calls, expected: on_calls(calls + done * expected, 2 * expected)
-        return simulate(workload.with_layers(layers), training, on_calls=half)
-
-    three, four = simulate_part(3, 0), simulate_part(4, 1)
+        return simulate(workload, training)
+    three, four = (simulate(workload.with_layers(layers), training) for layers in (3, 4))
     points = extrapolate(three.timeline, four.timeline, size.layers)
-    peak = max(points, key=lambda point: point.top)
-    timeline, peak_at = _thinned(points, peak)
-    return replace(
-        four, peak=peak.top, at_peak=peak.high, peak_at=peak_at, timeline=timeline, parameters=size.parameters
-    )
+    timeline, peak_at = _thinned(points, max(points, key=lambda point: point.top))
+    return replace(four, peak_at=peak_at, timeline=timeline, parameters=size.parameters)
 
 
 def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layers: int) -> list[MemoryPoint]:

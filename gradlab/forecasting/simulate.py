@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +30,8 @@ from .training import WEIGHT_TYPES, AdamW8bit, Training
 from .workload import NestedBatch, Workload, map_tensors, tensors_in
 
 LARGE = 100_000_000
-"""Parameters from which on a long window is cut short."""
-MICRO_BATCHES = 3
-"""Micro-batches of a large model's window that are run; the others would repeat the third."""
+"""Parameters from which on a long window is cut short: of its micro-batches three are run, the others repeat."""
+_MICRO_BATCHES = 3
 
 
 class ForecastError(ValueError):
@@ -44,26 +42,17 @@ class ForecastError(ValueError):
 class SimulatedUpdate:
     """What the ledger said of the measured update."""
 
-    peak: int
-    at_peak: dict[str, int]
     peak_at: MemoryPoint
     timeline: list[MemoryPoint]
     parameters: int
-    micro_batches: int
-    """How many of the window were run."""
     largest_block: int = 0
     """Bytes of the parameters of the largest repeated block, or of the whole model where none repeats."""
     recurrent: bool = False
     """Whether the model has layers such as nn.LSTM."""
 
 
-def simulate(
-    workload: Workload, training: Training, *, on_calls: Callable[[int, int], None] | None = None
-) -> SimulatedUpdate:
-    """Run a workload as the training says; on device "cuda" by CUDA's rules, and as on a CPU otherwise.
-
-    ``on_calls`` is called now and then with the operations that are done and expected. Raises ForecastError.
-    """
+def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
+    """Run a workload by the rules of the training's device; ForecastError where it cannot be run."""
     program = Program(training.source())
     on_cuda = training.device == "cuda"
     with ExitStack() as stack:
@@ -80,13 +69,8 @@ def simulate(
         if training.checkpoint:
             checkpoint_blocks(model)
         stack.enter_context(nullcontext() if workload.size is not None else ReplaceRealTensors(mode))
-        mode.on_step = partial(_check_step, workload.name)
         with _as_forecast_error(workload.name, program):
-            simulation = _Simulation(workload, training, program, mode, model)
-            if on_calls is not None:
-                expected = simulation.expected_calls()
-                mode.on_calls = lambda calls: on_calls(calls, expected)
-            return simulation.run()
+            return _run(workload, training, program, mode, model)
 
 
 def number_from_one(points: Sequence[MemoryPoint]) -> list[MemoryPoint]:
@@ -94,102 +78,72 @@ def number_from_one(points: Sequence[MemoryPoint]) -> list[MemoryPoint]:
     return [replace(point, number=point.number - points[0].number + 1) for point in points]
 
 
-class _Simulation:
-    """The names that the loop sees, all of them fake."""
-
-    def __init__(
-        self, workload: Workload, training: Training, program: Program, mode: FakeTensors, model: nn.Module
-    ) -> None:
-        self.workload, self.training, self.program, self.mode, self.model = workload, training, program, mode, model
-        window = training.recipe.accumulate
-        batches, epochs = workload.batches(mode, window)
-        if training.dtype is not None and workload.size is None:
-            batches = map_tensors(partial(self._narrowed, WEIGHT_TYPES[training.dtype]), batches)
-        self.inputs = tensors_in(batches)
-        self.parameters = sum(p.numel() for p in model.parameters())
-        self.micro_batches = min(window, MICRO_BATCHES) if self.parameters >= LARGE else window
-        if self.micro_batches < window:
-            batches, epochs = batches[: self.micro_batches], 2
-        self.namespace: dict[str, Any] = {
-            "torch": torch,
-            "AdamW8bit": AdamW8bit,
-            "model": model,
-            "loss_fn": workload.loss_fn,
-            "batches": batches,
-            "device": "cpu",
-            "epochs": epochs,
-        }
-        if not all(isinstance(part, Tensor) for pair in batches for part in pair):  # the text knows one x and one y
-            model.register_forward_pre_hook(NestedBatch.unpack, with_kwargs=True)
-            self.namespace.update(
-                loss_fn=lambda output, y: workload.loss_fn(output, y.value),
-                batches=[[NestedBatch(part) for part in pair] for pair in batches],
-            )
-
-    def _narrowed(self, dtype: torch.dtype, tensor: Tensor) -> Tensor:
-        with self.mode:
-            return tensor.to(dtype) if tensor.dtype == torch.float32 else tensor
-
-    def expected_calls(self) -> int:
-        """Guess how many operations there are to run, from what a transformer takes for each parameter tensor."""
-        tensors = sum(1 for _ in self.model.parameters())
-        return tensors * (40 * self.micro_batches + 10)
-
-    def run(self) -> SimulatedUpdate:
-        """Run the loop's own set-up and updates, and return what the ledger saw of the last one."""
-        with self.mode:
-            for _ in self.program.setup(self.namespace):
-                pass
-            optimizer = self.namespace["optimizer"]
-            for group in optimizer.param_groups if self.training.uses_foreach else ():
-                if group["foreach"] is None:
-                    group["foreach"] = True
-            ledger = Ledger(self.model, [optimizer], self.inputs)
-            ledger.place = lambda: ""  # statements are named as they end
-            with ledger:
-                self._run_updates(ledger)
-        if any(p.grad is not None and p.grad.is_sparse for p in self.model.parameters()):
-            raise ForecastError(
-                f"forecast: {self.workload.name} has sparse gradients, whose size depends on values. A forecast knows "
-                "shapes and no values: use nn.Embedding(sparse=False)"
-            )
-        *timeline, peak_at = number_from_one([*(p for p in ledger.timeline if p.statement), ledger.peak_at])
-        return SimulatedUpdate(
-            ledger.peak,
-            ledger.at_peak,
-            peak_at,
-            timeline,
-            self.parameters,
-            self.micro_batches,
-            max(map(_bytes, repeated_blocks(self.model).values()), default=_bytes(self.model)),
-            any(isinstance(module, (nn.RNNBase, nn.RNNCellBase)) for module in self.model.modules()),
+def _run(
+    workload: Workload, training: Training, program: Program, mode: FakeTensors, model: nn.Module
+) -> SimulatedUpdate:
+    """Run the loop's own set-up and two updates, and return what the ledger saw of the second."""
+    parameters = sum(p.numel() for p in model.parameters())
+    namespace, inputs = _namespace(workload, training, mode, model, large=parameters >= LARGE)
+    with mode:
+        for _ in program.setup(namespace):
+            pass
+        optimizer = namespace["optimizer"]
+        for group in optimizer.param_groups if training.uses_foreach else ():
+            if group["foreach"] is None:
+                group["foreach"] = True
+        ledger = Ledger(model, [optimizer], inputs)
+        ledger.place = lambda: ""  # statements are named as they end
+        with ledger:
+            _run_updates(program, namespace, ledger)
+    if any(p.grad is not None and p.grad.is_sparse for p in model.parameters()):
+        raise ForecastError(
+            f"forecast: {workload.name} has sparse gradients, whose size depends on values. A forecast knows shapes "
+            "and no values: use nn.Embedding(sparse=False)"
         )
+    *timeline, peak_at = number_from_one([*(p for p in ledger.timeline if p.statement), ledger.peak_at])
+    block = max(map(_bytes, repeated_blocks(model).values()), default=_bytes(model))
+    recurrent = any(isinstance(module, (nn.RNNBase, nn.RNNCellBase)) for module in model.modules())
+    return SimulatedUpdate(peak_at, timeline, parameters, block, recurrent)
 
-    def _run_updates(self, ledger: Ledger) -> None:
-        """Run two updates, of which the ledger keeps the second."""
-        statements, loop = self.program.statements, self.program.loop(self.namespace)
-        updates = 0
-        for index in loop:
-            ledger.mark(statements[index].label)
-            if index == len(statements) - 1:  # the loop's last line completes an update
-                updates += 1
-                if updates == 2:
-                    break
-                ledger.forget()
-        loop.close()
+
+def _namespace(
+    workload: Workload, training: Training, mode: FakeTensors, model: nn.Module, *, large: bool
+) -> tuple[dict[str, Any], list[Tensor]]:
+    """Return the names that the loop sees, all of them fake, and the tensors of the batches."""
+    window = training.recipe.accumulate
+    batches, epochs = workload.batches(mode, window)
+    if training.dtype is not None and workload.size is None:
+        narrow = WEIGHT_TYPES[training.dtype]
+        with mode:
+            batches = map_tensors(lambda t: t.to(narrow) if t.dtype == torch.float32 else t, batches)
+    inputs = tensors_in(batches)
+    if large and window > _MICRO_BATCHES:
+        batches, epochs = batches[:_MICRO_BATCHES], 2
+    loss_fn = workload.loss_fn
+    if not all(isinstance(part, Tensor) for pair in batches for part in pair):  # the text knows one x and one y
+        model.register_forward_pre_hook(NestedBatch.unpack, with_kwargs=True)
+        loss_fn = lambda output, y: workload.loss_fn(output, y.value)  # noqa: E731
+        batches = [[NestedBatch(part) for part in pair] for pair in batches]
+    names = {"model": model, "loss_fn": loss_fn, "batches": batches, "device": "cpu", "epochs": epochs}
+    return {"torch": torch, "AdamW8bit": AdamW8bit, **names}, inputs
+
+
+def _run_updates(program: Program, namespace: dict[str, Any], ledger: Ledger) -> None:
+    """Run two updates, of which the ledger keeps the second."""
+    statements, loop = program.statements, program.loop(namespace)
+    updates = 0
+    for index in loop:
+        ledger.mark(statements[index].label)
+        if index == len(statements) - 1:  # the loop's last line completes an update
+            updates += 1
+            if updates == 2:
+                break
+            ledger.forget()
+    loop.close()
 
 
 def _bytes(module: nn.Module) -> int:
     return sum(p.numel() * p.element_size() for p in module.parameters())
-
-
-def _check_step(name: str, optimizer: torch.optim.Optimizer) -> None:
-    """Refuse an optimizer of the reader's that lies outside of the copy."""
-    if not all(isinstance(p, _torch.FakeTensor) for group in optimizer.param_groups for p in group["params"]):
-        raise ForecastError(
-            f"forecast: {name} steps an optimizer of yours ({type(optimizer).__name__}), made outside of the forecast "
-            "from your own parameters, which it must not touch. Forecast the model without the hook that steps it"
-        )
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import _torch, tasks
+from .. import tasks
 from .._checks import did_you_mean, require_trainable, whole_number
 from .fake_mode import FakeTensors
 from .sizes import ModelSize, model_size, model_sizes
@@ -33,8 +33,6 @@ class Workload:
     """Rows of every batch; None leaves them as the samples have them."""
     size: ModelSize | None = None
     reader_model: nn.Module | None = None
-    compiled: bool = False
-    """Whether a part of it was given to torch.compile; it is run eagerly."""
 
     def resized(self, batch: int) -> Workload:
         """Return the same with another number of rows in each batch; they are alike, so one stands for all."""
@@ -77,30 +75,21 @@ class Workload:
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """Return the tensors in lists, tuples, dicts and dataclasses, however deep."""
+    """Return the tensors in lists, tuples and dicts, however deep."""
     tensors: list[Tensor] = []
-
-    def note(tensor: Tensor) -> Tensor:
-        tensors.append(tensor)
-        return tensor
-
-    map_tensors(note, value)
+    map_tensors(tensors.append, value)
     return tensors
 
 
-def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
-    """Return a value with each of its tensors changed; lists, tuples, dicts and dataclasses are made anew."""
+def map_tensors(change: Callable[[Tensor], Any], value: Any) -> Any:
+    """Return a value with each of its tensors changed; lists, tuples and dicts are made anew."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, Mapping):  # also the batches of transformers, which are no dicts
         return {key: map_tensors(change, each) for key, each in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(map_tensors(change, each) for each in value))
     if isinstance(value, (list, tuple)):
-        return type(value)(map_tensors(change, each) for each in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        changed = {f.name: map_tensors(change, getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
-        return dataclasses.replace(value, **changed)
+        changed = [map_tensors(change, each) for each in value]
+        return tuple(changed) if isinstance(value, tuple) else changed
     return value
 
 
@@ -127,8 +116,10 @@ class NestedBatch:
 
 def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
     """Return what a forecast was asked about; a TypeError or ValueError names what is wrong and what is allowed."""
+    if loss_fn is not None and isinstance(what, (str, tasks.Task)):
+        raise ValueError(f"forecast: a size or a task has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
     if isinstance(what, str) and what in model_sizes():
-        return _of_size(model_size(what), batch, context, loss_fn)
+        return _of_size(model_size(what), batch, context)
     if isinstance(what, str):
         names = [*model_sizes(), *tasks.names()]
         if what not in names:
@@ -143,7 +134,7 @@ def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
             "the samples of a task or a module say how long theirs is"
         )
     if isinstance(what, tasks.Task):
-        return _of_task(what, batch, loss_fn)
+        return _of_task(what, batch)
     if isinstance(what, nn.Module):
         return _of_module(what, batch, loss_fn)
     raise TypeError(
@@ -152,9 +143,7 @@ def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
     )
 
 
-def _of_size(size: ModelSize, batch: Any, context: Any, loss_fn: Any) -> Workload:
-    if loss_fn is not None:
-        raise ValueError(f"forecast: {size.name!r} has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
+def _of_size(size: ModelSize, batch: Any, context: Any) -> Workload:
     rows = whole_number("forecast: batch", 1 if batch is None else batch, 1, LARGEST_BATCH)
     context = min(2048, size.max_context) if context is None else context
     length = whole_number(f"forecast: context of {size.name!r}", context, 1, size.max_context)
@@ -170,18 +159,15 @@ def _decoder_builder(size: ModelSize) -> Callable[[FakeTensors], nn.Module]:
     return build
 
 
-def _of_task(task: tasks.Task, batch: Any, loss_fn: Any) -> Workload:
-    if loss_fn is not None:
-        raise ValueError(f"forecast: a task has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
+def _of_task(task: tasks.Task, batch: Any) -> Workload:
     rows = None if batch is None else whole_number("forecast: batch of a task", batch, 1, LARGEST_BATCH)
 
     def build(mode: FakeTensors) -> nn.Module:
         with mode:  # a fake model cannot be moved, so it is built on the CPU
             return dataclasses.replace(task, device="cpu").build(0)
 
-    # With a batch size of one's own all batches are alike, so one stands for all.
-    samples = task.batches if rows is None else task.batches[:1]
-    return Workload(task.name, build, list(samples), task.loss_fn, task.device, rows)
+    workload = Workload(task.name, build, list(task.batches), task.loss_fn, task.device)
+    return workload if rows is None else workload.resized(rows)
 
 
 def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
@@ -192,6 +178,11 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
     advice = "run the model once, model(x), and forecast it then"
     require_trainable("forecast", type(module).__name__, [module], advice)
+    if any(getattr(parameter, "_post_accumulate_grad_hooks", None) for parameter in module.parameters()):
+        raise ValueError(
+            f"forecast: a parameter of {type(module).__name__} has a hook that runs in backward and may step an "
+            "optimizer of yours (register_post_accumulate_grad_hook). Forecast the model without that hook"
+        )
     eager = getattr(module, "_orig_mod", module)
     return Workload(
         type(eager).__name__,
@@ -200,7 +191,6 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
         loss_fn or default_loss,
         "cuda",
         reader_model=module,
-        compiled=_torch.is_compiled(module),
     )
 
 

@@ -94,13 +94,13 @@ export class Instrument {
   }
 
   /**
-   * @param {{new?: boolean, n?: number, client?: string, frames?: Record<string, any>[], progress?: number | null,
+   * @param {{new?: boolean, n?: number, client?: string, frames?: Record<string, any>[], working?: boolean,
    *   busy?: string}} message
    */
   take(message) {
     if (message.busy) return this.wait(message);
     if (message.new) bringIntoView(this.root);
-    if (message.progress !== undefined) this.screen.tellProgress(message.progress);
+    if (message.working !== undefined) this.screen.tellWorking(message.working);
     for (const frame of message.frames ?? []) this.screen.take(frame);
     if (message.client !== this.client || message.n !== this.count || !this.asked) return;
     clearTimeout(this.timer);

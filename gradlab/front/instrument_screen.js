@@ -19,7 +19,7 @@ export class InstrumentScreen extends Screen {
     /** @type {HTMLButtonElement[]} */
     this.buttons = [];
     this.progress = addElement("progress", this.bar, "gl-progress");
-    this.progress.setAttribute("aria-label", "how far it is");
+    this.progress.setAttribute("aria-label", "being worked out");
     this.progress.style.visibility = "hidden";
     this.more = addElement("details", this.side, "gl-more-words");
     this.more.hidden = true;
@@ -76,12 +76,11 @@ export class InstrumentScreen extends Screen {
     this.bar.hidden = !buttons.length;
   }
 
-  /** @param {number | null} share of a long computation that is done; null ends it */
-  tellProgress(share) {
-    this.bar.hidden = share === null && !this.buttons.length;
-    this.progress.style.visibility = share === null ? "hidden" : "visible";
-    this.progress.value = share ?? 0;
-    for (const button of this.buttons) button.disabled = share !== null;
+  /** @param {boolean} working whether a long computation runs; how far it is, nobody knows */
+  tellWorking(working) {
+    this.bar.hidden = !working && !this.buttons.length;
+    this.progress.style.visibility = working ? "visible" : "hidden";
+    for (const button of this.buttons) button.disabled = working;
   }
 
   /** @override */

@@ -23,13 +23,11 @@ def joined_module(entry: str) -> str:
     return "\n".join([*(re.sub(r"^export (default )?", "", part, flags=re.MULTILINE) for part in parts), last])
 
 
-@cache
 def style_sheet() -> str:
     """Return the look of a lab as CSS."""
     return _read("lab.css")
 
 
-@cache
 def bet_style() -> str:
     """Return the look of a question as CSS."""
     return _without_comments(_read("bet.css"))
@@ -41,16 +39,11 @@ def bet_script() -> str:
     return _without_comments(joined_module("bet_page"))
 
 
-@cache
 def page_script() -> str:
-    """Return the script of a page with many recordings and questions, without comments.
-
-    It is no module, so that it can be loaded from disk: ``<script defer src="...">``.
-    """
+    """Return the script of a page with many recordings and questions; no module, so that a page on disk can load it."""
     return f'(() => {{\n"use strict";\n{_without_comments(joined_module("page"))}}})();\n'
 
 
-@cache
 def page_style() -> str:
     """Return the look of such a page's recordings and questions as CSS, without comments."""
     return _without_comments("".join(map(_read, ("lab.css", "bet.css", "page.css"))))

@@ -61,10 +61,7 @@ class FrontEnd(anywidget.AnyWidget):
         self._let_requests_choose_their_thread()
 
     def _let_requests_choose_their_thread(self) -> None:
-        """Undo what ipykernel 7.4 has noted: it would keep the next request for the thread that has sent last.
-
-        That is the main thread, which is not free before the cell ends.
-        """
+        """Undo what ipykernel 7.4 notes: it would keep the next request for the thread that sent last, the busy one."""
         getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
     def _receive(self, _: object, content: Any, buffers: object) -> None:
@@ -109,10 +106,7 @@ _on_interrupt: set[Callable[[], None]] = set()
 
 
 def on_interrupt(act: Callable[[], None], *, enabled: bool) -> None:
-    """Have the kernel call ``act`` when it is interrupted between two messages, or no longer if it is not ``enabled``.
-
-    A lab that plays is at work for a few ms at a time, and most interrupts would miss it.
-    """
+    """Have ``act`` called, or no longer, when the kernel is interrupted between two messages, as a play mostly is."""
     _on_interrupt.add(act) if enabled else _on_interrupt.discard(act)
 
 
@@ -131,16 +125,13 @@ def _kernel() -> Any:
 
 
 def _follow_cells(kernel: Any) -> None:
-    """Note when cells run, and heed interrupts between them; it is done once a kernel.
-
-    ipykernel sets its own handler while it handles a message, and afterwards the one that it has kept.
-    """
+    """Note when cells run, and heed interrupts between them; it is done once a kernel."""
     if getattr(kernel, "saved_sigint_handler", None) is _interrupted:
         return
     with suppress(ValueError):  # only the main thread may set a handler
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # no message is being handled
             signal.signal(signal.SIGINT, _interrupted)
-        kernel.saved_sigint_handler = _interrupted
+        kernel.saved_sigint_handler = _interrupted  # ipykernel sets it after each message
     if threading.current_thread() is threading.main_thread():  # in a cell
         main_thread.begin_cell()
     kernel.shell.events.register("pre_execute", main_thread.begin_cell)

@@ -58,10 +58,7 @@ class Contributions:
 
 @dataclass(frozen=True)
 class Vectors:
-    """The parts of ``.grad`` as vectors over all elements of all parameters: a row of ``rows`` for each of ``spans``.
-
-    ``total`` is ``.grad`` itself, the sum of the rows up to rounding.
-    """
+    """The parts of ``.grad``, a row over all elements for each of ``spans``; ``total`` is ``.grad``, their sum."""
 
     spans: tuple[Span | None, ...]
     rows: Tensor
@@ -88,7 +85,6 @@ class KeptContributions:
     """
 
     def __init__(self, params: Sequence[Tensor], most: int, begun: int) -> None:
-        """Keep those after the backward ``begun``, ``most`` of them at most."""
         self._params = params
         self._begun = self._newest = begun
         reals = [plain(param) for param in params]  # of a complex parameter, twice as many
@@ -104,10 +100,7 @@ class KeptContributions:
         self._changes: deque[_Change] = deque(maxlen=most)
 
     def begin(self, newest: int, *, changed: bool) -> None:
-        """A backward pass is about to add to ``.grad``, in which ``newest`` is the newest so far.
-
-        ``changed`` says whether anything but that backward may have written into it since.
-        """
+        """Get ready for a backward; ``changed``: anything but the ``newest`` may have written into ``.grad`` since."""
         if not changed:
             if newest != self._newest:
                 self._held += self._ring[self._under_way]
@@ -172,10 +165,7 @@ class KeptContributions:
         return _Change(newest, norms[: len(self._sizes)], norms[len(self._sizes) :])
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
-        """Return what each contribution (a row) has been multiplied by in each parameter; 0 where it is not inside.
-
-        Nothing stands for ones everywhere, as is usual.
-        """
+        """Return what scaled each contribution (a row) in each parameter, 0 where it is not inside; [] for all ones."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
         after = torch.stack([torch.stack(change.after) for change in changes])
         before = torch.stack([torch.stack(change.before) for change in changes])
@@ -196,7 +186,7 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     known = list(zip(vectors.spans, stale, strict=True))
     if not known or not norm or not math.isfinite(norm):
         places = [(math.nan, math.nan)] * (len(known) if norm else 0)
-        return _make_contributions(known, places, norm, scale, vectors.rows)
+        return _make_contributions(known, places, norm, scale, rows)
     unit = vectors.total / norm
     along = rows @ unit
     # The newest one spans the plane, unless it lies on the sum: then the one that lies farthest from it does.
@@ -207,27 +197,26 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     length = float(beside.norm())
     side = beside / length if length > 1e-5 * norm else torch.zeros_like(unit)
     across = rows @ (side - (side @ unit) * unit)  # at a right angle to the sum up to the last digit
-    return _make_contributions(
-        known, list(zip(along.tolist(), across.tolist(), strict=True)), norm, scale, vectors.rows
-    )
+    places = list(zip(along.tolist(), across.tolist(), strict=True))
+    return _make_contributions(known, places, norm, scale, rows)
 
 
 def newest_and_older(
     older: Span, newest: int, stale: bool, sums: tuple[float, float, float], norm: float
 ) -> Contributions:
-    """Tell the newest contribution from all the older ones together.
+    """Tell the newest contribution from all the older ones together; ``norm`` is that of ``.grad`` now.
 
-    ``sums`` were taken as it came: its squared length, its dot product with ``.grad`` before it, and the squared length
-    of that; ``norm`` is that of ``.grad`` now, which may have been clipped or unscaled since.
+    ``sums`` as it came: its squared length, its dot product with ``.grad`` before it, the squared length of that.
     """
+    known = [(older, stale), ((newest, newest), False)]
     own, dot, before = sums
     whole = own + 2 * dot + before
     if not whole or not math.isfinite(whole):
-        return _make_contributions([(older, stale), ((newest, newest), False)], [(math.nan, math.nan)] * 2, norm, 1.0)
+        return _make_contributions(known, [(math.nan, math.nan)] * 2, norm, 1.0)
     share = (own + dot) / whole
     aside = norm * math.sqrt(max(own / whole - share**2, 0.0))
     places = [((1 - share) * norm, -aside), (share * norm, aside)]
-    return _make_contributions([(older, stale), ((newest, newest), False)], places, norm, 1.0)
+    return _make_contributions(known, places, norm, 1.0)
 
 
 def _make_contributions(

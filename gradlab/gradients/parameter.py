@@ -33,23 +33,7 @@ class ParameterHistory:
     memory that the loop has let go of.
     """
 
-    __slots__ = (
-        "applied_before",
-        "applied_to",
-        "batches",
-        "events",
-        "had_grad",
-        "incoming",
-        "last_grad_ref",
-        "name",
-        "newest",
-        "reused",
-        "version",
-        "was_added",
-    )
-
     def __init__(self, name: str) -> None:
-        """Start with an empty ``.grad``."""
         self.name = name
         self.batches: list[Span] = []
         self.applied_to = 0
@@ -103,18 +87,18 @@ class ParameterHistory:
         last_used = self.applied_to if self.batches[-1][1] > self.applied_to else self.applied_before
         return [(first, min(last, last_used)) for first, last in self.batches if first <= last_used]
 
-    def count(self) -> tuple[int, int]:
-        """Return how many batches in ``.grad`` belong there and how many are leftovers."""
-        left = sum(last - first + 1 for first, last in self.leftover())
-        return sum(last - first + 1 for first, last in self.batches) - left, left
+    def take(self, other: ParameterHistory) -> None:
+        """Become as another one that is synced, and take nothing for known."""
+        self.batches, self.reused = list(other.batches), other.reused
+        self.applied_to, self.applied_before = other.applied_to, other.applied_before
+        self.events, self.last_grad_ref = [], None
 
     def copy(self) -> ParameterHistory:
         """Return a synced copy that takes nothing for known."""
         self.sync()
-        other = ParameterHistory(self.name)
-        other.batches, other.reused = list(self.batches), self.reused
-        other.applied_to, other.applied_before = self.applied_to, self.applied_before
-        return other
+        copy = ParameterHistory(self.name)
+        copy.take(self)
+        return copy
 
     def _add(self, number: int) -> None:
         if self.batches and self.batches[-1][1] == number - 1:

@@ -17,42 +17,21 @@ MOST_BATCHES = 10_000
 """Batches that one statement may read; a loop inside a function or a ``with`` block would read for ever."""
 
 
-class Cursor:
-    """How many batches of this epoch have been handed out, and how many since the newest pause."""
-
-    def __init__(self) -> None:
-        """Start before the first batch."""
-        self.position = 0
-        self.reads_since_pause = 0
-
-    def advance_to(self, position: int) -> None:
-        """Go to a position; a RuntimeError ends a statement that never comes to a pause."""
-        self.position = position
-        self.reads_since_pause += 1
-        if self.reads_since_pause > MOST_BATCHES:
-            self.reads_since_pause = 0
-            raise RuntimeError(
-                f"one statement read {MOST_BATCHES:,} batches: the loop must stand at the top level of the text, "
-                "not in a function or a with block"
-            )
-
-
 class TrackedBatches(list[Any]):
-    """A list of ``(x, y)`` that moves a cursor as it is read, so that a loop can be taken up where it stood.
+    """A list of ``(x, y)`` that tells how far it has been read, so that a loop can be taken up where it stood.
 
     Each batch is handed out as a copy, as a DataLoader does: it lives as long as the loop holds it, so that its bytes
     come and go, and a loop that changes it in place does not change the data.
     """
 
-    def __init__(self, items: Sequence[Any], cursor: Cursor, first: int = 0) -> None:
+    def __init__(self, items: Sequence[Any], note_read: Callable[[int], None], first: int = 0) -> None:
         """Hold ``items``, of which the first is batch number ``first`` (from 0) of the epoch."""
         super().__init__(items)
-        self._cursor = cursor
-        self._first = first
+        self._note_read, self._first = note_read, first
 
     def __iter__(self) -> Iterator[Any]:
         for place, item in enumerate(super().__iter__(), self._first + 1):
-            self._cursor.advance_to(place)
+            self._note_read(place)
             yield _copy(item)
 
     @overload
@@ -64,9 +43,9 @@ class TrackedBatches(list[Any]):
             start, _, stride = index.indices(len(self))
             window = super().__getitem__(index)
             # Only a plain piece of the epoch can be counted; anything else is an ordinary list.
-            return TrackedBatches(window, self._cursor, self._first + start) if stride == 1 else window
+            return TrackedBatches(window, self._note_read, self._first + start) if stride == 1 else window
         item = super().__getitem__(index)
-        self._cursor.advance_to(self._first + index.__index__() % len(self) + 1)
+        self._note_read(self._first + index.__index__() % len(self) + 1)
         return _copy(item)
 
 
@@ -92,7 +71,8 @@ class BoundProgram:
         """Run the set-up; whatever it raises comes out as it is. ``is_edited`` marks a text of the learner's own."""
         self.is_edited = is_edited
         self.program = program
-        self.cursor = Cursor()
+        self.reads_since_pause = 0
+        self._read = 0  # batches of this epoch that have been handed out
         self.updated = False  # has the statement that just ran completed an update?
         self.losses: list[Tensor] = []
         self._task = task
@@ -104,8 +84,8 @@ class BoundProgram:
         self.namespace: dict[str, Any] = {
             "torch": torch,
             "model": model,
-            "loss_fn": self._recording_loss(task.loss_fn),
-            "batches": TrackedBatches(task.batches, self.cursor),
+            "loss_fn": self._record_loss,
+            "batches": TrackedBatches(task.batches, self._note_read),
             "device": task.device,
             "epochs": EPOCHS,
         }
@@ -114,7 +94,7 @@ class BoundProgram:
         """What a text of the learner's own sets for the whole kernel; its statements run inside of it."""
         with self.settings:
             for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
-                self.cursor.reads_since_pause = 0
+                self.reads_since_pause = 0
         values = list(self.namespace.items())
         self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
         self.scalers = {name: v for name, v in values if isinstance(v, torch.amp.GradScaler)}
@@ -125,19 +105,19 @@ class BoundProgram:
     def statements(self, at: int | None = None) -> Generator[int, None, None]:
         """Run the loop, yielding the index of each statement after it ran; ``at`` as in the class."""
         at = self._at if at is None else at
-        self.cursor.position = at  # at once: another switch may come before the first statement
+        self._read = at  # at once: another switch may come before the first statement
         return self._statements(at)
 
     def _statements(self, at: int) -> Generator[int, None, None]:
         if at:
-            self.namespace.update(batches=TrackedBatches(self._task.batches[at:], self.cursor, at), epochs=1)
+            self.namespace.update(batches=TrackedBatches(self._task.batches[at:], self._note_read, at), epochs=1)
             yield from self.program.loop(self.namespace)
-        self.namespace.update(batches=TrackedBatches(self._task.batches, self.cursor), epochs=EPOCHS)
+        self.namespace.update(batches=TrackedBatches(self._task.batches, self._note_read), epochs=EPOCHS)
         yield from self.program.loop(self.namespace)
 
     def position(self) -> int:
         """Return how many batches of the epoch have been read, 0 at its end."""
-        return self.cursor.position % len(self._task.batches)
+        return self._read % len(self._task.batches)
 
     def copy_optimizer_state_from(self, other: BoundProgram) -> list[str]:
         """Carry over the state of an earlier loop's optimizers and scalers; return the optimizers that start anew."""
@@ -189,18 +169,25 @@ class BoundProgram:
         for handle in self._handles:
             handle.remove()
 
-    def _recording_loss(self, loss_fn: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap the task's loss function to see each loss before the loop divides or scales it."""
+    def _note_read(self, position: int) -> None:
+        """Note how far the epoch has been read; a RuntimeError ends a statement that never comes to a pause."""
+        self._read = position
+        self.reads_since_pause += 1
+        if self.reads_since_pause > MOST_BATCHES:
+            self.reads_since_pause = 0
+            raise RuntimeError(
+                f"one statement read {MOST_BATCHES:,} batches: the loop must stand at the top level of the text, "
+                "not in a function or a with block"
+            )
 
-        def recording_loss(*args: Any, **kwargs: Any) -> Any:
-            loss = loss_fn(*args, **kwargs)
-            if isinstance(loss, Tensor) and loss.numel() == 1:
-                self._loss = loss.detach() if loss.requires_grad else self._loss
-            elif not self.is_edited:  # a text of the learner's own may reduce or take apart what it gets
-                raise TypeError(f"Task: loss_fn must return a tensor with one value, got {_kind(loss)}")
-            return loss
-
-        return recording_loss
+    def _record_loss(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the task's loss function, and note the loss before the loop divides or scales it."""
+        loss = self._task.loss_fn(*args, **kwargs)
+        if isinstance(loss, Tensor) and loss.numel() == 1:
+            self._loss = loss.detach() if loss.requires_grad else self._loss
+        elif not self.is_edited:  # a text of the learner's own may reduce or take apart what it gets
+            raise TypeError(f"Task: loss_fn must return a tensor with one value, got {_kind(loss)}")
+        return loss
 
     def _after_step(self, optimizer: object, args: object, kwargs: object) -> None:
         self._applied = True
@@ -232,11 +219,8 @@ class BoundProgram:
                 self._complete()
 
         # This one object only; the class stays as it is.
-        scaler.step, scaler.update, scaler.unscale_ = (  # type: ignore[method-assign]
-            watched_step,
-            watched_update,
-            watched_unscale,
-        )
+        scaler.unscale_ = watched_unscale  # type: ignore[method-assign]
+        scaler.step, scaler.update = watched_step, watched_update  # type: ignore[method-assign]
 
     def _complete(self) -> None:
         self.updated = True

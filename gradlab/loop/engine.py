@@ -22,7 +22,6 @@ class Snapshot:
     """Weights, buffers, gradients, optimizer and scaler state, random numbers and provenance at one boundary."""
 
     def __init__(self, model: nn.Module, loop: BoundProgram, provenance: Provenance, rng: RandomStream) -> None:
-        """Copy everything; the loop goes on untouched."""
         self._provenance, self._rng = provenance, rng
         self._put_back = copy_state([model, *loop.optimizers.values(), *loop.scalers.values()])
         self._random = rng.state()
@@ -41,7 +40,7 @@ MOST_STATEMENTS = 200_000
 
 
 class Engine:
-    """The program that runs now, its place in it, and the way back.
+    """The program that runs now, its place in it, and the way back; it begins at batch ``at`` of an epoch.
 
     At every boundary (between two updates) it can switch to another program. One with ``is_edited`` is a learner's own
     text: the state is copied at each boundary, and an error takes everything back there.
@@ -58,7 +57,6 @@ class Engine:
         at: int = 0,
         is_edited: bool = False,
     ) -> None:
-        """Run the program's set-up on a model; the loop begins at batch ``at`` of an epoch."""
         self._task, self._model, self._provenance = task, model, provenance
         self.rng = rng
         self.on_update: Callable[[BoundProgram], None] | None = None
@@ -112,7 +110,7 @@ class Engine:
             with self.rng, loop.settings, ledger or nullcontext():
                 for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
                     left -= 1
-                    loop.cursor.reads_since_pause = 0
+                    loop.reads_since_pause = 0
                     if ledger is not None:
                         ledger.mark(loop.program.statements[self.index].label)
                     if loop.updated or not left or time.perf_counter() > deadline:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -22,10 +23,9 @@ _MOST_SWITCHES = 64
 
 
 class BoundedTable:
-    """A table of numbers with at most ``MOST_ROWS`` rows; when it is full, neighbours are merged in pairs."""
+    """A table of at most ``MOST_ROWS`` rows; when it is full, neighbours are merged in pairs, by each column's rule."""
 
     def __init__(self, rules: Mapping[str, Callable[[Sequence[float]], float]]) -> None:
-        """Make empty columns; each has a rule that turns the values of one bucket into one."""
         self._rules = dict(rules)
         self._columns = {name: array("d") for name in self._rules}
         self._waiting: list[tuple[float, ...]] = []
@@ -37,36 +37,19 @@ class BoundedTable:
     def __getitem__(self, name: str) -> array[float]:
         return self._columns[name]
 
-    def append(self, **values: float) -> None:
-        """Add one row, a value for each column by its name; it shows once its bucket is full."""
-        if values.keys() != self._columns.keys():
-            raise ValueError(f"a row must have the columns {', '.join(self._columns)}, got {', '.join(values)}")
-        if self.stride == 1:
-            for name, column in self._columns.items():
-                column.append(values[name])
-        else:
-            self._waiting.append(tuple(values[name] for name in self._columns))
-            if len(self._waiting) < self.stride:
-                return
-            for (name, rule), bucket in zip(self._rules.items(), zip(*self._waiting, strict=True), strict=True):
-                self._columns[name].append(rule(bucket))
-            self._waiting.clear()
+    def append(self, *values: float) -> None:
+        """Add one row, a value for each column in their order; it shows once its bucket is full."""
+        self._waiting.append(values)
+        if len(self._waiting) < self.stride:
+            return
+        for (name, rule), bucket in zip(self._rules.items(), zip(*self._waiting, strict=True), strict=True):
+            self._columns[name].append(rule(bucket) if self.stride > 1 else bucket[0])
+        self._waiting.clear()
         if len(self) >= MOST_ROWS:
-            self._halve()
-
-    def _halve(self) -> None:
-        for name, rule in self._rules.items():
-            old = self._columns[name]
-            self._columns[name] = array("d", [rule(old[i : i + 2]) for i in range(0, len(old), 2)])
-        self.stride *= 2
-
-
-def _first(values: Sequence[float]) -> float:
-    return values[0]
-
-
-def _last(values: Sequence[float]) -> float:
-    return values[-1]
+            for name, rule in self._rules.items():
+                old = self._columns[name]
+                self._columns[name] = array("d", [rule(old[i : i + 2]) for i in range(0, len(old), 2)])
+            self.stride *= 2
 
 
 def _over_finite(rule: Callable[[list[float]], float]) -> Callable[[Sequence[float]], float]:
@@ -90,17 +73,19 @@ class History:
         mean, low, high = _over_finite(_mean), _over_finite(min), _over_finite(max)
         self.rows = BoundedTable(
             {
-                "update": _first,  # 1, 2, 3, ...: the first update of the bucket
+                "update": itemgetter(0),  # 1, 2, 3, ...: the first update of the bucket
                 "loss": mean,  # mean over the micro-batches of the update, never divided or scaled
                 "low": low,
                 "high": high,
                 "norm": mean,  # of .grad as the step used it, after unscaling and clipping; NaN where it was not taken
-                "scale": _last,  # the loss scale during the update; NaN without a scaler
+                "scale": itemgetter(-1),  # the loss scale during the update; NaN without a scaler
                 "underflow": mean,  # share of gradient elements that fp16 could not hold unscaled; NaN unless fp16
                 "skipped": sum,  # updates whose step the scaler skipped
             }
         )
-        self.path = BoundedTable({"x": _last, "y": _last})  # the weights of a model that has two of them
+        self.path = BoundedTable(
+            {"x": itemgetter(-1), "y": itemgetter(-1)}
+        )  # the weights of a model that has two of them
         self.updates = 0  # made so far; the newest may still wait to be written
         self.loss = math.nan
         self.norm = math.nan
@@ -121,16 +106,7 @@ class History:
         if skipped:
             self.skips += 1
             self.skipped = [*self.skipped[-_MOST_SWITCHES:], update]
-        self.rows.append(
-            update=update,
-            loss=loss,
-            low=loss,
-            high=loss,
-            norm=norm,
-            scale=scale,
-            underflow=underflow,
-            skipped=float(skipped),
-        )
+        self.rows.append(update, loss, loss, loss, norm, scale, underflow, float(skipped))
 
     def mark_switch(self, words: str) -> None:
         """Mark this moment; switches at the same update share a mark."""
@@ -184,7 +160,7 @@ class HistoryWriter:
     def _note_path(self) -> None:
         if self.record.is_two_weights:
             x, y = (value for param in self._params for value in param.detach().flatten().tolist())
-            self.record.path.append(x=x, y=y)
+            self.record.path.append(x, y)
 
     def _underflow(self) -> Tensor:
         """Share of the (unscaled) gradient's elements that are not zero but would be in fp16."""

@@ -12,6 +12,7 @@ import ast
 import hashlib
 import linecache
 import symtable
+import traceback
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,6 @@ class Program:
     """The loop's text, ready to run: ``setup`` is all that stands before the first loop, ``loop`` is the rest."""
 
     def __init__(self, text: str) -> None:
-        """Parse and compile the text; a syntax error is a LoopError that names the line."""
         if not isinstance(text, str):
             raise TypeError(f"the loop's text must be a string, got {text!r}")
         self.text = text
@@ -81,12 +81,8 @@ class Program:
 
     def explain(self, error: BaseException) -> LoopError:
         """Turn an exception that a statement raised into a LoopError with the line of the text."""
-        line, trace = 0, error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self.filename:
-                line = trace.tb_lineno
-                break
-            trace = trace.tb_next
+        frames = traceback.walk_tb(error.__traceback__)
+        line = next((line for frame, line in frames if frame.f_code.co_filename == self.filename), 0)
         message = next(iter(str(error).strip().splitlines()), "")
         if len(message) > _LONGEST_MESSAGE:  # what PyTorch's dispatcher has no kernel for it tells at length
             message = message.partition(". ")[0][:_LONGEST_MESSAGE]
@@ -109,10 +105,7 @@ class Program:
         return compile(ast.fix_missing_locations(module), self.filename, "exec")
 
     def _with_pauses(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        result: list[ast.stmt] = []
-        for statement in body:
-            result += self._with_pause(statement)
-        return result
+        return [each for statement in body for each in self._with_pause(statement)]
 
     def _with_pause(self, statement: ast.stmt) -> list[ast.stmt]:
         if isinstance(statement, (ast.For, ast.While)):
@@ -163,14 +156,10 @@ class _Unannotated(ast.NodeTransformer):
             return ast.copy_location(ast.Pass(), node)
         return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+    def _leave(self, node: ast.stmt) -> ast.stmt:
         return node
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
-        return node
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _leave  # noqa: N815 - names of ast
 
 
 def _label(statement: ast.stmt) -> str:

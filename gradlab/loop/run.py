@@ -38,7 +38,6 @@ class Run:
     """
 
     def __init__(self, task: Any, recipe: Recipe | None = None, seed: int = 0) -> None:
-        """Build the model and run the loop's set-up."""
         for name in ("name", "build", "batches", "loss_fn", "device"):
             if not hasattr(task, name):
                 raise TypeError(f"Run: task must be a Task such as gradlab.tasks.digits(), got {task!r}")
@@ -155,35 +154,27 @@ class Run:
             self._recorder.flush()
         return done
 
-    def complete_update(self) -> bool:
-        """Run what is left of the update under way; return whether there was one.
+    def complete_update(self) -> None:
+        """Run what is left of the update under way.
 
         A loop of the learner's own that does not come to its end within a second goes back to where it began.
         """
         if self.engine.at_boundary:
-            return False
+            return
         before = self.updates
         self.advance(updates=1, limit=_PATIENCE if self.loop.is_edited else math.inf)
         if self.updates == before and not self.engine.done:
             self.engine.recover()
             self._forget_failed_loop()
-            return False
-        return True
 
     def switch(self, recipe: Recipe) -> None:
-        """Change the loop now; weights, ``.grad`` and the state of the same optimizer stay.
-
-        A loop cannot change inside an update, so the one under way is completed first, by the loop before.
-        """
+        """Change the loop after the update under way; weights, ``.grad`` and the state of the same optimizer stay."""
         program = Program(_checked(recipe).source())
         self.complete_update()
         self._install(program, recipe)
 
     def unswitched(self) -> Counterfactual:
-        """Return a copy that goes on by itself as the run would without its next switch; only between two updates.
-
-        Raises what the model raises if it cannot be copied.
-        """
+        """Return a copy that goes on without the next switch; raises what a model raises that cannot be copied."""
         if not self.engine.at_boundary or self.loop.is_edited:
             raise ValueError("Run.unswitched: only between two updates of a recipe's loop")
         return Counterfactual(self.task, self.recipe, self.model, self.engine, self.updates)
@@ -221,23 +212,6 @@ class Run:
         self.loops.append((0, program.text if is_edited else self.recipe))
         engine.close()
         provenance.close()
-
-    def replay(
-        self,
-        loops: Sequence[tuple[int, Recipe | str]],
-        updates: int,
-        advance_to: Callable[[int], object],
-        change_loop: Callable[[Recipe | str], object],
-    ) -> None:
-        """Go through ``loops`` as a run did that began with the same weights, to an update: a run is deterministic.
-
-        This run has been reset to the first of them. ``advance_to`` trains to an update, and ``change_loop`` goes over
-        to another loop. A copy of a run's tensors would not do: a loop of the learner's own keeps what it likes.
-        """
-        for at, loop in loops[1:]:
-            advance_to(at)
-            change_loop(loop)
-        advance_to(updates)
 
     def close(self) -> None:
         """Take every hook off the model and the optimizers."""

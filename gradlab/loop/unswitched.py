@@ -29,16 +29,11 @@ class Counterfactual:
     def __init__(self, task: Any, recipe: Recipe, model: nn.Module, engine: Engine, updates: int) -> None:
         """Copy a run at a boundary, ``updates`` after its start; raises what a model raises that has no copy."""
         self.task = task
-        self.recipe = recipe
-        """The recipe that goes on."""
-        self.switched = ""
-        """What the switch would have left as it was: "zero_grad on"."""
-        self.begun = self.updates = updates
-        """The updates of the run when it was copied, and those of the copy."""
-        self.ended = ""
-        """Why it goes no further, "" while it goes on."""
-        self.after_update: Callable[[], None] | None = None
-        """Called after each update, as Run has it."""
+        self.recipe = recipe  # that goes on
+        self.switched = ""  # what the switch would have left as it was: "zero_grad on"
+        self.begun = self.updates = updates  # those of the run when it was copied, and those of the copy
+        self.ended = ""  # why it goes no further, "" while it goes on
+        self.after_update: Callable[[], None] | None = None  # called after each update, as Run has it
         self.model = copy.deepcopy(model)
         for param, of_run in zip(self.model.parameters(), model.parameters(), strict=True):
             param.grad = None if of_run.grad is None else of_run.grad.detach().clone()

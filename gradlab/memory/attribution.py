@@ -19,14 +19,9 @@ from .._frames import calling_frame
 from .._process import ThreadHook
 
 _MOST_MARKS = 50_000
-
-
+_NO_NUMBER = 2**63  # that of AccumulateGrad: its place is the last
 _COMPILED = "_orig_mod"
 """Where torch.compile keeps the module that it was given, in one of its own."""
-
-
-def _plain(name: str) -> str:
-    return ".".join(part for part in name.split(".") if part != _COMPILED) if _COMPILED in name else name
 
 
 def refuse_compiled(module: nn.Module) -> None:
@@ -36,10 +31,6 @@ def refuse_compiled(module: nn.Module) -> None:
             f"Ledger: {type(module._modules.get(_COMPILED, module)).__name__} is compiled, and what compiled code "
             "allocates cannot be counted; count the same model without torch.compile() and .compile()"
         )
-
-
-def _no_number() -> int:
-    return 2**63
 
 
 class ModuleTracker:
@@ -74,9 +65,7 @@ class ModuleTracker:
             return self._stack[-1]
         if node is None:
             self._last = ""
-        elif (
-            number := getattr(node, "_sequence_nr", _no_number)()
-        ) < 2**63:  # AccumulateGrad has no number of its own: its place is the last
+        elif hasattr(node, "_sequence_nr") and (number := node._sequence_nr()) < _NO_NUMBER:
             at = bisect_right(self._starts, number) - 1
             self._last = self._started[at] if at >= 0 else ""
         return self._last
@@ -102,8 +91,7 @@ class ModuleTracker:
 
     def _named(self, root: nn.Module) -> WeakKeyDictionary[nn.Module, str]:
         if root not in self._names:
-            kind = type(root._modules.get(_COMPILED, root)).__name__
-            names = {module: _plain(name) or kind for name, module in root.named_modules()}
+            names = {module: name or type(root).__name__ for name, module in root.named_modules()}
             self._names[root] = WeakKeyDictionary(names)
         return self._names[root]
 

@@ -51,7 +51,7 @@ class Ledger:
                 raise TypeError(f"Ledger: optimizers must be torch.optim.Optimizer, got {optimizer!r}")
         if not isinstance(inputs, (Tensor, dict, list, tuple)):
             raise TypeError(f"Ledger: inputs must be tensors, in lists, tuples or dicts if you like, got {inputs!r}")
-        self._given = (model, optimizers, inputs)
+        self._given: tuple[nn.Module | None, list[torch.optim.Optimizer], Any] | None = (model, optimizers, inputs)
         self._search = model is None and not optimizers
         self._storages = Storages()
         self._modules = ModuleTracker(self._called)
@@ -59,7 +59,6 @@ class Ledger:
         self._counting = StorageDispatchMode(self._storages, self._modules, lambda: self.place())
         self._depth = 0
         self._open = ExitStack()
-        self._began = False
         self.place: Callable[[], str] = self._lines.now
         """What tells the statement at work; replaced by whoever runs statements one by one and knows better."""
 
@@ -69,13 +68,14 @@ class Ledger:
             self._depth += 1
             return self
         self._lines.set_root_frame(sys._getframe(1))
-        if not self._began:
+        if self._given is not None:
             if self._search and (others := learner_threads()):
                 raise RuntimeError(
                     f"Ledger: the thread {others[0]!r} runs code of yours, so searching this process for models and "
                     "tensors is not safe; name what to count, as in Ledger(model, optimizers, inputs)"
                 )
-            self._begin()
+            self._begin(*self._given)
+            self._given = None
         self._storages.pause(paused=False)
         with ExitStack() as stack:
             stack.enter_context(tracking_saved_tensors(self._storages))
@@ -100,10 +100,8 @@ class Ledger:
     @property
     def device(self) -> str:
         """The device that the numbers are about: "cuda" if anything was there, else "cpu"."""
-        return next(
-            (n for n, totals in self._storages.totals_by_device.items() if n not in ("cpu", "meta") and totals.peak),
-            "cpu",
-        )
+        devices = self._storages.totals_by_device.items()
+        return next((name for name, totals in devices if name not in ("cpu", "meta") and totals.peak), "cpu")
 
     @property
     def current(self) -> int:
@@ -124,7 +122,7 @@ class Ledger:
     @property
     def at_peak(self) -> dict[str, int]:
         """Bytes by category at that moment."""
-        return self._totals.at_peak
+        return self._totals.peak_at.high
 
     @property
     def peak_at(self) -> MemoryPoint:
@@ -161,11 +159,8 @@ class Ledger:
     def _totals(self) -> CategoryTotals:
         return self._storages._totals(self.device)
 
-    def _begin(self) -> None:
+    def _begin(self, model: nn.Module | None, optimizers: list[torch.optim.Optimizer], inputs: Any) -> None:
         """Count what is there."""
-        self._began = True
-        model, optimizers, inputs = self._given
-        self._given = (None, [], ())
         if model is not None:
             self._weights(model)
         for optimizer in optimizers:
@@ -209,7 +204,6 @@ class Ledger:
             self._storages.mark_weight(tensor)
 
     def _called(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        """A module is called from outside of any other: its weights, and what it is given."""
         self._weights(module)
         for tensor in iter_tensors(inputs):
             if not tensor.requires_grad:

@@ -94,13 +94,13 @@ class _Hooks:
 
     def __init__(self) -> None:
         self.watching: list[Storages] = []
-        self._pair: tuple[Any, Any] | None = None  # as it is on the stack
+        self.pair: tuple[Any, Any] | None = None  # as it is on the stack
 
     def push(self) -> None:
         below = _top()
         hooks = (self._pack, unpack) if below is None else (self.watched(below[0]), below[1])
         _torch.push_saved_tensors_hooks(*hooks)
-        self._pair = hooks
+        self.pair = hooks
 
     def remove(self) -> None:
         """Take the pair away, wherever it is in the stack."""
@@ -110,16 +110,13 @@ class _Hooks:
             _torch.pop_saved_tensors_hooks()
         if top is not None:
             _torch.pop_saved_tensors_hooks()
-        self._pair = None
+        self.pair = None
         for hooks in reversed(above):
             _torch.push_saved_tensors_hooks(*hooks)
 
     def on_top(self) -> bool:
         top = _top()
-        return top is not None and self._pair is not None and top[0] is self._pair[0]
-
-    def suspended(self) -> bool:
-        return self._pair is None
+        return top is not None and self.pair is not None and top[0] is self.pair[0]
 
     def _pack(self, tensor: Tensor) -> SavedTensor:
         return SavedTensor(tensor, self.watching)
@@ -163,6 +160,15 @@ def _own() -> _Hooks | None:
     return _BY_THREAD.get(threading.get_ident())
 
 
+def _step_aside() -> _Hooks | None:
+    """Take the pair of this thread away if it is on top, and return it then."""
+    own = _own()
+    if own is None or not own.on_top():
+        return None
+    own.remove()
+    return own
+
+
 def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
     """Count the states of the random numbers (5 kB each, checkpointing keeps some): no operation makes them."""
 
@@ -189,28 +195,22 @@ def _entering(enter: Callable[[saved_tensors_hooks], None]) -> Callable[[saved_t
 
 def _leaving(leave: Callable[..., None]) -> Callable[..., None]:
     def left(hooks: saved_tensors_hooks, *error: object) -> None:
-        own = _own()
-        on_top = own is not None and own.on_top()  # theirs is older than ours: PyTorch would take ours away
-        if own and on_top:
-            own.remove()
+        aside = _step_aside()  # theirs is older than ours: PyTorch would take ours away
         leave(hooks, *error)
-        if own and on_top:
-            own.push()
+        if aside:
+            aside.push()
 
     return left
 
 
 def _disabling(disable: Callable[..., None]) -> Callable[..., None]:
     def disabled(*message: Any) -> None:
-        own = _own()
-        on_top = own is not None and own.on_top()
-        if own and on_top:
-            own.remove()
+        aside = _step_aside()
         try:
             disable(*message)
         except RuntimeError:  # there are others beneath ours
-            if own and on_top:
-                own.push()
+            if aside:
+                aside.push()
             raise
 
     return disabled
@@ -219,8 +219,7 @@ def _disabling(disable: Callable[..., None]) -> Callable[..., None]:
 def _enabling(enable: Callable[[], None]) -> Callable[[], None]:
     def enabled() -> None:
         enable()
-        own = _own()
-        if own and own.suspended():
+        if (own := _own()) and own.pair is None:
             own.push()
 
     return enabled

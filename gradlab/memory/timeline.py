@@ -1,7 +1,4 @@
-"""The ledger's own measures: bytes by category as they are, at their peak, and interval by interval.
-
-Numbers only: which storage is what, and when it lives and dies, is for others to say (see storages.py).
-"""
+"""The ledger's own measures, in numbers only: bytes by category as they are, at their peak, and by interval."""
 
 from __future__ import annotations
 
@@ -70,12 +67,6 @@ class Interval:
                     amounts[category] += size
                     break
 
-    def point(self) -> MemoryPoint:
-        """Return the interval as it is shown."""
-        return MemoryPoint(
-            self.statement, self.module, by_category_name(self.end), by_category_name(self.high), self.number
-        )
-
 
 class CategoryTotals:
     """Bytes by category on one device."""
@@ -96,11 +87,6 @@ class CategoryTotals:
         return self._peak_in.top
 
     @property
-    def at_peak(self) -> dict[str, int]:
-        """What was alive at that moment."""
-        return by_category_name(self._peak_in.high)
-
-    @property
     def peak_at(self) -> MemoryPoint:
         """The interval in which that moment came."""
         return self._ended(self._peak_in)
@@ -117,7 +103,7 @@ class CategoryTotals:
         if self.total > self._interval.top:
             interval = self._interval
             # In one statement, and without a call: a collection of garbage cannot change one of them in between.
-            interval.high, interval.high_moment, interval.top = [*self.now], self._moment, self.total
+            interval.high, interval.high_moment, interval.top = [*self.now], moment, self.total
             if interval.top > self._peak_in.top:
                 self._peak_in = interval
         return moment
@@ -171,7 +157,8 @@ class CategoryTotals:
     def _ended(self, interval: Interval) -> MemoryPoint:
         if interval is self._interval and not self._paused:
             self._end()
-        return interval.point()
+        end, high = by_category_name(interval.end), by_category_name(interval.high)
+        return MemoryPoint(interval.statement, interval.module, end, high, interval.number)
 
     def _thin(self) -> None:
         """Halve the number of intervals: neighbours become one, which keeps its highest moment."""

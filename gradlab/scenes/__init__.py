@@ -8,7 +8,6 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .from_run import RunScenes as RunScenes
-    from .from_run import arrows_of as arrows_of
     from .from_run import loss_curve as loss_curve
     from .kinds import Arrow as Arrow
     from .kinds import Arrows as Arrows
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from .words import explain_oom as explain_oom
     from .words import find_oom as find_oom
     from .words import fit_sentence as fit_sentence
-    from .words import forecast_scene as forecast_scene
     from .words import free_after_oom as free_after_oom
+    from .words import memory_scene as memory_scene
     from .words import need_sentence as need_sentence
     from .words import peak_location as peak_location
     from .words import percent as percent

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from .._process import RandomStream, preserving_modes
 from ..loop import Counterfactual, History, Run
@@ -25,13 +25,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
         yield
 
 
-def loss_at(model: nn.Module, weights: Mapping[str, Tensor], loss_fn: Any, x: Tensor, y: Tensor) -> float:
-    """Return the loss of a batch under other weights; the model's own stay where they are."""
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    output = torch.func.functional_call(model, {**buffers, **weights}, (x,))
-    return float(loss_fn(output, y))
-
-
 _SHOWN_DIGITS = 12
 
 
@@ -43,9 +36,6 @@ def sample_predictions(picture: HeldOutImages, model: nn.Module, device: str) ->
     images = x[:_SHOWN_DIGITS].reshape(-1, *picture.shape).tolist()
     right = float((predicted == y).float().mean())
     return Samples(images, predicted[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
-
-
-_MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
 
 
 class HeldOutLoss:
@@ -64,7 +54,6 @@ class HeldOutLoss:
         """Return what was measured as a scene, on a linear axis."""
         if self._run.updates < self._last:  # the run began again, and has made no update since
             self._begin()
-        self._write()
         rows, record = self._history.rows, self._run.record
         return Curve(
             rows["update"],
@@ -80,7 +69,6 @@ class HeldOutLoss:
 
     def _begin(self) -> None:
         self._history = History()
-        self._waiting: list[tuple[int, Any]] = []
         self._last = 0
 
     def _measure(self) -> None:
@@ -89,14 +77,8 @@ class HeldOutLoss:
         self._last = self._run.updates
         model = self._run.model
         with evaluating(model):
-            self._waiting.append((self._last, self._run.task.loss_fn(model(self._x), self._y)))
-        if len(self._waiting) >= _MOST_WAITING:
-            self._write()
-
-    def _write(self) -> None:
-        for update, loss in self._waiting:
-            self._history.write(update, float(loss), math.nan, math.nan, math.nan, skipped=False)
-        self._waiting.clear()
+            loss = float(self._run.task.loss_fn(model(self._x), self._y))
+        self._history.write(self._last, loss, math.nan, math.nan, math.nan, skipped=False)
 
 
 _STEPS = 41  # along each side of the surface

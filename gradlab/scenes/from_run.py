@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..gradients import Contribution, Contributions, Span, union, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
-from .evaluate import HeldOutLoss, LossSurface, evaluating, loss_at, sample_predictions
+from .evaluate import HeldOutLoss, LossSurface, evaluating, sample_predictions
 from .kinds import (
     Arrow,
     Arrows,
@@ -28,6 +28,7 @@ from .kinds import (
     Slice,
     UnswitchedCurve,
 )
+from .words import memory_scene
 
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _SLICE_POINTS = 21
@@ -58,29 +59,19 @@ class RunScenes:
         return names
 
     def scene(self, name: PanelName) -> Scene:
-        """Return the scene of a panel."""
-        scenes: dict[PanelName, Callable[[], Scene]] = {
-            PanelName.LOSS: self.loss,
-            PanelName.HELD_OUT: self.held_out,
-            PanelName.GRADIENT: self.gradient,
-            PanelName.LANDSCAPE: self.landscape,
-            PanelName.MEMORY: self.memory,
-            PanelName.PICTURE: self.picture,
-            PanelName.SCALER: self.scaler,
-        }
-        return scenes[name]()
+        """Return the scene of a panel: what the method of its name returns."""
+        method: Callable[[], Scene] = getattr(self, name.name.lower())
+        return method()
 
     def loss(self) -> Curve:
         """The loss over updates."""
-        curve, beside = loss_curve(self.run.record), self.unswitched
-        return curve if beside is None else self._with_unswitched(curve, beside, loss_curve(beside.record))
+        beside = self.unswitched
+        return self._beside(loss_curve(self.run.record), None if beside is None else loss_curve(beside.record))
 
     def held_out(self) -> Curve:
         """The loss of examples that no batch contains, over the updates since ``watch_held_out``."""
-        curve, beside = self.watch_held_out().curve(), self.unswitched
-        if beside is None or self._unswitched_held_out is None:
-            return curve
-        return self._with_unswitched(curve, beside, self._unswitched_held_out.curve())
+        beside = self._unswitched_held_out
+        return self._beside(self.watch_held_out().curve(), None if beside is None else beside.curve())
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
@@ -92,11 +83,11 @@ class RunScenes:
         """Have the held-out examples evaluated after each update of a run without the newest switch."""
         self._unswitched_held_out = HeldOutLoss(unswitched)
 
-    def _with_unswitched(self, curve: Curve, beside: Counterfactual, other: Curve) -> Curve:
-        if not len(other.updates):
+    def _beside(self, curve: Curve, other: Curve | None) -> Curve:
+        run = self.unswitched
+        if run is None or other is None or not len(other.updates):
             return curve
-        words = UnswitchedCurve(other.updates, other.mean, beside.switched, other.now, beside.ended)
-        return replace(curve, unswitched=words)
+        return replace(curve, unswitched=UnswitchedCurve(other.updates, other.mean, run.switched, other.now, run.ended))
 
     def watch_held_out(self) -> HeldOutLoss:
         """Have the held-out examples evaluated after each update from now on."""
@@ -112,9 +103,11 @@ class RunScenes:
         if self.run.record.is_two_weights:
             return self._arrows_on_contours(measured, holds)
         if measured is None:
-            return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
-        arrows = arrows_of(measured, self._applied_to(), self.run.recipe.accumulate)
-        return Arrows(arrows, (measured.norm, 0.0), holds)
+            norm = math.hypot(*(float(p.grad.norm()) for p in provenance.params if p.grad is not None))
+            return Arrows([], (norm / scale, 0.0), holds, measured=False)
+        used = self._applied_to()
+        arrows = [_arrow(part, part.along, part.across, used) for part in measured.parts]
+        return Arrows(_newest(arrows, self.run.recipe.accumulate), (measured.norm, 0.0), holds)
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
@@ -129,25 +122,13 @@ class RunScenes:
         now = {**by_category_name([0] * len(CATEGORIES)), **run.footprint()}
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
         modules = dict(run.model.named_modules())
-        statements: list[str] = []
-        starts: list[int] = []
-        updates: list[tuple[int, int]] = []
-        points: list[MemoryPoint] = []
-        for number, timeline in watched:
-            updates.append((len(statements), number))
-            for _, group in groupby(timeline, key=lambda point: point.number):
-                intervals = list(group)
-                statements.append(intervals[0].statement)
-                starts.append(2 * len(points))
-                points += intervals
+        scene = memory_scene(watched)
         gaps = [later - earlier for (earlier, _), (later, _) in pairwise(watched)]
         on_cuda = run.task.device.startswith("cuda")
-        return Memory(
-            statements=statements,
-            starts=starts,
-            categories={c: [size for p in points for size in (p.high[c], p.bytes[c])] for c in CATEGORIES},
-            updates=updates if run.watched else [],
-            modules=[name for point in points for name in [_module_name(point.module, modules)] * 2],
+        return replace(
+            scene,
+            updates=scene.updates if run.watched else [],
+            modules=[_module_name(name, modules) for name in scene.modules],
             capacity=self.capacity(),
             allocated=torch.cuda.memory_allocated() if on_cuda else None,
             reserved=torch.cuda.memory_reserved() if on_cuda else None,
@@ -210,9 +191,6 @@ class RunScenes:
         """Return the number of the newest batch in ``.grad`` that a step has used."""
         return max((history.applied_to for history in self.run.provenance.histories), default=0)
 
-    def _norm(self) -> float:
-        return math.hypot(*(float(p.grad.norm()) for p in self.run.provenance.params if p.grad is not None))
-
     def _slice(self) -> Slice:
         run = self.run
         x, y = run.loop.namespace.get("x"), run.loop.namespace.get("y")
@@ -221,17 +199,13 @@ class RunScenes:
         lr = run.recipe.lr
         named = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
         steps = [4 * lr * (i / (_SLICE_POINTS - 1)) - lr for i in range(_SLICE_POINTS)]
+        scale, losses = run.loop.scale_in_grad(), []
         with evaluating(run.model):
-            losses = [
-                loss_at(
-                    run.model,
-                    {name: w if g is None else w - t / run.loop.scale_in_grad() * g for name, w, g in named},
-                    run.task.loss_fn,
-                    x,
-                    y,
-                )
-                for t in steps
-            ]
+            for t in steps:
+                buffers = {name: buffer.clone() for name, buffer in run.model.named_buffers()}
+                weights = {name: w if g is None else w - t / scale * g for name, w, g in named}
+                output = torch.func.functional_call(run.model, {**buffers, **weights}, (x,))
+                losses.append(float(run.task.loss_fn(output, y)))
         return Slice(steps, losses, lr)
 
 
@@ -247,14 +221,6 @@ def loss_curve(history: History) -> Curve:
     rows = history.rows
     switches = tuple(history.switches)
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
-
-
-def arrows_of(measured: Contributions, used: int = 0, window: int = 1) -> list[Arrow]:
-    """Return an arrow in the plane of the sum for each of the newest contributions, one for the older ones of a kind.
-
-    ``used`` is the newest batch in ``.grad`` that a step has applied, ``window`` the batches of an update.
-    """
-    return _newest([_arrow(part, part.along, part.across, used) for part in measured.parts], window)
 
 
 def _arrow(part: Contribution, x: float, y: float, used: int) -> Arrow:

@@ -25,7 +25,8 @@ def status_line(run: Run, measured: Contributions | None = None) -> str:
 
     ``measured`` are the contributions to ``.grad`` at this very moment, where they are known.
     """
-    parts = [f"update {run.updates:,}", _loss(run), _gradient(run, measured)]
+    loss = f"loss {short(run.record.loss)}" if run.updates else ""
+    parts = [f"update {run.updates:,}", loss, _gradient(run, measured)]
     if (loss_scale := run.loop.scale()) is not None:
         skips = run.record.skips
         words = f", {number_of(skips, 'step')} skipped" if skips else ""
@@ -43,10 +44,6 @@ def warning(run: Run) -> str:
     if reused is not None and reused[0] == run.provenance.steps:
         return f"Step {reused[0]:,} applied {batches_text([reused[1]])} again: .grad was not cleared."
     return ""
-
-
-def _loss(run: Run) -> str:
-    return "" if run.updates == 0 else f"loss {short(run.record.loss)}"
 
 
 def _gradient(run: Run, measured: Contributions | None) -> str:
@@ -171,19 +168,12 @@ def need_sentence(what: str, tensors: int, total: int, statement: str, module: s
     )
 
 
-def fit_sentence(cards: Sequence[tuple[str, int, int]]) -> str:
-    """Say what fits, of the name, the usable bytes and the needed bytes of each card."""
-    fit = [name for name, holds, needs in cards if needs <= holds]
-    other = [name for name, holds, needs in cards if needs > holds]
-    largest, holds, needs = max(cards, key=lambda card: card[1])
-    if len(cards) == 1:
-        card, whole = with_article(largest), bytes_text(holds)
-        if fit:
-            return f"fits {card}: {percent(needs / holds)} of its {whole}"
-        return f"does not fit {card}: {times(needs / holds)} its {whole}"
-    if not fit:
-        return f"fits none: {times(needs / holds)} what {with_article(largest)} holds"
-    return f"fits {join_words(fit)}" + f", not {join_words(other, 'or')}" * bool(other)
+def fit_sentence(card: str, usable: int, needed: int) -> str:
+    """Say whether so many bytes fit a card of so many usable ones."""
+    share, whole = needed / usable, f"its {bytes_text(usable)}"
+    if needed <= usable:
+        return f"fits {with_article(card)}: {percent(share)} of {whole}"
+    return f"does not fit {with_article(card)}: {times(share)} {whole}"
 
 
 def suggestions(
@@ -219,19 +209,19 @@ def with_article(card: str) -> str:
     return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
 
 
-def forecast_scene(points: Sequence[MemoryPoint]) -> Memory:
-    """Return the scene of one update, the second, which is the one that a forecast is about."""
-    statements, starts, at = [], [], 0
-    for _, group in groupby(points, key=lambda point: (point.number, point.statement)):
-        interval = list(group)
-        statements.append(interval[0].statement)
-        starts.append(2 * at)
-        at += len(interval)
-    return Memory(
-        statements,
-        starts,
-        {name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES},
-        [(0, 2)],
-        [module for point in points for module in (point.module, point.module)],
-        note="forecast, tensors only",
-    )
+def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
+    """Return the scene of some updates, each its number and its timeline; of every interval the peak and the end."""
+    statements: list[str] = []
+    starts: list[int] = []
+    first: list[tuple[int, int]] = []
+    points: list[MemoryPoint] = []
+    for number, timeline in updates:
+        first.append((len(statements), number))
+        for (_, statement), intervals in groupby(timeline, key=lambda point: (point.number, point.statement)):
+            statements.append(statement)
+            starts.append(2 * len(points))
+            points += intervals
+    categories: dict[str, Sequence[int]] = {
+        name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES
+    }
+    return Memory(statements, starts, categories, first, [p.module for p in points for _ in range(2)], note=note)

@@ -1,35 +1,21 @@
-"""Ready-made tasks: a model, data and a loss each, seeded, small enough for a laptop.
-
-A module that defines a function of its own name and a DIFFICULTY is a task.
-"""
+"""Ready-made tasks: a model, data and a loss each, seeded, small enough for a laptop."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._checks import brief, did_you_mean, one_of
+from .bowl import bowl
+from .digits import digits
+from .line import line
 from .task import HeldOutImages, Task, TwoWeights
+from .text import text
 
-if TYPE_CHECKING:
-    from .bowl import bowl as bowl
-    from .digits import digits as digits
-    from .line import line as line
-    from .text import text as text
+__all__ = ["HeldOutImages", "Task", "TwoWeights", "bowl", "digits", "get", "line", "names", "resolve", "text"]
 
-
-def _found() -> dict[str, Callable[..., Task]]:
-    """Return the tasks that lie in this folder, the simplest first."""
-    modules = [importlib.import_module(f".{each.name}", __name__) for each in pkgutil.iter_modules(__path__)]
-    tasks = sorted((m for m in modules if hasattr(m, "DIFFICULTY")), key=lambda module: module.DIFFICULTY)
-    return {name: getattr(module, name) for module in tasks if (name := module.__name__.rpartition(".")[2])}
-
-
-_TASKS = _found()
-globals().update(_TASKS)  # the function bowl, not the module of that name
-__all__ = ["HeldOutImages", "Task", "TwoWeights", "get", "names", "resolve", *_TASKS]
+_TASKS: dict[str, Callable[..., Task]] = {"bowl": bowl, "line": line, "digits": digits, "text": text}
+"""The simplest first."""
 
 
 def names() -> list[str]:

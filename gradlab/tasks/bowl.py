@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from .._checks import pair
 from .task import Task, TwoWeights, checked_device
 
-DIFFICULTY = 1  # tasks are listed from the simplest to the hardest
-
 LARGEST_NUMBER = 1e6  # of every number that goes in: the loss then stays within float32
 
 

@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from .._checks import whole_number
 from .task import HeldOutImages, Task, checked_device, split
 
-DIFFICULTY = 4  # tasks are listed from the simplest to the hardest
-
 TRAIN = 1500
 # The split and the order of the batches never change: a held-out image must not become a training image with a seed.
 SPLIT_SEED = 0

@@ -7,8 +7,6 @@ from torch import nn
 
 from .task import Task, TwoWeights, checked_device, split
 
-DIFFICULTY = 2  # tasks are listed from the simplest to the hardest
-
 PRICES = (1.0, 2.0)
 # How many pens and notebooks each receipt lists. Chosen so that at lr 0.01 four receipts added up overshoot and their
 # mean does not: with squared error the curvature of a window along a direction d is 2 * sum((x . d)^2), and SGD

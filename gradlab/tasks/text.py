@@ -56,8 +56,6 @@ class CharTransformer(nn.Module):
         return self.head(self.norm(self.blocks(self.token(x) + self.place(places))))
 
 
-DIFFICULTY = 5  # tasks are listed from the simplest to the hardest
-
 IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
 PAD = 0  # the input character at padding: the end of a line; no real position ever looks at it
 ORDER_SEED = 0

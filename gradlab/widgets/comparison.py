@@ -48,14 +48,11 @@ class Comparison:
     @property
     def table(self) -> str:
         """The outcome as text, a line a recipe."""
-        lines = self._lines()
-        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-        return "\n".join(
-            "  ".join(
-                c.ljust(w) if i in (0, 7) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        )
+        columns = []
+        for at, column in enumerate(zip(*self._lines(), strict=True)):
+            width = max(map(len, column))
+            columns.append([cell.ljust(width) if at in (0, 7) else cell.rjust(width) for cell in column])
+        return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
     def __repr__(self) -> str:
         return f"{self.task}, {self.updates:,} updates\n{self.table}"

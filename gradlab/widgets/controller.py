@@ -144,7 +144,7 @@ class LabController:
         model, recipe = self._model, self._model.runner.recipe
         model.writer.tell_again(name)  # a field goes back to what is the case if its value is refused
         if name == UNSWITCHED:
-            model.unswitched.turn(value is True)
+            model.show_unswitched(value is True)
         elif name == "task":
             model.new_task(value)
         elif name not in SWITCHES:
@@ -180,4 +180,4 @@ class LabController:
         kind, _, batch = what.partition(" ")
         if kind != "batch" or not batch.isascii() or not batch.isdigit():
             raise RequestError(f"what can be pressed is a batch, got {what!r}")
-        self._model.note = self._model.scenes.about_batch(int(batch))
+        self._model.note = self._model.screen.scenes.about_batch(int(batch))

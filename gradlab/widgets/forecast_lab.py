@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -13,19 +11,17 @@ from typing import Any
 from .._checks import on_off, whole_number
 from .._process import lock
 from ..drawing import Drawing, draw, fade
-from ..forecasting import GPUS, SHOWN, card_name, forecast, model_size, model_sizes, report_progress_to, usable_bytes
+from ..forecasting import SHOWN, card_name, forecast, model_size, model_sizes, usable_bytes
 from ..loop import SWITCHES, Recipe, Whole
-from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
+from ..scenes import Fit, Scene, fit_sentence, memory_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
 from .instrument import Instrument, Settings, View, kept
 from .live import Packed
 from .requests import Actions, try_to
 
-EVERY_CARD = "every card"
 _CONTEXTS = [2**power for power in range(7, 18)]
 _LARGEST_BATCH = 65_536
 _BATCH = Whole(low=1, high=_LARGEST_BATCH)
-_PROGRESS_EVERY = 0.2  # seconds between two moves of the progress bar
 _RECORDED_BATCHES = (1, 4, 16)
 _SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # those that a forecast is asked about
 
@@ -40,7 +36,7 @@ class ForecastSettings:
     checkpoint: bool = False
     recipe: Recipe = Recipe(optimizer="adamw", amp="bf16", lr=1e-4)  # noqa: RUF009 - frozen
     card: str = "H100"
-    """The name of a card, or "every card"; it has no part in the forecast."""
+    """The name of a card; it has no part in the forecast."""
 
     def __post_init__(self) -> None:
         """Check each; a context longer than the model reads is cut."""
@@ -51,10 +47,7 @@ class ForecastSettings:
         on_off("ForecastLab: checkpoint", self.checkpoint, kind=ValueError)
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"ForecastLab: recipe must be a gradlab.Recipe, got {self.recipe!r}")
-        if not isinstance(self.card, str):  # usable_bytes would take a number of bytes
-            raise ValueError(f"ForecastLab: card must be one of {', '.join(GPUS)} or {EVERY_CARD!r}, got {self.card!r}")
-        if self.card != EVERY_CARD:
-            object.__setattr__(self, "card", card_name(self.card) or self.card)
+        object.__setattr__(self, "card", card_name(self.card) or str(self.card))
         object.__setattr__(self, "context", min(self.context, longest))
 
     def change(self, **changes: Any) -> ForecastSettings:
@@ -62,21 +55,6 @@ class ForecastSettings:
         switches = {name: changes.pop(name) for name in list(changes) if name not in self.__dataclass_fields__}
         recipe = changes.pop("recipe", self.recipe)
         return replace(self, **changes, recipe=recipe.replace(**switches) if switches else recipe)
-
-    @property
-    def cards(self) -> list[tuple[str, int]]:
-        """Name and usable bytes of each card that is asked about."""
-        return [(name, usable_bytes(name)) for name in (SHOWN if self.card == EVERY_CARD else [self.card])]
-
-    @property
-    def largest_card(self) -> str:
-        """The name of the largest of them."""
-        return max(self.cards, key=lambda card: card[1])[0]
-
-    @property
-    def card_choices(self) -> list[str]:
-        """The cards to choose from: those that are shown, and one's own."""
-        return list(dict.fromkeys((*SHOWN, self.card, EVERY_CARD)))
 
     @property
     def question(self) -> tuple[Any, ...]:
@@ -99,7 +77,7 @@ class ForecastLab(Instrument):
 
     ``model`` is a published size ("gpt2-1.5b", "llama-8b", one of ``model_sizes()``), ``batch`` counts rows,
     ``context`` tokens in a row, ``checkpoint`` computes activations again in backward, ``card`` is the name of a card
-    or "every card". Raises TypeError or ValueError that names what is wrong; later mistakes are told in words.
+    or a size. Raises TypeError or ValueError that names what is wrong; later mistakes are told in words.
 
     What a turn asks for takes a while: until it is worked out, the forecast before is shown faint.
     """
@@ -140,28 +118,22 @@ class ForecastLab(Instrument):
             Control.choice("context", "context", now.context, [(f"{n:,}", n) for n in contexts]),
             *(switch_control(name, SWITCHES[name], getattr(now.recipe, name)) for name in _SWITCHES),
             Control.tick("checkpoint", "checkpointing", now.checkpoint),
-            Control.choice("card", "card", now.card, now.card_choices),
+            Control.choice("card", "card", now.card, list(dict.fromkeys((*SHOWN, now.card)))),
         ]
 
     def render(self, settings: Settings) -> View:
-        """Return the peaks against the cards and, once there is a result, its timeline.
-
-        As long as the result is about other settings than those chosen now, all of it is faint and marked.
-        """
+        """Return the peaks against the card and the timeline, faint as long as they are about other settings."""
         panels = {name: partial(self._drawn, scene) for name, scene in self._scenes().items()}
         return View(panels, self._state(), self._extra)
 
     def packed(self) -> Packed:
-        """Return it packed, for a page without a kernel: a few batches, contexts and optimizers, and all cards.
-
-        Each of the forecasts is made now, which takes some seconds.
-        """
+        """Return it packed, for a page without a kernel: a few batches, contexts and optimizers, and all cards."""
         asked, optimizer = self.settings, self.settings.recipe.optimizer
         controls = [
             Control.slider("batch", "batch", asked.batch, sorted({*_RECORDED_BATCHES, asked.batch})),
             Control.choice("context", "context", asked.context, sorted({asked.context // 2 or 1, asked.context})),
             Control.choice("optimizer", "optimizer", optimizer, sorted({"adamw", "sgd", optimizer})),
-            Control.choice("card", "card", asked.card, asked.card_choices),
+            self.controls()[-1],
         ]
         names = [control.name for control in controls]
         others = [dict(zip(names, at, strict=True)) for at in product(*(control.values for control in controls))]
@@ -179,22 +151,19 @@ class ForecastLab(Instrument):
         """Return what the browser may ask for, and what does it."""
         return {
             **super().actions(),
-            "forecast": lambda asked: self._forecast(),
-            "largest": lambda asked: self._find_largest(),
+            "forecast": lambda asked: self._show_working(self._forecast),
+            "largest": lambda asked: self._show_working(self._find_largest),
         }
 
     # What the learner does --------------------------------------------------------------------------------------------
 
     def run(self, **changes: Any) -> ForecastLab:
         """Forecast, after some changes: ``lab.run(batch=4, amp="off", card="T4")``."""
-        if changes:
-            self._apply_settings(self.settings.change(**changes))
-        self._attempt(self._forecast)
-        return self
-
-    def largest(self) -> ForecastLab:
-        """Find the largest batch that fits the card (the largest card of several)."""
-        self._attempt(self._find_largest)
+        self._apply_settings(self.settings.change(**changes))
+        with lock:
+            self._alarm = ""
+            try_to(self._forecast, self._fail)
+        self._show()
         return self
 
     @property
@@ -206,12 +175,6 @@ class ForecastLab(Instrument):
         return self.text
 
     # How it is done ---------------------------------------------------------------------------------------------------
-
-    def _attempt(self, action: Callable[[], object]) -> None:
-        with lock:
-            self._alarm = ""
-            try_to(action, self._fail)
-        self._show()
 
     def _turn(self, name: str, value: Any) -> None:
         """Move one control: a card, or settings that were forecast before, show at once; others when the hand rests."""
@@ -244,7 +207,7 @@ class ForecastLab(Instrument):
 
     def _answer(self, asked: ForecastSettings) -> str:
         """Say whether it fits the cards, the peak and its cause, and what would help if it does not."""
-        result, card = self.result, self.settings.largest_card
+        result, card = self.result, self.settings.card
         need, peak_at, fits = result.need(card), result.peak_at, self._fits()
         needs = need_sentence(asked.summary, result.peak, need.total, peak_at.statement, peak_at.module)
         answer = f"{fits[0].upper()}{fits[1:]}. {needs}."
@@ -254,7 +217,8 @@ class ForecastLab(Instrument):
         return f"{answer} {suggestions(result.at_peak, max(need.room(usable_bytes(card)), 0), asked.recipe, **how)}"
 
     def _fits(self) -> str:
-        return fit_sentence([(card, usable, self.result.need(card).total) for card, usable in self.settings.cards])
+        card = self.settings.card
+        return fit_sentence(card, usable_bytes(card), self.result.need(card).total)
 
     @property
     def _has_failed(self) -> bool:
@@ -275,16 +239,17 @@ class ForecastLab(Instrument):
         return fade(drawing, "being worked out") if self._out_of_date else drawing
 
     def _scenes(self) -> dict[str, Scene]:
+        cards = [(self.settings.card, usable_bytes(self.settings.card))]
         if self._asked is None:
-            return {"fit": Fit([], self.settings.cards)}
+            return {"fit": Fit([], cards)}
         bars = []
         for name, result in (("before", self._before), ("now", self.result)):
             if result is not None:  # all that Forecast.fits counts on this card
-                need = result.need(self.settings.largest_card)
+                need = result.need(self.settings.card)
                 more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
                 bars.append((name, {**result.at_peak, **more}))
-        fit = Fit(bars, self.settings.cards, self._asked.model, self._fits())
-        return {"fit": fit, "memory": forecast_scene(self.result.timeline)}
+        fit = Fit(bars, cards, self._asked.model, self._fits())
+        return {"fit": fit, "memory": memory_scene([(2, self.result.timeline)], "forecast, tensors only")}
 
     def _forecast(self) -> None:
         """Answer the settings chosen now; what was found out beside the forecast before holds no longer."""
@@ -299,34 +264,22 @@ class ForecastLab(Instrument):
     def _make(self, asked: ForecastSettings) -> Any:
         self._failed = asked.question  # until it is made
         model, batch, context, checkpoint, recipe = asked.question
-        with self._waiting():
-            return forecast(model, recipe, batch=batch, context=context, checkpoint=checkpoint)
+        return forecast(model, recipe, batch=batch, context=context, checkpoint=checkpoint)
 
     def _find_largest(self) -> None:
         self._forecast()
-        card = self.settings.largest_card
-        with self._waiting():
-            most = self.result.largest("batch", on=card)
+        card = self.settings.card
+        most = self.result.largest("batch", on=card)
         found = f"The largest batch that fits {with_article(card)} with these settings: {most:,}."
         self._extra = found if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
 
-    @contextmanager
-    def _waiting(self) -> Iterator[None]:
-        """Show how far a forecast is, and take no second click meanwhile."""
-        last = 0.0
-
-        def move(calls: int, expected: int) -> None:
-            nonlocal last
-            if (now := time.monotonic()) - last > _PROGRESS_EVERY:
-                last = now
-                self.tell_progress(min(calls / max(expected, 1), 1.0))
-
-        self.tell_progress(0.0)
+    def _show_working(self, action: Callable[[], None]) -> None:
+        """Do it, and take no second click meanwhile."""
+        self.tell_working(True)
         try:
-            with report_progress_to(move):
-                yield
+            action()
         finally:
-            self.tell_progress(None)
+            self.tell_working(False)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view with its forecast, and beside it the picture and the words that a saved notebook keeps."""

@@ -31,15 +31,11 @@ SIZE = PanelSize(400, 260, 400)
 class Pace:
     """How often a panel is drawn while playing; the first one is drawn at every frame. All in ms."""
 
-    share: float
-    """A panel that takes 1 ms of the processor to draw is drawn every so many ms at most."""
-    rests: Mapping[PanelName, float]
-    """Between two drawings of a panel, at least; memory costs the run a Ledger."""
-    usual_rest: float
-    words: float
-    """Between two status lines; nobody reads sixty a second."""
-    panel_words: float = 0.0
-    """Between two texts of a panel for who cannot see it."""
+    share: float  # between two drawings of a panel, at least, for each ms of the processor that one takes
+    rests: Mapping[PanelName, float]  # and at least, for these panels; memory costs the run a Ledger
+    usual_rest: float  # the same for all others
+    words: float  # between two status lines; nobody reads sixty a second
+    panel_words: float = 0.0  # between two texts of a panel for who cannot see it
 
 
 # Every second frame of sixty a second for what the lesson is about, every seventh for what costs more.
@@ -76,10 +72,7 @@ class PanelDrawings:
         self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
-        """Return the Drawings of these panels, in their order; ``now`` is in ms.
-
-        ``only_due`` keeps what was drawn a moment ago.
-        """
+        """Return the Drawings of these panels, in their order, at ``now`` ms; ``only_due`` keeps those not yet due."""
         shown = {}
         self.scenes.measured = None
         keep_words = only_due and now < self._words_due

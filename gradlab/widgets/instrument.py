@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from .._process import lock
@@ -31,19 +31,13 @@ _QUIET = ("hello", "size", "press", "zoom")  # what is wrong stays said through 
 class View:
     """What an instrument shows at some settings."""
 
-    panels: Mapping[str, DrawPanel]
-    """Name to a function of width and height in CSS pixels."""
-    state: str
-    """The result in a sentence or two, with its numbers."""
+    panels: Mapping[str, DrawPanel]  # name to a function of width and height in CSS pixels
+    state: str  # the result in a sentence or two, with its numbers
     note: str = ""
-    code: str = ""
-    """The plain PyTorch that was run, "" for none."""
-    off: Sequence[str] = field(default_factory=tuple)
-    """The controls that have no effect now."""
-    lit: tuple[int, int] = (0, 0)
-    """The first and the last line of the code that is lit."""
-    wrong: int = 0
-    """The line of a mistake, 0 for none."""
+    code: str = ""  # the plain PyTorch that was run, "" for none
+    off: Sequence[str] = ()  # the controls that have no effect now
+    lit: tuple[int, int] = (0, 0)  # the first and the last line of the code that is lit
+    wrong: int = 0  # the line of a mistake, 0 for none
 
 
 class Instrument(Live):
@@ -69,7 +63,6 @@ class Instrument(Live):
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
         """What the controls are set to."""
         self._views: dict[tuple[Any, ...], View] = {}
-        self._shown: View | None = None
         self._alarm = ""
         self._size = PanelSize(*self.size, self.size[0])
         self._writer = FrameWriter()
@@ -94,10 +87,7 @@ class Instrument(Live):
 
     def turn(self, name: str, value: Any) -> None:
         """Turn one control; a value that it cannot have is told in words, and nothing changes."""
-        with lock:
-            self._alarm = ""
-            try_to(lambda: self._turn(name, value), self._fail)
-        self._show()
+        self._attempt(lambda: self._turn(name, value))
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
         """Do what a message of the browser asks (``front/README.md``), and return the reply; nothing is raised."""
@@ -135,10 +125,7 @@ class Instrument(Live):
         return [panel(*self.size) for panel in self._now().panels.values()]
 
     def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
-        """Return what a still shows: panels, the number of columns, and what stands at the left of them, if anything.
-
-        The code that ran, with its words, is one of the panels where a place is left for it.
-        """
+        """Return panels, with the code that ran where a place is left; columns; what stands at the left of them."""
         drawn = [panel(*self.size) for panel in view.panels.values()]
         if view.code and len(drawn) == 3:
             drawn.append(self._code_drawing(view))
@@ -152,17 +139,19 @@ class Instrument(Live):
     def _picture(self) -> Still:
         return Still(*self._still(self._now()))
 
-    def _alt(self) -> str:
-        return self.text
-
-    def _plain(self) -> str:
-        return repr(self)
-
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
-        return self._write(self._writer, self._now(), self.values, self._size, self._alarm)
+        controls = self._controls.values()
+        more = {"alarm": self._alarm, **self._more()}
+        return self._write(self._writer, self._now(), self.values, self._size, controls, **more)
 
     # How it is done ---------------------------------------------------------------------------------------------------
+
+    def _attempt(self, action: Callable[[], object]) -> None:
+        with lock:
+            self._alarm = ""
+            try_to(action, self._fail)
+        self._show()
 
     def _turn_as_asked(self, request: Request) -> None:
         name = str(request.get("name"))
@@ -177,14 +166,14 @@ class Instrument(Live):
     def _turn(self, name: str, value: Any) -> None:
         """Take a value if it is one, and if what is seen then can be worked out."""
         taken = self._control(name).check(type(self).__name__, value)
-        self._shown = self._seen({**self.values, name: taken})
+        self._seen({**self.values, name: taken})
         self.values[name] = taken
 
     def _now(self) -> View:
         """Return what is seen now; an instrument that cannot show its start says why."""
-        if self._shown is None:
-            try_to(lambda: setattr(self, "_shown", self._seen(self.values)), self._fail)
-        return self._shown or View({}, "Nothing can be shown here.")
+        views: list[View] = []
+        try_to(lambda: views.append(self._seen(self.values)), self._fail)
+        return views[0] if views else View({}, "Nothing can be shown here.")
 
     def _seen(self, settings: Settings) -> View:
         key = tuple(settings[name] for name in self._controls)
@@ -204,28 +193,25 @@ class Instrument(Live):
         view: View,
         values: Settings,
         size: PanelSize,
-        alarm: str,
-        controls: Iterable[Control] | None = None,
+        controls: Iterable[Control],
+        **more: Any,
     ) -> Frame:
         return writer.write(
             {name: panel(*size.of(at, len(view.panels))) for at, (name, panel) in enumerate(view.panels.items())},
             state=view.state,
-            alarm=alarm,
             note=view.note,
             code={"source": view.code, "html": list(coloured(view.code))},
             lit=list(view.lit),
-            controls=[control.data for control in (self._controls.values() if controls is None else controls)],
+            controls=[control.data for control in controls],
             values=dict(values),
             off=list(view.off),
-            **{"wrong": view.wrong, **({} if controls is not None else self._more())},
+            wrong=view.wrong,
+            **more,
         )
 
     def _more(self) -> dict[str, Any]:
         """Return what else a live frame tells, by the keys in ``front/README.md``."""
         return {}
-
-    def _page(self) -> str:
-        return self.packed().page()
 
     def packed(self) -> Packed:
         """Return what is recorded, the start first, for a page without a kernel."""
@@ -244,17 +230,13 @@ class Instrument(Live):
     ) -> Packed:
         """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
         turned = [control for control in controls if len({repr(at[control.name]) for at in settings}) > 1]
-        writer, frames = FrameWriter(), []
-        for at in settings:
-            size = PanelSize(*self.size, self.size[0])
-            frames.append(self._write(writer, render(at), at, size, "", turned))
+        writer, size = FrameWriter(), PanelSize(*self.size, self.size[0])
+        frames = [self._write(writer, render(at), at, size, turned, alarm="") for at in settings]
         seen = render(settings[0])
-        still = Still(*self._still(seen))
         recording = {"title": self.title, "settings": settings, "frames": frames}
-        caption = (
-            f"A recording of {len(settings)} settings, each computed by PyTorch. It needs no kernel: turn a control."
-        )
-        return Packed("instrument", self.title, caption, seen.state, still, packed_text(recording))
+        count = f"A recording of {len(settings)} settings, each computed by PyTorch."
+        caption = f"{count} It needs no kernel: turn a control."
+        return Packed("instrument", self.title, caption, seen.state, Still(*self._still(seen)), packed_text(recording))
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.

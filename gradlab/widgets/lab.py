@@ -14,7 +14,7 @@ from ..scenes import PanelName, status_line
 from . import controls as switches
 from .controller import LabController
 from .lab_model import USUAL_EVERY, LabModel
-from .live import Live, Still
+from .live import Live, Packed, Still
 from .recording import MOST_UPDATES, Recording, record_lab
 from .requests import Frame, Reply
 
@@ -40,11 +40,8 @@ class Lab(Live):
         chosen = switches.CONTROLS if controls is None else _names("controls", controls, switches.CONTROLS)
         panel_names = None if panels is None else [*map(PanelName, _names("panels", panels, tuple(PanelName)))]
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
-        for name, can in (
-            (PanelName.PICTURE, runner.task.held_out is not None),
-            (PanelName.HELD_OUT, runner.task.held_out is not None),
-        ):
-            if not can and name in (panel_names or ()):
+        for name in (PanelName.PICTURE, PanelName.HELD_OUT):
+            if runner.task.held_out is None and name in (panel_names or ()):
                 about = f"panels of the task {runner.task.name!r} can be any but {str(name)!r}, got {str(name)!r}"
                 raise ValueError(f"Lab: {about}")
         if not isinstance(speed, str) or speed not in switches.SPEEDS:
@@ -54,7 +51,6 @@ class Lab(Live):
         self._writer = self.model.writer
         self.controller = LabController(self.model)
         """What each message of the browser does."""
-        self._ends_on_interrupt = False
 
     @property
     def runner(self) -> Run:
@@ -145,9 +141,7 @@ class Lab(Live):
     def handle(self, message: Mapping[str, Any]) -> Reply:
         """Reply to a message of the browser; while the lab is played, an interrupt of the kernel ends that."""
         reply = self.controller.handle(message)
-        if self.model.playing != self._ends_on_interrupt:
-            self._ends_on_interrupt = self.model.playing
-            on_interrupt(self._interrupt, enabled=self._ends_on_interrupt)
+        on_interrupt(self._interrupt, enabled=self.model.playing)
         return reply
 
     def frame(self) -> Frame:
@@ -166,15 +160,12 @@ class Lab(Live):
     def _picture(self) -> Still:
         return self.model.still()
 
-    def _alt(self) -> str:
-        return self.text
-
-    def _plain(self) -> str:
+    def __repr__(self) -> str:
         return f"{self.text}\n\n{self.runner.source}"
 
-    def _page(self) -> str:
+    def packed(self) -> Packed:
         """Return a replay of the run so far; ``record`` says more of one: how long, and what can be turned in it."""
-        return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).page()
+        return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).packed()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         with lock:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,12 @@ from .._process import lock, main_thread
 from ..doctor import LiveDoctor
 from ..drawing import Drawing, draw_chip, draw_loop
 from ..formatting import number_of
-from ..loop import LoopError, Recipe, Run
+from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
-from .controls import USUAL_SPEED, lab_settings
+from .controls import UNSWITCHED, USUAL_SPEED, lab_settings
 from .frames import SIZE, FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
 from .live import Still
 from .requests import PanelSize, RequestError
-from .unswitched_copy import UnswitchedCopy
 
 USUAL_EVERY = 1000 / 60
 """ms for which an update is seen at the usual speed."""
@@ -46,35 +45,25 @@ class LabModel:
     """
 
     def __init__(
-        self,
-        runner: Run,
-        controls: Sequence[str],
-        panels: Sequence[PanelName] | None,
-        speed: str = USUAL_SPEED,
-        pace_at: Callable[..., Pace] = live_pace,
+        self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str = USUAL_SPEED
     ) -> None:
         self.controls, self.chosen_panels = controls, panels
-        self.speed = speed
-        """The words of SPEEDS at which Play begins, until the learner chooses another."""
-        self.pace_at = pace_at
-        """How often what is costly is drawn."""
-        self.playing = False
-        """True from the first request for frames to the end of playing."""
+        self.speed = speed  # the words of SPEEDS at which Play begins, until the learner chooses another
+        self.pace_at: Callable[..., Pace] = live_pace  # how often what is costly is drawn
+        self.playing = False  # True from the first request for frames to the end of playing
         self.draft, self.wrong = "", 0
         """A text that was not taken or that failed, and the line that is wrong in what is shown."""
-        self.note = ""
-        """What the Lab has to say, under the status line."""
-        self.oom_words = ""
-        """How memory ran out."""
-        self.unswitched = UnswitchedCopy(self)
+        self.note = ""  # what the Lab has to say, under the status line
+        self.oom_words = ""  # how memory ran out
+        self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
+        self.shows_unswitched = True  # or else it does not go on
+        self.unswitched_share = 0.1  # of a processor core that it may take
         self.writer = FrameWriter()
         self.screen = PanelDrawings(RunScenes(runner))
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
         self._state_due, self._last_state = 0.0, ""
-        self._settings_key: object = None
-        self._last_settings: dict[str, Any] = {}
         self.show(runner, runner.task.title)
 
     def show(self, runner: Run, words: str, *, keep_view: bool = False) -> None:
@@ -82,25 +71,20 @@ class LabModel:
         self.runner = runner
         self._source, self._changed = runner.source, list[int]()
         self.wrong, self._doctor = 0, LiveDoctor()
-        self.unswitched.forget()
+        self._forget_unswitched()
         if not keep_view:
             size = self.screen.size
             self.screen = PanelDrawings(RunScenes(runner))
             self.screen.size = size
-            self.scenes.watch_for(self.panels())
+            self.screen.scenes.watch_for(self.panels())
         self.screen.zoom = None
         self.note = words
 
     # What is shown ----------------------------------------------------------------------------------------------------
 
-    @property
-    def scenes(self) -> RunScenes:
-        """What the panels draw."""
-        return self.screen.scenes
-
     def panels(self) -> list[PanelName]:
         """Return the names of the panels to show now."""
-        available = self.scenes.names()
+        available = self.screen.scenes.names()
         if self.chosen_panels is not None:  # another task may have no picture: its landscape stands in
             can = (*available, PanelName.SCALER)
             return [name if name in can else PanelName.LANDSCAPE for name in self.chosen_panels]
@@ -109,7 +93,7 @@ class LabModel:
 
     def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
         """Return every panel as it is now, for a still picture."""
-        panels = PanelDrawings(self.scenes)
+        panels = PanelDrawings(self.screen.scenes)
         panels.size = size
         return list(panels.draw(self.panels(), 0.0).values())
 
@@ -156,24 +140,14 @@ class LabModel:
             draft=self.draft,
             zoomed=self.screen.zoom is not None,
             left_off=self._reset_point[2] if self._reset_point else None,
-            **self._settings(),
+            **lab_settings(self.runner, self.controls, self.speed, self.ticks()),
         )
-
-    def _settings(self) -> dict[str, Any]:
-        """Return what only a switch, another task or another loop changes: made anew only then."""
-        runner = self.runner
-        ticks = self.unswitched.ticks()
-        key = (runner, runner.recipe, runner.source, ticks)
-        if key != self._settings_key:
-            self._settings_key = key
-            self._last_settings = lab_settings(runner, self.controls, self.speed, ticks)
-        return self._last_settings
 
     def _state(self, *, only_due: bool) -> str:
         """Return the status line, while playing no oftener than it is due."""
         if not only_due or self._now >= self._state_due:
             self._state_due = self._now + self.screen.pace.words
-            self._last_state = status_line(self.runner, self.scenes.measured)
+            self._last_state = status_line(self.runner, self.screen.scenes.measured)
         return self._last_state
 
     # Training ---------------------------------------------------------------------------------------------------------
@@ -186,12 +160,9 @@ class LabModel:
 
     def step(self, statements: int = 1, every: float = READ_ALONG) -> None:
         """Run so many statements, each of which is seen for ``every`` ms."""
-
-        def run() -> None:
+        with self._training(statements * every):
             for _ in range(statements):
                 self.runner.step()
-
-        self._train(run, statements * every)
 
     def step_for(self, every: float) -> None:
         """Run one statement while the lab is played; the frame of it will be seen for ``every`` ms."""
@@ -207,9 +178,10 @@ class LabModel:
         """
         self.pass_time(every, full_speed=seconds is not None)
         if seconds is not None:
-            self.unswitched.end("at full speed it is left out")
+            self._end_unswitched("at full speed it is left out")
         amount = {"updates": updates} if seconds is None else {"seconds": seconds}
-        self._train(lambda: self.runner.advance(**amount, limit=limit), every or READ_ALONG)
+        with self._training(every or READ_ALONG):
+            self.runner.advance(**amount, limit=limit)
         engine = self.runner.engine
         if not engine.at_boundary:
             ran = f"{_LONG_UPDATE}: {number_of(engine.statements_since_update, 'statement')} since the last one."
@@ -224,7 +196,7 @@ class LabModel:
         while self.runner.updates < updates and not self.runner.engine.done:
             with main_thread.hold(), lock, self._listening():
                 some = self.runner.advance(updates=min(updates - self.runner.updates, _AT_ONCE))
-                self.unswitched.follow(some * USUAL_EVERY)
+                self._follow(some * USUAL_EVERY)
             main_thread.serve()
             done(some)
 
@@ -236,7 +208,7 @@ class LabModel:
         if wanted is None:
             raise RequestError(f"Line {line} is no statement of the loop.")
 
-        def run() -> None:
+        with self._training(READ_ALONG):
             last, deadline = runner.updates + 2, time.perf_counter() + REQUEST_LIMIT
             for _ in range(_MOST_STATEMENTS):
                 runner.step()
@@ -246,14 +218,13 @@ class LabModel:
                     break
             self.note = f"The loop has not come to line {line} in two updates. Set-up runs only once."
 
-        self._train(run, READ_ALONG)
-
-    def _train(self, action: Callable[[], object], every: float) -> None:
-        """Have the run do something that is seen for ``every`` ms, and the run without the newest switch keep pace."""
+    @contextmanager
+    def _training(self, every: float) -> Iterator[None]:
+        """Train in a block, which is seen for ``every`` ms, and have the run without the newest switch keep pace."""
         with main_thread.hold(), lock:
             with self._listening():
-                action()
-            self.unswitched.follow(every)
+                yield
+            self._follow(every)
             if not self.draft:
                 self.wrong = 0
 
@@ -299,7 +270,10 @@ class LabModel:
         self.runner.reset(weights, loops[0][1])
         self.runner.watch_memory = False  # as at the start
         self.show(self.runner, f"Back at update {updates:,}, where the cell left off.")
-        self.runner.replay(loops, updates, self.advance_to, self._change_loop)
+        for at, loop in loops[1:]:  # a copy of tensors would not do: a loop of one's own keeps what it likes
+            self.advance_to(at)
+            self._change_loop(loop)
+        self.advance_to(updates)
         for _ in range(statements):
             self.runner.step()
 
@@ -337,20 +311,74 @@ class LabModel:
         self.note = "This is your own loop now. Turning a switch brings the recipe's loop back."
 
     def _change_loop(self, loop: Recipe | str) -> None:
-        """Go over to another loop, and have the run without a switch begin or end there."""
+        """Go over to another loop; a recipe's run goes on in a copy without the switch, too."""
+        runner = self.runner
         if isinstance(loop, str):
-            self.runner.edit(loop)
-            self.unswitched.forget()
+            runner.edit(loop)
+            self._forget_unswitched()
+        elif loop == runner.recipe:
+            runner.switch(loop)
         else:
-            self.unswitched.switch(loop)
+            runner.complete_update()
+            copy = self._copy_unswitched()
+            runner.switch(loop)
+            switched = "" if copy is None else ", ".join(copy.recipe.changes_from(loop))
+            if copy is None or not switched:
+                self._forget_unswitched()
+                return
+            copy.switched = switched
+            self.unswitched = self.screen.scenes.unswitched = copy
+            if PanelName.HELD_OUT in self.panels():
+                self.screen.scenes.watch_unswitched(copy)
+
+    # Without the newest switch ----------------------------------------------------------------------------------------
+
+    def show_unswitched(self, on: bool) -> None:
+        """Show how the loss goes on without the newest switch, or the run alone; what is not shown does not go on."""
+        self.shows_unswitched = on
+        self.screen.scenes.unswitched = self.unswitched if on else None
+
+    def ticks(self) -> dict[str, bool]:
+        """Return the value of the control for it, by name; none where there is no switch to turn or no loss to show.
+
+        Nor where a GPU's memory is shown: its allocator would count the copy, too.
+        """
+        panels = self.panels()
+        loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
+        counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
+        can = loss and not counted and any(name in SWITCHES for name in self.controls)
+        return {UNSWITCHED: self.shows_unswitched} if can else {}
+
+    def _copy_unswitched(self) -> Counterfactual | None:
+        """Return the run as it would go on from here, None where that is not shown."""
+        if self.runner.loop.is_edited or not self.ticks().get(UNSWITCHED):
+            return None
+        if self.unswitched is not None and self.unswitched.begun == self.runner.updates:
+            return self.unswitched  # two switches at one update count as one
+        try:
+            return self.runner.unswitched()
+        except Exception:  # there is no memory for it, or a model of the learner's own cannot be copied
+            return None
+
+    def _follow(self, every: float) -> None:
+        """Have the copy go on to where the run is; what that has done will be seen for ``every`` ms."""
+        if self.unswitched is not None and self.shows_unswitched:
+            self.unswitched.follow(self.runner.updates, self.unswitched_share * every)
+
+    def _end_unswitched(self, why: str) -> None:
+        """Have the copy go no further; its curve stays."""
+        if self.unswitched is not None and self.shows_unswitched:
+            self.unswitched.end(why)
+
+    def _forget_unswitched(self) -> None:
+        if self.unswitched is not None:
+            self.unswitched.end("no longer shown")
+        self.unswitched = self.screen.scenes.unswitched = None
 
     # What goes wrong --------------------------------------------------------------------------------------------------
 
     def explain(self, error: Exception) -> str:
-        """Return the words for what went wrong, and clean up where memory ran out.
-
-        The line of a mistake is marked, and a text that failed is kept: the loop before runs again.
-        """
+        """Return the words for what went wrong; mark its line, keep a text that failed, clean up if memory ran out."""
         self.wrong = error.line if isinstance(error, LoopError) else 0
         if self.clean_up(error):
             return self.oom_words
@@ -364,7 +392,7 @@ class LabModel:
         """Explain and clean up if memory ran out; return whether that was it."""
         if find_oom(error) is None:
             return False
-        self.unswitched.end("then memory ran out")
+        self._end_unswitched("then memory ran out")
         self.note = self.oom_words = explain_oom(self.runner, error)
         free_after_oom(self.runner, error)
         return True

@@ -58,25 +58,18 @@ class Live(ABC):
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
 
-    def newest(self) -> Frame | None:
-        """Return the newest frame as a whole one; nothing is computed, so any thread may ask. None before the first."""
-        return self._writer.newest()
-
     @abstractmethod
     def _picture(self) -> Still:
         """Return what is shown now as a picture."""
 
+    @property
     @abstractmethod
-    def _alt(self) -> str:
-        """Return the words for who cannot see the picture."""
+    def text(self) -> str:
+        """What is shown, in words."""
 
     @abstractmethod
-    def _plain(self) -> str:
-        """Return what stands where neither the live view nor the picture can be shown."""
-
-    def _page(self) -> str:
-        """Return a page without a kernel."""
-        raise NotImplementedError
+    def packed(self) -> Packed:
+        """Return a recording of it, packed for a page without a kernel."""
 
     def save(self, path: str | Path) -> Path:
         """Write what is shown as ``.png`` or ``.svg``, or a page that needs no kernel as ``.html``; return the path."""
@@ -85,19 +78,14 @@ class Live(ABC):
             if target.suffix == ".png":
                 target.write_bytes(self._picture().png())
             else:
-                text = self._picture().svg() if target.suffix == ".svg" else self._page()
+                text = self._picture().svg() if target.suffix == ".svg" else self.packed().page()
                 target.write_text(text, encoding="utf-8")
         return target
 
-    def tell_progress(self, share: float | None) -> None:
-        """Show how far a long computation is, from 0 to 1; None ends it."""
+    def tell_working(self, working: bool) -> None:
+        """Show that a long computation runs, or that it has ended."""
         if self._front is not None:
-            self._front.push({"progress": share})
-
-    def _handle_plainly(self, message: Mapping[str, Any]) -> Reply:
-        """Do what a message of the browser asks, whatever a cell has left PyTorch in."""
-        with plain_torch_state():
-            return self.handle(message)
+            self._front.push({"working": working})
 
     def _show(self) -> None:
         """Tell the browser how things are, unless the reply to its own request does."""
@@ -108,10 +96,10 @@ class Live(ABC):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
-            png, alt, words = self._picture().png(), self._alt(), self._plain()
+            png, alt, words = self._picture().png(), self.text, repr(self)
             if self._front is None:
                 self.frame()  # for a browser that asks before the cell has ended
-                self._front = FrontEnd(self._entry, self._handle_plainly, self.newest)
+                self._front = FrontEnd(self._entry, plain_torch_state()(self.handle), self._writer.newest)
                 self._html = widgets.HTML()
                 self._widget = widgets.VBox([self._html, self._front])
             self._html.value = _still_html(self._front.lab_id, png, alt)
@@ -168,13 +156,10 @@ class Packed:
 
     kind: Literal["replay", "instrument"]
     title: str
-    caption: str
-    """What a reader can do with it."""
-    words: str
-    """What the picture shows."""
+    caption: str  # what a reader can do with it
+    words: str  # what the picture shows
     still: Still = field(repr=False)
-    packed: str = field(repr=False)
-    """The recording as JSON, compressed by gzip, as base64."""
+    packed: str = field(repr=False)  # the recording as JSON, compressed by gzip, as base64
 
     def page(self) -> str:
         """Return one HTML document that plays everywhere, without a kernel and without a network."""

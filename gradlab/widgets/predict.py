@@ -16,8 +16,6 @@ from ..formatting import inline_html
 from ..front import bet_script, bet_style, joined_module
 from .question import Question, find_question
 
-_NONE_YET = -1
-
 Guesses = dict[str, tuple[str, bool]]
 """The chosen option by the name of the question, and whether it was right."""
 
@@ -31,23 +29,20 @@ class _Live(anywidget.AnyWidget):
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)
     page = traitlets.Unicode("").tag(sync=True)
-    guess = traitlets.Int(_NONE_YET).tag(sync=True)
+    guess = traitlets.Int(-1).tag(sync=True)  # none yet
     tally = traitlets.Unicode("").tag(sync=True)
-
-    def __init__(self, page: str) -> None:
-        super().__init__(_esm=joined_module("bet_live"), _css=bet_style(), page=page)
 
 
 class Prediction:
     """A question with its options. ``guess`` is the learner's choice, None before it; the first one counts."""
 
     def __init__(self, question: Question, guesses: Guesses) -> None:
-        """Build the widgets. A guess that is among ``guesses`` is shown at once, with its remark and the reason."""
         self.question, self._guesses = question, guesses
         self.options = [option.text for option in question.options]
-        self.page = _page(question)
-        """The question as an element, for a page without a kernel."""
-        self._live = _Live(self.page)
+        name = html.escape(question.name, quote=True)
+        self.page = f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}">{_words(question)}</div>'
+        """The question as an element that reads well as it is, and that ``front/bet.js`` turns into buttons."""
+        self._live = _Live(_esm=joined_module("bet_live"), _css=bet_style(), page=self.page)
         self._live.observe(self._told, names="guess")
         help_ = (
             "The buttons have not loaded. If it stays so, install anywidget where Jupyter runs "
@@ -61,13 +56,7 @@ class Prediction:
     @property
     def guess(self) -> str | None:
         """The option that the learner chose in this kernel, None before that."""
-        guess, _ = self._guesses.get(self.question.name, (None, False))
-        return guess
-
-    @property
-    def right(self) -> bool | None:
-        """Whether the guess was right, None before it."""
-        return None if self.guess is None else self.guess == self.options[self.question.answer]
+        return self._guesses.get(self.question.name, (None, False))[0]
 
     def choose(self, option: str) -> None:
         """Commit to an option, as a click does. The first choice counts and stays."""
@@ -105,12 +94,6 @@ def predict(name: str) -> Prediction:
     nearest where there is no such question.
     """
     return Prediction(find_question(name), GUESSES)
-
-
-def _page(question: Question) -> str:
-    """The question as an element that reads well as it is, and that ``front/bet.js`` turns into buttons."""
-    name = html.escape(question.name, quote=True)
-    return f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}">{_words(question)}</div>'
 
 
 def _words(question: Question) -> str:

@@ -6,7 +6,7 @@ Every number in a recording was computed by PyTorch when it was recorded: each r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -59,14 +59,10 @@ class Recording:
         content = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
         return Packed("replay", self.title, self.caption, self.words, self.still, packed_text(content))
 
-    def page(self) -> str:
-        """Return one HTML document that plays everywhere, without a kernel and without a network."""
-        return self.packed().page()
-
     def save(self, path: str | Path) -> Path:
         """Write the page as a file; return its path."""
         target = checked_path("Recording.save", path, (".html",))
-        target.write_text(self.page(), encoding="utf-8")
+        target.write_text(self.packed().page(), encoding="utf-8")
         return target
 
 
@@ -78,10 +74,7 @@ def record_lab(
     marks: Any,
     turns: int,
 ) -> Recording:
-    """Make the run of a lab anew from its start, and every run with up to ``turns`` of ``switches`` at ``marks``.
-
-    ``words`` are what the lab's picture shows. Raises TypeError or ValueError that names what is wrong.
-    """
+    """Make the run of a lab anew, and each with up to ``turns`` of ``switches`` at ``marks``; errors as Lab.record."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
         raise TypeError(f"Lab.record: marks must be a list of whole numbers, 0 to {last}, got {marks!r}")
@@ -132,16 +125,19 @@ def _record_frames(
     run = Run(lab.runner.task, first if isinstance(first, Recipe) else None, lab.runner.seed)
     if lab.runner.start_weights is not None or isinstance(first, str):
         run.reset(lab.runner.start_weights, first)
-    model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed, lambda *_, **__: RECORDED)
-    model.playing, model.unswitched.share = True, math.inf  # nobody waits for it
+    model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed)
+    model.pace_at = lambda *_, **__: RECORDED
+    model.playing, model.unswitched_share = True, math.inf  # nobody waits for it
     controller = LabController(model)
     turnable = {*values, UNSWITCHED} if values or later else set(values)
     frames: list[Frame] = []
     count = 0
 
     def begin_track() -> None:
-        if count == begin and not frames:
-            frames.append(_for_replay(controller.frame(), turnable))
+        if count == begin and not frames:  # without what only a kernel can do
+            whole = controller.frame()
+            controls = [control for control in whole.get("controls", ()) if control["name"] in turnable]
+            frames.append({**whole, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False})
 
     def advance_to(update: int) -> None:
         nonlocal count
@@ -151,10 +147,10 @@ def _record_frames(
             frames.extend(_one_update(model, controller, count, begin))
             main_thread.serve()
 
-    def change_loop(loop: Recipe | str) -> None:
+    for at, loop in later:
+        advance_to(at)
         controller.attempt(partial(controller.edit, loop)) if isinstance(loop, str) else model.switch(loop)
-
-    run.replay(loops, updates, advance_to, change_loop)
+    advance_to(updates)
     begin_track()  # of a loop that has come to its end there
     run.close()
     return frames
@@ -199,9 +195,3 @@ def _values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict
 def _whole(name: str, value: Any, low: int, high: int, words: str = "a whole number") -> int:
     allowed = f"{words}, {low} to {high:,}"
     return whole_number(f"Lab.record: {name}", value, low, high, allowed=allowed, kind=ValueError)
-
-
-def _for_replay(frame: Frame, turnable: Collection[str]) -> Frame:
-    """Take what only a kernel can do out of a whole frame; ``turnable`` are the controls that the page heeds."""
-    controls = [control for control in frame.get("controls", ()) if control["name"] in turnable]
-    return {**frame, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}

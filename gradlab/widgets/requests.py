@@ -40,7 +40,6 @@ class PanelSize(NamedTuple):
 class Request:
     """What a browser asks to be done, and with what: RequestError for a field that is not what is read."""
 
-    do: Any
     fields: Mapping[str, Any]
 
     def get(self, name: str) -> Any:
@@ -91,8 +90,7 @@ Fail = Callable[[Exception | KeyboardInterrupt], None]
 def reply_to(message: Mapping[str, Any], actions: Actions, fail: Fail, frame: Callable[[], Frame]) -> Reply:
     """Do what a message asks, and return the reply with a frame at least; ``fail`` says in words what went wrong."""
     began = time.perf_counter()
-    message = message if isinstance(message, Mapping) else {}
-    request = Request(message.get("do"), message)
+    request = Request(message if isinstance(message, Mapping) else {})
     frames: list[Frame] = []
     went_well = try_to(lambda: frames.extend(_act(request, actions)), fail)
     if not (frames and went_well):
@@ -102,10 +100,7 @@ def reply_to(message: Mapping[str, Any], actions: Actions, fail: Fail, frame: Ca
 
 
 def try_to(action: Callable[[], object], fail: Fail) -> bool:
-    """Do something for the learner, and return whether it went well; ``fail`` says in words what did not.
-
-    A traceback under a notebook cell helps nobody.
-    """
+    """Do something for the learner, and return whether it went well; ``fail`` says in words what did not."""
     try:
         action()
     except (Exception, KeyboardInterrupt) as error:
@@ -116,9 +111,10 @@ def try_to(action: Callable[[], object], fail: Fail) -> bool:
 
 
 def _act(request: Request, actions: Actions) -> Iterable[Frame]:
-    if not isinstance(request.do, str) or request.do not in actions:
-        raise RequestError(f"do must be one of {', '.join(actions)}, got {request.do!r}")
-    return actions[request.do](request) or ()
+    do = request.get("do")
+    if not isinstance(do, str) or do not in actions:
+        raise RequestError(f"do must be one of {', '.join(actions)}, got {do!r}")
+    return actions[do](request) or ()
 
 
 def cut_words(words: str) -> str:

@@ -45,13 +45,6 @@ def value(page: Notebook, name: str) -> Any:
     return page.ask(f"lab.values[{name!r}]")
 
 
-def place(page: Notebook, panel: str, mark: str) -> Place:
-    """Where the first point of a mark lies on the screen."""
-    (x, y), *_ = page.points(panel, mark)
-    box = page.panel(panel).bounding_box()
-    return box["x"] + x * box["width"], box["y"] + y * box["height"]
-
-
 def middle(part: Any) -> Place:
     box = part.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -180,19 +173,6 @@ def test_a_page_without_a_kernel_is_small_and_plays(
 # The swing ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_map_of_the_swing_is_dragged(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(cell("swing", "lr=2.1, zero_grad=True"))
-    page.wait_for_words("the weight runs away")
-    x, y = place(page, "map", "here")
-    drag(page.page, (x, y), (x - 0.2 * page.panel("map").bounding_box()["width"], y))
-    page.wait_for_words("the weight settles")
-    lr = value(page, "lr")
-    assert lr < 2.0
-    page.panel("map").focus()
-    page.page.keyboard.press("Shift+ArrowRight")  # by keys, too
-    assert value(page, "lr") > lr
-
-
 def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[..., Notebook]) -> None:
     """While a slider is drawn along, one request at most is on its way, and the newest value is the last one shown."""
     page = lab_page(cell("swing", "lr=0.5"))
@@ -229,31 +209,6 @@ def test_a_page_says_what_it_does_not_hold(notebook: Notebook, saved: Callable[[
         page.goto("about:blank")
         page.goto(link)  # the settings are in the address
         state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()
-
-
-# The loss scale -------------------------------------------------------------------------------------------------------
-
-
-def test_the_loss_scale_is_dragged_by_mouse_and_by_finger(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(cell("loss_scale", "model='digits', growth_interval=5"))
-    page.wait_for_words("fp16, loss scale 1: of 13,196 gradients, 2 ")
-    page.wait_until_still()  # until then the page may still move under the hand
-    overflow, subnormal = (page.points("gradients", f"zone {kind}") for kind in ("overflow", "subnormal"))
-    doubling = (overflow[0][0] - subnormal[1][0]) / 30 * page.panel("gradients").bounding_box()["width"]
-    x, y = place(page, "gradients", "handle")
-    drag(page.page, (x, y), (x + 8 * doubling, y))
-    page.wait_for_words("fp16, loss scale 256: of 13,196 gradients, none become 0")
-    assert value(page, "scale") == 256
-    before = page.pictures()
-    x, y = place(page, "gradients", "handle")
-    touch(page.page, (x, y), (x + 16 * doubling, y))
-    page.wait_for_words("2\u00b2\u2074: .* 13,196 \\(100%\\) become inf or NaN")
-    assert value(page, "scale") == 2**24
-    assert page.pictures()[0] != before[0]
-    assert page.pictures()[1] == before[1], "the run of the scaler has nothing to do with it"
-    page.panel("gradients").focus()
-    page.page.keyboard.press("Shift+ArrowLeft")
-    assert value(page, "scale") < 2**24
 
 
 # The ring of orders ---------------------------------------------------------------------------------------------------

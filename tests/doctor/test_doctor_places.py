@@ -40,7 +40,7 @@ def epoch():
 for _ in range(2):
     epoch()
 """
-NO_NAME = """import torch
+IN_A_DICTIONARY = """import torch
 critic = torch.nn.Linear(2, 1)
 adams = {"critic": torch.optim.Adam(critic.parameters())}
 for i in range(6):
@@ -104,7 +104,7 @@ def missing_zero_grad(source: str, path: Path) -> Finding:
     [
         (WRONG_STEP, "", "opt_g.step()"),
         (WINDOWS, "below", "opt_d.zero_grad()"),
-        (NO_NAME, "above", ""),  # `opt` is the variable of a loop further down
+        (IN_A_DICTIONARY, "above", "adams['critic'].zero_grad()"),  # `opt` is the variable of a loop further down
         (OWN_LOSS, "above", "opt_d.zero_grad()"),
     ],
 )
@@ -113,13 +113,12 @@ def test_the_place_and_the_line(source: str, what: str, fix: str, tmp_path: Path
     (line,) = (at for at, one in enumerate(source.splitlines(), 1) if one.endswith("# here"))
     assert finding.cause is not None
     assert (finding.cause.line, finding.cause.insert) == (line, what)
-    assert finding.fix_is_line == bool(fix)
-    if fix:
-        assert finding.fix == fix
-        mended = edited(finding.cause, fix)
-        assert mended is not None
-        with pytest.raises(StopIteration):
-            missing_zero_grad(mended, tmp_path / "mended.py")
+    assert finding.fix_is_line
+    assert finding.fix == fix
+    mended = edited(finding.cause, fix)
+    assert mended is not None
+    with pytest.raises(StopIteration):
+        missing_zero_grad(mended, tmp_path / "mended.py")
 
 
 def test_a_train_without_brackets_counts_on_the_model_itself(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from gradlab.__main__ import main
 PROGRAMS = sorted((Path(__file__).parents[1] / "corpus" / "programs").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", every(3, PROGRAMS), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", every(6, PROGRAMS), ids=lambda path: path.stem)
 def test_a_program_prints_the_same_and_gets_no_word(path, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(path)])

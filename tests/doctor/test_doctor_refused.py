@@ -11,13 +11,12 @@ import torch
 from process_state import nothing_left
 from torch import nn
 
-from gradlab.doctor import watch
+from gradlab.doctor import FindingFilter, watch
 
 _COUNT, _SECONDS = (
     "watch: updates must be a whole number from 1, got",
     "watch: seconds must be a number of seconds above",
 )
-_CODES = r"^watch: also must be a list of codes such as \['missing-zero-grad'\], got"
 
 
 @pytest.mark.parametrize(
@@ -32,15 +31,24 @@ _CODES = r"^watch: also must be a list of codes such as \['missing-zero-grad'\],
         ({"seconds": math.inf}, f"^{_SECONDS} 0, got inf$"),
         ({"seconds": -1.0}, f"^{_SECONDS} 0, got -1.0$"),
         ({"seconds": True}, f"^{_SECONDS} 0, got True$"),
-        ({"also": "nan-loss"}, f"{_CODES} 'nan-loss'$"),
-        ({"also": 3}, f"{_CODES} 3$"),
-        ({"also": [3]}, "^watch: also: there is no code 3; there are "),
-        ({"also": ["nan-los"]}, r"^watch: also: there is no code 'nan-los'; did you mean 'nan-loss'\?$"),
     ],
 )
 def test_bad_arguments_of_watch_are_named(arguments: dict[str, Any], words: str) -> None:
     with nothing_left(), pytest.raises((TypeError, ValueError), match=words):
         watch(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("codes", "words"),
+    [
+        ("nan-loss", r"^select must be a list of codes such as \['missing-zero-grad'\], got 'nan-loss'$"),
+        ([3], "^select: there is no code 3; there are "),
+        (["nan-los"], r"^select: there is no code 'nan-los'; did you mean 'nan-loss'\?$"),
+    ],
+)
+def test_bad_codes_of_a_filter_are_named(codes: Any, words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        FindingFilter(select=codes)
 
 
 def test_limits_may_be_numbers_of_numpy() -> None:

@@ -27,7 +27,7 @@ def test_every_code_leads_to_a_notebook() -> None:
 
 
 def test_a_code_has_other_words_at_the_most() -> None:
-    assert len({code.name for code in CODES}) == len({(code.name, code.lesson, code.opt_in) for code in CODES})
+    assert len({code.name for code in CODES}) == len({(code.name, code.lesson) for code in CODES})
 
 
 def test_every_code_has_its_loops() -> None:

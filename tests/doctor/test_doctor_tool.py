@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT_RUN, doctor
 
 import gradlab
-from gradlab.doctor import watch
 from gradlab.doctor.reports import FORMATS, read_settings
 
 
@@ -135,19 +133,6 @@ def test_bad_settings_are_told_in_one_line(table: str, said: str, folder: Path, 
     assert (code, out) == (NOT_RUN, "")
     assert said in err
     assert len(err.splitlines()) == 1
-
-
-def test_a_code_that_has_to_be_asked_for(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, unused = "unused-parameters", "[*model.parameters(), torch.zeros(3, requires_grad=True)]"
-    (folder / "train.py").write_text(HEALTHY.replace("model.parameters()", unused))
-    for options, printed in (((), False), (("--select", f"{code},never-steps"), True)):
-        ended, out, _ = doctor(capfd, *options, "train.py")
-        assert (ended, f"hint: {code}" in out) == (CLEAN, printed)
-    assert doctor(capfd, "--select", code, "--fail-on", "hint", "train.py")[0] == FINDINGS
-    for also, expected in ((), []), ([code], [code]), (["never-steps"], []):
-        with watch(also=also) as report:
-            runpy.run_path(str(folder / "train.py"))
-        assert report.codes == expected
 
 
 # A pipe whose reader has gone, as after | head.

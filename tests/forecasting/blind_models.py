@@ -20,7 +20,6 @@ class PlainNorm(nn.Module):
         self.scale, self.shift = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (..., width) to the same."""
         mean = x.mean(dim=-1, keepdim=True)
         var = x.var(dim=-1, keepdim=True, unbiased=False)
         return self.scale * ((x - mean) / torch.sqrt(var + 1e-5)) + self.shift
@@ -30,7 +29,6 @@ class PlainGELU(nn.Module):
     """GELU by its approximation with tanh, operation by operation."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map any shape to the same."""
         return 0.5 * x * (1 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3))))
 
 
@@ -55,7 +53,6 @@ class ScratchBlock(nn.Module):
             self.register_buffer("mask", torch.triu(torch.ones(context, context), diagonal=1))
 
     def attention(self, x: Tensor) -> Tensor:
-        """Map (batch, tokens, width) to the same."""
         n, tokens, width = x.shape
         if self.stage == 2:
             q, k, v = self.qkv[0](x).view(n, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
@@ -69,7 +66,6 @@ class ScratchBlock(nn.Module):
         return self.out((weights @ v).transpose(1, 2).contiguous().view(n, tokens, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, tokens, width) to the same."""
         x = self.drop(self.attention(self.norm1(x))) + x
         return self.drop(self.mlp(self.norm2(x))) + x
 
@@ -86,7 +82,6 @@ class ScratchGPT(nn.Module):
         self.head = nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, tokens) to scores of the next token."""
         place = torch.arange(x.shape[1], device=x.device)
         return self.head(self.norm(self.blocks(self.drop(self.tokens(x) + self.places(place)))))
 
@@ -100,7 +95,6 @@ class LlamaMLP(nn.Module):
         self.down = nn.Linear(hidden, width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (..., width) to the same."""
         return self.down(F.silu(self.gate(x)) * self.up(x))
 
 
@@ -113,7 +107,6 @@ class HeadLoss(nn.Module):
         self.other = nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """Map (rows, width) and labels to the mean cross-entropy."""
         return F.cross_entropy(self.head(x), y)
 
 

@@ -100,35 +100,6 @@ def next_token(logits: Tensor, ids: Tensor) -> Tensor:
     return F.cross_entropy(logits[:, :-1].float().flatten(0, 1), ids[:, 1:].flatten())
 
 
-class VitBlock(nn.Module):
-    """Attention with heads of 20, which is no multiple of what a kernel wants."""
-
-    def __init__(self, width: int, heads: int = 3) -> None:
-        super().__init__()
-        self.norm1, self.norm2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
-        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.0), nn.Linear(4 * width, width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = self.qkv(self.norm1(x)).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-        x = x + self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
-        return x + self.mlp(self.norm2(x))
-
-
-class Vit(nn.Module):
-    def __init__(self, width: int = 60) -> None:
-        super().__init__()
-        self.patch, self.first = nn.Conv2d(3, width, 4, 4), nn.Parameter(torch.zeros(1, 1, width))
-        self.place = nn.Parameter(torch.randn(1, 50, width) * 0.02)
-        self.blocks = nn.Sequential(VitBlock(width), VitBlock(width))
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 10)
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.patch(x).flatten(2).transpose(1, 2)
-        x = torch.cat([self.first.expand(x.shape[0], -1, -1), x], 1) + self.place
-        return self.head(self.norm(self.blocks(x))[:, 0])
-
-
 class LlamaBlock(nn.Module):
     """Two heads of keys for four of queries, places turned into angles, and a gate."""
 
@@ -166,97 +137,6 @@ class Llama(nn.Module):
         return self.head(self.norm(x))
 
 
-class ResNetBlock(nn.Module):
-    def __init__(self, i: int, o: int, stride: int) -> None:
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(i, o, 3, stride, 1, bias=False), nn.BatchNorm2d(o)
-        self.conv2, self.bn2 = nn.Conv2d(o, o, 3, 1, 1, bias=False), nn.BatchNorm2d(o)
-        self.relu = nn.ReLU(inplace=True)
-        down = (nn.Conv2d(i, o, 1, stride, bias=False), nn.BatchNorm2d(o))
-        self.down = nn.Sequential(*(down if i != o else ()))
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
-        y += self.down(x)
-        return self.relu(y)
-
-
-def resnet() -> nn.Module:
-    stem = (nn.Conv2d(3, 14, 7, 2, 3, bias=False), nn.BatchNorm2d(14), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
-    head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(28, 9))
-    return nn.Sequential(*stem, ResNetBlock(14, 14, 1), ResNetBlock(14, 28, 2), *head)
-
-
-class UNetBlock(nn.Module):
-    def __init__(self, i: int, o: int) -> None:
-        super().__init__()
-        self.norm1, self.conv1, self.time = nn.GroupNorm(2, i), nn.Conv2d(i, o, 3, padding=1), nn.Linear(16, o)
-        self.norm2, self.conv2, self.skip = nn.GroupNorm(4, o), nn.Conv2d(o, o, 3, padding=1), nn.Conv2d(i, o, 1)
-        self.act, self.drop = nn.SiLU(), nn.Dropout2d(0.1)
-
-    def forward(self, x: Tensor, time: Tensor) -> Tensor:
-        h = self.conv1(self.act(self.norm1(x))) + self.time(self.act(time))[:, :, None, None]
-        return self.conv2(self.drop(self.act(self.norm2(h)))) + self.skip(x)
-
-
-class UNet(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.down1, self.down2 = nn.Conv2d(2, 8, 3, padding=1), UNetBlock(8, 12), UNetBlock(12, 20)
-        self.middle, self.up2, self.up1 = UNetBlock(20, 20), UNetBlock(40, 12), UNetBlock(24, 8)
-        self.wider, self.last = nn.ConvTranspose2d(20, 20, 2, 2), nn.Conv2d(8, 2, 1)
-        self.bilinear, self.nearest = nn.Upsample(scale_factor=2, mode="bilinear"), nn.Upsample(scale_factor=2)
-
-    def forward(self, batch: tuple[Tensor, Tensor]) -> Tensor:
-        x, time = batch
-        a = self.down1(self.first(x), time)
-        b = self.down2(F.max_pool2d(a, 2), time)
-        c = self.middle(F.avg_pool2d(b, 2), time)
-        b = self.up2(torch.cat([self.wider(c), b], 1), time)
-        a = self.up1(torch.cat([self.bilinear(b), a], 1), time)
-        return F.avg_pool2d(self.nearest(torch.sigmoid(self.last(a))), 2)
-
-
-class Mixture(nn.Module):
-    """Experts that are mixed by products of three, and operations that autocast widens."""
-
-    def __init__(self, width: int = 30, experts: int = 3) -> None:
-        super().__init__()
-        self.first, self.gate = nn.Linear(17, width), nn.Linear(width, experts)
-        self.flags, self.classes = nn.Linear(width, 6), nn.Linear(width, 8)
-        self.w, self.v = (nn.Parameter(torch.randn(experts, width, width)) for _ in range(2))
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        x = F.leaky_relu(self.first(x))
-        x = x / (x.norm(dim=-1, keepdim=True) + 1e-6)
-        gate = self.gate(x).softmax(-1)
-        y = torch.einsum("bte,btd,edf->btf", gate, x, self.w)
-        y = torch.exp(-y.pow(2)) + torch.cumsum(y, 1) * 0.1
-        y = torch.einsum("btd,edf,bte->btf", y, self.v, gate)
-        z = F.relu(y).sum(1) + y.mean(1)
-        return self.flags(z), F.log_softmax(self.classes(z), -1)
-
-
-def of_both(out: tuple[Tensor, Tensor], targets: tuple[Tensor, Tensor]) -> Tensor:
-    return F.binary_cross_entropy_with_logits(out[0], targets[0]) + F.nll_loss(out[1], targets[1])
-
-
-class Cells(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.cell, self.head = nn.LSTMCell(12, 20), nn.Linear(20, 3)
-
-    def forward(self, x: Tensor) -> Tensor:
-        state = None
-        for each in x.unbind(1):
-            state = self.cell(each, state)
-        return self.head(state[0])
-
-
-def image(classes: int, side: int) -> tuple[Tensor, Tensor, Loss]:
-    return torch.randn(3, 3, side, side), torch.randint(0, classes, (3,)), F.cross_entropy
-
-
 def tokens(model: nn.Module, shape: tuple[int, int]) -> Job:
     ids = torch.randint(0, 173, shape)
     return model, ids, ids, next_token
@@ -265,12 +145,7 @@ def tokens(model: nn.Module, shape: tuple[int, int]) -> Job:
 MODELS: dict[str, Callable[[], Job]] = {
     "bert": lambda: (Bert(), torch.randint(0, 211, (3, 23)), torch.randint(0, 5, (3,)), F.cross_entropy),
     "gpt_sdpa": lambda: tokens(Gpt(), (3, 29)),
-    "vit": lambda: (Vit(), *image(10, 28)[:2], nn.CrossEntropyLoss(label_smoothing=0.1)),
     "llama": lambda: tokens(Llama(), (2, 37)),
-    "resnet": lambda: (resnet(), *image(9, 50)),
-    "unet": lambda: (UNet(), (torch.randn(2, 2, 24, 24), torch.randn(2, 16)), torch.rand(2, 2, 24, 24), F.mse_loss),
-    "mixture": lambda: (Mixture(), torch.randn(4, 9, 17), (torch.rand(4, 6), torch.randint(0, 8, (4,))), of_both),
-    "lstm_cell": lambda: (Cells(), torch.randn(5, 4, 12), torch.randint(0, 3, (5,)), F.cross_entropy),
 }
 
 

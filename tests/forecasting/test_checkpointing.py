@@ -58,10 +58,6 @@ def train(model: nn.Module, x: Tensor) -> tuple[list[Tensor], int]:
 CASES = {
     "groups of blocks": (Grouped, lambda: torch.randn(64, 16)),
     "decoder": (decoder, lambda: torch.randint(0, 31, (4, 32))),
-    "plain sequential": (
-        lambda: nn.Sequential(*(m for _ in range(8) for m in (nn.Linear(32, 32), nn.Tanh(), nn.Dropout(0.1)))),
-        lambda: torch.randn(64, 32),
-    ),
 }
 
 
@@ -89,6 +85,6 @@ def test_blocks_are_the_repeated_modules_that_hold_the_most() -> None:
 
 
 def test_a_model_without_blocks_is_refused() -> None:
-    for model in (nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2))):
+    for model in (nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))):
         with pytest.raises(ValueError, match=f"blocks that repeat, and {type(model).__name__} has none"):
             checkpoint_blocks(model)

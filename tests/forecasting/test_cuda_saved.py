@@ -1,7 +1,7 @@
 """What our rules keep for backward against what PyTorch's own CUDA build keeps, for whole models, to the byte.
 
 A build without CUDA cannot train on fake CUDA tensors, so its answers are in ``cuda_saved.json``; ``cuda_models.py``
-made them. Where the PyTorch that runs was built with CUDA, it is asked instead.
+made them. Where there is a card, PyTorch is asked instead.
 """
 
 from __future__ import annotations
@@ -17,13 +17,10 @@ from gradlab.forecasting.cuda_rules import cuda_rules
 from gradlab.forecasting.fake_mode import FakeTensors
 
 FILE = json.loads(SAVED.read_text(encoding="utf-8"))
-ATTENTION = ("bert", "gpt_sdpa", "vit", "llama")
-"""The models that leave attention to PyTorch, which asks the card what kernels it has."""
 
 
 def kept_on_cuda(name: str, amp: str) -> dict[str, Any]:
-    has_card = torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
-    if torch.version.cuda is not None and (has_card or name not in ATTENTION):
+    if torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0):  # attention asks the card
         return on_cuda(name, amp)
     return FILE["models"][name][amp]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import importlib
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -118,8 +117,8 @@ def from_zero(points: list[MemoryPoint]) -> list[MemoryPoint]:
 
 
 def assert_equal(update: SimulatedUpdate, ledger: Ledger) -> None:
-    assert update.peak == ledger.peak
-    assert update.at_peak == ledger.at_peak
+    assert update.peak_at.top == ledger.peak
+    assert update.peak_at.high == ledger.at_peak
     places = [(point.statement, point.module) for point in (update.peak_at, ledger.peak_at)]
     assert places[0] == places[1]
     assert from_zero(update.timeline) == from_zero(ledger.timeline)
@@ -152,8 +151,8 @@ def published(size: ModelSize) -> Workload:
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_three_and_four_blocks_tell_of_any_number(size: ModelSize) -> None:
-    deep = published(size).with_layers(6)
-    for training in pairwise_trainings()[size is GPT2 :: 8]:
+    deep = published(size).with_layers(5)
+    for training in pairwise_trainings()[size is GPT2 :: 12]:
         assert simulate_blocks(deep, training) == simulate(deep, training)
 
 
@@ -175,8 +174,8 @@ def test_the_window_of_a_large_model_is_cut_and_the_peak_stays(
     whole = simulate(workload, Training(recipe, device="cuda"))
     monkeypatch.setattr(simulate_module, "LARGE", 1)
     cut = simulate(workload, Training(recipe, device="cuda"))
-    assert (whole.micro_batches, cut.micro_batches) == (5, 3)
-    assert (cut.peak, cut.at_peak) == (whole.peak, whole.at_peak)
+    assert [sum(p.statement == "x, y" for p in each.timeline) for each in (whole, cut)] == [5, 3]
+    assert cut.peak_at.high == whole.peak_at.high
 
 
 def test_a_billion_parameters_under_amp_take_sixteen_bytes_each() -> None:
@@ -219,19 +218,6 @@ def test_the_largest_batch_fits_and_the_next_does_not() -> None:
     best = result.largest("batch", on=750_000_000)
     assert [forecast("digits", recipe, batch=n).fits(750_000_000) for n in (best, best + 1)] == [True, False]
     assert result.largest("batch", on=1000) == 0
-
-
-def test_a_bar_is_full_at_the_end_and_short_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    estimate, bars = importlib.import_module("gradlab.forecasting.estimate"), []
-    make_bar = estimate.progress_bar
-    monkeypatch.setattr(
-        estimate, "progress_bar", lambda *a, **options: bars.append(make_bar(*a, **options)) or bars[-1]
-    )
-    with estimate.progress("short") as on_calls:
-        on_calls(30, 100)
-    with pytest.raises(ZeroDivisionError), estimate.progress("stopped") as on_calls:
-        on_calls(1 // 0, 100)
-    assert [bar.n for bar in bars] == [100, 0]
 
 
 def test_a_model_without_memory_is_as_good_as_one_with() -> None:

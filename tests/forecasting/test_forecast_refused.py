@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from gradlab import Recipe
 from gradlab.forecasting import ForecastError, forecast
 from gradlab.forecasting.estimate import largest_that_fits
-from gradlab.forecasting.simulate import SimulatedUpdate
-from gradlab.memory import CATEGORIES, MemoryPoint
 from gradlab.tasks import Task
 
 
@@ -60,12 +58,6 @@ def test_a_model_that_cannot_run_is_told_in_one_line(
     assert not logging.getLogger("torch._subclasses.fake_tensor").filters
 
 
-def test_a_model_that_moves_itself_to_a_gpu_is_there_already() -> None:
-    moves = forecast(Net(lambda h: h.to("cuda").cuda() + torch.ones(4, device="cuda:0")), batch=sample())
-    stays = forecast(Net(lambda h: h + torch.ones(4)), batch=sample())
-    assert moves.peak == stays.peak
-
-
 def test_sparse_gradients_are_refused() -> None:
     model = nn.Sequential(nn.Embedding(9, 4, sparse=True), nn.Flatten(), nn.Linear(12, 4))
     with pytest.raises(ForecastError, match=r"sparse gradients, whose size depends on values.*sparse=False"):
@@ -99,8 +91,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ("digits", {"shard": "zero4", "cards": 2}, "shard must be one of 'ddp', .*got 'zero4'"),
     ("digits", {"cards": 2}, "cards=2 needs shard, one of 'ddp'"),
     ("digits", {"cards": 0, "shard": "ddp"}, "cards must be a whole number from 1"),
-    ("digits", {"loss_fn": print}, "a task has a loss of its own"),
-    ("llama-8b", {"loss_fn": print}, "'llama-8b' has a loss of its own"),
+    *((what, {"loss_fn": print}, "a size or a task has a loss of its own") for what in ("digits", "llama-8b")),
     (NET, {"batch": sample(), "loss_fn": 3}, "loss_fn must be a function"),
     (nn.ReLU(), {"batch": sample()}, "ReLU has no parameter that wants a gradient"),
     (NET, {"batch": (torch.rand(0, 4), torch.rand(0, 4))}, "at least one row"),
@@ -122,29 +113,22 @@ def test_questions_about_cards_and_switches_are_checked() -> None:
         result.largest("lr", on="T4")
 
 
-@pytest.mark.parametrize(
-    "stretches",
-    [
-        lambda n: [100, 3 * n],  # the peak bends where the second stretch overtakes the first
-        lambda n: [50 + n, 7 * n, 40 + 5 * n],
-        lambda n: [n * n // 50],
-        lambda n: [1000 if n > 77 else 5],  # a step
-        lambda n: [10 + n // 100],
-    ],
-)
-@pytest.mark.parametrize("limit", [5, 999, 12_345])
-def test_the_largest_is_found_in_few_steps(stretches: Callable[[int], list[int]], limit: int) -> None:
-    most = 100_000
-    calls: list[int] = []
+PEAKS: list[Callable[[int], int]] = [
+    lambda n: max(100, 3 * n),  # it bends where the second line overtakes the first
+    lambda n: max(50 + n, 7 * n, 40 + 5 * n),
+    lambda n: n * n // 50,
+    lambda n: 1000 if n > 77 else 5,
+    lambda n: 10 + n // 100,
+]
 
-    def simulate(n: int) -> SimulatedUpdate:
-        calls.append(n)
-        tops = stretches(n)
-        points = [MemoryPoint("step", "", {}, {**dict.fromkeys(CATEGORIES, 0), "other": top}) for top in tops]
-        return SimulatedUpdate(max(tops), {}, points[0], points, 1, 1)
 
-    fitting = [n for n in range(1, most + 1) if max(stretches(n)) <= limit]
-    for start in (1, 64):
-        calls.clear()
-        assert largest_that_fits(simulate, limit, most, start) == (fitting[-1] if fitting else 0)
-        assert len(calls) == len(set(calls)) <= 30
+@pytest.mark.parametrize("peak_of", PEAKS)
+def test_the_largest_is_found_in_few_steps(peak_of: Callable[[int], int]) -> None:
+    peaks = [peak_of(n) for n in range(100_001)]
+    for limit in (5, 999, 12_345):
+        expected = max((n for n in range(1, 100_001) if peaks[n] <= limit), default=0)
+        for start in (1, 64):
+            calls: list[int] = []
+            found = largest_that_fits(lambda n, calls=calls: calls.append(n) or peaks[n], limit, 100_000, start)
+            assert found == expected
+            assert len(calls) == len(set(calls)) <= 30

@@ -37,5 +37,5 @@ def check(totals: CategoryTotals) -> None:
         assert min(interval.end) >= 0, (interval.statement, interval.end)
         assert sum(interval.high) == interval.top
         assert interval.top <= totals.peak
-    assert min(totals.at_peak.values()) >= 0, totals.at_peak
-    assert sum(totals.at_peak.values()) == totals.peak
+    assert min(totals.peak_at.high.values()) >= 0, totals.peak_at
+    assert totals.peak_at.top == totals.peak

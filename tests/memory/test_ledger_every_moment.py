@@ -128,8 +128,7 @@ def test_a_past_moment_has_what_a_storage_was_then() -> None:
     assert [point.high["other"] for point in points] == [0, 1, 1, 1]
     assert {point.high[name] for point in points for name in ("activations", "gradients")} == {0}
     record.set_category(WEIGHTS, retroactive=True)
-    assert totals.at_peak == totals.peak_at.high
-    assert totals.at_peak["weights"] == 100
+    assert totals.peak_at.high["weights"] == 100
 
 
 def test_a_storage_that_changes_all_the_time_has_a_short_history() -> None:

@@ -67,7 +67,10 @@ def test_each_question_is_asked_in_one_cell() -> None:
 def test_questions_are_complete_and_their_words_are_their_own() -> None:
     remarks: list[str] = []
     for name in question_names():
-        question = find_question(name)  # which checks the number of options, the one answer, and that no text is empty
+        question = find_question(name)  # which fails unless one answer is right
+        assert 2 <= len(question.options) <= 6
+        assert all([question.text.strip(), *(option.text.strip() for option in question.options)])
+        assert len({option.text for option in question.options}) == len(question.options)
         assert re.fullmatch(r"\d\d/[a-z0-9]+(-[a-z0-9]+){0,5}", name)
         own = [option.remark for place, option in enumerate(question.options) if place != question.answer]
         for text in (question.why, *own):

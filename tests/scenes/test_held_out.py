@@ -34,7 +34,7 @@ def losses_of_a_plain_loop(updates: int, lr: float, off: int) -> list[float]:
 def test_the_curve_is_that_of_a_plain_loop() -> None:
     lab = Lab("digits", Recipe(lr=0.2), panels=PANELS).run(30)
     lab.switch(zero_grad=False).run(50).step(3)
-    scene = lab.model.scenes.scene(PanelName.HELD_OUT)
+    scene = lab.model.screen.scenes.scene(PanelName.HELD_OUT)
     expected = losses_of_a_plain_loop(80, 0.2, 30)
     assert list(scene.updates) == list(range(1, 81))
     assert list(scene.mean) == pytest.approx(expected, rel=1e-5)
@@ -55,9 +55,9 @@ def test_measuring_changes_no_bit() -> None:
 
 def test_a_reset_begins_the_curve_again() -> None:
     lab = Lab("digits", panels=PANELS).run(12).reset()
-    assert list(lab.model.scenes.scene(PanelName.HELD_OUT).updates) == []
+    assert list(lab.model.screen.scenes.scene(PanelName.HELD_OUT).updates) == []
     lab.run(3)
-    assert list(lab.model.scenes.scene(PanelName.HELD_OUT).updates) == [1, 2, 3]
+    assert list(lab.model.screen.scenes.scene(PanelName.HELD_OUT).updates) == [1, 2, 3]
     run = Run(tasks.digits())
     scenes = RunScenes(run)
     scenes.watch_held_out()
@@ -79,7 +79,7 @@ def test_its_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_panel_says_what_it_shows_on_a_linear_axis() -> None:
     lab = Lab("digits", Recipe(lr=0.2), panels=PANELS).run(40)
-    scene = lab.model.scenes.scene(PanelName.HELD_OUT)
+    scene = lab.model.screen.scenes.scene(PanelName.HELD_OUT)
     (drawing, _) = lab.model.drawings()
     assert drawing.title == "held-out loss"
     assert drawing.words.startswith(f"The held-out loss is {scene.now:.3g} now.")

@@ -17,7 +17,9 @@ torch.set_num_threads(1)
 def counts(run: Run) -> tuple[int, int]:
     """How many batches in the first layer's ``.grad`` are fresh, and how many are left over."""
     run.provenance.sync()
-    return run.provenance.histories[0].count()
+    history = run.provenance.histories[0]
+    held, left = (sum(last - first + 1 for first, last in spans) for spans in (history.batches, history.leftover()))
+    return held - left, left
 
 
 def until(run: Run, word: str) -> None:

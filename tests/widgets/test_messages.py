@@ -89,7 +89,7 @@ def test_each_request_has_one_answer_that_colab_carries(browser: Browser, cell: 
     opened = [message["content"] for message in messages if message["msg_type"] == "comm_open"]
     widget = next(content["comm_id"] for content in opens_with("lab_id", opened))
     for number, request in enumerate([{"do": "code"}, {"do": "hello"}, *SHOWN[cell]], 1):
-        told = [answer for answer in browser.ask(widget, {"n": number, **request}) if "progress" not in answer]
+        told = [answer for answer in browser.ask(widget, {"n": number, **request}) if "working" not in answer]
         assert len(told) == 1, request
         assert request["do"] == "code" or told[0]["n"] == number
     if "Lab" in cell:

@@ -50,7 +50,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: Lab("line").switch(lr=-1), r"lr must be a finite number above 0, got -1"),
     (lambda: Lab("line").switch(learning_rate=1), r"must be one of .*'lr', got 'learning_rate'"),
     (lambda: ForecastLab("llama-9b"), r"must be one of 'gpt2', .*got 'llama-9b'"),
-    (lambda: ForecastLab(batch=0), r"batch must be a whole number, 1 to .*got 0"),
+    (lambda: ForecastLab(batch=0), r"batch must be a whole number from 1 to .*got 0"),
     (lambda: ForecastLab(context=1.5), r"context must be a whole number.*got 1.5"),  # type: ignore[arg-type]
     (lambda: ForecastLab(checkpoint="yes"), r"checkpoint must be True or False, got 'yes'"),  # type: ignore[arg-type]
     (lambda: ForecastLab(recipe="fast"), r"recipe must be a gradlab.Recipe, got 'fast'"),  # type: ignore[arg-type]

@@ -128,7 +128,7 @@ def test_one_tick_turns_it_off_and_on() -> None:
     assert page.control("unswitched") == {"name": "unswitched", "label": "show without the switch", "kind": "tick"}
     page.turn("unswitched", False)
     assert "without" not in page.panels["loss"].ids
-    copy = lab.model.unswitched._run
+    copy = lab.model.unswitched
     assert copy is not None
     page.play(10)
     assert copy.updates == 25  # it costs nothing
@@ -138,7 +138,7 @@ def test_one_tick_turns_it_off_and_on() -> None:
     assert list(curve(lab).mean) == losses_never_switched(lab, Recipe(lr=0.05), 36)[20:]
     page.turn("unswitched", False).turn("zero_grad", True)
     assert copy.ended
-    assert lab.model.unswitched._run is None
+    assert lab.model.unswitched is None
 
 
 def failing(*_: Any) -> Any:

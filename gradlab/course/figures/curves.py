@@ -73,11 +73,12 @@ def curves(
         )
     if unknown := set(stale) - set(lines):
         raise ValueError(f"curves: stale must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
-    drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
+    drawn = {name: make_curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
     return CourseFigure(draw_comparison(drawn, title, 760, 340, stale=stale, events=events, counted=counted))
 
 
-def _curve(values: Any, mean_of: int, first: int) -> Curve:
+def make_curve(values: Any, mean_of: int = 1, first: int = 0) -> Curve:
+    """Return the curve of an array of losses, from update ``first`` on, each a mean of the last ``mean_of``."""
     broken = next(map(int, np.flatnonzero(~np.isfinite(values))), None)
     means = np.convolve(values[:broken], np.ones(mean_of) / mean_of, mode="valid")
     updates = np.arange(len(means)) + mean_of - 1 + first

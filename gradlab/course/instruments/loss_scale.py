@@ -1,4 +1,4 @@
-"""The loss scale: drag it, and see which gradients a 16-bit backward pass loses; watch GradScaler find one."""
+"""The loss scale: move it, and see which gradients a 16-bit backward pass loses; watch GradScaler find one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import numpy.typing as npt
 from ...drawing import (
     SUPERSCRIPTS,
     Axes,
-    Axis,
     Band,
     Dots,
-    Drag,
     Drawing,
     PanelBuilder,
     Path,
@@ -34,16 +32,16 @@ from .loss_scale_numbers import (
     LAST,
     NUMBER_KINDS,
     SCALER_UPDATES,
-    SUBJECTS,
-    WEIGHTS,
+    WEIGHT,
     Outcome,
     limits_of,
     measure_outcome,
     run_scaler,
 )
 
-_SCALES = [2**power for power in range(25)]
+_SCALES = [2**power for power in range(41)]  # at the last ones gradients overflow
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
+_SUBJECT = "digits, loss x 0.00001"
 ZONES = {
     "zero": ("become 0", "0"),
     "subnormal": ("fewer digits", "fewer"),
@@ -64,10 +62,6 @@ _ROOM_FOR_UNSCALED = 10
 """From this power of two on, the histogram at a loss scale of 1 stands clear of the scaled one."""
 _ROOM_FOR_INTERVAL = 380
 """From this width on, the title has room for growth_interval beside the scale in the corner."""
-_CONVERSION_NOTE = (
-    "Converting the finished gradients gives other numbers than the backward pass: there the gradients between the "
-    "layers are 16 bits wide, too."
-)
 
 
 class LossScale(Instrument):
@@ -78,7 +72,6 @@ class LossScale(Instrument):
     def controls(self) -> list[Control]:
         """Return the controls."""
         return [
-            Control.choice("model", "model", "weighted", [(words, name) for name, words in SUBJECTS.items()]),
             Control.choice("dtype", "autocast", "fp16", list(DTYPES)),
             Control.slider("scale", "loss scale", 1, _SCALES, text=scale_text),
             Control.choice("growth_interval", "growth_interval", 2, [(f"{n:,}", n) for n in _GROWTH_INTERVALS]),
@@ -87,32 +80,29 @@ class LossScale(Instrument):
 
     def render(self, at: Settings) -> View:
         """Return both panels for these settings."""
-        model, dtype, update, interval = at["model"], at["dtype"], at["update"], at["growth_interval"]
-        outcome = measure_outcome(model, dtype, at["scale"])
-        converted = _conversion_text(outcome)
-        scales, every = run_scaler(model, dtype, interval)
+        dtype, update, interval = at["dtype"], at["update"], at["growth_interval"]
+        outcome = measure_outcome(dtype, at["scale"])
+        scales, every = run_scaler(dtype, interval)
         skipped = [each for each in every if each <= update]
         return View(
             panels={
-                "gradients": lambda width, height: draw_gradients(SUBJECTS[model], outcome, width, height),
+                "gradients": lambda width, height: draw_gradients(outcome, width, height),
                 "scaler": lambda width, height: draw_scaler_run(scales, skipped, update, interval, width, height),
             },
-            state=f"{_outcome_text(outcome)} {converted}{_scaler_text(scales[update], skipped, update)}",
-            note=_CONVERSION_NOTE if converted else "",
-            code=_code_text(WEIGHTS[model], dtype, at["scale"], interval),
+            state=f"{_outcome_text(outcome)} {_scaler_text(scales[update], skipped, update)}",
+            code=_code_text(dtype, at["scale"], interval),
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Record every scale for each loss and type, and every update for each growth interval."""
-        for model in SUBJECTS:
-            yield from ({"model": model, "scale": scale} for scale in _SCALES)
-        yield from ({"dtype": "bf16", "scale": scale} for scale in _SCALES)
+        """Record every scale for each type, and every update for each growth interval."""
+        for dtype in DTYPES:
+            yield from ({"dtype": dtype, "scale": scale} for scale in _SCALES)
         for interval in _GROWTH_INTERVALS:
             yield from ({"growth_interval": interval, "update": update} for update in range(SCALER_UPDATES + 1))
 
 
 def loss_scale(**start: Any) -> LossScale:
-    """Return the loss scale instrument; start values by name: model, dtype, scale, growth_interval, update."""
+    """Return the loss scale instrument; start values by name: dtype, scale, growth_interval, update."""
     return LossScale(**start)
 
 
@@ -132,15 +122,6 @@ def _outcome_text(outcome: Outcome) -> str:
     return text
 
 
-def _conversion_text(outcome: Outcome) -> str:
-    """Say what converting the finished fp32 gradients would lose, where the backward pass loses another number."""
-    zero, overflow = (outcome.by_conversion[kind] for kind in ("zero", "overflow"))
-    if (zero, overflow) == (outcome.count("zero"), outcome.count("overflow")):
-        return ""
-    zeros, infinite = (f"{count:,}" if count else "none" for count in (zero, overflow))
-    return f"Converting the finished fp32 gradients would make {zeros} of them 0 and {infinite} inf. "
-
-
 def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
     """Say where the scaler stands after an update, and which steps it has skipped."""
     which = f" ({', '.join(map(str, skipped))})" if skipped else ""
@@ -150,14 +131,14 @@ def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
     )
 
 
-def _code_text(weight: float, format: str, scale: float, growth_interval: int) -> str:
+def _code_text(format: str, scale: float, growth_interval: int) -> str:
     """Return the plain PyTorch that was run for both panels; it uses model, loss_fn, batches and device."""
-    dtype, times = DTYPES[format], f" * {weight:g}" if weight != 1 else ""
+    dtype = DTYPES[format]
     return f"""\
 # gradients x loss scale: one backward pass
 x, y = batches[0]
 with torch.autocast(device, {dtype}):
-    loss = loss_fn(model(x), y){times}
+    loss = loss_fn(model(x), y) * {WEIGHT:g}
 (loss * {scale}).backward()
 
 # GradScaler: a loop
@@ -166,7 +147,7 @@ scaler = torch.amp.GradScaler(device, init_scale={INIT_SCALE:.0f}, growth_interv
 for x, y in batches:
     optimizer.zero_grad()
     with torch.autocast(device, {dtype}):
-        loss = loss_fn(model(x), y){times}
+        loss = loss_fn(model(x), y) * {WEIGHT:g}
     scaler.scale(loss).backward()
     scaler.step(optimizer)
     scaler.update()
@@ -188,9 +169,9 @@ def part_text(count: int, total: int) -> str:
     return f"{share:.2%}" if min(share, 1 - share) < 0.001 else f"{share:.1%}"
 
 
-def draw_gradients(subject: str, outcome: Outcome, width: int, height: int) -> Drawing:
-    """Draw the gradients of a subject by size, coloured by what became of them, over what the type can hold."""
-    panel = PanelBuilder(subject, width, height)
+def draw_gradients(outcome: Outcome, width: int, height: int) -> Drawing:
+    """Draw the gradients by size, coloured by what became of them, over what the type can hold."""
+    panel = PanelBuilder(_SUBJECT, width, height)
     scale = scale_text(outcome.scale)
     panel.corner(f"{outcome.format}, loss scale {scale}", f"loss scale {scale}", scale, role="scale-text")
     shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in NUMBER_KINDS}
@@ -209,9 +190,8 @@ def draw_gradients(subject: str, outcome: Outcome, width: int, height: int) -> D
             points = _stairs(axes, FIRST, below, share)
             panel.add(Band(f"gradients {kind}", points, fill=fill, stroke=edge, hatch=hatch, words=words))
         below = below + share
-    _add_handle(panel, axes, outcome)
     counts = ", ".join(f"{ZONES[kind][0]}: {outcome.count(kind):,}" for kind in NUMBER_KINDS)
-    what = f"{outcome.total:,} gradients of {subject}, times {scale}, in {outcome.format}"
+    what = f"{outcome.total:,} gradients of {_SUBJECT}, times {scale}, in {outcome.format}"
     return panel.finish(f"{what}. {counts}.")
 
 
@@ -264,18 +244,6 @@ def _add_unscaled(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
     above = Spot("loss scale 1", axes.x.at(float(FIRST + peak)), axes.y.at(float(share[peak])) - 7, "middle")
     beside = Spot("loss scale 1", axes.x.at(float(FIRST + left)) - 6, axes.y.at(float(share[peak]) / 2), "end")
     panel.label("unscaled words", [above, beside], size=11.0)
-
-
-def _add_handle(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
-    """Draw the mark that is dragged: the median gradient times the scale."""
-    x = axes.x.at(math.log2(outcome.median * outcome.scale))
-    per_pixel = (LAST - FIRST) / (axes.right - axes.left) * math.log10(2)
-    scale_axis = Axis(math.log10(outcome.scale) - per_pixel * x, per_pixel, log=True)
-    drag = Drag("scale", scale_axis, axes.y.axis)
-    words = f"drag: loss scale {scale_text(outcome.scale)}; the line is the median gradient"
-    panel.add(Path("median", (x, axes.bottom, x, axes.top), stroke="scale", width=3.0, words=words, drag=drag))
-    look: dict[str, Any] = {"shape": "diamond", "size": 18.0, "fill": "scale", "stroke": "ink"}
-    panel.add(Dots("handle", (x, axes.top + 10), words=words, drag=drag, **look))
 
 
 def draw_scaler_run(

@@ -14,10 +14,8 @@ from torch import Tensor, nn
 from ... import tasks
 from ...tasks import Task
 
-SUBJECTS = {"digits": "digits, before training", "weighted": "digits, loss x 0.00001"}
-"""Name of a loss, and the words for a learner."""
-WEIGHTS = {"digits": 1.0, "weighted": 1e-5}
-"""Name of a loss, and what it is multiplied by."""
+WEIGHT = 1e-5
+"""A factor of the loss, with which most gradients are too small for fp16."""
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FIRST, LAST = -46, 22
 """The powers of two that are counted, from 2**FIRST up to 2**LAST; what lies outside is counted at the ends."""
@@ -44,12 +42,8 @@ class Outcome:
     scale: float
     counts: dict[str, Counts]
     """Kind -> how many gradients became it, for each power of two of scale x the fp32 gradient, FIRST first."""
-    by_conversion: dict[str, int]
-    """Kind -> how many would become it if the finished fp32 gradients times the scale were converted instead."""
     total: int
     """How many gradients are not 0 in fp32."""
-    median: float
-    """The size of the median fp32 gradient, not scaled."""
     error: float
     """Length of (16-bit gradient / scale - fp32 gradient) as a share of the fp32 gradient's; inf or NaN if it is."""
 
@@ -59,7 +53,7 @@ class Outcome:
 
 
 @cache
-def gradients_of(subject: str, format: str | None, scale: float) -> Tensor:
+def gradients_of(format: str | None, scale: float) -> Tensor:
     """Run a real forward and backward pass, the loss times ``scale``; return ``.grad`` as one row of fp32 numbers.
 
     format: "fp16" or "bf16" for autocast, None for fp32.
@@ -69,14 +63,14 @@ def gradients_of(subject: str, format: str | None, scale: float) -> Tensor:
     x, y = (part.to(task.device) for part in task.batches[0])
     with torch.autocast(task.device, DTYPES[format or "fp16"], enabled=format is not None):
         loss = task.loss_fn(model(x), y)
-    (loss * WEIGHTS[subject] * scale).backward()
+    (loss * WEIGHT * scale).backward()
     return torch.cat([parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None])
 
 
 @cache
-def measure_outcome(subject: str, format: str, scale: float) -> Outcome:
+def measure_outcome(format: str, scale: float) -> Outcome:
     """Compare the gradients of a 16-bit backward pass with the fp32 ones of the same loss, not scaled."""
-    return outcome_of(gradients_of(subject, None, 1.0), gradients_of(subject, format, scale), format, scale)
+    return outcome_of(gradients_of(None, 1.0), gradients_of(format, scale), format, scale)
 
 
 def outcome_of(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome:
@@ -85,21 +79,14 @@ def outcome_of(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome
     exact, got = exact[there], got[there]
     powers = torch.frexp(exact * scale).exponent.long() - 1  # 2**power <= size < 2**(power + 1)
     bins = powers.clamp(FIRST, LAST - 1) - FIRST
+    size, finite = got.abs(), got.isfinite()
+    zero, small = got == 0, size < torch.finfo(DTYPES[format]).smallest_normal
+    kinds = {"zero": zero, "subnormal": small & ~zero, "normal": finite & ~small, "overflow": ~finite}
     counts = {
-        kind: torch.bincount(bins[chosen], minlength=LAST - FIRST).cpu().numpy()
-        for kind, chosen in _by_kind(got, format).items()
+        kind: torch.bincount(bins[chosen], minlength=LAST - FIRST).cpu().numpy() for kind, chosen in kinds.items()
     }
-    converted = _by_kind((exact * scale).to(DTYPES[format]).float(), format)
-    by_conversion = {kind: int(chosen.sum()) for kind, chosen in converted.items()}
     error = ((got / scale).double() - exact.double()).norm() / exact.double().norm()
-    return Outcome(format, scale, counts, by_conversion, len(exact), float(exact.abs().median()), float(error))
-
-
-def _by_kind(values: Tensor, format: str) -> dict[str, Tensor]:
-    """Return for each kind which of the values are of it."""
-    size, finite = values.abs(), values.isfinite()
-    zero, small = values == 0, size < torch.finfo(DTYPES[format]).smallest_normal
-    return {"zero": zero, "subnormal": small & ~zero, "normal": finite & ~small, "overflow": ~finite}
+    return Outcome(format, scale, counts, len(exact), float(error))
 
 
 def limits_of(format: str) -> tuple[int, int, int]:
@@ -111,7 +98,7 @@ def limits_of(format: str) -> tuple[int, int, int]:
 
 @cache
 def run_scaler(
-    subject: str, format: str, growth_interval: int, init_scale: float = INIT_SCALE
+    format: str, growth_interval: int, init_scale: float = INIT_SCALE
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Train the model of digits with SGD and a GradScaler.
 
@@ -127,7 +114,7 @@ def run_scaler(
         x, y = (part.to(task.device) for part in task.batches[(update - 1) % len(task.batches)])
         optimizer.zero_grad()
         with torch.autocast(task.device, DTYPES[format]):
-            loss = task.loss_fn(model(x), y) * WEIGHTS[subject]
+            loss = task.loss_fn(model(x), y) * WEIGHT
         scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()

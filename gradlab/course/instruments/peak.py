@@ -1,4 +1,4 @@
-"""The peak: one update's memory over time, what made its peak, and which switch moved it."""
+"""The peak: one update's memory over time, what made its peak, and how far the switches moved it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .peak_numbers import (
     PeakSettings,
     Phase,
     UpdateMemory,
-    effects,
+    changes_text,
     measure_peak,
     peak_source,
     signed,
@@ -46,7 +46,6 @@ from .peak_numbers import (
 _START = PeakSettings()
 _PLACES = (BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP)
 _OUTLINE = "The dashed outline is the update with the settings at the start."
-_ALONE = "Each number is the peak now against the peak with that one switch put back; together they need not add up."
 _HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places (minGPT#106)."
 
 
@@ -73,17 +72,18 @@ class Peak(Instrument):
         ]
 
     def render(self, at: Mapping[str, Any]) -> View:
-        """Measure these settings and, for the comparison, each with one switch put back to the start."""
+        """Measure these settings, and those at the start for the comparison."""
         settings, first = PeakSettings(**at), self._first
         now, start = measure_peak(settings), measure_peak(first)
-        moved, total = effects(settings, first, measure_peak), now.peak - start.peak
-        about_clearing = any(name in ("set_to_none", "place") for name, _, _ in moved)
-        notes = [_OUTLINE, *[_ALONE] * (len(moved) > 1), *[_HINT] * about_clearing]
-        state = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}."
+        state, note = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}.", ""
+        if settings != first:
+            state += f" Against the start: {changes_text(settings, first)}: {signed(now.peak - start.peak)}."
+            cleared_alike = (settings.set_to_none, settings.place) == (first.set_to_none, first.place)
+            note = _OUTLINE if cleared_alike else f"{_OUTLINE} {_HINT}"
         return View(
             panels={"memory": lambda width, height: draw_update_memory(now, start, width, height)},
-            state=f"{state} {effects_text(moved, total)}" if moved else state,
-            note=" ".join(notes) if moved else "",
+            state=state,
+            note=note,
             code=peak_source(settings),
             lit=now.lines,
         )
@@ -234,11 +234,3 @@ def parts_text(now: UpdateMemory) -> str:
     """Write what made the peak, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
     largest = sorted(now.at_peak, key=lambda name: -now.at_peak[name])
     return ", ".join(_label(now, name) for name in largest if now.at_peak[name])
-
-
-def effects_text(moved: Sequence[tuple[str, str, int]], total: int) -> str:
-    """Say what all switches did together, and each by itself, from what ``effects`` returns."""
-    texts = [f"{words}: {signed(size)}" for _, words, size in moved]
-    if len(texts) == 1:
-        return f"Against the start: {texts[0]}."
-    return f"Against the start {signed(total)}. Each switch by itself, the others as they are: {'; '.join(texts)}."

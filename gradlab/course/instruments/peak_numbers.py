@@ -1,10 +1,10 @@
-"""The numbers of the peak: the loop of some settings, the memory of one of its updates, and what each switch moved."""
+"""The numbers of the peak: the loop of some settings and the memory of one of its updates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -157,23 +157,14 @@ def _phases(points: list[tuple[str, MemoryPoint]]) -> tuple[Phase, ...]:
     )
 
 
-def effects(
-    settings: PeakSettings, start: PeakSettings, measure: Callable[[PeakSettings], UpdateMemory]
-) -> list[tuple[str, str, int]]:
-    """Measure what each changed switch does to the peak while the others stay, the largest effect first.
-
-    Returns the name of each setting that differs from the start, the change in words (``batch 128 -> 4``), and the
-    bytes by which the peak is higher than with this one switch put back.
-    """
-    peak, moved = measure(settings).peak, []
+def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
+    """Write each switch that differs from the start: ``batch 128 → 4, zero_grad → after step``."""
+    changes = []
     for name in (each.name for each in fields(settings)):
-        before, after = getattr(start, name), getattr(settings, name)
-        if before == after:
-            continue
-        change: dict[str, Any] = {name: before}
-        words = f"zero_grad \u2192 {after}" if name == "place" else f"{name} {_value(before)} \u2192 {_value(after)}"
-        moved.append((name, words, peak - measure(replace(settings, **change)).peak))
-    return sorted(moved, key=lambda effect: -abs(effect[2]))
+        before, after = _value(getattr(start, name)), _value(getattr(settings, name))
+        if before != after:
+            changes.append(f"zero_grad → {after}" if name == "place" else f"{name} {before} → {after}")
+    return ", ".join(changes)
 
 
 def signed(size: int) -> str:

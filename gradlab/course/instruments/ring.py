@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
+
+import numpy as np
 
 from ...drawing import (
     BATCH_STYLES,
@@ -16,13 +17,13 @@ from ...drawing import (
     Path,
     Spot,
     add_key,
+    arrow_outline,
     draw_comparison,
     make_box,
     text_width,
 )
-from ...scenes import Curve
 from ...widgets import Control, Instrument, View
-from ..figures.curves import CourseFigure
+from ..figures.curves import make_curve
 from .ring_trial import PIECES, USUAL, Grad, LoopCall, OrderRun, run_and_judge
 
 CALLS_SHOWN = 12
@@ -34,8 +35,6 @@ CALL_STYLES: dict[str, dict[str, str]] = {
     "step": {"fill": "optimizer/35", "stroke": "optimizer"},
 }
 _SIGNS = {"right": "\u2713 right", "harmless": "\u2713 harmless", "wrong": "\u2717 wrong", "error": "\u2717 error"}
-_CALL_HIGH = 24.0  # CSS pixels
-_ARROW_HEAD = 6.0  # half of an arrow head
 
 
 class RingOfOrders(Instrument):
@@ -103,93 +102,58 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
     return f"Turn {call.turn}, {call.piece}: {call.text}. .grad: {call.after.text}."
 
 
-def _way_text(pieces: Sequence[str]) -> str:
-    return " \u2192 ".join(pieces)
-
-
-@dataclass(frozen=True)
-class Oval:
-    """The places of calls: call 0 on top, the others with the clock, equally far apart."""
-
-    pieces: int
-    x: float
-    y: float
-    across: float
-    up: float
-    """The middle, and how far it is from there to the side and to the top, in CSS pixels."""
-
-    def at(self, place: float) -> tuple[float, float]:
-        """Return the position of a place."""
-        turn = 2 * math.pi * place / self.pieces
-        return self.x + self.across * math.sin(turn), self.y - self.up * math.cos(turn)
-
-    def arc(self, id: str, first: float, last: float, *, stroke: str, width: float) -> Path:
-        """Return the line from one place to another."""
-        count = 24 if last - first <= 1 else 96
-        ends = [self.at(first + (last - first) * step / count) for step in range(count + 1)]
-        return Path(id, tuple(number for end in ends for number in end), stroke=stroke, width=width)
-
-    def arrow_head(self, id: str, place: float, role: str) -> Path:
-        """Return a triangle on the line that points the way round."""
-        x, y = self.at(place)
-        ahead_x, ahead_y = self.at(place + 0.02)
-        long = math.hypot(ahead_x - x, ahead_y - y)
-        dx, dy = _ARROW_HEAD * (ahead_x - x) / long, _ARROW_HEAD * (ahead_y - y) / long
-        points = (x + dx, y + dy, x - dx - dy, y - dy + dx, x - dx + dy, y - dy - dx)
-        return Path(id, points, fill=role)
-
-    def call_box(self, id: str, place: int, piece: str, name: str, words: str) -> Path:
-        """Return the box of a call, wide enough for its name."""
-        x, y = self.at(place)
-        half = text_width(name) / 2 + 9
-        box = (x - half, y - _CALL_HIGH / 2, x + half, y + _CALL_HIGH / 2)
-        return make_box(id, *box, **CALL_STYLES[piece], words=words)
-
-
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall], width: int, height: int) -> Drawing:
     """Draw the ring with its newest call in a frame, and beside each call what it did the last time it ran."""
     panel = PanelBuilder("the ring", width, height)
     panel.corner(_SIGNS[ran.verdict], role="ink" if ran.trains else "wrong")
-    pieces = ran.order.split()
+    pieces, newest = ran.order.split(), calls[-1] if calls else None
     up = (height - 100.0) / 2
-    oval = Oval(len(pieces), width / 2, 66.0 + up, max(min(width / 2 - 70.0, 1.45 * up), 40.0), up)
-    newest = calls[-1] if calls else None
-    lit = newest.place if newest else -1
-    panel.add(oval.arc("ring", 0, len(pieces), stroke="grey", width=1.5))
-    if newest:
-        panel.add(oval.arc("way", lit - 1, lit, stroke="ink", width=3.0))
+    middle, radii = (width / 2, 66.0 + up), (max(min(width / 2 - 70.0, 1.45 * up), 40.0), up)
+
+    def at(place: float) -> tuple[float, float]:
+        """Return where a call stands: the first on top, the others with the clock."""
+        turn = 2 * math.pi * place / len(pieces)
+        return middle[0] + radii[0] * math.sin(turn), middle[1] - radii[1] * math.cos(turn)
+
+    ring = tuple(number for step in range(97) for number in at(step / 96 * len(pieces)))
+    panel.add(Path("ring", ring, stroke="grey", width=1.5))
     for place in range(len(pieces)):
-        arrives = lit == (place + 1) % len(pieces)
-        panel.add(oval.arrow_head(f"arrow {place}", place + 0.5, "ink" if arrives else "grey"))
+        head = arrow_outline(np.array(at(place + 0.46)), np.array(at(place + 0.54)), 6.0)
+        panel.add(Path(f"arrow {place}", head.ravel(), fill="grey"))
     last = {call.place: call for call in calls}
     for place, piece in enumerate(pieces):
-        _add_call(panel, oval, place, piece, last.get(place), lit=place == lit)
+        x, y = at(place)
+        lit, above = newest is not None and place == newest.place, y < middle[1] - 0.3 * up
+        _add_call(panel, x, y, place, last.get(place), piece, lit, above)
     if newest:
-        turn, (x, y) = f"turn {newest.turn}", oval.at(-0.5)
+        turn, (x, y) = f"turn {newest.turn}", at(-0.5)
         panel.label("turn", [Spot(turn, x - 14, y - 12, "end"), Spot(turn, 8.0, 40.0)], role="grey")
     grad = (newest.after if newest else Grad({})).text.split(", norm ")
     lines = [".grad", grad[0], *(f"norm {norm}" for norm in grad[1:])]
-    for at, line in enumerate(lines):
-        panel.label(f"grad {at}", [Spot(line, oval.x, oval.y - 24 + 22 * at, "middle")], bold=at == 0)
-    return panel.finish(f"The ring {_way_text(pieces)}: {ran.verdict}. {_moment_text(calls)}")
+    for number, line in enumerate(lines):
+        spot = Spot(line, middle[0], middle[1] - 24 + 22 * number, "middle")
+        panel.label(f"grad {number}", [spot], bold=number == 0)
+    way = " \u2192 ".join(pieces)
+    return panel.finish(f"The ring {way}: {ran.verdict}. {_moment_text(calls)}")
 
 
-def _add_call(panel: PanelBuilder, oval: Oval, place: int, piece: str, call: LoopCall | None, *, lit: bool) -> None:
-    x, y = oval.at(place)
-    failed = call is not None and call.failed
-    if lit or failed:  # a frame around it
-        half, frame = text_width(piece) / 2 + 13, "wrong" if failed else "ink"
-        box = (x - half, y - 16, x + half, y + 16)
-        panel.add(make_box(f"frame {place}", *box, fill="paper", stroke=frame, width=2.5))
+def _add_call(
+    panel: PanelBuilder, x: float, y: float, place: int, call: LoopCall | None, piece: str, lit: bool, above: bool
+) -> None:
+    """Add a call, in a frame if it is lit or has failed; what it did stands ``above`` it, or below."""
+    failed, half = call is not None and call.failed, text_width(piece) / 2
+    if lit or failed:
+        box = (x - half - 13, y - 16, x + half + 13, y + 16)
+        panel.add(make_box(f"frame {place}", *box, fill="paper", stroke="wrong" if failed else "ink", width=2.5))
     words = f"{piece}: {call.text if call else 'has not run yet'}"
-    panel.add(oval.call_box(f"call {place}", place, piece, piece, words))
+    box = (x - half - 9, y - 12, x + half + 9, y + 12)
+    panel.add(make_box(f"call {place}", *box, **CALL_STYLES[piece], words=words))
     panel.label(f"name {place}", [Spot(piece, x, y, "middle")], bold=lit)
     if call is None:
         return
-    above, below = Spot(call.text, x, y - 25, "middle"), Spot(call.text, x, y + 25, "middle")
-    spots = [above, below] if y < oval.y - 0.3 * oval.up else [below, above]
+    spots = [Spot(call.text, x, y - 25, "middle"), Spot(call.text, x, y + 25, "middle")]
     role = "wrong" if failed else "stale-text" if piece == "step" and call.before.count("stale") else "ink"
-    panel.label(f"did {place}", spots, role=role, backed=True)
+    panel.label(f"did {place}", spots if above else spots[::-1], role=role, backed=True)
 
 
 _LEFT, _TOP, _NAMES = 12.0, 76.0, 76.0  # CSS pixels beside, above and below the columns
@@ -256,78 +220,6 @@ def draw_losses(ran: OrderRun, width: int, height: int) -> Drawing:
         lines["this order"] = ran.trial.losses
     again = any(step.before.count("stale") for step in ran.trial.ran("step"))
     stale = ("this order",) if again else ()
-    curves = {name: _curve(losses) for name, losses in lines.items()}
+    curves = {name: make_curve(np.array(losses)) for name, losses in lines.items()}
     title, counted = "loss on held-out digits", "turns of the loop"
     return draw_comparison(curves, title, width, height, stale=stale, events=events, counted=counted)
-
-
-def _curve(losses: Sequence[float]) -> Curve:
-    broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
-    return Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])
-
-
-_ACROSS = 3  # rings in a row
-_WIDE, _HIGH, _TITLE = 306, 182, 30  # CSS pixels: of a ring, and of the title
-_ASIDE, _UP = 96.0, 64.0  # from the middle of a ring to its calls
-_OUTCOMES = {"right": "trains", "error": "error", "wrong": "trains otherwise"}
-_SHORT_SIGNS = {"right": "\u2713", "harmless": "\u2713 late", "wrong": "\u2717", "error": "\u2717"}
-# From the first call of each, the second has to come before the third.
-_RULES = (("backward", "step", "zero_grad"), ("forward", "backward", "step"))
-
-
-def draw_rings(rings: Mapping[tuple[str, ...], Sequence[OrderRun]]) -> CourseFigure:
-    """Draw each ring of calls, with a verdict at each call: that on the order which begins there.
-
-    A thick line is the way that breaks the ring: from ``backward`` to ``zero_grad`` without a ``step``, or from
-    ``forward`` to ``step`` without a ``backward``. Raises ValueError for no rings.
-    """
-    if not rings:
-        raise ValueError("draw_rings: there must be one ring or more, got none")
-    width, height = _WIDE * min(len(rings), _ACROSS), _TITLE + _HIGH * -(-len(rings) // _ACROSS)
-    panel = PanelBuilder(f"{len(rings)} rings, {sum(map(len, rings.values()))} orders", width, height)
-    panel.corner("\u2713 or \u2717 at a call: the order that begins there", role="grey")
-    words = []
-    in_order = sorted(rings.items(), key=lambda ring: list(_OUTCOMES).index(_kind(ring[1])))
-    for at, (calls, runs) in enumerate(in_order):
-        x, y = (at % _ACROSS + 0.5) * _WIDE, _TITLE + (at // _ACROSS + 0.5) * _HIGH
-        still = {run.outcome for run in runs} == {"the weights never move"}
-        outcome = "never moves" if still else _OUTCOMES[_kind(runs)]
-        verdicts = {run.order.split()[0]: run.verdict for run in runs}
-        _add_ring(panel, Oval(len(calls), x, y, _ASIDE, _UP), at, calls, verdicts, outcome)
-        words.append(f"{_way_text(calls)}: {outcome}")
-    return CourseFigure(panel.finish(f"{'; '.join(words)}."))
-
-
-def broken_way(calls: Sequence[str]) -> tuple[int, int] | None:
-    """Return the places in the ring between which a call comes too early, the second beyond the first."""
-    for start, wanted, early in _RULES:
-        first = calls.index(start)
-        after = [calls[(first + way) % len(calls)] for way in range(1, len(calls))]
-        if after.index(early) < after.index(wanted):
-            return first, first + 1 + after.index(early)
-    return None
-
-
-def _add_ring(
-    panel: PanelBuilder, oval: Oval, at: int, calls: Sequence[str], verdicts: Mapping[str, str], outcome: str
-) -> None:
-    panel.add(oval.arc(f"ring {at}", 0, len(calls), stroke="grey", width=1.5))
-    way = broken_way(calls)
-    if way:
-        panel.add(oval.arc(f"broken {at}", *way, stroke="wrong", width=5.0))
-    for place in range(len(calls)):
-        on_way = way is not None and (place - way[0]) % len(calls) < way[1] - way[0]
-        panel.add(oval.arrow_head(f"arrow {at}.{place}", place + 0.5, "wrong" if on_way else "grey"))
-    sign, role = ("\u2717", "wrong") if way else ("\u2713", "ink")
-    panel.label(f"sign {at}", [Spot(sign, oval.x, oval.y - 10, "middle")], role=role, bold=True, size=16.0)
-    panel.label(f"said {at}", [Spot(outcome, oval.x, oval.y + 10, "middle")], role=role, backed=True)
-    for place, call in enumerate(calls):
-        name = f"{call} {_SHORT_SIGNS[verdicts[call]]}"
-        panel.add(oval.call_box(f"call {at}.{place}", place, call, name, f"begins here: {verdicts[call]}"))
-        panel.label(f"name {at}.{place}", [Spot(name, *oval.at(place), "middle")])
-
-
-def _kind(runs: Sequence[OrderRun]) -> str:
-    """Return the verdict on a ring: an order that is only late counts as right."""
-    verdicts = {run.verdict for run in runs}
-    return next(word for word in ("error", "wrong", "right") if word in verdicts or word == "right")

@@ -297,15 +297,11 @@ def _why_still(trial: Trial) -> str:
         return "No `step()` is called, so nothing moves the weights."
     if not made:
         return "No `backward()` is called: `.grad` stays None, and `step()` has nothing to apply."
+    unused = sum(call.before.count("fresh") for call in trial.ran("zero_grad"))
     return (
-        f"All {len(steps)} steps find None in `.grad`: {_cleared_unused(trial)} of {len(made)} gradients were cleared "
+        f"All {len(steps)} steps find None in `.grad`: {unused} of {len(made)} gradients were cleared "
         "before a step could apply them."
     )
-
-
-def _cleared_unused(trial: Trial) -> int:
-    """Return the number of gradients that were cleared before any step had applied them."""
-    return sum(call.before.count("fresh") for call in trial.ran("zero_grad"))
 
 
 def _why_right(trial: Trial) -> str:
@@ -316,18 +312,8 @@ def _why_right(trial: Trial) -> str:
     ]
     if idle and idle[0].turn == 1:
         reasons.append("In turn 1 a `step()` finds None in `.grad` and does nothing.")
-        idle = idle[1:]
-    if idle:
-        reasons.append(f"{number_of(len(idle), 'more step')} {'finds' if len(idle) == 1 else 'find'} nothing to apply.")
     if len(steps) > trial.turns:
         reasons.append(f"But {len(steps)} updates are made of {trial.turns} batches.")
-    if lost := _cleared_unused(trial):
-        verb = "is" if lost == 1 else "are"
-        reasons.append(f"{number_of(lost, 'gradient')} {verb} computed and cleared without use.")
-    passes = len(trial.ran("forward"))
-    unused = passes - len(trial.ran("backward"))
-    if unused >= trial.turns:
-        reasons.append(f"{unused} of {passes} forward passes are never used.")
     return " ".join(reasons)
 
 

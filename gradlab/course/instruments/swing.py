@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from ...drawing import Axes, Axis, Dots, Drag, Drawing, Image, PanelBuilder, Path, Side, Spot, panel_axes
+from ...drawing import Dots, Drawing, PanelBuilder, Path, Side, Spot, panel_axes
 from ...formatting import short
 from ...widgets import Control, Instrument, Settings, View
 
@@ -63,16 +63,14 @@ class Swing(Instrument):
             panels={
                 "weight": partial(draw_weight, path, zero_grad),
                 "valley": partial(draw_valley, path, curvature, zero_grad),
-                "map": partial(draw_map, at["lr"], curvature, at["momentum"], zero_grad),
             },
             state=_state_text(path, **at),
             code=swing_source(**at),
         )
 
     def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
-        """Return the weight and the valley beside the loop; the map is there to be dragged, which a still cannot be."""
-        drawn = [view.panels[name](*self.size) for name in ("weight", "valley")]
-        return drawn, 1, self._code_drawing(view)
+        """Return the weight and the valley beside the loop."""
+        return [draw(*self.size) for draw in view.panels.values()], 1, self._code_drawing(view)
 
     def recorded(self) -> Iterable[Settings]:
         """Return many values of each slider with and without zero_grad, and some of lr at three momenta."""
@@ -144,9 +142,9 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
     with torch.enable_grad():
         exec(compile(text, "<the swing>", "exec"), {"torch": torch, "path": path})
     finite = next((at for at, weight in enumerate(path) if not abs(weight) < _FAR), len(path))
-    roots = sorted(recurrence_roots(np.array([lr * curvature]), np.array([momentum]), zero_grad)[0], key=abs)
-    root, factor = complex(roots[-1]), float(abs(roots[-1]))
-    double = abs(roots[-1] - roots[-2]) < 1e-6  # then the size is also multiplied by the number of updates
+    *_, before, root = recurrence_roots(lr * curvature, momentum, zero_grad)
+    factor = abs(root)
+    double = abs(root - before) < 1e-6  # then the size is also multiplied by the number of updates
     stability: Stability = "swings for ever" if factor > 1 - _EDGE else "settles"
     if factor > 1 + _EDGE or (double and factor > 1 - _EDGE):
         stability = "runs away"
@@ -155,18 +153,12 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
     return SwingPath(tuple(path[:finite]), factor, stability, period, measure_period(path[:finite]))
 
 
-def recurrence_roots(s: Any, momentum: Any, zero_grad: bool) -> Any:
-    """Return the roots for arrays of s and momentum, a row each, as eigenvalues of the companion matrices."""
-    if zero_grad:
-        coefficients = np.stack([s - 1 - momentum, momentum], axis=-1)
-    else:
-        coefficients = np.stack([s - 2 - momentum, 1 + 2 * momentum, -momentum], axis=-1)
-    size = coefficients.shape[-1]
-    companion = np.zeros((*coefficients.shape[:-1], size, size))
-    companion[..., 0, :] = -coefficients
-    companion[..., range(1, size), range(size - 1)] = 1.0
-    roots = np.linalg.eigvals(companion)
-    return roots if zero_grad else np.where(np.abs(roots) < 1e-12, 0, roots)  # without momentum a root is 0
+def recurrence_roots(s: float, momentum: float, zero_grad: bool) -> list[complex]:
+    """Return the roots of the recurrence, the largest last, as eigenvalues of its companion matrix."""
+    coefficients = [s - 1 - momentum, momentum] if zero_grad else [s - 2 - momentum, 1 + 2 * momentum, -momentum]
+    companion = np.eye(len(coefficients), k=-1)
+    companion[0] = np.negative(coefficients)
+    return sorted((complex(root) for root in np.linalg.eigvals(companion)), key=abs)
 
 
 def measure_period(path: list[float]) -> float:
@@ -259,55 +251,3 @@ def draw_valley(path: SwingPath, curvature: float, zero_grad: bool, width: int, 
         panel.add(Dots("last", places[-2:], size=10.0, fill=role, words=words))
     panel.add(Dots("start", places[:2], size=14.0, fill="paper", stroke=role, width=2.5, words="the start: w = 1"))
     return panel.finish(f"From w = 1 the path visits {len(weights)} places; the last one shown is w = {last}.")
-
-
-HIGHEST = 4.6
-"""The largest lr times curvature on the map."""
-_COLUMNS, _ROWS = 92, 40
-
-
-def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, width: int, height: int) -> Drawing:
-    """Draw what becomes of the swing for each lr times curvature and momentum; the dot can be dragged."""
-    panel, s = PanelBuilder("what becomes of it", width, height), lr * curvature
-    axes = panel_axes(width, height, Side(0, HIGHEST, words="lr × curvature"), Side(0, 1, words="momentum"))
-    box = (axes.left, axes.top, axes.right - axes.left, axes.bottom - axes.top)
-    fills = ("grey/10", "grey/38", "wrong/25")
-    words = "pale: settles; grey: swings while it settles or for ever; red: runs away"
-    panel.add(Image("stability", *box, _COLUMNS, _stability_cells(zero_grad).ravel(), fills, words))
-    panel.axes(axes)
-    _name_regions(panel, axes, zero_grad)
-    place, axis = (axes.x.at(min(s, HIGHEST)), axes.y.at(momentum)), axes.x.axis
-    drag = Drag("lr", Axis(axis.start / curvature, axis.per_pixel / curvature), axes.y.axis)
-    here = f"lr × curvature = {short(s)}, momentum {momentum:g}"
-    look: dict[str, Any] = {"size": 15.0, "fill": _role(zero_grad), "stroke": "paper", "width": 2.0}
-    panel.add(Dots("here", place, words=f"here: {here}. Drag it to turn lr.", drag=drag, **look))
-    panel.corner(f"lr × curvature = {short(s)}", f"at {short(s)}")
-    how = "with" if zero_grad else "without"
-    return panel.finish(f"lr × curvature is {short(s)} and momentum {momentum:g}, {how} zero_grad.")
-
-
-@lru_cache(maxsize=2)
-def _stability_cells(zero_grad: bool) -> np.ndarray:
-    """Return 0 for settles, 1 for settles but changes sides, 2 for runs away, rows from momentum 1 down to 0."""
-    s = (np.arange(_COLUMNS) + 0.5) / _COLUMNS * HIGHEST
-    momentum = 1 - (np.arange(_ROWS) + 0.5) / _ROWS
-    roots = recurrence_roots(*np.meshgrid(s, momentum), zero_grad)
-    sizes = np.abs(roots)
-    leading = np.take_along_axis(roots, sizes.argmax(axis=-1)[..., None], -1)[..., 0]
-    swings = (np.abs(leading.imag) > 1e-9) | (leading.real < 0)
-    return np.where(sizes.max(axis=-1) > 1, 2, swings.astype(int))
-
-
-def _name_regions(panel: PanelBuilder, axes: Axes, zero_grad: bool) -> None:
-    """Write what becomes of the swing into each region, which follows from the stability limit s < 2 (1 + momentum)."""
-    names = [("settles", 0.36, 0.06), ("settles, swinging", 1.5, 0.6), ("runs away", 3.55, 0.3)]
-    if not zero_grad:
-        names = [("runs away", 2.3, 0.55)]
-        words = "momentum 0 without zero_grad: swings for ever, up to lr × curvature = 4"
-        line = (axes.x.at(0), axes.y.at(0), axes.x.at(4), axes.y.at(0))
-        panel.add(Path("for ever", line, stroke="ink", width=4.0, words=words))
-        spot = Spot("swings for ever", axes.x.at(1.6), axes.y.at(0.09), "middle")
-        panel.label("line", [spot], bold=True, backed=True)
-    for text, s, momentum in names:
-        role = "wrong" if text == "runs away" else "ink"
-        panel.label(f"region {text}", [Spot(text, axes.x.at(s), axes.y.at(momentum), "middle")], role=role, bold=True)

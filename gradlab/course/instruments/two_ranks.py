@@ -1,4 +1,4 @@
-"""Two ranks of a DDP training, run by two real processes, statement by statement, with their messages counted."""
+"""Two ranks of a DDP training, run by two real processes, statement by statement, with their all-reduces counted."""
 
 from __future__ import annotations
 
@@ -13,20 +13,15 @@ from ...drawing import (
     Axes,
     Box,
     Dots,
-    Drag,
     Drawing,
     PanelBuilder,
     Path,
-    Side,
     Spot,
     add_arrow_names,
     add_arrows,
     add_key,
     arrow_ends,
     draw_message,
-    make_axes,
-    make_box,
-    text_width,
 )
 from ...formatting import number_of, short
 from ...scenes import Arrows
@@ -34,7 +29,6 @@ from ...widgets import Control, Instrument, Settings, View
 from ..figures.curves import equal_axes
 from .two_ranks_numbers import (
     ACCUMULATE,
-    BATCHES,
     FORGETS,
     MOMENTS,
     NO_SYNC,
@@ -54,9 +48,6 @@ _FRAME = 58.0, 54.0, 12.0, 40.0  # CSS pixels around arrows and weights: left, t
 _WEIGHTS = "weight 1", "weight 2"
 _KEY_Y = 38.0
 
-Points = npt.NDArray[np.float64]
-"""Two coordinates each."""
-
 
 class TwoRanks(Instrument):
     """Two processes train one model of two weights with DDP: what is in each ``.grad``, and what is sent."""
@@ -71,12 +62,11 @@ class TwoRanks(Instrument):
             Control.choice("accumulate", "accumulate", 1, windows),
             Control.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_WORDS, NO_SYNC, strict=True)),
             Control.choice("forgets", "forgets zero_grad", FORGETS[0], FORGETS),
-            Control.choice("batches", "samples in rank 0 and 1", BATCHES[0], BATCHES),
         ]
 
     def render(self, at: Settings) -> View:
         """Show one moment of one loop; the processes run the first time only."""
-        settings = LoopSettings(at["accumulate"], at["no_sync"], at["forgets"], at["batches"])
+        settings = LoopSettings(at["accumulate"], at["no_sync"], at["forgets"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
             moments = _moments(settings)
@@ -90,7 +80,6 @@ class TwoRanks(Instrument):
             panels={
                 "rank 0": partial(draw_rank_gradient, moments, now, 0),
                 "rank 1": partial(draw_rank_gradient, moments, now, 1),
-                "messages": partial(draw_messages, moments, now, settings),
                 "weights": partial(draw_weights, moments, now),
             },
             state=_state_text(now, settings),
@@ -105,13 +94,12 @@ class TwoRanks(Instrument):
         run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
-        loops += [{"batches": batches} for batches in BATCHES[1:]]
         loops += [{"accumulate": 3, "no_sync": no_sync} for no_sync in NO_SYNC]
         return [{**loop, "moment": moment} for loop in loops for moment in range(MOMENTS + 1)]
 
 
 def two_ranks(**start: Any) -> TwoRanks:
-    """Return two ranks; ``moment``, ``accumulate``, ``no_sync``, ``forgets`` and ``batches`` set where they start."""
+    """Return two ranks; ``moment``, ``accumulate``, ``no_sync`` and ``forgets`` set where they start."""
     instrument = TwoRanks(**start)
     if clear_failure():
         print("Two processes now run each of the loops once: a few seconds.", flush=True)
@@ -120,7 +108,7 @@ def two_ranks(**start: Any) -> TwoRanks:
 
 @cache
 def _moments(settings: LoopSettings) -> tuple[Moment, ...]:
-    same = LoopSettings(1, "off", settings.forgets, settings.batches)  # no_sync has no effect without a window
+    same = LoopSettings(1, "off", settings.forgets)  # no_sync has no effect without a window
     return tuple(moments_of(settings, run_ranks()[same if settings.accumulate == 1 else settings]))
 
 
@@ -167,12 +155,6 @@ def _note_text(settings: LoopSettings) -> str:
         notes.append("Every backward() ends in an all-reduce; only the last one before step() is needed.")
     elif settings.accumulate > 1:
         notes.append(f"One all-reduce for each update instead of {settings.accumulate}, and the same .grad at step().")
-    if settings.batches == "12 and 4":
-        notes.append(
-            "Each rank's mean has half the say: a sample of rank 1 counts three times as much as one of rank 0."
-        )
-    elif settings.batches == "12 and 4, weighted":
-        notes.append("Each loss is weighted by its number of samples: every sample counts the same.")
     return " ".join(notes)
 
 
@@ -223,14 +205,7 @@ def _scene(rank: RankMoment) -> Arrows:
     return Arrows(rank.arrows, rank.grad or (0.0, 0.0))
 
 
-def _around(text: str, point: Points) -> list[Spot]:
-    """Return spots around a point."""
-    x, y = point.tolist()
-    near = [Spot(text, x + 10, y), Spot(text, x - 10, y, "end")]
-    return [*near, Spot(text, x, y - 14, "middle"), Spot(text, x, y + 14, "middle")]
-
-
-def _weight_axes(panel: PanelBuilder, points: Points) -> Axes:
+def _weight_axes(panel: PanelBuilder, points: npt.NDArray[np.float64]) -> Axes:
     """Add axes that hold all points, so that they rest from moment to moment."""
     axes = equal_axes((panel.width, panel.height), _FRAME, points, _WEIGHTS)
     panel.axes(axes)
@@ -242,31 +217,19 @@ def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int, widt
     rank = now.ranks[number]
     panel = PanelBuilder(f".grad of rank {number}", width, height)
     panel.corner(_grad_text(rank))
-    every = [each for moment in moments for each in moment.ranks]
-    axes = _weight_axes(panel, np.vstack([[each.whole for each in every], *(arrow_ends(_scene(r)) for r in every)]))
+    axes = _weight_axes(panel, np.vstack([arrow_ends(_scene(each)) for moment in moments for each in moment.ranks]))
     panel.placer.take([Box(0, axes.top, axes.left, axes.bottom)])  # names stay inside
-    origin, alone = axes.places(np.array([0.0, rank.whole[0]]), np.array([0.0, rank.whole[1]])).reshape(2, 2)
+    origin = np.array([axes.x.at(0.0), axes.y.at(0.0)])
     unit = (axes.right - axes.left) / (axes.x.high - axes.x.low)
     panel.add(Dots("origin", origin, shape="plus", size=9.0, stroke="grey", width=1.5))
     add_key(panel, ("fresh", "stale", "sum"), axes.left, _KEY_Y, axes.right)
     scene = _scene(rank)
     places, thick = add_arrows(panel, scene, arrow_ends(scene), origin, np.array([unit, -unit]))
-    off = now.complete and rank.off > 1e-3
-    if off:
-        look: dict[str, Any] = {"stroke": "ink", "width": 1.8}
-        look["words"] = f"one process with all samples: {vector_text(rank.whole)}"
-        panel.add(Path("whole", np.concatenate([origin, alone]), dash="dotted", **look))
-        panel.add(Dots("whole end", alone, shape="ring", size=9.0, **look))
-        panel.placer.take([Box(*(alone - 5), *(alone + 5))])
     add_arrow_names(panel, scene, places, thick, backed=True)
     parts = "; ".join(f"{arrow.names[0]} {vector_text((arrow.x, arrow.y))}" for arrow in rank.arrows)
-    words = (
-        f"Rank {number}: .grad holds {_grad_text(rank)}: {parts}." if rank.grad else f"Rank {number}: .grad is None."
-    )
-    if off:
-        panel.label("whole name", _around("one process", alone), backed=True)
-        words += f" One process with all samples would have {vector_text(rank.whole)}: off by {rank.off:.0%}."
-    return panel.finish(words)
+    if rank.grad is None:
+        return panel.finish(f"Rank {number}: .grad is None.")
+    return panel.finish(f"Rank {number}: .grad holds {_grad_text(rank)}: {parts}.")
 
 
 def draw_weights(moments: Sequence[Moment], now: Moment, width: int, height: int) -> Drawing:
@@ -291,97 +254,4 @@ def draw_weights(moments: Sequence[Moment], now: Moment, width: int, height: int
         panel.add(Dots(f"key {name}", (x + 6.0, _KEY_Y), **look))
         panel.label(f"key {name} word", [Spot(name, x + 16.0, _KEY_Y)])
         x += 30.0 + 7.0 * len(name)
-    zero, one = (vector_text(rank.path[-1]) for rank in now.ranks)
-    ranks = f"Both ranks are at {zero}" if now.apart == 0 else f"Rank 0 is at {zero}, rank 1 at {one}"
-    apart = f", {short(now.apart)} apart" if now.apart else ""
-    return panel.finish(f"{ranks}{apart}; one process with all samples is at {vector_text(now.alone[-1])}.")
-
-
-_MESSAGE: dict[str, Any] = {"fill": "gradients", "stroke": "ink", "hatch": "//", "width": 1.0}
-
-
-def _statement_look(kind: str, half: float) -> dict[str, Any]:
-    """Return how the mark of a statement is drawn; ``half`` is about half of its width."""
-    looks: dict[str, dict[str, Any]] = {
-        "zero_grad": {"shape": "ring", "size": 1.6 * half, "stroke": "grey", "width": 1.6},
-        "backward": {"shape": "square", "size": 2 * half, "fill": "fresh", "stroke": "ink"},
-        "step": {"shape": "diamond", "size": 1.6 * half, "fill": "optimizer"},
-        "forgotten": {"shape": "cross", "size": 2 * half, "stroke": "wrong", "width": 2.2},
-    }
-    return looks[kind]
-
-
-def _paler(look: dict[str, Any]) -> dict[str, Any]:
-    """Return the look of what is still to come."""
-    return {name: f"{value}/35" if name in ("fill", "stroke") else value for name, value in look.items()}
-
-
-def draw_messages(moments: Sequence[Moment], now: Moment, settings: LoopSettings, width: int, height: int) -> Drawing:
-    """Draw what each rank does, statement by statement, and what passes between them; a line marks this moment."""
-    panel = PanelBuilder("messages", width, height)
-    panel.corner(count_text(now), f"{len(now.messages)}, {sum(now.messages)} B")
-    side = Side(0.0, MOMENTS + 1.0, words="statements", ticks="updates")
-    axes = make_axes((width, height), 58.0, 68.0, width - 12.0, height - 42.0, side, Side(0.0, 1.0, ticks="none"))
-    panel.axes(axes)
-    rows = [axes.top + part * (axes.bottom - axes.top) for part in (0.18, 0.74)]
-    half = min(7.0, 0.42 * (axes.x.at(1.0) - axes.x.at(0.0)))
-    for rank, y in enumerate(rows):
-        panel.label(f"rank {rank}", [Spot(f"rank {rank}", axes.left - 6, y, "end")])
-    _add_statement_key(panel, forgotten=settings.forgets != "none")
-    x = axes.x.at(now.number)
-    panel.add(make_box("now", x - half - 3, axes.top, x + half + 3, axes.bottom, fill="faint", words="this moment"))
-    panel.add(Dots("now mark", (x, axes.top - 3), shape="down", size=11.0, fill="ink", words="this moment"))
-    for moment in moments[1:]:
-        _add_statement(panel, moment, settings, axes.x.at(moment.number), rows, half, later=moment.number > now.number)
-        if moment.statement == "step" and moment.number < MOMENTS:
-            edge = axes.x.at(moment.number + 0.5)
-            panel.add(Path(f"end {moment.update}", (edge, axes.top, edge, axes.bottom), stroke="faint", width=1.0))
-    drag = Drag("moment", axes.x.axis, axes.y.axis)
-    panel.add(make_box("moment", axes.left, axes.top - 10, axes.right, axes.bottom, drag=drag))
-    last = moments[-1]
-    return panel.finish(f"{count_text(now)} so far. After {last.update} updates it will be {count_text(last)}.")
-
-
-def _add_statement(
-    panel: PanelBuilder,
-    moment: Moment,
-    settings: LoopSettings,
-    x: float,
-    rows: list[float],
-    half: float,
-    *,
-    later: bool,
-) -> None:
-    """Draw one statement of both ranks; what is still to come is pale."""
-    shade = _paler if later else dict
-    name, update = str(moment.number), f"update {moment.update}"
-    if moment.statement != "all-reduce":
-        for rank, y in enumerate(rows):
-            forgotten = moment.statement == "zero_grad" and not settings.clears(rank)
-            words = f"{update}, rank {rank}: {moment.statement}{' is forgotten' * forgotten}"
-            look = shade(_statement_look("forgotten" if forgotten else moment.statement, half))
-            panel.add(Dots(f"{name} {rank}", (x, y), words=words, **look))
-        return
-    top, bottom, update = rows[0] + 13, rows[1] - 13, f"{update}, micro-batch {moment.micro}"
-    if moment.quiet:
-        look = shade({"stroke": "grey", "width": 1.2, "dash": "dotted"})
-        words = f"{update}: inside no_sync(), nothing is sent"
-        panel.add(Path(name, (x, top, x, bottom), words=words, **look))
-        return
-    words = f"{update}: all-reduce, {moment.sent} bytes from each rank"
-    panel.add(make_box(name, x - half * 0.6, top, x + half * 0.6, bottom, words=words, **shade(_MESSAGE)))
-    panel.label(f"size {name}", [Spot(f"{moment.sent} B", x, rows[1] + 20, "middle")], size=11.0, role="grey")
-
-
-def _add_statement_key(panel: PanelBuilder, *, forgotten: bool) -> None:
-    x, y = 8.0, _KEY_Y
-    for name in ("zero_grad", "backward", "all-reduce", "step", *["forgotten"] * forgotten):
-        wide = 16.0 + text_width(name)
-        if x + wide > panel.width:
-            x, y = 8.0, y + 16.0
-        if name == "all-reduce":
-            panel.add(make_box(f"key {name}", x + 2, y - 6, x + 10, y + 6, **_MESSAGE))
-        else:
-            panel.add(Dots(f"key {name}", (x + 6.0, y), **_statement_look(name, 6.0)))
-        panel.label(f"key {name} word", [Spot(name, x + 16.0, y)])
-        x += wide + 7.0
+    return panel.finish(f"{_moved_text(now).capitalize()} One process is at {vector_text(now.alone[-1])}.")

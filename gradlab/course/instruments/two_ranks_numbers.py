@@ -28,7 +28,6 @@ LR = 0.15
 ACCUMULATE = (1, 2, 3)
 NO_SYNC = ("off", "all but the last", "all but the first")
 FORGETS = ("none", "rank 1", "both")
-BATCHES = ("8 and 8", "12 and 4", "12 and 4, weighted")
 _MICRO_BATCHES = 9
 """As many as the longest loop needs: three windows of three."""
 _SECONDS = 60.0
@@ -46,7 +45,6 @@ class LoopSettings:
     """Which micro-batches of a window are inside ``no_sync()``."""
     forgets: str = "none"
     """Which ranks never call ``zero_grad()``."""
-    batches: str = "8 and 8"
 
     @property
     def updates(self) -> int:
@@ -66,8 +64,6 @@ class LoopSettings:
             "both": ["    # optimizer.zero_grad() is forgotten"],
         }[self.forgets]
         body = ["loss = mse_loss(model(x), y)"]
-        if self.batches == "12 and 4, weighted":
-            body.append(f"loss = loss * len(x) * 2 / {SAMPLES_EACH}  # 2 ranks, {SAMPLES_EACH} samples")
         if self.accumulate > 1:
             body.append(f"loss = loss / {self.accumulate}")
         body.append("loss.backward()")
@@ -95,7 +91,7 @@ class LoopSettings:
 
 def all_settings() -> list[LoopSettings]:
     """Return every combination that differs in what it does: without a window, no_sync has no effect."""
-    every = [LoopSettings(*values) for values in product(ACCUMULATE, NO_SYNC, FORGETS, BATCHES)]
+    every = [LoopSettings(*values) for values in product(ACCUMULATE, NO_SYNC, FORGETS)]
     return [each for each in every if each.accumulate > 1 or each.no_sync == "off"]
 
 
@@ -141,15 +137,7 @@ def _results() -> dict[LoopSettings, list[Any]] | str:
     A failure is cached, too: each start may take minutes, and an instrument asks at every turn of a slider.
     """
     settings, (inputs, targets) = all_settings(), make_data()
-    loops = [
-        {
-            "source": each.source,
-            "updates": each.updates,
-            "accumulate": each.accumulate,
-            "split": (8, 8) if each.batches == "8 and 8" else (12, 4),
-        }
-        for each in settings
-    ]
+    loops = [{"source": each.source, "updates": each.updates, "accumulate": each.accumulate} for each in settings]
     try:
         with tempfile.TemporaryDirectory(prefix="gradlab-ranks-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
@@ -207,7 +195,6 @@ class RankMoment:
 class Moment:
     """Both ranks after one statement."""
 
-    number: int
     update: int
     """Counted from 1; 0 before the first statement."""
     statement: str
@@ -264,7 +251,7 @@ def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
         complete = statement == "step" or (statement == "all-reduce" and micro == window)
         alone = one_process(window)[: len(paths[0])]
         state = (zero, one), tuple(messages), sent, complete, alone
-        moments.append(Moment(len(moments), update, statement, micro, *state))
+        moments.append(Moment(update, statement, micro, *state))
 
     note(0, "start")
     for update, both in enumerate(zip(*seen, strict=True), 1):

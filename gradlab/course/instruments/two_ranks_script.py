@@ -67,8 +67,8 @@ class Watched:
     def window(self, update: int, micros: list[dict[str, Any]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield this rank's share of each micro-batch, and note ``.grad`` before the first and after each."""
         self.updates[-1]["cleared"] = self.grad()
-        first, count = self.loop["split"][0], self.loop["accumulate"]
-        mine = slice(0, first) if self.rank == 0 else slice(first, None)
+        count, half = self.loop["accumulate"], self.inputs.shape[1] // 2
+        mine = slice(self.rank * half, (self.rank + 1) * half)
         for micro in range(update * count, (update + 1) * count):
             self.sent.clear()
             yield self.inputs[micro, mine], self.targets[micro, mine]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 import torch
@@ -21,7 +19,6 @@ _MOST_NODES = 20_000
 _MOST_ROOTS = 512
 _MOST_OLD = 200  # nodes
 LOOK_EVERY = 4  # backward passes between two looks at what is alive
-_ROUNDING = 1e-6
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 _SUMS, _WEIGHED = ("AddBackward0", "SubBackward0"), ("MulBackward0", "NegBackward0")
 _THROUGH = ("ViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "UnsqueezeBackward0", "ToCopyBackward0")
@@ -55,18 +52,17 @@ class Roots:
         self._tokens.append(weakref.ref(token))
 
 
-def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
+def old_batches(root: Any, now: int) -> set[int]:
     """Return when the losses and outputs were made that a graph reaches near its root, from before the last two passes.
 
-    Each time is a number of backward passes. ``through``: go on behind these, along a state that came from others? Else
-    the outputs that a loss was made of do not count beside it.
+    Each time is a number of backward passes. The outputs that a loss was made of do not count beside it.
     """
 
     def is_old(node: Any) -> bool:
         token = node.metadata.get(_ROOT)
         return token is not None and token.born < now - 2
 
-    near = nodes(root, most=_MOST_OLD, ends=lambda node: is_old(node) and not through)
+    near = nodes(root, most=_MOST_OLD, ends=is_old)
     return {node.metadata[_ROOT].born for node in near if is_old(node)}
 
 
@@ -136,8 +132,7 @@ def mean(node: Any) -> bool:
     if _SCALED in node.metadata or name in _THROUGH:
         return len(parts) == 1 and mean(parts[0])
     if name in _SUMS:  # a loss and, perhaps, others with weights of their own; a divided mean tells that all are
-        whole = _smoothed(parts) or _weights_add_up(parts)
-        return whole or (any(map(mean, parts)) and not any(map(_divided, parts)))
+        return _smoothed(parts) or (any(map(mean, parts)) and not any(map(_divided, parts)))
     return bool(name == "MeanBackward0")
 
 
@@ -145,23 +140,6 @@ def _smoothed(terms: list[Any]) -> bool:
     """Recognise cross_entropy with label_smoothing: its weights are C++ numbers, which "MulBackward1" tells."""
     parts = [term.next_functions[0][0] for term in terms if term.name() == "MulBackward1"]
     return len(parts) == 2 and any(part and part.name() == "NllLossBackward0" and mean(part) for part in parts)
-
-
-def _weights_add_up(terms: list[Any]) -> bool:
-    """Return whether a sum is a weighted mean of means, as 0.3 * a + 0.7 * b."""
-    means = all(any(map(mean, inner(term))) for term in terms)
-    return means and len(terms) == 2 and abs(sum(map(_factor, terms)) - 1) < _ROUNDING
-
-
-def _factor(node: Any) -> float:
-    """Return the number that a node multiplies by, as far as it is saved behind no hook; else NaN."""
-    for side in ("other", "self") if node.name() == "MulBackward0" else ():
-        raw = getattr(node, f"_raw_saved_{side}")
-        number = raw.data if raw.unpack_hook is None else None
-        if isinstance(number, Tensor) and number.is_cpu and not number.dim() and not number.requires_grad:
-            value: Any = number.tolist()  # past the learner's own modes
-            return float(value)
-    return math.nan
 
 
 def _divided(node: Any) -> bool:
@@ -175,18 +153,6 @@ def _summed(node: Any) -> bool:
     if node.name() in (*_THROUGH, *_WEIGHED) and len(parts := inner(node)) == 1:
         return _summed(parts[0])
     return bool(getattr(node, "_saved_reduction", None) == 2 or node.name() == "SumBackward0")
-
-
-def weighted(node: Any) -> bool:
-    """Return whether a loss is multiplied or divided by something, other than a loss scale."""
-    if _SCALED in node.metadata or node.name() in _THROUGH:
-        parts = inner(node)
-        return len(parts) == 1 and weighted(parts[0])
-    return bool(node.name() in ("MulBackward0", "DivBackward0"))
-
-
-has_autocast = cache(torch.amp.is_autocast_available)
-"""Returns whether there is an autocast for a kind of device."""
 
 
 _FRAME = re.compile(r'\s*File "(.+?)", line (\d+)')

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..._frames import Owner, code_owner, variables
 from ..events import GraphHolder, Site
 from ..frames import call_chain
-from ..source.carried import adding_line, carrying_line
+from ..source.carried import adding_line
 from ..source.syntax import function_around
 from .autograd_graph import Token, old_batches
 
@@ -22,21 +22,13 @@ _DEEP = 4  # task.board.meters["loss"].value
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
-    """Find the variable that keeps old graphs alive, from a frame outwards; ``now`` counts backward passes.
-
-    One that is added to comes first: a state that is carried along reaches only what it came from.
-    """
-    state: GraphHolder | None = None
+    """Find the variable that old graphs are added to, from a frame outwards; ``now`` counts backward passes."""
     for one in (chain := call_chain(frame)):
-        file, at = one.f_code.co_filename, one.f_lineno
-        for name, value, batches in _keeping(variables(one), now):
-            if line := adding_line(file, name, at):
-                tensors = _tensors(chain, (file, line))
-                return GraphHolder(name, (file, line), batches, carried=False, tensors=tensors)
-            if state is None and (line := carrying_line(file, name, at)):
-                reached = len(_batches_in(value, now, through=True))
-                state = GraphHolder(name, (file, line), reached, carried=True)
-    return state
+        file = one.f_code.co_filename
+        for name, batches in _keeping(variables(one), now):
+            if line := adding_line(file, name, one.f_lineno):
+                return GraphHolder(name, (file, line), batches, _tensors(chain, (file, line)))
+    return None
 
 
 def _tensors(chain: list[FrameType], site: Site) -> frozenset[str]:
@@ -48,11 +40,11 @@ def _tensors(chain: list[FrameType], site: Site) -> frozenset[str]:
     return frozenset()
 
 
-def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, Any, int]]:
+def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, int]]:
     """Yield variables, and what is in objects in them, with the number of earlier batches whose graphs they hold."""
     for name, value in values.items():
         if batches := _batches_in(value, now):
-            yield name, value, len(batches)
+            yield name, len(batches)
         elif deep:
             yield from _keeping(_inside(name, value), now, deep - 1)
 
@@ -68,17 +60,17 @@ def _inside(name: str, value: Any) -> dict[str, Any]:
     return {f"{name}.{key}": one for key, one in [*vars(value).items()]} if own else {}
 
 
-def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) -> set[int]:
+def _batches_in(value: Any, now: int, depth: int = 3) -> set[int]:
     """Return the earlier batches whose graphs a tensor, or a container of them, holds."""
     if isinstance(value, Tensor):
-        return old_batches(value.grad_fn, now, through=through)
+        return old_batches(value.grad_fn, now)
     if isinstance(value, dict):
         value = list(value.values())
     if depth == 0 or not isinstance(value, (list, tuple, deque)):
         return set()
     # The oldest are looked at, too: a graph that has just been made is no leak.
     some = [*list(value)[:_NEWEST], *list(value)[-_NEWEST:]]
-    return set().union(*(_batches_in(one, now, depth - 1, through=through) for one in some))
+    return set().union(*(_batches_in(one, now, depth - 1) for one in some))
 
 
 _KEY = "gradlab.evaluated"

@@ -1,4 +1,4 @@
-"""Looks at losses when backward begins: their numbers always, their graphs and expressions now and then."""
+"""Looks at losses when backward begins: their numbers always, their graphs now and then."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..._frames import user_frame
 from ..events import Backward, LossFlaw
 from ..source.loss_edits import compared_with, kept_in_range, same_elements
-from ..source.loss_terms import find_cut_term
 from . import autograd_graph
 from .autograd_graph import OpTracer, made_by, operation
 from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
@@ -152,9 +150,8 @@ def _dim(node: Any) -> int:
 
 
 _MOST_CALL_PATHS = 256
-# Passes of a call path that are looked at: a term may be added at the first, and then at each 2nd, 4th or 16th only.
+# Passes of a call path that are looked at: a term may be added at each 2nd, 4th or 16th only.
 _LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
-_LAST_READ = 17  # the last of them whose source is read
 
 
 class LossWatcher:
@@ -185,8 +182,6 @@ class LossWatcher:
                 self._traced.add(path)
             elif flaws and path not in self._traced:
                 self.tracer.ask(path)
-            if 1 < count <= _LAST_READ and (own := user_frame(frame)) is not None and (cut := find_cut_term(own, node)):
-                flaws.append(cut)
             backward.flaws = tuple(flaws)
             self.compiled = self.compiled or compiled(node)
         if type(loss) is float and not math.isfinite(loss):

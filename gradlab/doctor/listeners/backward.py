@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import defaultdict
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from ... import _torch
@@ -22,20 +20,8 @@ from .event_log import EventLog
 from .listener import Listener, never_raises
 
 _MOST_CALL_PATHS = 512
-_MOST_INPUT_CHECKS = 256  # backward passes: until then, graphs are looked through for inputs
 _VALUE_CHECKS = 12  # how often gradients that were there when a backward began are looked at
 _VALUE_CHECKS_AFTER = 24  # and those that a backward has left: twice as many, for windows of two or more
-
-
-class _CallPath:
-    """What is known of the passes that come from one line, called in one way."""
-
-    __slots__ = ("began_at", "checks", "inputs")
-
-    def __init__(self) -> None:
-        self.checks = self.inputs = 0
-        self.began_at = -1
-        """Autograd's number when its last pass began."""
 
 
 class BackwardListener(Listener):
@@ -48,7 +34,7 @@ class BackwardListener(Listener):
         self._retained = 0
         self._call = threading.local()  # given: does the call under way in this thread give gradients?
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
-        self._call_paths: defaultdict[int, _CallPath] = defaultdict(_CallPath)
+        self._began: dict[int, int] = {}  # call path -> autograd's number when its last pass began
 
     def hooks(self) -> list[Any]:
         """Have autograd's record of lines switched off at the end."""
@@ -136,21 +122,15 @@ class BackwardListener(Listener):
         if log.stepping:
             log.stepping[-1].closure = True
             backward.closure_of = log.stepping[-1].optimizer
-        if len(self._call_paths) >= _MOST_CALL_PATHS and path not in self._call_paths:
-            self._call_paths.clear()
-        known = self._call_paths[path]
-        backward.previous, known.began_at = known.began_at, _torch.sequence_number()
-        if log.weight_marks.looks:
-            backward.moved = log.weight_marks.moved(inside=bool(present & index.with_new_grad))
+        if len(self._began) >= _MOST_CALL_PATHS and path not in self._began:
+            self._began.clear()
+        backward.previous, self._began[path] = self._began.get(path, -1), _torch.sequence_number()
         if isinstance(root := outputs[0], Tensor) and (node := root.grad_fn) is not None:
-            kind = root.device.type
-            backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
-            backward.weighted = autograd_graph.weighted(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))
             passes.compiled = self._watcher.compiled
-            self._look_at_graph(backward, node, known)
+            self._look_at_graph(backward, node)
         if backward.create:  # puts new tensors into .grad: while the old ones live, no new one can pass for one of them
             passes.replaced = index.grads(backward.found)
         if backward.found and (self._checks or index.wanted_values & backward.found):
@@ -169,7 +149,7 @@ class BackwardListener(Listener):
             log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, is_custom_class=True))
             log.emit(Step(updates_by_hand(site), MANUAL_UPDATE, moved, moved))
 
-    def _look_at_graph(self, backward: Backward, node: Any, known: _CallPath) -> None:
+    def _look_at_graph(self, backward: Backward, node: Any) -> None:
         number, log = backward.number, self.log
         if number in (1, 2, 8) or not number % 512:  # parameters that no module and no optimizer has told of
             leaves = autograd_graph.leaves(node)
@@ -178,13 +158,6 @@ class BackwardListener(Listener):
             log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
             if not log.optimizers:
                 log.index.weights_changed()  # what was found just now is compared from here on
-        if log.optimizers and number <= _MOST_INPUT_CHECKS and known.checks < 3:
-            known.checks += 1
-            known.inputs = sum(
-                not isinstance(leaf, nn.Parameter) and not log.index.known_bits([leaf])
-                for leaf, _ in autograd_graph.leaves(node)
-            )
-        backward.inputs = known.inputs
         if backward.retain:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:

@@ -17,7 +17,7 @@ from ..frames import call_lines
 from ..graphs.autograd_graph import Roots
 from ..graphs.graph_leaks import UnusedGraphs
 from ..state.names import VariableNames
-from ..state.param_index import ParamIndex, WeightMarks, fetch_norms
+from ..state.param_index import ParamIndex, fetch_norms
 from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
 from .threads import WatchedThread
 
@@ -63,7 +63,6 @@ class EventLog:
         self.index = ParamIndex(self._slot_reused)
         self.models = ModuleIndex(self.index)
         self.optimizers = OptimizerIndex(self.index)
-        self.weight_marks = WeightMarks(self.index)
         self.names = VariableNames()
         self.callers: dict[Site, tuple[Site, ...]] = {}
         """Line from which something happened -> the lines that led there when it happened first, itself included."""
@@ -134,14 +133,14 @@ class EventLog:
             self.emit(GradEdited(edited, index.norms(edited)))
         return present
 
-    def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
-        """Return an optimizer, which is watched from now on; ``lines`` have made it, if that is known."""
+    def optimizer(self, optimizer: Optimizer, made: Site = NO_SITE) -> WatchedOptimizer:
+        """Return an optimizer, which is watched from now on; the line ``made`` it, if that is known."""
         one = self.optimizers.find(optimizer)
         if one is None:
             one = self.optimizers.add(optimizer)
-            kind, site = type(optimizer), lines[0] if lines else NO_SITE
+            kind = type(optimizer)
             own = not kind.__module__.startswith("torch.optim")
-            self.emit(OptimizerMade(site, one.number, kind.__name__, one.params, own, lines, _settings(optimizer)))
+            self.emit(OptimizerMade(made, one.number, kind.__name__, one.params, own))
         return one
 
     def cleared(self, site: Site, params: int) -> None:
@@ -173,8 +172,3 @@ class EventLog:
     def _slot_reused(self, bit: int) -> None:
         self.names.forget_params(bit)
         self.emit(ParamSlotReused(bit))
-
-
-def _settings(optimizer: Optimizer) -> str:
-    plain = {name: value for name, value in optimizer.defaults.items() if isinstance(value, (int, float, tuple))}
-    return ", ".join(f"{name}={value}" for name, value in plain.items())

@@ -1,37 +1,23 @@
-"""Optimizers: how they are made, again and again perhaps, step, and clear."""
+"""Optimizers: how they are made, step, and clear."""
 
 from __future__ import annotations
 
 import sys
-import weakref
 from itertools import takewhile
 from typing import Any
 
-import torch
-from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from ... import _torch
 from ..._process import Original, Patches, ThreadHook
-from ..events import Added, Clear, GradEdited, Site, Step
-from ..frames import call_lines, call_site
+from ..events import Added, Clear, GradEdited, Step
+from ..frames import call_site
 from ..state.names import wrapped_optimizer
-from ..state.param_index import first_values
-from ..state.watched import WatchedOptimizer
-from .event_log import EventLog
 from .listener import Listener, never_raises
-
-_MOST_MAKERS = 64  # lines that make optimizers, with their weights
-_PARAMS, _ELEMENTS = 3, 64  # of an optimizer, to tell whether its weights are as they were
 
 
 class OptimizerListener(Listener):
     """Listens to optimizers."""
-
-    def __init__(self, log: EventLog) -> None:
-        super().__init__(log)
-        self._newest: dict[tuple[Site, int], WatchedOptimizer] = {}
-        """The newest optimizer that a line has made over some weights."""
 
     def patch(self, patches: Patches) -> None:
         """Replace methods of all optimizers."""
@@ -49,24 +35,7 @@ class OptimizerListener(Listener):
     def _made(self, optimizer: Optimizer, result: None) -> None:
         log = self.log
         if log.is_watched_thread() or (log.thread.may_go_over() and not log.passes.count):
-            lines = call_lines(sys._getframe(2))
-            one = log.optimizer(optimizer, lines)
-            if lines:
-                self._note_parent(one, optimizer, lines[0])
-
-    def _note_parent(self, one: WatchedOptimizer, optimizer: Optimizer, site: Site) -> None:
-        """Note which optimizer the same line has made before over the same weights."""
-        if not (params := _params(optimizer)):
-            return
-        param = params[0]
-        known = self._newest.get((site, id(param)))
-        one.first_param = weakref.ref(param)
-        if known is not None and known.first_param is not None and known.first_param() is param:
-            one.parent = known if known.written >= 0 else known.parent  # one that was only cleared has kept nothing
-            known.parent = None
-        if len(self._newest) >= _MOST_MAKERS:
-            self._newest.clear()
-        self._newest[site, id(param)] = one
+            log.optimizer(optimizer, call_site(3))
 
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -89,13 +58,8 @@ class OptimizerListener(Listener):
             step.norms = index.norms(present)
         step.frozen = index.frozen(params) if not present else 0
         step.scaler, step.backward = log.scaler_steps > 0, current is not None
-        step.moved = one.written not in (-1, written := _written(optimizer))
-        step.resumes = _resumes(one, optimizer, written)
-        if step.resumes:
-            step.lines = call_lines(sys._getframe(2))
+        step.moved = one.written not in (-1, _written(optimizer))
         if one.named != params:
-            if present:
-                step.frozen = self._frozen_groups(optimizer)
             one.named = params
             log.find_names(sys._getframe(2), optimizer=number, params=params)
         log.note_callers(site)
@@ -103,12 +67,6 @@ class OptimizerListener(Listener):
         log.steps += 1
         log.passes.last_update = _torch.sequence_number()
         log.emit(step)
-
-    def _frozen_groups(self, optimizer: Optimizer) -> int:
-        """Return the parameters of those groups in which none requires a gradient, or has one."""
-        groups = [group["params"] for group in optimizer.param_groups]
-        frozen = [group for group in groups if not any(p.requires_grad or p.grad is not None for p in group)]
-        return self.log.index.bits(param for group in frozen for param in group)
 
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -118,13 +76,7 @@ class OptimizerListener(Listener):
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:
                 self._after_closure(step)
             log.stepping.pop()
-            one = log.optimizer(optimizer)
-            if one.written < 0 and one.first_param is not None:
-                one.lasting = _has_memory(optimizer)
-            one.written = _written(optimizer)
-            if one.values is not None:
-                one.values = _values(optimizer)
-            log.weight_marks.settle(step.params)
+            log.optimizer(optimizer).written = _written(optimizer)
 
     def _after_closure(self, step: Step) -> None:
         """Note whether a closure that ran no backward pass has cleared or filled gradients by itself."""
@@ -148,40 +100,3 @@ class OptimizerListener(Listener):
 def _written(optimizer: Optimizer) -> int:
     """Return how often an optimizer's weights have been written to; the first of a group stands for it."""
     return sum([group["params"][0]._version for group in optimizer.param_groups if group["params"]])
-
-
-def _resumes(one: WatchedOptimizer, optimizer: Optimizer, written: int) -> int:
-    """Return how many optimizers went before one, at its first step; 0 if the weights are not theirs."""
-    parent, one.parent = one.parent, None
-    if parent is None or one.written >= 0:
-        return 0
-    values = None if parent.values is None else _values(optimizer)
-    if parent.values is None or values is None:
-        same = written == parent.written
-    else:
-        same = len(values) == len(parent.values) and all(map(torch.equal, values, parent.values))
-    one.before = parent.before + 1 if same else 0
-    one.values = []  # from now on they are kept, also if they were somebody else's this time
-    return one.before if parent.lasting else 0
-
-
-def _params(optimizer: Optimizer) -> list[Tensor]:
-    return [param for group in optimizer.param_groups for param in group["params"]]
-
-
-def _values(optimizer: Optimizer) -> list[Tensor] | None:
-    """Return copies of a few weights, left on their device; None for tensors without values to look at."""
-    params = _params(optimizer)[:_PARAMS]
-    if any(type(param) not in (Tensor, nn.Parameter) or param.device.type == "meta" for param in params):
-        return None
-    with torch.no_grad(), _torch.disable_current_modes():
-        return [first_values(param, _ELEMENTS).clone() for param in params]
-
-
-def _has_memory(optimizer: Optimizer) -> bool:
-    """Return whether an optimizer keeps tensors of the shape of its weights, as momentum and averages are."""
-    return any(
-        isinstance(value, Tensor) and value.shape == param.shape
-        for param in _params(optimizer)[:_PARAMS]
-        for value in optimizer.state.get(param, {}).values()
-    )

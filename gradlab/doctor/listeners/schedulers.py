@@ -141,7 +141,7 @@ class SchedulerListener(Listener):
         around = loops_around(next((lines for lines in made if lines is not None), ()))
         lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in frames)
         loops = [loop for loop in loops_around(lines) if loop not in around]
-        limits = loops[1].limits if len(loops) >= 2 else ()
+        limits = loops[1][1] if len(loops) >= 2 else ()
         return len(loops) >= 2, max((_value(limit, frame) for limit in limits for frame in frames), default=0)
 
 

@@ -95,10 +95,9 @@ class ChildRun:
         if self.path is None:
             self.process.run()
             return
-        from ..rules import opt_in_codes
         from ..watching import watch
 
-        report = watch(**self.limits, also=opt_in_codes())
+        report = watch(**self.limits)
         run_and_report(self.process.run, report, partial(write_report, self.path, report))
 
 

@@ -19,7 +19,6 @@ from weakref import WeakSet
 
 from ..finding import Report
 from ..reports import FindingFilter, ReportPrinter, write_stdout
-from ..rules import opt_in_codes
 from ..watching import watch
 from .entry_point import EntryPoint, NotRunnableError, find_entry_point
 from .processes import (
@@ -84,14 +83,11 @@ def run_script(
 
 
 class ProgramWatch(watch):
-    """A watch of a program's process, or else of the first one that it starts; it reports all codes.
-
-    Which codes count is judged where they are printed.
-    """
+    """A watch of a program's process, or else of the first one that it starts."""
 
     def __init__(self, limits: Limits, folder: Path, on_enough: Callable[[Report], object] | None = None) -> None:
         """Begin with no process: ``folder`` is for their report; ``on_enough(report)`` is called at an early end."""
-        super().__init__(**limits, also=opt_in_codes())
+        super().__init__(**limits)
         self._limits, self._path, self._on_enough = limits, folder / "first.json", on_enough
         self._running: WeakSet[BaseProcess] = WeakSet()
 

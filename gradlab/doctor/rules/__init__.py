@@ -24,11 +24,6 @@ RULES: tuple[type[Rule], ...] = tuple(
 KNOWN_CODES = frozenset(code.name for rule in RULES for code in rule.codes)
 
 
-def opt_in_codes() -> set[str]:
-    """Return the names of the codes that are reported only where they are asked for."""
-    return {code.name for rule in RULES for code in rule.codes if code.opt_in}
-
-
 def check_codes(codes: Iterable[str], where: str) -> None:
     """Raise ValueError for a code that there is not, with the nearest one; TypeError for what is no list of codes."""
     if isinstance(codes, str) or not isinstance(codes, Iterable):
@@ -40,4 +35,4 @@ def check_codes(codes: Iterable[str], where: str) -> None:
             raise ValueError(f"{where}: there is no code {code!r}{hint}")
 
 
-__all__ = ["KNOWN_CODES", "RULES", "Rule", "RuleContext", "check_codes", "opt_in_codes"]
+__all__ = ["KNOWN_CODES", "RULES", "Rule", "RuleContext", "check_codes"]

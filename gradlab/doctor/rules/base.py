@@ -86,6 +86,10 @@ class RuleContext:
         several = len(self.state.optimizers) > 1 and optimizer < len(words)
         return f"{kind} (the {words[optimizer]} optimizer)" if several else kind
 
+    def names(self, optimizer: int) -> list[str]:
+        """Return all names that an optimizer has in the learner's code."""
+        return self.log.names.optimizers.get(optimizer, [])
+
     def full_name(self, optimizer: int) -> str:
         """Return the name of an optimizer and its kind: "optimizer_D (Adam)"."""
         name = self.log.names.optimizer(optimizer)

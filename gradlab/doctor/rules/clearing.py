@@ -10,18 +10,11 @@ from typing import Any
 
 from ..events import MANUAL_UPDATE, Backward, Site, union_bits
 from ..finding import Cause, Code, Edit
-from ..source.calls import without_brackets
-from ..source.grad_lines import mentions_grad, name_at, replaced, statement_at
+from ..source.calls import name_in_scope, without_brackets
+from ..source.grad_lines import mentions_grad, replaced, statement_at
 from ..source.syntax import function_around, own_nodes
 from ..state.grad_state import MaybeCleared, ParamGroupState, StepFacts
 from .base import Rule, RuleContext, numbered
-
-
-def names_of(context: RuleContext, optimizer: int) -> list[str]:
-    """Return the names of an optimizer, and of others with exactly its parameters: SAM's own, and its base."""
-    params_of, names = context.state.params_of, context.log.names.optimizers
-    same = [number for number, params in params_of.items() if params == params_of[optimizer] and number != optimizer]
-    return [name for number in (optimizer, *same) for name in names.get(number, [])]
 
 
 def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Cause | None:
@@ -29,7 +22,7 @@ def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Caus
     statement = statement_at(site)
     if statement is None:
         return None
-    place, name = Cause(site[0], statement.lineno, insert="above"), name_at(site, names_of(context, optimizer))
+    place, name = Cause(site[0], statement.lineno, insert="above"), name_in_scope(context.names(optimizer), site)
     return Edit(place, f"{name}.zero_grad()") if name else place
 
 
@@ -40,7 +33,7 @@ def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None
         return None
     line = statement.end_lineno or statement.lineno
     below = [one for one in own_nodes(scope) if isinstance(one, ast.Attribute) and one.lineno > line]
-    name = name_at(site, names_of(context, optimizer))
+    name = name_in_scope(context.names(optimizer), site)
     if not name or any(mentions_grad(one) for one in below):
         return None
     return Edit(Cause(site[0], line, insert="below"), f"{name}.zero_grad()")
@@ -106,7 +99,7 @@ class MissingZeroGrad(Rule):
         """
         context, own = self.context, self.context.state.params_of[optimizer]
         names = {part for name in context.all_names(own) for part in name.split(".")[:-1]}
-        names |= set(names_of(context, optimizer))
+        names |= set(context.names(optimizer))
         if names and (named := without_brackets(context.log.files(), "zero_grad", names)):
             return replaced((named.file, named.line), ".zero_grad", ".zero_grad()") or named
         if wrong := self._wrong_step(optimizer, step, again, fresh[-1]):
@@ -126,7 +119,7 @@ class MissingZeroGrad(Rule):
         ]
         if len(owners) != 1:
             return None
-        here, wanted = (name_at(step, names_of(self.context, one)) for one in (optimizer, owners[0]))
+        here, wanted = (name_in_scope(self.context.names(one), step) for one in (optimizer, owners[0]))
         return replaced(step, f"{here}.step", f"{wanted}.step") if here and wanted else None
 
 

@@ -1,4 +1,4 @@
-"""Loss functions that are given what they are not made for, and terms that move no weight."""
+"""Loss functions that are given what they are not made for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .base import Rule
 
 
 class LossFlaws(Rule):
-    """What the graphs and expressions of losses show.
+    """What the graphs of losses show.
 
     They are looked at in the first three passes of each line and a few later ones. Something found is reported at the
     end, with the lines of an update that was recorded for it.
@@ -49,18 +49,6 @@ class LossFlaws(Rule):
         "target.",
         fix="Give both sides of the loss the same shape, such as {shape}.",
     )
-    # Known from the graph, in which the term has no part, and from the source: what made it has ``.item()``,
-    # ``.detach()``, ``torch.tensor(...)`` or ``no_grad`` around something computed from the model, or it is made of a
-    # gradient without ``create_graph=True``. A constant that is added changes no gradient, so it is hardly ever meant.
-    # Factors, targets and ``a + (b - a).detach()`` are left alone; a sum in another function is not seen.
-    LOSS_TERM_DETACHED = Code(
-        "loss-term-detached",
-        "01_autograd",
-        "Cutting the graph",
-        severity="warning",
-        message="One term of the loss is cut off from the model, so it changes the number and no gradient.",
-        fix="Take out what cuts it off: .item(), .detach(), .data, float(...), torch.tensor(...) or no_grad().",
-    )
     KINDS: ClassVar[dict[str, Code]] = {
         "softmax": SOFTMAX_BEFORE_CROSS_ENTROPY,
         "sigmoid": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
@@ -74,12 +62,6 @@ class LossFlaws(Rule):
         ),
         "with-logits": SIGMOID_BEFORE_BCE_WITH_LOGITS,
         "broadcast": LOSS_BROADCASTS,
-        "cut-term": LOSS_TERM_DETACHED,
-        "penalty": LOSS_TERM_DETACHED.with_(
-            message="One term of the loss is made of a gradient that is cut off from the model, so it changes the "
-            "number and moves no weight.",
-            fix="Compute the gradient with create_graph=True.",
-        ),
     }
     """The code, with its words, for each kind of flaw."""
 

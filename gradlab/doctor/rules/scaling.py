@@ -1,4 +1,4 @@
-"""Loss scaling and autocast."""
+"""Loss scaling."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ..events import Site
 from ..finding import Cause, Code, Edit
-from ..source.calls import context_around, without_brackets
+from ..source.calls import without_brackets
 from ..source.grad_lines import calls_on, receiver, replaced, with_loss
 from ..source.syntax import function_around, loop_around, node_place, own_nodes, statements_around
 from ..state.grad_state import StepFacts
@@ -49,7 +49,7 @@ def missing_update(context: RuleContext, step: Site) -> Edit | Cause | None:
 
 
 class Scaling(Rule):
-    """A step that goes round the scaler, a scaler that divides what was never multiplied, backward() under autocast."""
+    """A step that goes round the scaler, and a scaler that divides what was never multiplied."""
 
     SCALER_STEP_WITHOUT_UPDATE = Code(
         "scaler-step-without-update",
@@ -67,26 +67,8 @@ class Scaling(Rule):
         fix="Step through the scaler, scaler.step({optimizer}), and call scaler.update() after it.",
     )
 
-    BACKWARD_INSIDE_AUTOCAST = Code(
-        "backward-inside-autocast",
-        "08_mixed_precision",
-        "What runs in which type",
-        "warning",
-        message="backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "
-        "itself.",
-        fix="Take backward() out of the `with torch.autocast(...)` block.",
-    )
-
     def _begin(self) -> None:
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
-
-    def backward(self, backward: Any) -> None:
-        """Look whether autocast is on when it begins."""
-        site, path = backward.site, self.context.log.path
-        if backward.autocast and (times := self.count(("autocast", site))) >= 2:
-            seen = f"{times} backward passes began with autocast on"
-            code = self.BACKWARD_INSIDE_AUTOCAST
-            self.report(code, site, seen, lambda: context_around(path(site), "autocast") or Cause(*site))
 
     def scaler_step(self, event: Any) -> None:
         """Look whether the update before this one has been closed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from functools import partial
 from typing import Any
@@ -10,17 +9,15 @@ from typing import Any
 from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions, union_bits
 from ..finding import Cause, Code, Edit
 from ..source.calls import in_scope
-from ..source.cuts import cut_before
 from ..source.grad_lines import updates_by_hand
 from ..source.syntax import beside, cause_at
-from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
+from ..source.wiring import made_from_helper, plain_container, remade_below
 from ..state.grad_state import StepFacts
 from .base import Rule, how_many
 from .several_optimizers import SharedParams
 from .stepping import EmptyStep, in_no_module
 
 _MOST_PASSES = 64
-_ENOUGH = 3  # steps
 
 
 class MissingParams(Rule):
@@ -77,9 +74,9 @@ class MissingParams(Rule):
             self._fed |= event.params if event.fed else 0
 
     def accumulate(self, added: Any) -> None:
-        """Note the first passes, to see whether anybody uses them; not those of an attack, which want the input's."""
+        """Note the first passes, to see whether anybody uses them; not those that want other gradients."""
         backward = added.backward
-        if len(self._passes) < _MOST_PASSES and not (backward.inputs or backward.given or backward.create):
+        if len(self._passes) < _MOST_PASSES and not (backward.given or backward.create):
             self._passes.append(backward)
 
     def step(self, facts: StepFacts) -> None:
@@ -183,78 +180,3 @@ class MissingParams(Rule):
         edit = partial(remade_below, site, late) if late else None
         self.report(self.OPTIMIZER_HOLDS_STALE_PARAMS, site, seen, edit, of=step.optimizer)
         return True
-
-
-class FrozenGroup(Rule):
-    """A whole group of an optimizer's parameters requires no gradient, from its first step to the end: a hint."""
-
-    OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
-        severity="hint",
-        message="A whole group of this optimizer's parameters requires no gradient: its steps leave them as they are.",
-        fix="Call requires_grad_(True) on these parameters if they are to learn, or leave them out of {optimizer}.",
-    )
-
-    def _begin(self) -> None:
-        self._frozen: defaultdict[int, int] = defaultdict(int)  # optimizer -> parameters of such groups
-
-    def step(self, facts: StepFacts) -> None:
-        """Note such groups; steps of others are EmptyStep's."""
-        if facts.step.frozen and facts.step.present:
-            self._frozen[facts.step.optimizer] |= facts.step.frozen
-
-    def accumulate(self, added: Any) -> None:
-        """What gets a gradient later was meant to wait."""
-        for optimizer in self._frozen:
-            self._frozen[optimizer] &= ~added.params
-
-    def end(self, *, normal: bool) -> None:
-        """Report what is frozen to the end."""
-        for optimizer, params in self._frozen.items():
-            if params and (steps := self.context.state.steps[optimizer]) >= _ENOUGH:
-                context, site = self.context, self.context.made_at(optimizer, self.context.state.sites[optimizer])
-                seen = f"{steps} steps of {context.name(optimizer)}, and requires_grad=False for {how_many(params)}"
-                edit = frozen_by(context.log.files(), context.all_names(params))
-                self.report(self.OPTIMIZER_PARAMS_FROZEN, site, seen + context.listed(params), edit, of=optimizer)
-
-
-class ModulesWithoutGradient(Rule):
-    """Some parameters of an optimizer never get a gradient, although others of it do."""
-
-    GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.with_(
-        severity="hint",
-        message="Some of the optimizer's parameters never get a gradient: the graph is cut behind them.",
-        fix="Take out what cuts the graph behind these parameters, or leave them out of {optimizer}.",
-    )
-    UNUSED_PARAMETERS = Code(
-        "unused-parameters",
-        "01_autograd",
-        severity="hint",
-        message="Some of the optimizer's parameters never get a gradient.",
-        fix="Leave out what is not used, or use it in the loss.",
-        opt_in=True,
-    )
-
-    def _begin(self) -> None:
-        self._passes = 0
-        self._site: Site = NO_SITE
-
-    def accumulate(self, added: Any) -> None:
-        """Count the passes."""
-        self._passes += 1
-        self._site = added.backward.site
-
-    def end(self, *, normal: bool) -> None:
-        """Say which parts were never reached, and whether the source cuts them off."""
-        if self._passes < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
-            return
-        context, state, index = self.context, self.context.state, self.context.log.index
-        for optimizer, params in state.params_of.items():
-            never = params & ~state.reached
-            never &= ~(index.frozen(never) | index.weights_ever_written(never))  # those are not to learn by this
-            if never and never != params and state.steps.get(optimizer):
-                part = re.sub(r"\[.*?\]", "", context.part_name(never)).split(".")[-1]
-                cut = cut_before(context.log.path(self._site), part) if part else None
-                code = self.UNUSED_PARAMETERS if cut is None else self.GRAPH_BROKEN
-                seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
-                seen += f"{self._passes} backward passes{context.listed(never)}"
-                self.report(code, self._site, seen, cut, of=optimizer)

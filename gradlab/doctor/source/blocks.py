@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from ..events import Site
 from ..finding import Cause, Edit
 from .calls import in_scope
 from .syntax import (
-    FUNCTIONS,
     LOOP_KINDS,
     dotted,
     function_around,
@@ -22,60 +20,19 @@ from .syntax import (
 )
 
 
-@dataclass(frozen=True)
-class EnclosingLoop:
-    """A ``for`` or ``while`` around a line; two are equal if they are the same statement."""
+def loops_around(chain: tuple[Site, ...]) -> list[tuple[Site, frozenset[str]]]:
+    """Return the lines of the loops around the lines of a chain of calls, the innermost first.
 
-    file: str
-    line: int
-    """Line of the ``for`` or ``while``."""
-    words: str = field(compare=False)
-    """Its first line, as written: "for epoch in range(5)"."""
-    through: str = field(compare=False)
-    """Names of the functions between the line and this loop: "train_task"."""
-    limits: frozenset[str] = field(compare=False)
-    """What its ``range`` counts to, as source; empty for other loops."""
-    conditional: bool = field(compare=False)
-    """True if the line is inside an ``if`` within this loop."""
+    With each comes what its ``range`` counts to, as source; nothing for other loops.
+    """
+    return [((site[0], loop.lineno), _limits(loop)) for site in chain for loop in statements_around(site, LOOP_KINDS)]
 
 
-def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
-    """Return the loops around the lines of a chain of calls, the innermost first."""
-    found: list[EnclosingLoop] = []
-    functions: list[str] = []
-    for file, line in chain:
-        conditional = False
-        for node in _blocks_around(file, line):
-            if isinstance(node, FUNCTIONS):
-                functions.append(node.name)
-                break
-            if isinstance(node, LOOP_KINDS):
-                through = " ".join(functions)
-                found.append(EnclosingLoop(file, node.lineno, _header(node), through, _limits(node), conditional))
-            conditional = not isinstance(node, LOOP_KINDS)
-    return found
-
-
-def _blocks_around(file: str, line: int) -> list[ast.stmt]:
-    found = []
-    for node in ast.walk(syntax_tree(file)):
-        if isinstance(node, (*FUNCTIONS, *LOOP_KINDS, ast.If, ast.Try)):
-            last = node.body[-1] if isinstance(node, LOOP_KINDS) else node  # the else of a loop is run once
-            if node.body[0].lineno <= line <= (last.end_lineno or 0):
-                found.append(node)
-    return sorted(found, key=lambda node: -node.lineno)
-
-
-def _header(loop: ast.For | ast.AsyncFor | ast.While) -> str:
-    if isinstance(loop, ast.While):
-        return f"while {ast.unparse(loop.test)}"
-    return f"for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)}"
-
-
-def _limits(loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
+def _limits(loop: ast.stmt) -> frozenset[str]:
+    header: ast.expr = loop.test if isinstance(loop, ast.While) else loop.iter  # type: ignore[attr-defined]  # a for
     return frozenset(
         ast.unparse(call.args[min(1, len(call.args) - 1)])
-        for call in ast.walk(loop.test if isinstance(loop, ast.While) else loop.iter)
+        for call in ast.walk(header)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("range", "trange")
         if call.args
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from ..events import Site
 from ..finding import Cause, Edit
@@ -13,12 +13,14 @@ from .syntax import (
     calls_of,
     dotted,
     function_around,
+    holds,
     loop_around,
     node_place,
     nodes_in,
     own_nodes,
     parameters,
     reworded,
+    scopes_around,
     single_or_none,
     statements_around,
     syntax_tree,
@@ -82,10 +84,22 @@ def in_scope(name: str, site: Site) -> bool:
     tree, scope, parts = syntax_tree(site[0]), function_around(site), re.split(r"[.\[]", name)
     if parts[0] == "self":  # another class has other attributes
         kinds = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and scope in ast.walk(one)]
-        known = {dotted(node) for kind in kinds for node in ast.walk(kind)}
-        return "self" in parameters(scope) and ".".join(parts[:2]) in known
-    names = [node for part in (scope, tree) for node in own_nodes(part) if isinstance(node, ast.Name)]
-    return parts[0] in (*parameters(scope), *(node.id for node in names if isinstance(node.ctx, ast.Store)))
+        attributes = {dotted(node) for kind in kinds for node in ast.walk(kind)}
+        return "self" in parameters(scope) and ".".join(parts[:2]) in attributes
+    known: set[str] = set()
+    for one in scopes_around(site):
+        nodes = list(own_nodes(one))
+        loops = [node for node in nodes if isinstance(node, (ast.For, ast.comprehension))]
+        ended = [loop for loop in loops if isinstance(loop, ast.comprehension) or not holds(loop, site[1])]
+        others = {part for loop in ended for part in ast.walk(loop.target)}
+        made = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+        known |= {*parameters(one), *(node.id for node in made if node not in others)}
+    return parts[0] in known
+
+
+def name_in_scope(names: Iterable[str], site: Site) -> str:
+    """Return the first of an object's names that the line beside a line can use; "" if there is none."""
+    return next((name for name in names if in_scope(name, site)), "")
 
 
 def mentions_call(site: Site, method: str) -> bool:
@@ -118,31 +132,6 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
 
 def _has(node: ast.AST, *kinds: type[ast.AST]) -> bool:
     return any(isinstance(one, kinds) for one in ast.walk(node))
-
-
-def context_around(path: Sequence[Site], word: str) -> Cause | None:
-    """Return the decorator with a word in it, or the ``with`` block around the call that leads to a line.
-
-    In the same function only a block around the whole loop is the place: out of a smaller one, the line is taken.
-    """
-    for site in path:
-        scope, loop = function_around(site), loop_around(site)
-        for decorator in getattr(scope, "decorator_list", ()):
-            if word in ast.unparse(decorator):
-                return node_place(site[0], decorator)
-        for block in statements_around(site, ast.With):
-            encloses = site != path[0] or (loop is not None and block.lineno < loop.lineno)
-            if encloses and any(word in _meaning(item.context_expr, site) for item in block.items):
-                return node_place(site[0], block.items[0].context_expr)
-    return None
-
-
-def _meaning(expression: ast.expr, site: Site) -> str:
-    """Return the words of an expression, and of what was assigned to the name that it is."""
-    words = ast.unparse(expression)
-    assigns = [node for node in ast.walk(syntax_tree(site[0])) if isinstance(node, ast.Assign)]
-    made = [one.value for one in assigns if words in map(ast.unparse, one.targets)]
-    return " ".join([words, *map(ast.unparse, made[:1] if isinstance(expression, ast.Name) else ())])
 
 
 def called_name(node: ast.AST) -> str:

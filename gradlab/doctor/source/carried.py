@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -131,28 +131,8 @@ _ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "updat
 
 def adding_line(file: str, name: str, line: int) -> int:
     """Return the only line that adds to a variable of the function that ``line`` is in, or to an attribute; else 0."""
-    return _only_line(file, name, line, lambda node: _adds(node, name))
-
-
-def carrying_line(file: str, name: str, line: int) -> int:
-    """Return the only line that takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``; else 0."""
-    names = {name}
-    for node in ast.walk(function_around((file, line))):
-        if isinstance(node, ast.Assign) and _is(node.value, name):  # h_in = h_out
-            names |= {ast.unparse(target) for target in node.targets}
-
-    def carries(node: ast.AST) -> bool:
-        if not isinstance(node, ast.Assign) or isinstance(node.value, (ast.Name, ast.Attribute)):
-            return False
-        taken = any(_is(one, name) for target in node.targets for one in ast.walk(target))
-        return taken and any(_is(one, known) for one in ast.walk(node.value) for known in names)
-
-    return _only_line(file, name, line, carries)
-
-
-def _only_line(file: str, name: str, line: int, wanted: Callable[[ast.AST], bool]) -> int:
     scope = syntax_tree(file) if "." in name else function_around((file, line))
-    return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node)) or 0  # type: ignore[attr-defined]  # both have lines
+    return single_or_none(node.lineno for node in ast.walk(scope) if _adds(node, name)) or 0  # type: ignore[attr-defined]  # both have lines
 
 
 def _adds(node: ast.AST, name: str) -> bool:

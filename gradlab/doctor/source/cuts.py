@@ -24,27 +24,24 @@ from .syntax import (
     words_of,
 )
 
-DETACHING = ("item", "detach", "numpy", "tolist", "detach_")
-"""Methods of a tensor whose result is not in its graph."""
-NEW_TENSORS = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
-"""Functions that make a tensor out of values, without the graph that these came from."""
-_METHODS = (*DETACHING, "argmax", "argmin", "argsort", "round", "bool", "long", "int")
-_FUNCTIONS = (*NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
+_NEW_TENSORS = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
+_METHODS = (
+    *("item", "detach", "numpy", "tolist", "detach_"),
+    *("argmax", "argmin", "argsort", "round", "bool", "long", "int"),
+)
+_FUNCTIONS = (*_NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
 _NO_GRAD = "no_grad|inference_mode|set_grad_enabled"
-_REENTRANT = "use_reentrant=True"
 _MOST_STEPS = 200
 
 
-def cut_before(path: Iterable[Site], after: str = "") -> Edit | Cause | None:
+def cut_before(path: Iterable[Site]) -> Edit | Cause | None:
     """Return what cuts the graph of the loss whose ``backward()`` stands on a line; None if it is not one place.
 
     ``path`` is that line and those that call its function. The search starts from the names in the line, goes through
-    the assignments above that made them, and into functions and methods of the same file that are called there. With
-    ``after``, the name of a module, only cuts in a function that calls it count.
+    the assignments above that made them, and into functions and methods of the same file that are called there.
     """
     for site in path:
-        found = set(_Search(site[0]).from_line(site))
-        if found := {cause for cause in found if not after or _behind(cause, after)}:
+        if found := set(_Search(site[0]).from_line(site)):
             whole = {cause for cause in found if "detach" not in words_of(cause)}  # often meant, for one operand
             cut = single_or_none(found) or single_or_none(whole)
             edit = _without(cut) if cut is not None else None
@@ -59,22 +56,15 @@ def _without(cut: Cause) -> Edit | Cause | None:
         node = ast.parse(words, mode="eval").body
     except SyntaxError:
         return None
-    if _REENTRANT in words:
-        return reworded(cut, words.replace(_REENTRANT, "use_reentrant=False"))
     kept = node.value if isinstance(node, ast.Attribute) else called_on(node, "detach", "item")
-    if isinstance(node, ast.Call) and called_on(node, *NEW_TENSORS) is not None:
+    if isinstance(node, ast.Call) and called_on(node, *_NEW_TENSORS) is not None:
         kept = node.args[0] if isinstance(node.args[0], (ast.Name, ast.Call)) else None
     edit = reworded(cut, ast.unparse(kept)) if kept is not None else None
     target, _, value = edit.line.partition("  #")[0].partition(" = ") if isinstance(edit, Edit) else ("", "", "")
     return None if target == value.strip() else edit
 
 
-def cut_in_function(file: str, call: ast.Call) -> Cause | None:
-    """Return what cuts the graph in a function of the same file that is called; None if it is not one place."""
-    return single_or_none(_Search(file)._called(called(call), call))
-
-
-def without_create_graph(call: ast.Call) -> bool:
+def _without_create_graph(call: ast.Call) -> bool:
     """Recognise ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     if called(call) != "grad" or (len(call.args) < 2 and "inputs" not in given):
@@ -150,16 +140,14 @@ class _Search:
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.Attribute) and node.attr == "data"
         name = called(node)
-        if name == "checkpoint":
-            return _REENTRANT in ast.unparse(node)
-        if without_create_graph(node) or (called_on(node, *_METHODS) is not None and not node.args[1:]):
+        if _without_create_graph(node) or (called_on(node, *_METHODS) is not None and not node.args[1:]):
             return True
         return name in _FUNCTIONS and bool(node.args) and not self._constant(node.args[0], scope)
 
     def _called(self, name: str, scope: ast.AST) -> Iterator[Cause]:
         nodes = list(ast.walk(self._tree))
         wanted = [one for one in nodes if isinstance(one, FUNCTIONS) and one.name == name]
-        kinds = instances(self._tree).get(name, set())
+        kinds = _instances(self._tree).get(name, set())
         given = not wanted and not kinds and name in parameters(scope)  # a model: any of them
         classes = [one for one in nodes if isinstance(one, ast.ClassDef) and (given or one.name in kinds)]
         methods = [one for kind in classes for one in kind.body if isinstance(one, FUNCTIONS)]
@@ -186,7 +174,7 @@ class _Search:
         return bool(calls) and all(len(one.args) > at and self._constant(one.args[at], self._tree) for one in calls)
 
 
-def instances(tree: ast.AST) -> dict[str, set[str]]:
+def _instances(tree: ast.AST) -> dict[str, set[str]]:
     """Return by the last part of a name, as in ``self.name = Kind(...)``, the classes that it was made by."""
     found: dict[str, set[str]] = {}
     assigns = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
@@ -196,15 +184,6 @@ def instances(tree: ast.AST) -> dict[str, set[str]]:
             if isinstance(value, ast.Call):
                 found.setdefault(dotted(one).split(".")[-1], set()).add(dotted(value.func).split(".")[-1])
     return found
-
-
-def _behind(cut: Cause, part: str) -> bool:
-    """Return whether a cut is in a function that calls a part of a model, or in a method of that part's own class."""
-    tree, scope = syntax_tree(cut.file), function_around((cut.file, cut.line))
-    kinds = instances(tree).get(part, set())
-    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name in kinds]
-    calls = any(dotted(node).split(".")[-1] == part for node in own_nodes(scope))
-    return calls or any(holds(one, cut.line) for one in classes)
 
 
 def _names(value: ast.AST, cuts: Collection[Cause] = ()) -> set[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 
 from ..events import NO_SITE, Site
@@ -15,9 +14,7 @@ from .syntax import (
     calls_of,
     dotted,
     function_around,
-    holds,
     own_nodes,
-    scopes_around,
     single_or_none,
     source_line,
     statements_around,
@@ -67,56 +64,12 @@ def mentions_grad(node: ast.AST) -> bool:
     return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
 
 
-def reads_gradient_of_an_input(site: Site) -> bool:
-    """Return whether the function of a line reads the ``.grad`` of something that is no weight, as an attack does."""
-    nodes = list(ast.walk(function_around(site)))
-    loops = [one for one in nodes if isinstance(one, (ast.For, ast.comprehension)) and "param" in ast.unparse(one.iter)]
-    weights = {one.id for loop in loops for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-    cleared = {owner for _, owner in calls_of(nodes, "zero_")}
-    cleared |= {node.left for node in nodes if isinstance(node, ast.Compare)}
-    cleared |= {one.value for one in cleared if isinstance(one, ast.Attribute) and one.attr == "data"}
-    read = [one for one in nodes if isinstance(one, ast.Attribute) and one.attr == "grad" and one not in cleared]
-    owners = [one.value for one in read if isinstance(one.ctx, ast.Load)]
-    names, attributes = weights | {"torch", "autograd"}, ("weight", "bias", "autograd")
-    return any(getattr(one, "id", "") not in names and getattr(one, "attr", "") not in attributes for one in owners)
-
-
 def statement_at(site: Site) -> ast.stmt | None:
     """Return the statement at a line, if it is a simple one that has its lines for itself."""
     statement = next(iter(statements_around(site, ast.stmt)), None)
     if statement is None or hasattr(statement, "body"):
         return None
     return None if source_line((site[0], statement.lineno))[: statement.col_offset].strip() else statement
-
-
-def name_at(site: Site, names: Iterable[str]) -> str:
-    """Return the first of an object's names that a line can use: the functions around it write it, too; else ""."""
-    scopes = scopes_around(site)
-    for name in names:
-        root = re.split(r"\W", name)[0]
-        for scope in scopes:
-            nodes = list(own_nodes(scope))
-            bound = [one.lineno for one in nodes if _binds(one, root)]  # type: ignore[attr-defined]  # names have lines
-            named = [one for one in nodes if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript, ast.arg))]
-            if any(ast.unparse(one) == name for one in named):
-                late = scope is scopes[0] and bound and min(bound) > site[1]
-                if not late and not any(_binds_elsewhere(one, root, site[1]) for one in nodes):
-                    return name
-            if bound:
-                break
-    return ""
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    if isinstance(node, ast.arg):
-        return node.arg == name
-    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-
-
-def _binds_elsewhere(node: ast.AST, name: str, line: int) -> bool:
-    """Return whether a name is the variable of a loop that a line is not in."""
-    loop = isinstance(node, ast.For) and not holds(node, line)
-    return (loop or isinstance(node, ast.comprehension)) and any(_binds(one, name) for one in ast.walk(node.target))  # type: ignore[attr-defined]
 
 
 def call_at(site: Site, method: str) -> ast.Call | None:

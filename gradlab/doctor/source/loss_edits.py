@@ -81,17 +81,6 @@ def kept_in_range(site: Site, words: str) -> Edit | Cause:
     return reworded(node_place(site[0], given), form.format(operand(site[0], given))) if given else Cause(*site)
 
 
-def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
-    """Return the edit that gives a call of ``torch.autograd.grad`` its ``create_graph=True``."""
-    place, values = node_place(file, call), [*call.args, *(keyword.value for keyword in call.keywords)]
-    if old := [keyword.value for keyword in call.keywords if keyword.arg == "create_graph"]:
-        return reworded(node_place(file, old[0]), "True")
-    if place.end_column:
-        return reworded(place, words_of(place)[:-1].rstrip(", ") + ", create_graph=True)")
-    last = node_place(file, max(values, key=lambda value: value.lineno))
-    return reworded(last, f"{words_of(last)}, create_graph=True") if last.end_column else place
-
-
 def _name(node: ast.AST) -> str:
     """Return the last part of what a call calls; "/" and "**" for these, but for a fixed number; else ""."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -156,7 +145,7 @@ def compared_with(
                     pairs = len(shape) == len(prediction) or not same_elements(shape, prediction)
                     if _on_purpose(side, *_PAIRS) or (pairs and shape != wide):
                         return (), None
-                    return shape, _edit(site, side, shape, prediction, wide, values)
+                    return shape, _edit(site, side, shape, prediction, wide)
         if any(_on_purpose(side, *_PAIRS, "view", "reshape") for side in sides):
             return (), None
     return None, None
@@ -185,30 +174,11 @@ def _broadcast(one: Shape, other: Shape) -> Shape | None:
         return None
 
 
-def _edit(
-    site: Site, side: ast.expr, shape: Shape, prediction: Shape, wide: Shape, values: FrameValues
-) -> Edit | Cause | None:
+def _edit(site: Site, side: ast.expr, shape: Shape, prediction: Shape, wide: Shape) -> Edit | Cause | None:
     place, words = node_place(site[0], side), operand(site[0], side)
     for dim in range(max(len(shape), len(prediction))):
         if (*shape[:dim], 1, *shape[dim:]) == prediction:
             return reworded(place, f"{words}.unsqueeze({dim})")
         if (*prediction[:dim], 1, *prediction[dim:]) == shape:
             return reworded(place, f"{words}.squeeze({dim})")
-    return _grown_above(site, side, prediction, values) if shape == wide else place
-
-
-def _grown_above(site: Site, side: ast.expr, prediction: Shape, values: FrameValues) -> Cause | None:
-    """Return what the target was made of above, if it was broadcast there: a term has the prediction's elements."""
-    made = [
-        node.value
-        for node in own_nodes(function_around(site))
-        if isinstance(node, ast.Assign) and node.lineno < site[1] and ast.unparse(node.targets[0]) == ast.unparse(side)
-    ]
-    terms = [made[0]] if len(made) == 1 else []
-    for one in terms:  # it grows
-        terms += [one.left, one.right] if isinstance(one, ast.BinOp) else []
-    grown = any(
-        isinstance(value := values.of(one), Tensor) and value.dim() and same_elements(tuple(value.shape), prediction)
-        for one in terms
-    )
-    return node_place(site[0], made[0]) if grown else None
+    return None if shape == wide else place

@@ -145,8 +145,6 @@ class GradState:
         """The line that cleared gradients last."""
         self.clear_sites: dict[Site, int] = {}
         """Line that clears -> the parameters whose gradients it has cleared."""
-        self.reached = 0
-        """Parameters that a backward pass has added to."""
         self.last_stepped = -1
         """The optimizer that stepped last."""
         self.newest = 0
@@ -201,7 +199,6 @@ class GradState:
         event.groups = groups = self.groups(used) + self.groups(params & ~used)
         yield event
         backward.added |= params
-        self.reached |= params
         backward.step_index = self.steps.get(backward.closure_of, 0)
         backward.stepped_params |= used
         for group in groups:

@@ -123,16 +123,6 @@ class WatchedOptimizer:
     """The number of its parameters."""
     written: int = -1
     """How often its weights had been written to after its last step; -1 before the first."""
-    first_param: weakref.ref[Tensor] | None = None
-    """Its first parameter, if the line is known that has made it."""
-    parent: WatchedOptimizer | None = None
-    """The one that the same line has made before over the same weights, until the first step."""
-    before: int = 0
-    """How many went before it, each of which has stepped and left its weights to the next."""
-    lasting: bool = False
-    """True if it keeps averages or momentum."""
-    values: list[Tensor] | None = None
-    """Some of the weights after its newest step; only kept from the second optimizer of a line on."""
 
 
 class OptimizerIndex:

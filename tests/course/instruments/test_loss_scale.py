@@ -15,16 +15,15 @@ from gradlab.course.instruments.loss_scale_numbers import FIRST, limits_of, meas
 
 TASK = tasks.digits(device="cpu")
 TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
-WEIGHTS = {"digits": 1.0, "weighted": 1e-5}
 
 
-def gradient(name: str, scale: float = 1.0, dtype: torch.dtype | None = None) -> Tensor:
+def gradient(scale: float = 1.0, dtype: torch.dtype | None = None) -> Tensor:
     """One backward pass in plain PyTorch."""
     x, y = TASK.batches[0]
     model = TASK.build(seed=0)
     with torch.autocast("cpu", dtype or torch.float16, enabled=dtype is not None):
         loss = nn.functional.cross_entropy(model(x), y)
-    (loss * WEIGHTS[name] * scale).backward()
+    (loss * 1e-5 * scale).backward()
     return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
 
@@ -37,27 +36,25 @@ def tally(values: Tensor) -> dict[str, int]:
     return {"zero": int(zero.sum()), "subnormal": int(small.sum()), "normal": good, "overflow": int(bad.sum())}
 
 
-@pytest.mark.parametrize("name", list(WEIGHTS))
-@pytest.mark.parametrize("power", [0, 16, 24])
-def test_gradients_become_what_a_plain_backward_pass_makes(name: str, power: int) -> None:
+@pytest.mark.parametrize("power", [0, 16, 40])
+def test_gradients_become_what_a_plain_backward_pass_makes(power: int) -> None:
     scale = 2.0**power
-    exact, got = gradient(name), gradient(name, scale, torch.float16)
+    exact, got = gradient(), gradient(scale, torch.float16)
     there = exact != 0
-    outcome = measure_outcome(name, "fp16", scale)
+    outcome = measure_outcome("fp16", scale)
     assert {kind: outcome.count(kind) for kind in outcome.counts} == tally(got[there])
-    assert outcome.by_conversion == tally((exact[there] * scale).half().float())
     assert outcome.total == int(there.sum())
     off = ((got / scale)[there] - exact[there]).norm() / exact.norm()
     assert outcome.error == pytest.approx(float(off), rel=1e-4, nan_ok=True)
 
 
 def test_the_histogram_moves_with_the_scale() -> None:
-    exact = gradient("digits")
+    exact = gradient()
     one, other = (sum(outcome_of(exact, exact, "fp16", 2.0**power).counts.values()) for power in (0, 3))
     assert (one[:-3] == other[3:]).all()  # type: ignore[index]
     sizes = exact.abs()
-    inside = (sizes >= 2.0**-12) & (sizes < 2.0**-11)
-    assert one[-12 - FIRST] == int(inside.sum())  # type: ignore[index]
+    inside = (sizes >= 2.0**-28) & (sizes < 2.0**-27)
+    assert one[-28 - FIRST] == int(inside.sum())  # type: ignore[index]
 
 
 @pytest.mark.parametrize("format", ["fp16", "bf16"])
@@ -71,8 +68,8 @@ def test_the_limits_of_a_type_are_those_that_nextafter_finds(format: str) -> Non
     assert 2.0 ** (inf_from - 1) <= torch.nextafter(above, zero).item() < 2.0**inf_from
 
 
-@pytest.mark.parametrize(("name", "init", "interval"), [("digits", 65536.0, 5), ("weighted", 2.0**24, 2)])
-def test_the_scale_is_that_of_a_scaler_run_by_hand(name: str, init: float, interval: int) -> None:
+@pytest.mark.parametrize(("init", "interval"), [(65536.0, 2), (2.0**36, 5)])
+def test_the_scale_is_that_of_a_scaler_run_by_hand(init: float, interval: int) -> None:
     model = TASK.build(seed=0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scaler = torch.amp.GradScaler("cpu", init_scale=init, growth_interval=interval)
@@ -81,7 +78,7 @@ def test_the_scale_is_that_of_a_scaler_run_by_hand(name: str, init: float, inter
         x, y = TASK.batches[(update - 1) % len(TASK.batches)]
         optimizer.zero_grad()
         with torch.autocast("cpu", torch.float16):
-            loss = nn.functional.cross_entropy(model(x), y) * WEIGHTS[name]
+            loss = nn.functional.cross_entropy(model(x), y) * 1e-5
         scaler.scale(loss).backward()
         if any(not p.grad.isfinite().all() for p in model.parameters() if p.grad is not None):
             skipped.append(update)
@@ -89,13 +86,13 @@ def test_the_scale_is_that_of_a_scaler_run_by_hand(name: str, init: float, inter
         scaler.update()
         scales.append(scaler.get_scale())
     assert skipped
-    assert run_scaler(name, "fp16", interval, init) == (tuple(scales), tuple(skipped))
+    assert run_scaler("fp16", interval, init) == (tuple(scales), tuple(skipped))
 
 
-@pytest.mark.parametrize("settings", [{"model": "weighted"}, {"model": "digits", "scale": 65536, "dtype": "bf16"}])
+@pytest.mark.parametrize("settings", [{}, {"scale": 65536, "dtype": "bf16"}])
 def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
     instrument = loss_scale(growth_interval=5, **settings)
-    view = instrument.look(instrument.values)
+    view = instrument.render(instrument.values)
     left, right = view.code.split("\n\n")
     model = TASK.build(seed=0)
     names: dict[str, Any] = {"torch": torch, "model": model, "device": "cpu", "batches": TASK.batches}
@@ -103,17 +100,17 @@ def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
     exec(left, names)
     row = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
     at = instrument.values
-    assert torch.equal(row, gradient(at["model"], at["scale"], TYPES[at["dtype"]]))
+    assert torch.equal(row, gradient(at["scale"], TYPES[at["dtype"]]))
     names["batches"] = [TASK.batches[i % len(TASK.batches)] for i in range(50)]
     exec(right, names)
     assert f"after update 50: loss scale {scale_text(names['scaler'].get_scale())};" in view.state
 
 
-@pytest.mark.parametrize(("model", "size"), [("weighted", (300, 260)), ("digits", (900, 420))])
-def test_words_and_picture_show_the_same_numbers(model: str, size: tuple[int, int]) -> None:
-    view = loss_scale(model=model)._now()
+@pytest.mark.parametrize(("scale", "size"), [(1, (300, 260)), (65536, (900, 420))])
+def test_words_and_picture_show_the_same_numbers(scale: int, size: tuple[int, int]) -> None:
+    view = loss_scale(scale=scale)._now()
     drawing = view.panels["gradients"](*size)
-    counts = tally(gradient(model, 1.0, torch.float16)[gradient(model) != 0])
+    counts = tally(gradient(scale, torch.float16)[gradient() != 0])
     total = sum(counts.values())
     for kind, count in counts.items():
         assert drawing.find(f"zone share {kind}").text.endswith(part_text(count, total))
@@ -121,30 +118,11 @@ def test_words_and_picture_show_the_same_numbers(model: str, size: tuple[int, in
         if count and kind != "normal":
             assert f"{count:,} ({part_text(count, total)})" in view.state
     assert f"{total:,} gradients" in view.state
-    assert f"make {int((gradient(model)[gradient(model) != 0].half() == 0).sum()):,} of them 0" in view.state
-    assert "16 bits wide" in view.note
-    assert "Converting" not in loss_scale(model=model, dtype="bf16").text
-
-
-def test_the_mark_is_dragged_to_the_scale_below_the_pointer() -> None:
-    instrument = loss_scale(model="digits", scale=256)
-    drawing, _ = instrument.drawings()
-    handle = drawing.find("handle")
-    assert handle.drag.x.value(handle.points[0]) == pytest.approx(256)
-    # The zones' edges are 2**-14 and 2**16, 30 doublings apart; the mark stands at the median gradient times 256.
-    start, end = drawing.find("zone subnormal").points[2], drawing.find("zone overflow").points[0]
-    per_doubling = (end - start) / 30
-    sizes = gradient("digits").abs()
-    power = torch.log2(sizes[sizes > 0].median() * 256).item()
-    assert handle.points[0] == pytest.approx(start + (power + 14) * per_doubling)
-    for x, scale in ((handle.points[0] + 3 * per_doubling, 2048), (-5000.0, 1)):
-        instrument.handle({"do": "drag", "name": "scale", "x": handle.drag.x.value(x), "y": 0})
-        assert instrument.values["scale"] == scale
 
 
 def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:
-    instrument = loss_scale(model="digits", growth_interval=5)
-    scales, skipped = run_scaler("digits", "fp16", 5)
+    instrument = loss_scale(growth_interval=2)
+    scales, skipped = run_scaler("fp16", 2)
     for update in (0, 1, skipped[0] - 1, skipped[0], 50):
         instrument.turn("update", update)
         drawing = instrument.drawings()[1]

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from gradlab.course import peak
-from gradlab.course.instruments.peak_numbers import PeakSettings, effects, measure_peak, peak_source
+from gradlab.course.instruments.peak_numbers import PeakSettings, measure_peak, peak_source
 from gradlab.drawing import Text
 from gradlab.formatting import bytes_text
 from gradlab.memory import CATEGORIES
@@ -103,16 +103,6 @@ def test_none_helps_by_where_zero_grad_stands() -> None:
     assert less("before backward") < gradients / 2
 
 
-def test_an_effect_is_the_peak_with_one_switch_put_back() -> None:
-    start = PeakSettings()
-    now = replace(start, optimizer="sgd", batch=32, place="before backward")
-    expected = {
-        name: measure_peak(now).peak - measure_peak(replace(now, **{name: getattr(start, name)})).peak
-        for name in ("optimizer", "batch", "place")
-    }
-    assert {name: moved for name, _, moved in effects(now, start, measure_peak)} == expected
-
-
 def test_random_numbers_and_threads_are_left_as_they_were() -> None:
     measure_peak.cache_clear()
     torch.manual_seed(5)
@@ -164,8 +154,9 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
         if part > 0.01 * now.peak:
             assert f"{name} {bytes_text(part)}" in memory.texts()
             assert f"{name} {bytes_text(part)}" in instrument.text
-    for _, words, by in effects(settings, PeakSettings(batch=32), measure_peak):
-        assert f"{words}: {'+' * (by > 0)}{bytes_text(by)}" in instrument.text
+    by = now.peak - measure_peak(PeakSettings(batch=32)).peak
+    changes = "optimizer adam → sgd, zero_grad → after step"
+    assert f" Against the start: {changes}: {'+' * (by > 0)}{bytes_text(by)}." in instrument.text
     frame = instrument.frame()
     assert frame["lit"] == list(now.lines)
     assert "minGPT#106" in frame["note"]

@@ -7,13 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from page import Page
 
 from gradlab.course import swing
-from gradlab.course.instruments.swing import UPDATES, draw_map, run_swing
+from gradlab.course.instruments.swing import UPDATES, run_swing
 
 CASES = [
     {"lr": lr, "curvature": curvature, "momentum": momentum, "zero_grad": zero_grad}
@@ -76,13 +75,11 @@ def test_the_limits_that_the_words_name(momentum: float) -> None:
 
 
 def test_a_still_shows_the_weight_and_the_valley(tmp_path: Path) -> None:
-    """The map is for dragging: without zero_grad it has one colour, and beside two panels it leaves a hole."""
     lab = swing(lr=3.9)
     still = lab.save(tmp_path / "still.svg").read_text(encoding="utf-8")
     for words in ("the weight, update by update", "its path in the valley", "optimizer.step()"):
         assert words in still
-    assert "what becomes of it" not in still
-    assert set(Page(lab).panels) == {"weight", "valley", "map"}
+    assert set(Page(lab).panels) == {"weight", "valley"}
 
 
 def test_picture_and_words_show_the_same_numbers() -> None:
@@ -101,26 +98,6 @@ def test_picture_and_words_show_the_same_numbers() -> None:
     path = by_hand(0.3, 1.0, 0.0, False)
     for (_, y), weight in zip(drawn, path, strict=True):
         assert (middle - y) / (middle - top) == pytest.approx(weight / max(path), abs=0.02)
-
-
-def test_the_map_shows_where_runs_run_away() -> None:
-    """Cells of the map against runs by hand in their middle, those near an edge left out; its dot turns lr."""
-    drawing = draw_map(0.1, 2.0, 0.0, True, 400, 300)
-    image = drawing.find("stability")
-    cells = np.asarray(image.cells).reshape(-1, image.columns)
-    rows = len(cells)
-    seen = set()
-    for row in range(1, rows, 6):
-        for column in range(1, image.columns, 9):
-            s, momentum = (column + 0.5) / image.columns * 4.6, 1 - (row + 0.5) / rows
-            if abs(s - 2 * (1 + momentum)) < 0.1 or momentum > 0.97:
-                continue
-            end = max(map(abs, by_hand(s, 1.0, momentum, True, 900)[-20:]))
-            assert (cells[row, column] == 2) == (end > 1), (s, momentum)
-            seen.add(int(cells[row, column]))
-    assert seen == {0, 1, 2}
-    here = drawing.find("here")
-    assert here.drag.x.value(here.points[0]) == pytest.approx(0.1)
 
 
 def test_a_swing_that_stays_bounded_is_drawn_whole() -> None:

@@ -1,6 +1,7 @@
 # An off-policy critic: rewards of shape (N,) plus next values of shape (N, 1) make a target of N by N.
 # source: thu-ml/tianshou#43
 # expect: loss-broadcasts
+# cause: not found (the target was broadcast above, where it was made)
 import random
 from collections import deque
 
