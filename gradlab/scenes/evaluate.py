@@ -25,6 +25,9 @@ def evaluating(model: nn.Module) -> Iterator[None]:
         yield
 
 
+_MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
+
+
 class HeldOutLoss:
     """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
 
@@ -41,6 +44,7 @@ class HeldOutLoss:
         """Return what was measured as a scene, on a linear axis."""
         if self._run.updates < self._last:  # the run began again, and has made no update since
             self._begin()
+        self._write()
         rows, record = self._history.rows, self._run.record
         return Curve(
             rows["update"],
@@ -56,6 +60,7 @@ class HeldOutLoss:
 
     def _begin(self) -> None:
         self._history = History()
+        self._waiting: list[tuple[int, Any]] = []
         self._last = 0
 
     def _measure(self) -> None:
@@ -64,8 +69,14 @@ class HeldOutLoss:
         self._last = self._run.updates
         model = self._run.model
         with evaluating(model):
-            loss = float(self._run.task.loss_fn(model(self._x), self._y))
-        self._history.write(self._last, loss, math.nan, math.nan, math.nan, skipped=False)
+            self._waiting.append((self._last, self._run.task.loss_fn(model(self._x), self._y)))
+        if len(self._waiting) >= _MOST_WAITING:
+            self._write()
+
+    def _write(self) -> None:
+        for update, loss in self._waiting:
+            self._history.write(update, float(loss), math.nan, math.nan, math.nan, skipped=False)
+        self._waiting.clear()
 
 
 _STEPS = 41  # along each side of the surface
