@@ -17,7 +17,7 @@ import pytest
 
 import gradlab
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends the signals of Linux and macOS")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="sends the signals of Linux and macOS")]
 ROOT = Path(gradlab.__file__).parents[1]
 HANGS = "import os, time\nopen(f'begun-{os.getpid()}', 'w').close()\ntime.sleep(3600)\n"
 IN_PROCESSES = """

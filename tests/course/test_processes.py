@@ -16,7 +16,7 @@ from rank_scripts import gone, hanging, interrupt_when_begun, pids_in, script
 import gradlab
 from gradlab.course.processes import launch, prepare, torchrun, workers
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")]
 ROOT = Path(gradlab.__file__).parents[1]
 STDERR = "    its last words on stderr: "
 # Not in the first turn: the other may still be about to meet, and would fail there.

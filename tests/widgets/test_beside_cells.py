@@ -10,6 +10,8 @@ import pytest
 
 from tests.kernels import Kernel, Message, started_kernel
 
+pytestmark = pytest.mark.slow  # each test runs a kernel with a cell of its own
+
 # Training in plain PyTorch: dropout, bf16 autocast, a scaler that has to skip every tenth step, seeded numbers.
 TRAIN = """
 import hashlib, os, time, torch
