@@ -51,3 +51,12 @@ def test_the_citation_is_of_this_version() -> None:
     citation = dict(re.findall(r"^([\w-]+): (.+)$", read("CITATION.cff"), re.M))
     assert citation["version"] == gradlab.__version__
     assert citation["license"] == PROJECT["license"]
+
+
+def test_names_of_tests_are_short() -> None:
+    names = {
+        name
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
+    }
+    assert [name for name in names if len(name) > 60] == []

@@ -142,7 +142,7 @@ def test_a_watch_inside_a_watch_sees_the_same(untouched):
     assert [one.evidence for one in outer] == [one.evidence for one in alone]
 
 
-def test_one_watch_cannot_watch_twice_at_once_but_again_and_again(untouched):
+def test_one_watch_watches_once_at_a_time_and_again(untouched):
     once = watch()
     with once, pytest.raises(RuntimeError, match="already watching"), once:
         pass

@@ -187,7 +187,7 @@ def test_parameters_without_a_shape_are_refused() -> None:
         forecast(model, RECIPE, batch=sample())
 
 
-def test_a_hook_that_may_step_an_optimizer_of_ones_own_is_refused() -> None:
+def test_a_hook_that_may_step_an_optimizer_is_refused() -> None:
     """pytorch.org, "How to save memory by fusing the optimizer step into the backward pass"."""
     model = Wrapped()
     optimizer = torch.optim.Adam(model.parameters())
