@@ -52,15 +52,20 @@ ENDS = {
     "SIGTERM": [signal.SIGTERM],
     "SIGKILL": [signal.SIGKILL],
 }
-FAST = [("launch", "Ctrl-C twice"), ("torchrun", "SIGKILL"), ("doctor, fork", "SIGKILL"), ("site", "SIGTERM")]
-SLOW = [
-    ("launch", "SIGTERM"),
+DAILY = [
+    ("launch", "Ctrl-C twice"),
+    ("torchrun", "SIGKILL"),
+    ("doctor, fork", "SIGKILL"),
+    ("site", "SIGTERM"),
     ("two_ranks", "Ctrl-C"),
+]
+NIGHTLY = [
+    ("launch", "SIGTERM"),
     ("doctor, fork", "SIGTERM"),
     ("doctor, spawn", "Ctrl-C twice"),
     ("doctor torchrun", "SIGTERM"),
 ]
-CASES = [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
+CASES = [*DAILY, *(pytest.param(*case, marks=pytest.mark.nightly) for case in NIGHTLY)]
 SECONDS = 5.0
 """As long may a process live on that was started by one that has ended."""
 MARK = "GRADLAB_TEST_FAMILY"

@@ -13,7 +13,7 @@ SHOWN = "lab.model.screen.scenes.held_out().unswitched"
 # Where the newest point of the curve without the switch lies, as a part of the panel.
 PLACE = (
     "(lambda d: [float(d.find('without').points[-2]) / d.width, float(d.find('without').points[-1]) / d.height])"
-    "(lab.model.screen.draw(['held-out loss'], 0)['held-out loss'])"
+    "(lab.model.screen.draw(lab.model.panels()[:1], 0)['held-out loss'])"
 )
 # Counts the pixels of a panel that are not those that were kept before.
 KEEP = "canvas => { window.kept = canvas.toDataURL(); }"

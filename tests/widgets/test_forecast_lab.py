@@ -320,7 +320,7 @@ def test_the_picture_of_a_forecast_has_its_points() -> None:
     assert result.timeline[first // 2 - 1].statement != "backward"
 
 
-@pytest.mark.parametrize("card", [pytest.param("H100", marks=pytest.mark.slow), "1 MB"])
+@pytest.mark.parametrize("card", [pytest.param("H100", marks=pytest.mark.nightly), "1 MB"])
 def test_the_bars_and_the_words_say_what_fits_says(card: str) -> None:
     """At the last batch that fits, and at the next one, whose tensors alone would still fit."""
     lab = ForecastLab("gpt2", context=128, card=card).run()
