@@ -79,7 +79,7 @@ def test_a_kernel_that_is_gone_is_told_in_words(troubled_page: Callable[..., Not
     page.wait_until_still()
 
 
-@pytest.mark.nightly  # the connection comes back after 15 s
+@pytest.mark.nightly  # it waits for JupyterLab to connect again
 def test_a_connection_that_is_lost_is_told_and_the_lab_goes_on(troubled_page: Callable[..., Notebook]) -> None:
     page = troubled_page(LAB.format("'digits'"))
     play(page)
