@@ -33,6 +33,7 @@ def printed_on(system: str, folder: Path, encoding: str, variables: dict[str, st
     return lines
 
 
+@pytest.mark.nightly
 def test_windows_names_are_enough_and_text_in_cp1252(tmp_path_factory: pytest.TempPathFactory) -> None:
     """There is no HOME and no PATH either; processes meet, say where they stand, and end."""
     temporary = str(tmp_path_factory.mktemp("temporary"))
