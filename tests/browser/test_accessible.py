@@ -16,6 +16,7 @@ FOCUSED = f"""() => {{
 }}"""
 
 
+@pytest.mark.nightly
 def test_axe_finds_nothing_while_a_loop_is_edited_and_wrong(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'bowl'"))
     page.button("Edit the loop").click()

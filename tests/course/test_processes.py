@@ -190,6 +190,7 @@ def test_what_cannot_be_started_is_refused(arguments: tuple, error: type[Excepti
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_program_needs_no_guard_to_launch(tmp_path: Path) -> None:
     """As on macOS, where nothing is copied: its ranks do not import it, or each would launch two more."""
     path = script(tmp_path, "import os\nprint(os.environ['RANK'])", meet=False)

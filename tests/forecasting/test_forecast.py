@@ -148,8 +148,8 @@ def published(size: ModelSize) -> Workload:
     return dataclasses.replace(as_workload(Decoder(size), tokens(), None, next_token_loss), size=size, batch=2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [LLAMA, pytest.param(GPT2, marks=pytest.mark.nightly)], ids=lambda s: s.name)
+@pytest.mark.nightly
+@pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_three_and_four_blocks_tell_of_any_number(size: ModelSize) -> None:
     deep = published(size).with_layers(5)
     training = pairwise_trainings()[3 if size is GPT2 else 8]  # with checkpointing; the test below is without

@@ -82,7 +82,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     *((what, {"batch": wrong}, BATCH) for what in ("digits", "llama-8b") for wrong in (0, 2**40, True, 1.5, "4")),
     *(("gpt2-1.5b", {"context": wrong}, CONTEXT) for wrong in (0, 1025, True, "all")),
     *((nn.Linear(2, 2), {"batch": wrong}, SAMPLE) for wrong in (None, 4, (torch.rand(2),), (torch.rand(2), 1), "xy")),
-    ("lama-8b", {}, "no size and no task 'lama-8b'; did you mean 'llama-8b'.; `gradlab forecast --help` lists the nam"),
+    ("lama-8b", {}, "no size and no task 'lama-8b'; did you mean 'llama-8b'.; `gradlab forecast --help` lists"),
     (3, {}, r"give a Task, the name of one, .* or a published size such as 'llama-8b', got 3"),
     ("digits", {"context": 4}, "context is for published sizes such as 'llama-8b', got context=4"),
     ("digits", {"recipe": {}}, "recipe must be a gradlab.Recipe, got {}"),

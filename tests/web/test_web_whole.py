@@ -27,7 +27,7 @@ ALL = bool(os.environ.get("GRADLAB_NIGHTLY"))
 RECORDED = NUMBERS if ALL else NUMBERS[3:4]
 """Lessons with recordings, which take most of the time; 03 has labs and an instrument. The others show stills."""
 SHOWN = NUMBERS if ALL else [NUMBERS[3], NUMBERS[12]]
-SOME = {"light": ["index", NUMBERS[3], "fact_check", "answers"], "dark": ["index", NUMBERS[3]]}
+SOME = {"light": ["index", NUMBERS[3], "answers"], "dark": ["index"]}
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
