@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from .driving import Notebook, violations
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
