@@ -10,6 +10,8 @@ import pytest
 
 from tests.kernels import LONG, Kernel, started_kernel
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Kernel]:

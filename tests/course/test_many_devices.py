@@ -11,7 +11,7 @@ from rank_scripts import script
 
 from gradlab.course.processes import launch
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")]
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "11_many_devices.ipynb"
 PARTS = """
 from torch import nn

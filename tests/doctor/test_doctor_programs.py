@@ -15,6 +15,8 @@ from sampling import every
 
 from gradlab.__main__ import main
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = sorted((Path(__file__).parents[1] / "corpus" / "programs").rglob("*.py"))
 
 

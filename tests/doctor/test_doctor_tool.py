@@ -15,6 +15,8 @@ from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT
 import gradlab
 from gradlab.doctor.reports import FORMATS, read_settings
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_a_child_prints_does_not_spoil_the_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "train.py").write_text(FORGETFUL + "import os\nos.system('echo child')\nprint('parent')")

@@ -26,6 +26,8 @@ from gradlab.forecasting.workload import Workload, as_workload
 from gradlab.loop import Program
 from gradlab.memory import CATEGORIES, MemoryPoint, timeline
 
+pytestmark = pytest.mark.slow
+
 LLAMA = ModelSize("tiny-llama", "llama", 2, 32, 4, kv_heads=2, hidden=48, vocabulary=61, max_context=64)
 GPT2 = ModelSize("tiny-gpt2", "gpt2", 2, 32, 4, 4, 128, 61, 16, tied=True, qkv_bias=True)
 

@@ -13,6 +13,8 @@ from gradlab import Recipe, Run
 from gradlab.scenes.evaluate import HeldOutLoss
 from gradlab.tasks import HeldOutImages, Task
 
+pytestmark = pytest.mark.slow
+
 DRAWS = 60_000
 
 

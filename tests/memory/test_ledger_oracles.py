@@ -18,6 +18,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from gradlab import Ledger
 from gradlab.memory.timeline import CATEGORIES
 
+pytestmark = pytest.mark.slow
+
 FACTORS = {
     "name": tuple(MODELS),
     "again": (False, True),

@@ -16,6 +16,8 @@ from gradlab import Lab, Recipe, tasks
 from gradlab.loop.program import LoopError
 from gradlab.scenes.words import find_oom
 
+pytestmark = pytest.mark.slow
+
 torch.set_num_threads(1)
 SAID = (
     "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 14.56 GiB of which 1.50 GiB is free."

@@ -25,6 +25,8 @@ from gradlab.scenes.kinds import Fit
 from gradlab.scenes.words import memory_scene, suggestions
 from gradlab.widgets.forecast_lab import ForecastLab
 
+pytestmark = pytest.mark.slow
+
 torch.set_num_threads(1)
 GIB = 2**30
 RECIPE = Recipe(optimizer="adamw", amp="bf16", lr=1e-4)

@@ -17,6 +17,8 @@ from gradlab import Lab, Recipe, Run, tasks
 from gradlab.scenes import status_line
 from gradlab.widgets import ForecastLab
 
+pytestmark = pytest.mark.slow
+
 torch.set_num_threads(1)
 
 

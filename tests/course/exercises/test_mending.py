@@ -15,6 +15,8 @@ from gradlab.course.exercises import exercise, exercise_texts
 from gradlab.course.exercises.checking import stub_of
 from gradlab.course.exercises.mending import LoopRun, Mending
 
+pytestmark = pytest.mark.slow
+
 MENDINGS = [name for name, it in exercise_texts().items() if isinstance(it.definition, Mending)]
 CLEAR, BACKWARD, STEP = "        optimizer.zero_grad()\n", "        loss.backward()\n", "        optimizer.step()\n"
 CODES = {

@@ -14,6 +14,8 @@ from page import Page
 import gradlab.course as course
 from gradlab.widgets import Instrument
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("swing", "loss_scale", "peak", "ring_of_orders", "two_ranks")
 EACH = pytest.mark.parametrize(
     "name",

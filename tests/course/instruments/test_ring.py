@@ -18,6 +18,8 @@ from gradlab.drawing import Path as Line
 from gradlab.formatting import short
 from gradlab.widgets import View
 
+pytestmark = pytest.mark.slow
+
 CALLS = ("zero_grad", "forward", "backward", "step")
 USUAL = " ".join(CALLS)
 ALL_24 = [" ".join(order) for order in permutations(CALLS)]
