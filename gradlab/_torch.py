@@ -108,6 +108,7 @@ _NO_MODULE = "memory in backward is not told by module"
 _CARRIED = (
     "a state that is carried from one update to the next is not told from other errors of backward(), and " + _NO_MODULE
 )
+_UNTRACED = "terms of a loss, and the place where a graph is cut, are not looked for"
 _MODES = "dispatch modes of your own see gradlab's operations"
 _NESTED = "the bytes of torch.nested tensors are not counted"
 _KEPT = "what checkpointing keeps is counted as other"
@@ -126,6 +127,9 @@ PRIVATE_NAMES: dict[str, Name] = {
     "sequence_number": Name("torch._C._autograd._get_sequence_nr", "doctor memory", _CARRIED, lambda: lambda: 0),
     "node_sequence_number": Name("Node._sequence_nr", "doctor memory", _CARRIED),
     "node_saved_reduction": Name("Node._saved_reduction", "doctor", _REDUCED),
+    "function_stack_size": Name("torch._C._len_torch_function_stack", "doctor", _UNTRACED),
+    "push_function_mode": Name("torch._C._push_on_torch_function_stack", "doctor", _UNTRACED),
+    "pop_function_mode": Name("torch._C._pop_torch_function_stack", "doctor", _UNTRACED),
     "disable_current_modes": Name(
         f"{_DISPATCH}_disable_current_modes", "doctor gradients loop", _MODES, lambda: nullcontext
     ),
@@ -280,6 +284,13 @@ _STEP_NAMES = {
 """The names in what PyTorch puts around ``step()`` of its optimizers; where there are others, it is left alone."""
 _INSTEAD = {_DYNAMO: "torch", "_dynamo": "compiler", "graph_break": "is_compiling"}
 """Where nothing is compiled, ``torch._dynamo.graph_break()`` does as little as ``torch.compiler.is_compiling()``."""
+
+
+def compiled_anything() -> bool:
+    """Return whether ``torch.compile`` was called in this process, by the backends that dynamo remembers."""
+    dynamo = sys.modules.get("torch._dynamo.eval_frame")
+    backends = getattr(dynamo, "cached_backends", {})  # that of functions that are not to be compiled is None
+    return any(backend is not None for backend in backends.values())
 
 
 def delay_dynamo() -> None:

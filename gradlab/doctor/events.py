@@ -6,7 +6,7 @@ and combined at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -54,6 +54,26 @@ class LossFlaw:
 
 
 @dataclass(frozen=True, slots=True)
+class LossTerm:
+    """A term of a loss that does not reach all that it was computed from, or is made of nothing that learns."""
+
+    words: str
+    """What the learner calls it."""
+    reach: int
+    """Parameters to which its graph goes back."""
+    made_of: int
+    """Parameters that it was computed from."""
+    by_loss_function: bool
+    site: Site
+    cuts: tuple[Any, ...] = ()
+    """The calls that cut it off, each an Op."""
+    sources: tuple[str, ...] = ()
+    """What the learner calls the outputs that it is made of."""
+    alone: bool = False
+    """True if it is all of the loss."""
+
+
+@dataclass(frozen=True, slots=True)
 class GraphHolder:
     """A variable that holds graphs of earlier batches, and the learner's line that puts them there."""
 
@@ -81,8 +101,12 @@ class Backward(Event):
     """... and, now and then, the norms of those, to see whether they were zeros."""
     retain: bool = False
     create: bool = False
-    mean: bool = False
-    """True if the loss is a mean that nothing divides."""
+    scales: tuple[float, ...] = ()
+    """What the mean in its loss is multiplied with, 1 / 4 for a division by 4."""
+    mass: float = 0.0
+    """By how much the means in its loss are weighed, all together; 0 if it is made of none."""
+    tokens: Any = None
+    """The sum of the weights of the targets that a cross entropy is a mean over: their number, without those ignored."""
     scaled: bool = False
     """True if the loss was multiplied by a GradScaler."""
     nodes: int = 0
@@ -95,10 +119,20 @@ class Backward(Event):
     """The number that it begins with, None if it is none; on a GPU it comes with the next batch of numbers."""
     flaws: tuple[LossFlaw, ...] = ()
     """What is suspicious about the loss, looked at now and then."""
+    terms: tuple[LossTerm, ...] = ()
+    """Terms of the loss that may move no weight, looked at now and then."""
+    cuts: Sequence[Any] = ()
+    """The calls, each an Op, that cut parameters off from the loss; looked for now and then."""
+    changes: Sequence[Any] = ()
+    """Only known when it fails: the calls that changed a tensor in place, with what made the tensor."""
+    looked: bool = False
+    """True if its loss was looked at in detail."""
     closure_of: int = -1
     """The optimizer whose step called it as a closure, -1 without."""
     step_index: int = 0
     """Which step of its optimizer it belongs to; filled in by GradState."""
+    moved: bool = False
+    """True if it is a closure's, and the step that calls it has moved weights since the closure's last pass."""
     given: bool = False
     """True if it was called with ``gradient=`` or ``inputs=``."""
     previous: int = -1
@@ -178,6 +212,8 @@ class Step(Event):
     """Those whose parameter requires none; where others have a gradient, only whole groups, when they are new."""
     moved: bool = False
     """True if anything but this optimizer has written to its weights since its last step."""
+    versions: int = -1
+    """How often its weights had been written to when its closure's newest pass began."""
     closure: bool = False
     """True if it ran a backward pass, or cleared or filled gradients, in a closure."""
     scaler: bool = False

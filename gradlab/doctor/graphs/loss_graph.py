@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -12,10 +13,11 @@ from torch import Tensor
 from ..._frames import user_frame
 from ..events import Backward, LossFlaw
 from ..source.loss_edits import compared_with, kept_in_range, same_elements
-from ..source.loss_terms import find_cut_term
+from ..source.loss_terms import find_terms
 from . import autograd_graph
-from .autograd_graph import OpTracer, made_by, operation
+from .autograd_graph import operation
 from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
+from .op_trace import Op, OpTrace, cuts, ops_below
 
 _NEAR = 80  # nodes from the loss that are looked at
 _RESHAPES = (
@@ -32,26 +34,49 @@ _NLL = ("NllLoss", "NllLoss2D")
 _LOSSES = {"BinaryCrossEntropyWithLogits": "binary_cross_entropy_with_logits"} | dict.fromkeys(_NLL, "nll_loss")
 
 
-def find_flaws(node: Any, frame: FrameType | None) -> list[LossFlaw]:
-    """Return what is suspicious in the graph of a loss, each kind once; ``frame`` is where backward begins."""
+def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
+    """Return what is suspicious in the graph of a loss, and in the calls that made it, each kind once."""
     found: dict[str, LossFlaw] = {}
-    for one in autograd_graph.nodes(node, most=_NEAR):
+    for one, op in _with_calls(node, trace):
         name = operation(one)
         if name == "LogSoftmax":
-            flaw = _log_softmax(one)
+            flaw = _log_softmax(one, op, trace)
         elif name in _NLL:
-            flaw = _activated(one, "nll-loss", ("Softmax",))
+            flaw = _activated(one, "nll-loss", ("Softmax",), op, trace)
         elif name == "BinaryCrossEntropyWithLogits":
-            flaw = _activated(one, "with-logits", ("Softmax", "Sigmoid"))
+            flaw = _activated(one, "with-logits", ("Softmax", "Sigmoid"), op, trace)
         elif name in _ELEMENTWISE:
-            flaw = _broadcasts(one, one, frame)
+            flaw = _broadcasts(one, one, op)
         elif name in ("Mean", "Sum") and _shape(one) == () and (difference := _difference(one)) is not None:
-            flaw = _broadcasts(one.next_functions[0][0], difference, frame)
+            flaw = _broadcasts(one.next_functions[0][0], difference, trace.of(difference) or op)
         else:
             continue
         if flaw is not None and (flaw.kind not in found or not found[flaw.kind].seen):
             found[flaw.kind] = flaw
+    for call in ops_below(root, _NEAR):
+        if call.flaw and "kl-div" not in found:
+            given = call.inputs[0]
+            while given.name in _RESHAPING and given.inputs:
+                given = given.inputs[0]
+            activation = given.name if given.name in ("softmax", "sigmoid") else ""
+            seen = f"kl_div is given {'the result of ' + activation if activation else 'numbers'} of 0 or above"
+            words = {"activation": activation or "softmax", "method": given.method}
+            found["kl-div"] = LossFlaw("kl-div", seen, call.path, given.path if activation else (), words=words)
     return list(found.values())
+
+
+_RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "__getitem__")
+
+
+def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
+    """Yield the nodes near a loss, each with the call that made it, or that made what it was used for."""
+    waiting, seen = [(root, trace.of(root) or Op(""))], {root}
+    for node, op in waiting:
+        yield node, op
+        for inner, _ in node.next_functions:
+            if inner is not None and inner not in seen and len(waiting) < _NEAR:
+                seen.add(inner)
+                waiting.append((inner, trace.of(inner) or op))
 
 
 def compiled(node: Any) -> bool:
@@ -66,21 +91,23 @@ def _through(node: Any) -> Any:
     return node
 
 
-def _log_softmax(node: Any) -> LossFlaw | None:
+def _log_softmax(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
     inner = node.next_functions[0][0]
     if inner is not None and operation(inner) == "Softmax" and _dim(node) != _dim(inner):
         return None
-    return _activated(node, "softmax", ("Softmax",)) or _activated(node, "sigmoid", ("Sigmoid",))
+    flaw = _activated(node, "softmax", ("Softmax",), op, trace)
+    return flaw or _activated(node, "sigmoid", ("Sigmoid",), op, trace)
 
 
-def _activated(node: Any, kind: str, activations: tuple[str, ...]) -> LossFlaw | None:
+def _activated(node: Any, kind: str, activations: tuple[str, ...], op: Op, trace: OpTrace) -> LossFlaw | None:
     """Return the flaw of a loss that is given the result of an activation, whatever reshapes it."""
     inner = _through(node.next_functions[0][0])
     if inner is None or (name := operation(inner)) not in activations:
         return None
     seen = f"{_LOSSES.get(operation(node), 'log_softmax')} is given the result of {name.lower()}, of shape "
-    words = {"activation": name.lower()}
-    return LossFlaw(kind, f"{seen}{_shape(inner)}", made_by(node), made_by(inner), words=words)
+    source = trace.of(inner) or Op("")
+    words = {"activation": name.lower(), "method": source.method}
+    return LossFlaw(kind, f"{seen}{_shape(inner)}", op.path, source.path, words=words)
 
 
 def _difference(node: Any) -> Any:
@@ -107,7 +134,7 @@ def _sides(node: Any) -> list[tuple[Any, int]]:
     return [one.next_functions[0] if operation(one) == "Expand" else (one, at) for one, at in sides]
 
 
-def _broadcasts(node: Any, difference: Any, frame: FrameType | None) -> LossFlaw | None:
+def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
     """Return the flaw of a loss whose sides have the same elements, and were broadcast to pairs of them."""
     inner = _sides(difference)
     of_graph = difference is not node  # else what mse_loss compares; both sides come as they were expanded
@@ -121,14 +148,14 @@ def _broadcasts(node: Any, difference: Any, frame: FrameType | None) -> LossFlaw
         return None
     if len({_through(one) for one, _ in inner}) < len(inner):
         return None  # all pairs of one tensor
-    lines, target, edit = made_by(difference), shapes[-1] if len(shapes) == 2 else None, None
-    if target is None:
-        target, edit = compared_with(lines, frame, shapes[0], wide)
+    target, edit = shapes[-1] if len(shapes) == 2 else None, None
+    if target is None and len(op.inputs) == 2:  # the one that needs no gradient is not in the graph
+        target, edit = compared_with(op, shapes[0], wide)
     first, few = f"a prediction of shape {shapes[0]}", math.prod(shapes[0])
     seen = f"{first} was" if target is None else f"{first} and a target of shape {target} were"
     seen += f" broadcast to {wide}: {math.prod(wide)} numbers, not {few}"
     seen = "" if target == () else seen
-    return LossFlaw("broadcast", seen, lines, edit=edit, words={"shape": str(shapes[0])})
+    return LossFlaw("broadcast", seen, op.path, edit=edit, words={"shape": str(shapes[0])})
 
 
 def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
@@ -154,40 +181,38 @@ def _dim(node: Any) -> int:
 _MOST_CALL_PATHS = 256
 # Passes of a call path that are looked at: a term may be added at the first, and then at each 2nd, 4th or 16th only.
 _LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
-_LAST_READ = 17  # the last of them whose source is read
 
 
 class LossWatcher:
     """Fills in what an event tells of its loss."""
 
-    def __init__(self) -> None:
-        self.tracer = OpTracer()
+    def __init__(self, trace: OpTrace) -> None:
+        self.trace = trace
         self.compiled = False
         """True if a loss is computed from a model whose graph is a single node."""
         self._passes: dict[int, int] = {}  # call path -> number of its passes
         self._origins: dict[int, NanOrigin] = {}  # call path -> what made its first NaN
-        self._traced: set[int] = set()  # call paths whose flaws have their lines
         self._spoilt: set[int] = set()  # call paths that go on with weights that are not finite
 
-    def look(self, backward: Backward, root: Tensor, node: Any, frame: FrameType | None) -> None:
+    def look(self, backward: Backward, root: Tensor, frame: FrameType | None) -> None:
         """Look at a loss before its backward pass runs."""
-        path = backward.call_path
-        traced = self.tracer.pass_begins(path)
+        path, node = backward.call_path, root.grad_fn
         if len(self._passes) >= _MOST_CALL_PATHS:
             self._passes.clear()
-            self._traced.clear()
             self._spoilt.clear()
         count = self._passes[path] = self._passes.get(path, 0) + 1
+        op = self.trace.op(root) if (traced := self.trace.pass_begins(path)) else Op("")
+        if count + 1 in _LOOKS:
+            self.trace.ask(path)
+        if traced:
+            backward.cuts = cuts(op)[:_FEW]
+            backward.terms = find_terms(op, [one for _, one in self.trace.numbers], user_frame(frame))
+        if node is None:
+            return
         backward.loss = loss = _loss_number(root)
         if count in _LOOKS or traced:
-            flaws = find_flaws(node, frame)
-            if flaws and traced:
-                self._traced.add(path)
-            elif flaws and path not in self._traced:
-                self.tracer.ask(path)
-            if 1 < count <= _LAST_READ and (own := user_frame(frame)) is not None and (cut := find_cut_term(own, node)):
-                flaws.append(cut)
-            backward.flaws = tuple(flaws)
+            backward.looked = True
+            backward.flaws = tuple(find_flaws(node, self.trace, op))
             self.compiled = self.compiled or compiled(node)
         if type(loss) is float and not math.isfinite(loss):
             self._not_finite(backward, node, traced=traced)
@@ -204,11 +229,12 @@ class LossWatcher:
                 return
             origin = self._origins[path] = find_nan_origin(node)
             if origin.path:
-                self.tracer.ask(path)
+                self.trace.ask(path)
         elif not traced:
             return
         culprit = origin.node(node) if traced else None
-        lines = made_by(culprit) if culprit is not None else ()
+        call = next((op for one, op in _with_calls(node, self.trace) if one is culprit), Op(""))
+        lines = call.path
         edit = kept_in_range(lines[-1], origin.words) if lines else None
         backward.flaws = (*backward.flaws, LossFlaw(f"nan-{origin.kind}", origin.words, edit=edit))
 

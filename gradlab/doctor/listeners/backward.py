@@ -15,6 +15,7 @@ from ..frames import site_and_path
 from ..graphs import autograd_graph
 from ..graphs.graph_leaks import find_graph_holder
 from ..graphs.loss_graph import LossWatcher
+from ..graphs.loss_scale import loss_scale
 from ..source.grad_lines import updates_by_hand
 from .event_log import EventLog
 from .listener import Listener, never_raises
@@ -30,15 +31,16 @@ class BackwardListener(Listener):
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
         self._losses = autograd_graph.Roots()
-        self._watcher = LossWatcher()
+        self._watcher = LossWatcher(log.trace)
         self._retained = 0
         self._call = threading.local()  # given: does the call under way in this thread give gradients?
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
         self._began: dict[int, int] = {}  # call path -> autograd's number when its last pass began
 
     def hooks(self) -> list[Any]:
-        """Have autograd's record of lines switched off at the end."""
-        return [self._watcher.tracer]
+        """Follow the calls of the first update; the record is switched off at the end."""
+        self.log.trace.start()
+        return [self.log.trace]
 
     def patch(self, patches: Patches) -> None:
         """Replace what every kind of backward goes through."""
@@ -89,6 +91,7 @@ class BackwardListener(Listener):
 
     @never_raises
     def _failed(self, backward: Backward, outputs: Any) -> None:
+        backward.changes = list(self.log.trace.changes)
         backward.carried = self.log.passes.last_update >= backward.previous >= 0 and any(
             autograd_graph.older(one.grad_fn, backward.previous) for one in outputs if isinstance(one, Tensor)
         )
@@ -104,7 +107,7 @@ class BackwardListener(Listener):
             norms = index.norms(changed)
         self.log.emit(Added(backward, changed, norms))
         passes.current, passes.replaced = None, []
-        self._watcher.tracer.pass_ended()
+        self.log.trace.pass_ended()
 
     @never_raises
     def _begin(self, outputs: Any, args: Any) -> Backward:
@@ -120,15 +123,19 @@ class BackwardListener(Listener):
         backward.retain = bool(retain) and not backward.create
         backward.given = getattr(self._call, "given", False) or bool(inputs)
         if log.stepping:
-            log.stepping[-1].closure = True
-            backward.closure_of = log.stepping[-1].optimizer
+            step = log.stepping[-1]
+            versions = index.versions_of(step.params)
+            backward.moved = step.closure and step.versions not in (-1, versions)
+            step.closure, step.versions, backward.closure_of = True, versions, step.optimizer
         if len(self._began) >= _MOST_CALL_PATHS and path not in self._began:
             self._began.clear()
         backward.previous, self._began[path] = self._began.get(path, -1), _torch.sequence_number()
-        if isinstance(root := outputs[0], Tensor) and (node := root.grad_fn) is not None:
-            backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
+        if isinstance(root := outputs[0], Tensor):
+            self._watcher.look(backward, root, sys._getframe(2))
+        if isinstance(root, Tensor) and (node := root.grad_fn) is not None:
+            if len(outputs) == 1:
+                backward.mass, backward.scales, backward.tokens = loss_scale(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
-            self._watcher.look(backward, root, node, sys._getframe(2))
             passes.compiled = self._watcher.compiled
             self._look_at_graph(backward, node)
         if backward.create:  # puts new tensors into .grad: while the old ones live, no new one can pass for one of them

@@ -16,6 +16,7 @@ from ..events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade,
 from ..frames import call_lines
 from ..graphs.autograd_graph import Roots
 from ..graphs.graph_leaks import UnusedGraphs
+from ..graphs.op_trace import OpTrace
 from ..state.names import VariableNames
 from ..state.param_index import ParamIndex, fetch_norms
 from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
@@ -77,6 +78,7 @@ class EventLog:
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
         self.steps = 0
+        self.trace = OpTrace(self.index, self.give_up)
         self.failure = ""
         """What went wrong in here, "" if nothing did; then nothing is looked at any more."""
 
@@ -84,6 +86,7 @@ class EventLog:
         """Look no further, after a failure of our own; the learner's loop goes on."""
         self.failure = f"{type(error).__name__}: {error}"
         self.thread.ignore()
+        self.trace.on = False
         self.events, self.passes.current, self.passes.replaced = [], None, []
 
     def is_watched_thread(self) -> bool:

@@ -49,7 +49,9 @@ class ModuleListener(Listener):
         def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if self._inside or compiling() or not log.is_watched_thread():
                 return original.call(module, *args, **kwargs)
-            self._inside = True
+            self._inside, trace = True, log.trace
+            trace.settle()
+            trace.busy = quiet = not torch.is_grad_enabled()
             try:
                 uses = passes.unused_graphs.uses
                 forward = self._emit_forward(module, args, kwargs)
@@ -59,9 +61,11 @@ class ModuleListener(Listener):
                     self._evaluated(forward, result)
                 if isinstance(result, Tensor) and result.grad_fn is not None:
                     passes.outputs.add(result.grad_fn, passes.count)
+                if quiet and trace.on and forward is not None:
+                    trace.module_result(result, (args, kwargs), forward.params)
                 return result
             finally:
-                self._inside = False
+                self._inside = trace.busy = False
 
         return call
 

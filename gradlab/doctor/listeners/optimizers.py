@@ -100,6 +100,7 @@ class OptimizerListener(Listener):
             log.find_names(sys._getframe(2), optimizer=number, params=params)
         log.note_callers(site)
         log.stepping.append(step)
+        log.trace.busy = step.present > 0 and args[1:] == () and not kwargs
         log.steps += 1
         log.passes.last_update = _torch.sequence_number()
         log.emit(step)
@@ -113,6 +114,8 @@ class OptimizerListener(Listener):
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
+        log.trace.busy = False
+        log.trace.settle()
         if log.stepping and log.is_watched_thread():
             step = log.stepping[-1]
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:

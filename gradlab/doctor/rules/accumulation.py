@@ -7,17 +7,21 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from ..events import MANUAL_UPDATE, NO_SITE, Backward
+from ..events import MANUAL_UPDATE, NO_SITE, Backward, Site
 from ..finding import Cause, Code
+from ..source.blocks import loops_around
 from ..source.calls import condition_around
 from ..source.grad_lines import clears_by_hand, with_loss
 from ..state.grad_state import StepFacts
+from ...formatting import batches_text
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
 _MOST_WINDOWS = 256
 _SELDOM = 4  # times as many steps with one batch
 _PILE = 8  # batches
+_NEAR = 0.01
+_UNEQUAL = 1.25  # times as many targets
 
 
 def lost_in(facts: StepFacts) -> list[Any]:
@@ -37,31 +41,40 @@ def lost_in(facts: StepFacts) -> list[Any]:
 
 
 class ZeroGradInMicroBatch(Rule):
-    """``zero_grad()`` runs for every micro-batch, so a step applies only the last one of its window."""
+    """``zero_grad()`` runs inside a window of micro-batches, so a step applies only the last of them."""
 
     ZERO_GRAD_IN_MICRO_BATCH = Code(
         "zero-grad-in-micro-batch",
         "07_gradient_accumulation",
         "The loop to keep",
-        message="The gradients are cleared for every micro-batch, so each update applies only the last of its window.",
+        message="The gradients are cleared inside a window of micro-batches, so each update applies only the last of them.",
         fix="Clear the gradients once for each window instead: move this line to right after {optimizer}.step().",
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Look whether all but the last pass of this window was cleared."""
+        """Look whether passes of this window were cleared, in the same loop as they run in."""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
         cleared = [one for one in facts.since.clearings if any(backward in lost for backward in one.lost)]
         sites = {one.site for one in cleared}
         # The step() of an optimizer of the learner's own may bring back what it has kept, as DP-SGD does.
         own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].is_custom_class
-        if len(cleared) < len(lost) or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited or own:
+        if not lost or len(sites) != 1 or facts.edited or own or not self._inside(*sites, facts.fresh):
             self.times[optimizer] = 0
         elif self.count(optimizer) >= 2:
             (site,) = sites
             site = site if site != NO_SITE else clears_by_hand(facts.step.site)
-            seen = f"update {facts.number} applied {numbered(facts.fresh)} alone; {numbered(lost)} had been cleared"
+            seen = f"update {facts.number} applied {numbered(facts.fresh)} of {len(facts.fresh) + len(lost)}; "
+            seen += f"{numbered(lost)} had been cleared in line {site[1]}"
             edit = Cause(*site) if site != facts.step.site else None
             self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, seen, edit, of=optimizer)
+
+    def _inside(self, clear: Site, fresh: list[Backward]) -> bool:
+        """Return whether a clearing is in the innermost loop around the passes; at the top of an epoch it is not."""
+        if clear == NO_SITE:
+            return len(fresh) == 1
+        path = self.context.log.path
+        here, there = loops_around(path(clear))[:1], loops_around(path(fresh[-1].site))[:1]
+        return here == there or not (here and there)
 
 
 class WindowDropped(Rule):
@@ -75,6 +88,11 @@ class WindowDropped(Rule):
         message="The last window of an epoch has fewer micro-batches and gets no step of its own.",
         fix="Call {optimizer}.step() and {optimizer}.zero_grad() after the last micro-batch of an epoch, too, even if "
         "its window is not full.",
+    )
+    FIRST_IS_SHORT = LAST_ACCUMULATION_WINDOW_DROPPED.with_(
+        severity="hint",
+        message="The first update applies {first}, and the others {window} each.",
+        fix="Count micro-batches from 1: `if (i + 1) % {window} == 0` where i begins with 0.",
     )
     ENDED_INSIDE = LAST_ACCUMULATION_WINDOW_DROPPED.with_(severity="hint")
 
@@ -106,7 +124,11 @@ class WindowDropped(Rule):
             window, often = Counter(sizes).most_common(1)[0]
             wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
             left = left_in(self.context, optimizer)
-            if leaks(sizes):
+            if window > 1 and len(sizes) > 3 and sizes[0] < window and {*sizes[1:-1]} == {window}:
+                first = batches_text([(1, sizes[0])])
+                seen = f"update 1 applied {first}, update 2 applied {window}"
+                self._say(self.FIRST_IS_SHORT, optimizer, seen, first=first, window=window)
+            elif leaks(sizes):
                 left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
                 self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
             elif window < 2 or often < 2:
@@ -117,9 +139,9 @@ class WindowDropped(Rule):
                 words = f"{numbered(left)} was never applied: training ended inside a window of {window}"
                 self._say(self.ENDED_INSIDE, optimizer, words)
 
-    def _say(self, code: Code, optimizer: int, seen: str) -> None:
+    def _say(self, code: Code, optimizer: int, seen: str, **words: Any) -> None:
         site = self._site[optimizer]
-        self.report(code, site, seen, partial(condition_around, self.context.log.path(site)), of=optimizer)
+        self.report(code, site, seen, partial(condition_around, self.context.log.path(site)), of=optimizer, **words)
 
 
 def leaks(sizes: list[int]) -> bool:
@@ -199,9 +221,15 @@ def left_in(context: RuleContext, optimizer: int) -> list[Backward]:
 
 
 class LossNotDivided(Rule):
-    """Several mean losses are added up for one step, and nothing divides them by their number."""
+    """The losses of a window are means, and nothing divides them by their number, or two lines do, or each is a mean
+    over another number of targets.
 
-    LOSS_NOT_DIVIDED = Code(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
+    Known from the numbers in the graph: what the means are multiplied with, all together, is nearer to 1 than to one
+    part of the window. A division by 1 is none. No more than a hint: a smaller lr makes up for it, and a sum over tasks
+    looks the same.
+    """
+
+    LOSS_NOT_DIVIDED = Code(
         "loss-not-divided",
         "07_gradient_accumulation",
         "Divide or not",
@@ -210,23 +238,45 @@ class LossNotDivided(Rule):
         "that of one large batch.",
         fix="Divide each loss by the number of micro-batches in its window.",
     )
+    TWICE = LOSS_NOT_DIVIDED.with_(
+        message="Each loss of a window is divided by {count} twice, so the step is {count} times shorter than that of "
+        "one large batch.",
+        fix="Divide each loss once: look for the second division in what calls backward().",
+    )
+    UNEQUAL = LOSS_NOT_DIVIDED.with_(
+        message="Each micro-batch is a mean over its own number of targets, so a target counts more where there are few "
+        "of them.",
+        fix='Add up the losses (reduction="sum") and divide by the number of targets in the whole window.',
+    )
 
     def _begin(self) -> None:
         self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> size -> how often
         self._others: Counter[int] = Counter()
 
     def step(self, facts: StepFacts) -> None:
-        """Look for a window of undivided means, all of one line and over the same parameters."""
+        """Look for a window of means, all of one line and over the same parameters."""
         optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
-        plain = all(one.mean and not one.given and not one.retain and not one.create for one in fresh)
+        plain = all(one.mass and not one.given and not one.retain and not one.create for one in fresh)
         alike = len({(one.call_path, one.added) for one in fresh}) == 1
         if count < 2 or not plain or not alike or facts.edited or any(held.used_by >= 0 for held in facts.held):
             self._others[optimizer] += min(2, count)
             return
-        windows = self._windows[optimizer]
+        windows, site = self._windows[optimizer], fresh[-1].site
         windows[count] += 1
-        if windows.total() >= 2 and windows.total() > self._others[optimizer]:
-            site = fresh[-1].site
-            seen = f"update {facts.number} applied {numbered(fresh)}, each a mean, without a division"
+        divisions = [sum(abs(scale * count - 1) < _NEAR for scale in one.scales) for one in fresh]
+        tokens = [one.tokens for one in fresh if isinstance(one.tokens, float)]
+        if windows.total() < 2 or windows.total() <= self._others[optimizer]:
+            return
+        seen = f"update {facts.number} applied {numbered(fresh)}, each a mean"
+        if min(divisions) >= 2 and self._often((optimizer, "twice"), windows):
+            self.report(self.TWICE, site, f"{seen}, divided by {count} twice", Cause(*site), count=count)
+        elif max(divisions) == 0 and min(one.mass for one in fresh) >= count**-0.5 and self._often(optimizer, windows):
             edit = partial(with_loss, site, f"{{}} / {count}") if len(windows) == 1 else Cause(*site)
-            self.report(self.LOSS_NOT_DIVIDED, site, seen, edit, count=count)
+            self.report(self.LOSS_NOT_DIVIDED, site, f"{seen}, without a division", edit, count=count)
+        elif len(tokens) == count and max(tokens) > _UNEQUAL * min(tokens) and self._often((optimizer, "sums"), windows):
+            listed = ", ".join(f"{number:,.0f}" for number in tokens[:8])
+            self.report(self.UNEQUAL, site, f"{seen}: over {listed} targets", Cause(*site), count=count)
+
+    def _often(self, what: Any, windows: Counter[int]) -> bool:
+        times = self.count(what)
+        return times >= 2 and 2 * times >= windows.total()

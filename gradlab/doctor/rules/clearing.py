@@ -49,6 +49,11 @@ class MissingZeroGrad(Rule):
         message="`.grad` is not cleared between updates, so every step applies the gradients of earlier batches again.",
         fix="Clear the gradients once for each update, before its first backward(): {optimizer}.zero_grad().",
     )
+    IN_CLOSURE = MISSING_ZERO_GRAD.with_(
+        message="The closure does not clear `.grad`, so each of its passes adds to those before: step(closure) may call "
+        "it several times, and moves the weights between the calls.",
+        fix="Call {optimizer}.zero_grad() inside the closure, before its backward().",
+    )
     BY_HAND = MISSING_ZERO_GRAD.with_(fix="Set each `.grad` to None once for each update, before its first backward().")
 
     def _begin(self) -> None:
@@ -69,8 +74,9 @@ class MissingZeroGrad(Rule):
         optimizer, state = added.backward.closure_of, self.context.state
         if optimizer >= 0:
             now = state.steps.get(optimizer, 0)
-            used = [one for one in _used_by(optimizer, added.groups) if one[1].step_index < now]
-            self._judge(optimizer, state.sites[optimizer], now, used, [added.backward])
+            used = _used_by(optimizer, added.groups)
+            again = [one for one in used if one[1].step_index < now or (added.backward.moved and one[1].step_index == now)]
+            self._judge(optimizer, state.sites[optimizer], now, again, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
         """Look for what this optimizer has used before."""
@@ -88,6 +94,7 @@ class MissingZeroGrad(Rule):
             self._accumulates.add(optimizer)
         if (times := self.count(optimizer)) >= 2:
             code = self.BY_HAND if optimizer == MANUAL_UPDATE else self.MISSING_ZERO_GRAD
+            code = self.IN_CLOSURE if fresh[-1].closure_of == optimizer else code
             name = self.context.name(optimizer)
             seen = f"update {number} of {name} applied {numbered(again)} again; {times} updates did so"
             self.report(code, site, seen, partial(self._edit, optimizer, site, again, fresh), of=optimizer)

@@ -14,7 +14,7 @@ from ..events import NO_SITE, Site, bit_positions
 from ..finding import Cause, Code, Edit
 from ..graphs.autograd_graph import leaves
 from ..source.carried import carried_state, given_between, overwritten
-from ..source.cuts import cut_before
+from ..source.cuts import cut_place
 from ..source.syntax import cause_at, function_around, reworded, single_or_none, source_line
 from ..source.wiring import frozen_by
 from .base import Rule
@@ -46,7 +46,8 @@ def _all_frozen(crash: KnownErrors) -> Located | None:
 
 
 def _cut(crash: KnownErrors) -> Located:
-    return crash.site, cut_before(crash.context.log.path(crash.site))
+    newest = crash.context.log.passes.newest
+    return crash.site, cut_place(newest.cuts) if newest is not None else None
 
 
 def _carried(crash: KnownErrors) -> Located | None:
@@ -96,7 +97,10 @@ def _by_step(crash: KnownErrors) -> Located | None:
 
 def _in_place(crash: KnownErrors) -> Located:
     made = re.search(r"output \d+ of (\w+?)(Backward\d*)?,", str(crash.error))
-    return crash.site, overwritten(crash.context.log.files(), made[1].lower() if made else "")
+    shape = re.search(r"Tensor \[([\d, ]*)\]", str(crash.error))
+    newest, sizes = crash.context.log.passes.newest, re.findall(r"\d+", shape[1]) if shape else []
+    changes = newest.changes if newest is not None else ()
+    return crash.site, overwritten(changes, made[1].lower() if made else "", tuple(map(int, sizes)))
 
 
 def _second_scaler_step(crash: KnownErrors) -> Located:
@@ -153,7 +157,8 @@ _UNDETACHED = _BACKWARD_TWICE.with_(
 _MODIFIED_IN_PLACE = Code(
     "modified-in-place",
     message="A tensor that backward() needs was overwritten by an in-place operation after it had been used.",
-    fix="Make a new tensor instead: x = x + 1 for x += 1, and no inplace=True.",
+    fix="Make a new tensor instead: x = x + 1 for x += 1, torch.where(...), a product with a mask or a clone() for "
+    "x[...] = 0, and no inplace=True.",
 )
 _MODIFIED_BY_STEP = _MODIFIED_IN_PLACE.with_(
     message="A weight that backward() needs was overwritten by a step() after it had been used.",

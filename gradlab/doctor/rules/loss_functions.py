@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
-from ..events import Backward, LossFlaw
+from ..events import Backward, LossFlaw, LossTerm
 from ..finding import Code
+from ..graphs.op_trace import TAKES_NUMBERS
+from ..source.cuts import cut_place
 from ..source.loss_edits import without_call
-from .base import Rule
+from ..source.syntax import cause_at
+from .base import Rule, how_many
+
+_MOST_LOOKS = 16  # of one term
 
 
 class LossFlaws(Rule):
@@ -72,19 +78,28 @@ class LossFlaws(Rule):
             "log-likelihood.",
             fix="Use log_softmax in place of softmax.",
         ),
+        "kl-div": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
+            message="kl_div expects log-probabilities and is given probabilities, so the loss is no divergence and can "
+            "be negative.",
+            fix="Use log_softmax in place of {activation}.",
+        ),
         "with-logits": SIGMOID_BEFORE_BCE_WITH_LOGITS,
         "broadcast": LOSS_BROADCASTS,
-        "cut-term": LOSS_TERM_DETACHED,
-        "penalty": LOSS_TERM_DETACHED.with_(
-            message="One term of the loss is made of a gradient that is cut off from the model, so it changes the "
-            "number and moves no weight.",
-            fix="Compute the gradient with create_graph=True.",
-        ),
     }
     """The code, with its words, for each kind of flaw."""
+    PENALTY = LOSS_TERM_DETACHED.with_(
+        message="One term of the loss is made of a gradient that is cut off from the model, so it changes the number "
+        "and moves no weight.",
+        fix="Compute the gradient with create_graph=True.",
+    )
+    OF_OTHERS = LOSS_TERM_DETACHED.with_(
+        message="One term of the loss reaches no weight that the step moves: it is made of {sources} only.",
+        fix="Compute this term from the output of the model that is trained.",
+    )
 
     def _begin(self) -> None:
         self._flaws: dict[tuple[str, int], tuple[Backward, LossFlaw]] = {}
+        self._terms: dict[tuple[int, str], list[tuple[Backward, LossTerm]]] = {}
 
     def backward(self, backward: Backward) -> None:
         """Keep what was found in the graph."""
@@ -92,6 +107,9 @@ class LossFlaws(Rule):
             key = flaw.kind, backward.call_path
             if flaw.kind in self.KINDS and (key not in self._flaws or (flaw.loss and not self._flaws[key][1].loss)):
                 self._flaws[key] = backward, flaw
+        for term in backward.terms:
+            if len(known := self._terms.setdefault((backward.call_path, term.words), [])) < _MOST_LOOKS:
+                known.append((backward, term))
 
     def end(self, *, normal: bool) -> None:
         """Report it."""
@@ -102,3 +120,40 @@ class LossFlaws(Rule):
                 seen = f"at batch {backward.number}, {flaw.seen}"
                 edit = without_call(flaw) if flaw.source else flaw.edit
                 self.report(self.KINDS[flaw.kind], site, seen, edit, **flaw.words)
+        for looks in self._terms.values():
+            self._judge_term(looks)
+
+    def _trained(self, params: int) -> bool:
+        """Return whether a model with some of these parameters is in training mode: it lacks an optimizer, perhaps."""
+        models = [(model.params, model.module()) for model in self.context.log.models.all()]
+        return any(own & params and (module is None or module.training) for own, module in models)
+
+    def _judge_term(self, looks: list[tuple[Backward, LossTerm]]) -> None:
+        """Report a term that reached none of the weights that were stepped by its passes, though it was made of them.
+
+        What belongs to no optimizer, as a teacher, may be cut off; but a loss of nothing else is none.
+        """
+        useless = []
+        for backward, term in looks:
+            stepped = backward.stepped_params
+            covered = self.context.state.covered()
+            strange = term.by_loss_function and not term.made_of & covered and not self._trained(term.reach)
+            own = term.made_of & stepped and not term.reach & ~covered
+            by_choice = term.reach and any(one.no_grad for one in term.cuts)
+            if stepped and not term.reach & stepped and ((own and not by_choice) or strange):
+                useless.append((backward, term))
+        used = [backward for backward, _ in looks if backward.stepped_params]
+        if not useless or len(useless) < len(used):
+            return
+        backward, term = useless[-1]
+        stepped, words = backward.stepped_params, f"`{term.words}`" if term.words else "the term"
+        own = [one for one in term.cuts if one.lost & stepped or not one.inputs or one.name in TAKES_NUMBERS]
+        site = term.site if term.site[1] else backward.site
+        seen = f"at batch {backward.number}, {words} has no gradient for any of the {how_many(stepped)} that were stepped"
+        if term.made_of & stepped:
+            code = self.PENALTY if own and own[0].name == "grad" else self.LOSS_TERM_DETACHED
+            self.report(code, backward.site, seen, partial(cut_place, own))
+        else:
+            name = self.context.part_name(term.made_of) if term.made_of else ""
+            sources = " and ".join(f"`{one}`" for one in (*term.sources, name) if one) or "data"
+            self.report(self.OF_OTHERS, site, seen, cause_at(site), sources=sources)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from ..events import NO_SITE, Site, union_bits
 from ..finding import Cause, Code, Edit
+from ..graphs.op_trace import Op
 from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets, wrong_step
-from ..source.cuts import cut_before
+from ..source.cuts import cut_place
 from ..source.grad_lines import clears_by_hand, updates_by_hand
 from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, remade_below
@@ -18,6 +20,7 @@ from ..state.grad_state import StepFacts
 from .base import Rule, how_many, numbered
 
 _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
+_ENOUGH = 4  # steps
 _REGULAR = 5  # times, with as many updates between them: what logs gradients and clears them, say
 
 
@@ -45,6 +48,10 @@ class EmptyStep(Rule):
         message="step() is called, but no backward() has put anything into its parameters' `.grad` since the last.",
         fix="Call backward() on the loss of these parameters before the step.",
     )
+    NEVER_ANY = STEP_WITHOUT_BACKWARD.with_(
+        message="No parameter of this optimizer has had a gradient in any of its steps, so they have changed nothing.",
+        fix="Compute the loss from these parameters themselves, and not from copies of them or from their data.",
+    )
     OPTIMIZER_HOLDS_STALE_PARAMS = Code(
         "optimizer-holds-stale-params",
         "04_zero_grad",
@@ -63,15 +70,19 @@ class EmptyStep(Rule):
 
     def _begin(self) -> None:
         self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
+        self._with_any: set[int] = set()  # optimizers that have found a gradient
         self._newest = NO_SITE  # line of a backward pass
+        self._cuts: Sequence[Op] = ()  # what the newest graph that was looked at is cut by
 
     def backward(self, backward: Any) -> None:
         """Remember the newest line."""
-        self._newest = backward.site
+        self._newest, self._cuts = backward.site, backward.cuts or self._cuts
 
     def step(self, facts: StepFacts) -> None:
         """Look for the reason in what has happened since the last step."""
         step, since = facts.step, facts.since
+        if step.present or facts.edited or facts.fresh or step.closure:
+            self._with_any.add(step.optimizer)
         if facts.edited or step.backward or any(held.used_by != step.optimizer for held in facts.held):
             return
         empty = not facts.held  # else all of it was applied before
@@ -85,6 +96,18 @@ class EmptyStep(Rule):
             self._unreached(facts)
         elif empty and not since.backwards:
             self._without(facts)
+
+    def end(self, *, normal: bool) -> None:
+        """Report optimizers that never had a gradient, whatever else the loop does, unless it is known why."""
+        state, known = self.context.state, {site for _, site in self.context.findings}
+        for optimizer, steps in state.steps.items():
+            made, site = state.optimizers[optimizer], state.sites[optimizer]
+            told = {site, self.context.made_at(optimizer, site), self._newest} & known
+            if steps >= _ENOUGH and optimizer not in self._with_any and not made.is_custom_class and not told:
+                reached = state.reached & ~state.params_of[optimizer]
+                seen = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
+                seen += f"; backward() reached {how_many(reached)} of others" if reached else ""
+                self.report(self.NEVER_ANY, site, seen + self.context.listed(state.params_of[optimizer]), None)
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
         """Count; return how often if that is often enough to speak, else 0."""
@@ -142,7 +165,8 @@ class EmptyStep(Rule):
             return  # its model was not even called: this optimizer has a rest
         if not stale:
             seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
-            self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_before(log.path(newest)))
+            cuts = self._cuts
+            self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_place(one for one in cuts if one.lost & params))
         elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
             late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
             seen = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"

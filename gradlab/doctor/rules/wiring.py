@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions, union_bits
 from ..finding import Cause, Code, Edit
+from ..graphs.op_trace import Op
 from ..source.calls import in_scope
-from ..source.cuts import cut_before
+from ..source.cuts import cut_place
 from ..source.grad_lines import updates_by_hand
 from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
 from ..state.grad_state import StepFacts
 from .base import Rule, how_many
+from .loss_functions import LossFlaws
 from .several_optimizers import SharedParams
 from .stepping import EmptyStep, in_no_module
 
@@ -154,7 +156,7 @@ class MissingParams(Rule):
         elif stray or late or ((same or module) and downstream) or critic:
             edit = self._add_group(missing, optimizer, place)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)
-        else:
+        elif not self.context.has_finding(LossFlaws.LOSS_TERM_DETACHED):  # else that is why it gets gradients
             self._say(self.MEANT_SO, missing, times, site, cause_at(place), optimizer)
 
     def _add_group(self, missing: int, optimizer: int, place: Site) -> Edit | Cause | None:
@@ -229,11 +231,13 @@ class ModulesWithoutGradient(Rule):
     def _begin(self) -> None:
         self._passes = 0
         self._site: Site = NO_SITE
+        self._cuts: Sequence[Op] = ()
 
     def accumulate(self, added: Any) -> None:
         """Count the passes."""
         self._passes += 1
         self._site = added.backward.site
+        self._cuts = added.backward.cuts or self._cuts
 
     def end(self, *, normal: bool) -> None:
         """Say which parts were never reached, where the source cuts them off."""
@@ -244,8 +248,8 @@ class ModulesWithoutGradient(Rule):
             never = params & ~state.reached
             never &= ~(index.frozen(never) | index.weights_ever_written(never))  # those are not to learn by this
             if never and never != params and state.steps.get(optimizer):
-                part = re.sub(r"\[.*?\]", "", context.part_name(never)).split(".")[-1]
-                cut = cut_before(context.log.path(self._site), part) if part else None
+                own = [one for one in self._cuts if one.lost & never]
+                cut = cut_place(own) if own else None
                 if cut is not None:
                     seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
                     seen += f"{self._passes} backward passes{context.listed(never)}"

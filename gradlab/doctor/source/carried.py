@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..events import GraphHolder, Site
 from ..finding import Cause, Edit
+from ..graphs.op_trace import Op
 from .calls import called_name
 from .syntax import (
     FUNCTIONS,
@@ -81,25 +82,18 @@ def _recurrent(file: str, node: ast.AST) -> Iterator[tuple[Cause, str]]:
         yield from ((node_place(file, node), name) for name in sorted((given & taken) - {"", "self"}))
 
 
-def overwritten(files: Iterable[str], made_by: str) -> Edit | Cause | None:
-    """Return the one in-place operation on a tensor that was made by an operation, such as "relu"; else the only one.
+def overwritten(changes: Iterable[tuple[Op, Op]], made_by: str, shape: tuple[int, ...]) -> Edit | Cause | None:
+    """Return the one in-place call on a tensor that was made by an operation, such as "relu"; else of its shape.
 
-    Such are ``h *= 0.9``, ``h.relu_()`` and ``inplace=True``.
+    changes: the calls that changed a tensor, with what had made it.
     """
-    changes = {node_place(file, node): node for file, node in nodes_in(files) if _in_place(node)}
-    own = {place for place, node in changes.items() if made_by and _made_by(made_by, node, place)}
-    place = single_or_none(own or changes)
-    if place is None or (not own and re.search(r"= \d+$", words_of(place))):  # a counter
+    own = [op for op, before in changes if made_by and before.name.replace("_", "") == made_by.replace("_", "")]
+    own = own or [op for op, before in changes if before.shape == shape and before.graph and not op.no_grad]
+    site = single_or_none(op.lines[0] for op in own if op.lines)
+    if site is None:
         return None
-    return _out_of_place(place, changes[place])
-
-
-def _made_by(word: str, change: ast.AST, place: Cause) -> bool:
-    """Return whether a call with a word in its name, in the same function, made what an operation changes."""
-    changed = change.target if isinstance(change, ast.AugAssign) else called_on(change)
-    made = [one for one in own_nodes(function_around((place.file, place.line))) if isinstance(one, ast.Assign)]
-    same = [one.value for one in made if changed and ast.unparse(one.targets[0]) == ast.unparse(changed)]
-    return any(word in called_name(one) for one in same)
+    nodes = [node for node in nodes_at(site) if _in_place(node)]
+    return _out_of_place(node_place(site[0], nodes[0]), nodes[0]) if len(nodes) == 1 else Cause(*site)
 
 
 def _out_of_place(place: Cause, node: ast.AST) -> Edit | Cause:
@@ -112,7 +106,7 @@ def _out_of_place(place: Cause, node: ast.AST) -> Edit | Cause:
 
 def _in_place(node: ast.AST) -> bool:
     if isinstance(node, ast.AugAssign):
-        return ".item()" not in ast.unparse(node.value)  # else it adds up numbers
+        return True
     if isinstance(node, ast.Assign):
         return isinstance(node.targets[0], ast.Subscript)
     name, given = called_name(node), getattr(node, "keywords", ())

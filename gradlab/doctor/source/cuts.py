@@ -1,13 +1,17 @@
-"""What cuts a loss off from the parameters: followed backwards through the source, from the loss to the model."""
+"""The words that cut a tensor off from its graph, and what the terms of a loss are called, in the lines that ran."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
+from types import FrameType
 
+from ..._frames import variables
 from ..events import Site
 from ..finding import Cause, Edit
+from ..graphs.op_trace import Op, ops_below
+from .loss_edits import operand, with_create_graph
 from .syntax import (
     FUNCTIONS,
     called,
@@ -16,199 +20,148 @@ from .syntax import (
     function_around,
     holds,
     node_place,
+    nodes_at,
     own_nodes,
-    parameters,
     reworded,
     single_or_none,
-    syntax_tree,
+    statements_around,
     words_of,
 )
 
-DETACHING = ("item", "detach", "numpy", "tolist", "detach_")
-"""Methods of a tensor whose result is not in its graph."""
-NEW_TENSORS = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
-"""Functions that make a tensor out of values, without the graph that these came from."""
-_METHODS = (*DETACHING, "argmax", "argmin", "argsort", "round", "bool", "long", "int")
-_FUNCTIONS = (*NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
-_NO_GRAD = "no_grad|inference_mode|set_grad_enabled"
+_NO_GRAD = re.compile("no_grad|inference_mode|set_grad_enabled")
 _REENTRANT = "use_reentrant=True"
-_MOST_STEPS = 200
+_WITHOUT = ("detach", "item", "data", "tensor", "as_tensor", "float")
+_DEEP = 4  # names that a number is followed through
 
 
-def cut_before(path: Iterable[Site], after: str = "") -> Edit | Cause | None:
-    """Return what cuts the graph of the loss whose ``backward()`` stands on a line; None if it is not one place.
+def cut_place(found: Iterable[Op]) -> Edit | Cause | None:
+    """Return what cuts a graph off, with the edit that takes it out where one word does; None if it is not one place.
 
-    ``path`` is that line and those that call its function. The search starts from the names in the line, goes through
-    the assignments above that made them, and into functions and methods of the same file that are called there. With
-    ``after``, the name of a module, only cuts in a function that calls it count.
+    Of several, one that is no detach() counts, which is often meant for one operand of many.
     """
-    for site in path:
-        found = set(_Search(site[0]).from_line(site))
-        if found := {cause for cause in found if not after or _behind(cause, after)}:
-            whole = {cause for cause in found if "detach" not in words_of(cause)}  # often meant, for one operand
-            cut = single_or_none(found) or single_or_none(whole)
-            edit = _without(cut) if cut is not None else None
-            return cut if edit is None or found - {cut} or set(_Search(site[0], cut).from_line(site)) else edit
+    places = {place: one for one in found if (place := _place(one)) is not None}
+    whole = {place: one for place, one in places.items() if one.name != "detach"}
+    place = single_or_none(places) or single_or_none(whole)
+    return without(places[place], place) if place is not None else None
+
+
+def without(cut: Op, place: Cause) -> Edit | Cause:
+    """Return the edit that takes a cut out of its line; the place alone if it takes more than a word."""
+    words = words_of(place)
+    if _REENTRANT in words:
+        return reworded(place, words.replace(_REENTRANT, "use_reentrant=False"))
+    node = next((one for one in nodes_at((place.file, place.line)) if _same_place(one, place)), None)
+    if cut.name == "grad" and isinstance(node, ast.Call):
+        return with_create_graph(place.file, node)
+    kept = node.value if isinstance(node, ast.Attribute) else called_on(node, "item", "detach")
+    if isinstance(node, ast.Call) and kept is None and node.args and called(node) in ("tensor", "as_tensor", "float"):
+        kept = node.args[0] if isinstance(node.args[0], (ast.Name, ast.Call)) else None
+    if kept is None or cut.no_grad:
+        return place
+    edit = reworded(place, operand(place.file, kept))
+    target, _, value = edit.line.partition("  #")[0].partition(" = ") if isinstance(edit, Edit) else ("", "", "")
+    return place if target and target == value.strip() else edit
+
+
+def _same_place(node: ast.AST, place: Cause) -> bool:
+    return isinstance(node, ast.expr) and node_place(place.file, node) == place
+
+
+def _place(cut: Op) -> Cause | None:
+    """Return the words of a cut: a call, a comparison, or the no_grad around it."""
+    for site in cut.lines:
+        nodes = nodes_at(site)
+        if reentrant := [one for one in nodes if called(one) == "checkpoint" and _REENTRANT in ast.unparse(one)]:
+            return node_place(site[0], reentrant[0])
+        if cut.no_grad and cut.name != "grad":
+            blocks = [item.context_expr for one in statements_around(site, ast.With) for item in one.items]
+            around = function_around(site)
+            blocks += around.decorator_list if isinstance(around, FUNCTIONS) else []
+            if quiet := [one for one in blocks if _NO_GRAD.search(ast.unparse(one))]:
+                return node_place(site[0], quiet[0])
+            continue
+        own = [one for one in nodes if _calls(one, cut)]
+        if own or site == cut.lines[-1]:
+            return single_or_none(node_place(site[0], one) for one in own) or Cause(*cut.lines[0])
     return None
 
 
-def _without(cut: Cause) -> Edit | Cause | None:
-    """Return the edit that takes a cut out, None if it takes more than a word; a line ``x = x`` is none."""
-    words = words_of(cut)
-    try:
-        node = ast.parse(words, mode="eval").body
-    except SyntaxError:
+def _calls(node: ast.AST, cut: Op) -> bool:
+    name = cut.name.strip("_")
+    if name in ("lt", "gt", "le", "ge", "eq", "ne"):
+        return isinstance(node, ast.Compare)
+    if name == "data":
+        return isinstance(node, ast.Attribute) and node.attr == name
+    return called(node).strip("_") == name
+
+
+def label(op: Op) -> str:
+    """Return what the learner calls a tensor: the variable that its line gives it to, or the words of its call."""
+    for site in op.lines:
+        for node in statements_around(site, (ast.Assign, ast.AnnAssign)):
+            target = dotted(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+            if target and op.lines[0] == site:
+                return target
+        calls = [one for one in nodes_at(site) if isinstance(one, (ast.Call, ast.Compare)) and _calls(one, op)]
+        if calls:
+            return ast.unparse(calls[0])[:60]
+    return ""
+
+
+def number_term(op: Op, numbers: list[Op], frame: FrameType | None) -> tuple[str, Op] | None:
+    """Return the words of a number in a sum, and the call that took it out of a tensor; None if none is known.
+
+    ``op`` is a number that was added, or what was made of numbers; it is followed through the names in its line.
+    """
+    site = op.lines[0] if op.lines else None
+    statement = next(iter(statements_around(site, ast.stmt)), None) if site is not None else None
+    if site is None or statement is None or frame is None:
         return None
-    if _REENTRANT in words:
-        return reworded(cut, words.replace(_REENTRANT, "use_reentrant=False"))
-    kept = node.value if isinstance(node, ast.Attribute) else called_on(node, "detach", "item")
-    if isinstance(node, ast.Call) and called_on(node, *NEW_TENSORS) is not None:
-        kept = node.args[0] if isinstance(node.args[0], (ast.Name, ast.Call)) else None
-    edit = reworded(cut, ast.unparse(kept)) if kept is not None else None
-    target, _, value = edit.line.partition("  #")[0].partition(" = ") if isinstance(edit, Edit) else ("", "", "")
-    return None if target == value.strip() else edit
+    values, scope = variables(frame), function_around(site)
+    sides = [side for one in ast.walk(statement) if isinstance(one, ast.BinOp) for side in (one.left, one.right)]
+    sides += [one.value for one in ast.walk(statement) if isinstance(one, ast.AugAssign)]
+    sides += [one.args[0] for one in ast.walk(statement) if isinstance(one, ast.Call) and called(one) == op.name and one.args]
+    for side in sorted(sides, key=lambda one: -len(ast.unparse(one))):
+        names = {one.id for one in ast.walk(side) if isinstance(one, ast.Name) and one.id in values}
+        direct = _taken(side, site[0], numbers)
+        plain = op.name != "number" or all(isinstance(values[one], (int, float)) for one in names)
+        if direct is not None and (op.name != "number" or isinstance(side, (ast.Call, ast.BinOp))) and _is_number(side):
+            return ast.unparse(side)[:60], direct
+        if plain and names and (found := _behind(names, scope, site, numbers)) is not None:
+            return ast.unparse(side)[:60], found
+    return None
 
 
-def cut_in_function(file: str, call: ast.Call) -> Cause | None:
-    """Return what cuts the graph in a function of the same file that is called; None if it is not one place."""
-    return single_or_none(_Search(file)._called(called(call), call))
+def _is_number(side: ast.expr) -> bool:
+    """Return whether an expression is what was taken out of a tensor, perhaps times a number."""
+    if isinstance(side, ast.BinOp) and isinstance(side.op, (ast.Mult, ast.Div)):
+        return _is_number(side.left) or _is_number(side.right)
+    return called(side) in ("item", "float", "tensor", "as_tensor", "from_numpy")
 
 
-def without_create_graph(call: ast.Call) -> bool:
-    """Recognise ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph."""
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    if called(call) != "grad" or (len(call.args) < 2 and "inputs" not in given):
-        return False
-    created = given.get("create_graph", ast.Constant(len(call.args) > 4))
-    return isinstance(created, ast.Constant) and not created.value
+def _taken(node: ast.AST, file: str, numbers: list[Op]) -> Op | None:
+    """Return the call that took a number out of a tensor inside an expression."""
+    return next((one for one in numbers for site in one.lines if site[0] == file and holds(node, site[1])), None)
 
 
-class _Search:
-    def __init__(self, file: str, passed: Cause | None = None) -> None:
-        """``passed`` is a cut that is taken for none."""
-        self._file, self._passed = file, passed
-        self._tree = syntax_tree(file)
-        self._seen: set[ast.AST] = set()
-
-    def from_line(self, site: Site) -> Iterator[Cause]:
-        scope = function_around(site)
-        calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and holds(node, site[1])]
-        backwards = [node for node in calls if called(node) == "backward"]
-        names: set[str] = set()
-        for node in backwards or calls:
-            if backwards and (loss := called_on(node)) is not None:  # loss.backward(), scaler.scale(loss).backward()
-                yield from self._expression(loss, scope)
-                names |= _names(loss)
-            names.update(*map(_names, node.args))  # accelerator.backward(loss)
-        yield from self._made(scope, names, site[1])
-
-    def _made(self, scope: ast.AST, names: set[str], line: int) -> Iterator[Cause]:
-        """Yield the cuts in what the names were made of, above a line."""
-        waiting = [(name, line) for name in names]
-        while waiting and len(self._seen) < _MOST_STEPS:
-            name, before = waiting.pop()
-            for node, value in self._assignments(scope, name, before):
-                if node in self._seen:
-                    continue
-                self._seen.add(node)
-                cuts = [*self._block(scope, node), *self._expression(value, scope)]
-                yield from cuts
-                made_of = _names(value, cuts) - {name}  # what a cut is made of has no part in the graph
-                waiting += [(one, node.lineno) for one in made_of]
-                if cuts and isinstance(node, ast.Assign):
-                    break  # what the name stood for before has no part in it, either
-
-    def _assignments(self, scope: ast.AST, name: str, before: int) -> list[tuple[ast.stmt, ast.expr]]:
-        """Return what gives a name a value above a line, with that value, the nearest first."""
-        found: list[tuple[ast.stmt, ast.expr]] = []
+def _behind(names: set[str], scope: ast.AST, site: Site, numbers: list[Op]) -> Op | None:
+    for _ in range(_DEEP):
+        made: list[ast.expr] = []
         for node in own_nodes(scope):
-            if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value and node.lineno <= before:
+            if isinstance(node, (ast.Assign, ast.AugAssign)) and node.lineno <= site[1]:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                if any(dotted(part) == name for one in targets for part in ast.walk(one)):
-                    found.append((node, node.value))
-        return sorted(found, key=lambda one: -one[0].lineno)
-
-    def _no_grad(self, words: Iterable[ast.expr]) -> Iterator[Cause]:
-        return (node_place(self._file, one) for one in words if re.search(_NO_GRAD, ast.unparse(one)))
-
-    def _block(self, scope: ast.AST, node: ast.AST) -> Iterator[Cause]:
-        blocks = [one for one in own_nodes(scope) if isinstance(one, ast.With) and node in ast.walk(one)]
-        return self._no_grad(item.context_expr for block in blocks for item in block.items)
-
-    def _expression(self, value: ast.AST, scope: ast.AST) -> Iterator[Cause]:
-        """Yield the cuts in an expression, and in the functions of the file that it calls."""
-        if self._cuts(value, scope) and (place := node_place(self._file, value)) != self._passed:
-            yield place
-            return
-        if isinstance(value, ast.Call):
-            yield from self._called(called(value), scope)
-        for part in reversed([*ast.iter_child_nodes(value)]):
-            yield from self._expression(part, scope)
-
-    def _cuts(self, node: ast.AST, scope: ast.AST) -> bool:
-        """Return whether an expression gives something that is not in the graph of what it was made of."""
-        if not isinstance(node, ast.Call):
-            return isinstance(node, ast.Attribute) and node.attr == "data"
-        name = called(node)
-        if name == "checkpoint":
-            return _REENTRANT in ast.unparse(node)
-        if without_create_graph(node) or (called_on(node, *_METHODS) is not None and not node.args[1:]):
-            return True
-        return name in _FUNCTIONS and bool(node.args) and not self._constant(node.args[0], scope)
-
-    def _called(self, name: str, scope: ast.AST) -> Iterator[Cause]:
-        nodes = list(ast.walk(self._tree))
-        wanted = [one for one in nodes if isinstance(one, FUNCTIONS) and one.name == name]
-        kinds = instances(self._tree).get(name, set())
-        given = not wanted and not kinds and name in parameters(scope)  # a model: any of them
-        classes = [one for one in nodes if isinstance(one, ast.ClassDef) and (given or one.name in kinds)]
-        methods = [one for kind in classes for one in kind.body if isinstance(one, FUNCTIONS)]
-        wanted += [one for one in methods if one.name in ("forward", "__call__")]
-        for function in wanted:
-            if function in self._seen or len(self._seen) >= _MOST_STEPS:
-                continue
-            self._seen.add(function)
-            yield from self._no_grad(function.decorator_list)
-            for node in own_nodes(function):
-                if isinstance(node, ast.Return) and node.value is not None:
-                    cuts = [*self._block(function, node), *self._expression(node.value, function)]
-                    yield from cuts
-                    yield from self._made(function, _names(node.value, cuts), node.lineno)
-
-    def _constant(self, value: ast.AST, scope: ast.AST) -> bool:
-        """Return whether an expression is made of numbers, or a parameter that every call in the file gives some."""
-        if not any(isinstance(node, (ast.Name, ast.Call, ast.Attribute)) for node in ast.walk(value)):
-            return True
-        if not isinstance(value, ast.Name) or value.id not in parameters(scope) or not isinstance(scope, FUNCTIONS):
-            return False
-        at = parameters(scope).index(value.id)
-        calls = [one for one in ast.walk(self._tree) if isinstance(one, ast.Call) and dotted(one.func) == scope.name]
-        return bool(calls) and all(len(one.args) > at and self._constant(one.args[at], self._tree) for one in calls)
+                if any(isinstance(one, ast.Name) and one.id in names for part in targets for one in ast.walk(part)):
+                    made.append(node.value)
+        for value in made:
+            if (found := _taken(value, site[0], numbers)) is not None:
+                return found
+        names = {one.id for value in made for one in ast.walk(value) if isinstance(one, ast.Name)} - names
+        if not names:
+            return None
+    return None
 
 
-def instances(tree: ast.AST) -> dict[str, set[str]]:
-    """Return by the last part of a name, as in ``self.name = Kind(...)``, the classes that it was made by."""
-    found: dict[str, set[str]] = {}
-    assigns = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
-    for target, made in ((target, node.value) for node in assigns for target in node.targets):
-        both = isinstance(target, ast.Tuple) and isinstance(made, ast.Tuple)
-        for one, value in zip(target.elts, made.elts, strict=False) if both else [(target, made)]:  # type: ignore[attr-defined]
-            if isinstance(value, ast.Call):
-                found.setdefault(dotted(one).split(".")[-1], set()).add(dotted(value.func).split(".")[-1])
-    return found
-
-
-def _behind(cut: Cause, part: str) -> bool:
-    """Return whether a cut is in a function that calls a part of a model, or in a method of that part's own class."""
-    tree, scope = syntax_tree(cut.file), function_around((cut.file, cut.line))
-    kinds = instances(tree).get(part, set())
-    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name in kinds]
-    calls = any(dotted(node).split(".")[-1] == part for node in own_nodes(scope))
-    return calls or any(holds(one, cut.line) for one in classes)
-
-
-def _names(value: ast.AST, cuts: Collection[Cause] = ()) -> set[str]:
-    """Return the names in an expression, but for those inside a cut."""
-    if isinstance(value, ast.expr) and any(node_place(cut.file, value) == cut for cut in cuts):
-        return set()
-    return ({dotted(value)} - {""}).union(*(_names(one, cuts) for one in ast.iter_child_nodes(value)))
+def sources(op: Op) -> list[str]:
+    """Return what the learner calls the outputs of models that a term is made of."""
+    calls = [one for one in ops_below(op) if one.inputs and any(not inner.lines for inner in one.inputs) and one.made_of]
+    return list(dict.fromkeys(name for one in calls if (name := label(one)) and name.isidentifier()))[:2]

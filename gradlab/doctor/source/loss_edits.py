@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from types import FrameType
 
 import torch
-from torch import Tensor
 
 from ..events import LossFlaw, Site
 from ..finding import Cause, Edit
-from ..frames import FrameValues, call_chain
-from .syntax import called, dotted, function_around, node_place, nodes_at, own_nodes, reworded, syntax_tree, words_of
+from ..graphs.op_trace import Op
+from .syntax import called, dotted, function_around, node_place, nodes_at, own_nodes, reworded, source_line, syntax_tree, words_of
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
@@ -21,12 +19,14 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     If its result has a name that is used elsewhere, too, the loss is given what it was made of.
     """
     site, activation = flaw.source[-1], flaw.words["activation"]
-    instead = "log_softmax" if flaw.kind == "nll-loss" else ""
+    instead = "log_softmax" if flaw.kind in ("nll-loss", "kl-div") else ""
     calls = [node for node in nodes_at(site) if isinstance(node, ast.Call)]
     own = [call for call in calls if called(call) == activation]
     if not own:
         return _module_out(site, calls, activation.capitalize()) if not instead else None
-    given = _given(own[0], site[0]) if len(own) == 1 else None
+    if len(own) > 1:  # the one that is the loss's first argument
+        own = [one for one in own for call in calls if call.args and call is not one and one in ast.walk(call.args[0])]
+    given = _given(own[0], method=flaw.words["method"]) if len(own) == 1 else None
     if given is None:
         return None
     place, nodes = node_place(site[0], own[0]), list(own_nodes(function_around(site)))
@@ -36,14 +36,18 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     name = dotted(made[0].targets[0]) if made else ""
     if name and name == words:  # x = softmax(x): the whole line goes
         return place
-    if not name or sum(dotted(one) == name and isinstance(one.ctx, ast.Load) for one in named) < 2:
+    uses = [one for one in named if dotted(one) == name and isinstance(one.ctx, ast.Load)] if name else []
+    in_loss = [one for one in uses if (site[0], one.lineno) == flaw.loss[-1]]
+    if len(uses) == len(in_loss):  # nothing else uses its result
         return reworded(place, words)
-    uses = [one for one in named if (site[0], one.lineno) == flaw.loss[-1] and dotted(one) == name]
-    if len(uses) != 1:
-        return None
-    use = node_place(site[0], uses[0])
+    places = [node_place(site[0], one) for one in in_loss]
     new = [one for one in named if isinstance(one.ctx, ast.Store) and dotted(one) == words and one.lineno > site[1]]
-    return reworded(use, words) if words == dotted(given) and made[0].value is own[0] and not new else use
+    if not places or words != dotted(given) or made[0].value is not own[0] or new:
+        return places[0] if len(places) == 1 else None
+    line = source_line(flaw.loss[-1]).rstrip()
+    for one in sorted(places, key=lambda one: -one.column):
+        line = f"{line[: one.column]}{words}{line[one.end_column :]}"
+    return Edit(places[0] if len(places) == 1 else Cause(*flaw.loss[-1]), line.strip())
 
 
 def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
@@ -77,7 +81,8 @@ def kept_in_range(site: Site, words: str) -> Edit | Cause:
     """Return the edit that keeps the input of the one such operation in a line from where it is not finite."""
     names, form = _IN_RANGE.get(words, ((), ""))
     nodes = [node for node in nodes_at(site) if _name(node) in names]
-    given = _given(nodes[0], site[0]) if len(nodes) == 1 else None
+    method = len(nodes) == 1 and _is_method(nodes[0], site[0])
+    given = _given(nodes[0], method=method) if len(nodes) == 1 else None
     return reworded(node_place(site[0], given), form.format(operand(site[0], given))) if given else Cause(*site)
 
 
@@ -101,13 +106,18 @@ def _name(node: ast.AST) -> str:
     return called(node)
 
 
-def _given(node: ast.AST, file: str) -> ast.expr | None:
+def _given(node: ast.AST, *, method: bool) -> ast.expr | None:
     if isinstance(node, ast.BinOp):
         return node.right if isinstance(node.op, ast.Div) else node.left
     assert isinstance(node, ast.Call)
-    if isinstance(node.func, ast.Attribute) and dotted(node.func).split(".")[0] not in imported(file):
+    if method and isinstance(node.func, ast.Attribute):
         return node.func.value
     return node.args[0] if node.args else None
+
+
+def _is_method(node: ast.AST, file: str) -> bool:
+    function = getattr(node, "func", None)
+    return isinstance(function, ast.Attribute) and dotted(function).split(".")[0] not in imported(file)
 
 
 def imported(file: str) -> set[str]:
@@ -131,35 +141,25 @@ def same_elements(one: Shape, other: Shape) -> bool:
     return [size for size in one if size != 1] == [size for size in other if size != 1]
 
 
-def compared_with(
-    lines: tuple[Site, ...], frame: FrameType | None, prediction: Shape, wide: Shape
-) -> tuple[Shape | None, Edit | Cause | None]:
+def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None, Edit | Cause | None]:
     """Return the shape of the target that broadcasts with a prediction, and the edit that gives it the same shape.
 
-    lines: those that call the loss, the innermost last. The shape is None if it is not known, and () if the line shows
-    that pairs are meant.
+    op: the call that compares them. The shape is None if it is not known, and () if pairs are meant.
     """
-    running = [(one, {line for *_, line in one.f_code.co_lines()}) for one in call_chain(frame)]
-    for site in reversed(lines):
-        sides = [side for node in nodes_at(site) for side in _sides(node)]
-        for one, own_lines in running:
-            if one.f_code.co_filename == site[0] and site[1] in own_lines:
-                values = FrameValues(one)
-                found = {
-                    ast.unparse(side): (side, tuple(value.shape))
-                    for side in sides
-                    if isinstance(value := values.of(side), Tensor) and not value.requires_grad
-                    if _broadcast(tuple(value.shape), prediction) == wide
-                }
-                if len(found) == 1:
-                    ((side, shape),) = found.values()
-                    pairs = len(shape) == len(prediction) or not same_elements(shape, prediction)
-                    if _on_purpose(side, *_PAIRS) or (pairs and shape != wide):
-                        return (), None
-                    return shape, _edit(site, side, shape, prediction, wide)
-        if any(_on_purpose(side, *_PAIRS, "view", "reshape") for side in sides):
-            return (), None
-    return None, None
+    targets = [(at, one) for at, one in enumerate(op.inputs) if not one.graph and one.name != "number"]
+    if len(targets) != 1:
+        return None, None
+    ((at, target),) = targets
+    indexed = target.name == "__getitem__" and len(target.shape) > len(target.inputs[0].shape)  # y[:, None]
+    if target.name in _PAIRS or indexed or _broadcast(target.shape, prediction) != wide:
+        return (), None
+    if (len(target.shape) == len(prediction) or not same_elements(target.shape, prediction)) and target.shape != wide:
+        return (), None
+    for site in op.lines:
+        sides = [side for node in nodes_at(site) if len(side := _sides(node)) > at]
+        if len(sides) == 1:
+            return target.shape, _edit(site, sides[0][at], target.shape, prediction, wide)
+    return target.shape, None
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:
@@ -168,14 +168,6 @@ def _sides(node: ast.AST) -> list[ast.expr]:
         given = [*node.args, *(keyword.value for keyword in node.keywords)]
         return given if len(given) > 1 else []
     return [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else []
-
-
-def _on_purpose(side: ast.expr, *words: str) -> bool:
-    """``y[:, None]``, ``y.unsqueeze(1)``, ``y.T``"""
-    parts = [*ast.walk(side)]
-    indices = [part for one in parts if isinstance(one, ast.Subscript) for part in ast.walk(one.slice)]
-    new = any(isinstance(one, ast.Constant) and one.value is None for one in indices)
-    return new or any(isinstance(one, ast.Attribute) and one.attr in words for one in parts)
 
 
 def _broadcast(one: Shape, other: Shape) -> Shape | None:

@@ -194,6 +194,10 @@ class ParamIndex:
         alive = [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
         return union_bits(1 << number for number, param in alive if _version(param) != self.versions[number])
 
+    def versions_of(self, params: int) -> int:
+        """Return how often some parameters have been written to, all together."""
+        return sum(_version(param) for n in bit_positions(params) if (param := self._params[n]()) is not None)
+
     def norms(self, params: int) -> Tensor | None:
         """Return the norms of the gradients on some params, left on their device; zeros give exactly 0, and only they.
 
@@ -238,7 +242,7 @@ def fetch_norms(events: list[Any]) -> None:
     """Put plain numbers in the place of the norms and losses in events; one transfer a device and a type."""
     waiting: defaultdict[Any, list[tuple[Any, str, Tensor]]] = defaultdict(list)
     for event in events:
-        for name in ("norms", "loss"):
+        for name in ("norms", "loss", "tokens"):
             if isinstance(value := getattr(event, name, None), Tensor):
                 waiting[value.device, value.dtype].append((event, name, value))
     for group in waiting.values():

@@ -1,0 +1,302 @@
+"""What was computed in an update, call by call: which parameters each tensor is made of, and where it was cut off.
+
+A TorchFunctionMode sees every call of PyTorch's from one backward pass to the next, in a few updates of each call path.
+A tensor that needs no gradient is followed like any other, which no graph of autograd's does.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from ... import _torch
+from ..events import Site, union_bits
+from ..frames import call_lines
+from ..state.param_index import ParamIndex
+
+_MOST_OPS = 20_000
+_MOST_WAITING = 16  # backward passes of other call paths
+TAKES_NUMBERS = ("item", "__float__", "tolist", "numpy", "__int__")
+_SUMS = ("add", "add_", "sub", "sub_", "__radd__", "__rsub__", "rsub", "__iadd__", "__isub__")
+_WEIGHTS = ("mul", "mul_", "div", "div_", "__rmul__", "__rdiv__", "true_divide", "neg", "__imul__", "__itruediv__")
+_SAME = ("float", "double", "half", "to", "squeeze", "view", "reshape", "clone", "contiguous", "mean", "type")
+_QUIET = ("requires_grad_", "retain_grad", "register_hook", "zero_", "__repr__", "__format__", "backward", "__set__")
+_FLAT = ("round", "sign", "floor", "ceil", "trunc", "round_", "sign_")  # their gradient is 0 wherever there is one
+_VIEWS = ("data", "T", "mT", "H", "mH", "real", "imag")
+_MADE = ("tensor", "as_tensor", "from_numpy")
+
+
+@dataclass(slots=True, eq=False)
+class Op:
+    """A call that made a tensor, or a number; without lines, a tensor from before or a parameter."""
+
+    name: str
+    inputs: tuple[Op, ...] = ()
+    """Of the tensors that it was given, in their order; numbers that were given are named "number"."""
+    lines: tuple[Site, ...] = ()
+    """The learner's lines that led to it, the innermost first."""
+    reach: int = 0
+    """Parameters to which its graph goes back."""
+    made_of: int = 0
+    """Parameters that it was computed from, cut off or not."""
+    shape: tuple[int, ...] = ()
+    graph: bool = False
+    """True if it requires a gradient."""
+    no_grad: bool = False
+    """True if it was called under no_grad()."""
+    method: bool = False
+    """True if it was called as a method of its first input."""
+    flaw: str = ""
+    """What is wrong with the values that it was given; only of some loss functions."""
+
+    @property
+    def path(self) -> tuple[Site, ...]:
+        """Its lines, caller by caller, the innermost last."""
+        return self.lines[::-1]
+
+    @property
+    def lost(self) -> int:
+        """Parameters to which an input's graph went back, and its own does not."""
+        return union_bits(one.reach for one in self.inputs) & ~self.reach
+
+
+def terms(op: Op, least: int = 40) -> Iterator[Op]:
+    """Yield what is added up in a loss, behind weights and scales, down to ``least`` sums in one another."""
+    if op.name in _SUMS and least and len(op.inputs) > 1 and not op.shape:
+        for one in op.inputs:
+            yield from terms(one if one.name != "number" or one.lines else replace(one, lines=op.lines), least - 1)
+        return
+    parts = [one for one in op.inputs if one.name != "number"]
+    scalars = all(not one.shape for one in parts)
+    if parts and scalars and (op.name == "stack" or (len(parts) == 1 and op.name in (*_WEIGHTS, *_SAME))):
+        for one in parts:
+            yield from terms(one, least)
+    elif op.name in ("sum", "mean") and len(parts) == 1 and parts[0].name == "stack":
+        yield from terms(parts[0], least)
+    else:
+        yield op
+
+
+def ops_below(op: Op, most: int = _MOST_OPS) -> Iterator[Op]:
+    """Yield a call and all that led to it, each once, the nearest first."""
+    waiting, seen = [op], {op}
+    for one in waiting:
+        yield one
+        fresh = [inner for inner in dict.fromkeys(one.inputs) if inner not in seen]
+        seen.update(fresh)
+        waiting += fresh if len(waiting) < most else []
+
+
+def cuts(op: Op, params: int = -1) -> list[Op]:
+    """Return the calls below one that cut some parameters off, from which it is computed and does not reach."""
+    lost = op.made_of & ~op.reach & params
+    return [one for one in ops_below(op) if one.lost & lost]
+
+
+class OpTrace(TorchFunctionMode):
+    """Follows the calls of some updates; it lies below all modes of the learner's own, and changes no result."""
+
+    def __init__(self, index: ParamIndex, give_up: Callable[[Exception], object]) -> None:
+        """Parameters that are met are watched from then on."""
+        super().__init__()
+        self._bits, self._known, self._give_up = index.bits, index.known_bits, give_up
+        self._key = f"gradlab.op.{id(self)}"
+        self._plain: dict[int, tuple[weakref.ref[Any], Op]] = {}
+        self.numbers: list[tuple[Any, Op]] = []
+        """Numbers that were taken out of tensors, with the calls that did."""
+        self.changes: list[tuple[Op, Op]] = []
+        """Calls that changed a tensor in place, with what the tensor had been."""
+        self._waiting: dict[int, int] = {}  # call path -> passes until the wait ends
+        self._count = 0
+        self._fills = False  # is the call under way one that writes to what it is given?
+        self.on = self._placed = False
+        self.busy = False
+        """True while an optimizer steps, or a model is called without gradients: nothing is followed."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call the function, and note what it made of what."""
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name == "__get__":  # an attribute
+            name = getattr(func.__self__, "__name__", "") if func.__self__ is not None else ""
+            name = name if name in _VIEWS else "requires_grad_"
+        if not self.on or self.busy or name in _QUIET:
+            return func(*args, **kwargs)
+        inputs: tuple[Op, ...] = ()
+        self._fills = name[-1:] == "_"
+        try:
+            inputs = tuple(self._inputs((*args, *kwargs.values())))
+        except Exception as error:
+            self._fail(error)
+        result = func(*args, **kwargs)
+        try:
+            if self.on and (inputs or name in _MADE):
+                self._note(func, name, inputs, args, kwargs, result)
+        except Exception as error:
+            self._fail(error)
+        return result
+
+    def _fail(self, error: Exception) -> None:
+        self.on = False
+        self._give_up(error)
+
+    def _note(self, func: Any, name: str, inputs: tuple[Op, ...], args: Any, kwargs: Any, result: Any) -> None:
+        changed = args[0] if name == "__setitem__" else result
+        results = [one for one in _flat(changed) if isinstance(one, Tensor)]
+        made_of = union_bits(one.made_of for one in inputs)
+        if not (results or (made_of and name in TAKES_NUMBERS)):
+            return
+        self._count += 1
+        if self._count > _MOST_OPS:
+            self.stop()
+            return
+        method, no_grad = hasattr(func, "__objclass__"), not torch.is_grad_enabled()
+        op = Op(name, inputs, call_lines(sys._getframe(2)), 0, made_of, (), False, no_grad, method)
+        if not results:
+            self.numbers.append((result, op))
+            return
+        if name == "kl_div" and _no_logarithms(args[0] if args else kwargs.get("input")):
+            op.flaw = "probabilities"
+        reach = 0 if name in _FLAT else union_bits(one.reach for one in inputs)
+        if name == "__setitem__" or (name[-1:] == "_" and name[-2:] != "__") or name[:3] == "__i":
+            self.changes.append((op, inputs[0]))
+        for one in results:
+            graph = one.requires_grad
+            self._keep(one, replace(op, reach=reach * graph, shape=tuple(one.shape), graph=graph))
+
+    def _keep(self, tensor: Tensor, op: Op) -> None:
+        if tensor.grad_fn is not None:
+            tensor.grad_fn.metadata[self._key] = op  # type: ignore[index]  # a property, which its stub calls a method
+        elif not (isinstance(tensor, nn.Parameter) and tensor.is_leaf):
+            self._plain[id(tensor)] = weakref.ref(tensor), op
+
+    def _inputs(self, given: Any) -> Iterator[Op]:
+        for one in given:
+            if isinstance(one, Tensor):
+                yield self.op(one)
+            elif type(one) in (int, float):
+                yield next((op for value, op in self.numbers if type(one) is type(value) is float and value == one), Op("number"))
+            elif isinstance(one, (list, tuple)) and len(one) <= 64 and not all(isinstance(part, int) for part in one):
+                yield from self._inputs(one)
+
+    def op(self, tensor: Tensor) -> Op:
+        """Return the call that made a tensor, or what is known of one from before."""
+        node: Any = tensor.grad_fn
+        if node is not None:
+            if (known := node.metadata.get(self._key)) is None:
+                known = node.metadata[self._key] = self._untraced(tensor)
+            return known
+        reference, plain = self._plain.get(id(tensor), (None, None))
+        if reference is not None and reference() is tensor and plain is not None:
+            return plain
+        # what fills a parameter for the first time does not move its weights: it is watched from its first use on
+        used = isinstance(tensor, nn.Parameter) and torch.is_grad_enabled() and not self._fills
+        own = self._bits([tensor]) if used else self._known([tensor])
+        return Op("parameter" if own else "", (), (), own * tensor.requires_grad, own, tuple(tensor.shape), bool(own))
+
+    def of(self, node: Any) -> Op | None:
+        """Return the call that made a node of a graph, if it was seen."""
+        found: Op | None = node.metadata.get(self._key)
+        return found
+
+    def _untraced(self, tensor: Tensor) -> Op:
+        """Return what is known of a result that nothing was seen to make, as that of a function of the learner's own."""
+        from .autograd_graph import leaves
+
+        found = [leaf for leaf, _ in leaves(tensor.grad_fn)]
+        reach = self._bits([leaf for leaf in found if isinstance(leaf, nn.Parameter)]) | self._known(found)
+        return Op("", (), (), reach, reach, tuple(tensor.shape), graph=True)
+
+    def module_result(self, result: Any, given: Any, params: int) -> None:
+        """Note what a module made without being followed, since no graph was to be built."""
+        inputs = tuple(self._inputs(_flat(given)))
+        made_of = union_bits(one.made_of for one in inputs) | params
+        lines = call_lines(sys._getframe(2))
+        for one in _flat(result):
+            if isinstance(one, Tensor) and one.grad_fn is None:
+                op = Op("module", (*inputs, Op("parameter", reach=params, made_of=params)), lines, 0, made_of)
+                op.shape, op.no_grad = tuple(one.shape), True
+                self._plain[id(one)] = weakref.ref(one), op
+
+    def ask(self, call_path: int) -> None:
+        """Follow the update that leads to the next backward pass of this call path."""
+        if len(self._waiting) < _MOST_WAITING:
+            self._waiting[call_path] = _MOST_WAITING
+
+    def start(self) -> None:
+        """Follow from here on, unless something was compiled: dynamo would compile again for each mode."""
+        if not self.on and not _torch.compiled_anything():
+            self.on, self._count = True, 0
+            if not self._placed:
+                _insert_below(self)
+                self._placed = True
+
+    def pass_begins(self, call_path: int) -> bool:
+        """Stop following while a backward pass runs; return whether its update was followed."""
+        was_on, self.on = self.on, False
+        self._waiting = {path: left - 1 for path, left in self._waiting.items() if left > 1 and path != call_path}
+        return was_on
+
+    def pass_ended(self) -> None:
+        """Go on, if another call path waits; else forget what was seen."""
+        if self._waiting:
+            self.start()
+        else:
+            self._forget()
+
+    def stop(self) -> None:
+        """Follow no more, for now."""
+        self.on = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._plain.clear()
+        self.numbers.clear()
+        self.changes.clear()
+
+    def settle(self) -> None:
+        """Take the mode out where it is not needed; to be called from outside of any call of PyTorch's."""
+        if self._placed and not self.on:
+            _take_out(self)
+            self._placed = False
+
+    def remove(self) -> None:
+        """The watch is over."""
+        self.stop()
+        self.settle()
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else None
+    if inner is None:
+        yield value
+    else:
+        for one in inner:
+            yield from _flat(one)
+
+
+def _no_logarithms(given: Any) -> bool:
+    """Return whether numbers are probabilities, which are above 0, and not their logarithms, which are below."""
+    plain = isinstance(given, Tensor) and given.device.type == "cpu" and given.numel() > 0
+    return plain and bool((given.detach() >= 0).all()) and bool((given.detach() > 0).any())
+
+
+def _insert_below(mode: OpTrace) -> None:
+    """Put a mode below all others: who leaves a block takes off the mode on top, whichever it is."""
+    others = [_torch.pop_function_mode() for _ in range(_torch.function_stack_size())]
+    for one in (mode, *reversed(others)):
+        _torch.push_function_mode(one)
+
+
+def _take_out(mode: OpTrace) -> None:
+    modes = [_torch.pop_function_mode() for _ in range(_torch.function_stack_size())]
+    for one in reversed(modes):
+        if one is not mode:
+            _torch.push_function_mode(one)
