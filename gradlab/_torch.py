@@ -286,6 +286,11 @@ _INSTEAD = {_DYNAMO: "torch", "_dynamo": "compiler", "graph_break": "is_compilin
 """Where nothing is compiled, ``torch._dynamo.graph_break()`` does as little as ``torch.compiler.is_compiling()``."""
 
 
+def forward_hooks_of(module: Any) -> dict[int, Any]:
+    """Return the forward hooks of a module by their numbers; none where PyTorch keeps them under another name."""
+    return dict(vars(module).get("_forward_hooks", {}))
+
+
 def compiled_anything() -> bool:
     """Return whether ``torch.compile`` was called in this process, by the backends that dynamo remembers."""
     dynamo = sys.modules.get("torch._dynamo.eval_frame")

@@ -57,6 +57,8 @@ class LossFlaw:
 class LossTerm:
     """A term of a loss that does not reach all that it was computed from, or is made of nothing that learns."""
 
+    place: int
+    """Which term of the sum it is."""
     words: str
     """What the learner calls it."""
     reach: int
@@ -81,8 +83,10 @@ class GraphHolder:
     site: Site
     batches: int
     """Of how many earlier batches, at least."""
-    carried: bool
+    carried: bool = False
     """True if it is a state that goes into the model again; otherwise losses or outputs are added to it."""
+    hook: bool = False
+    """True if a forward hook puts them there."""
     tensors: frozenset[str] = frozenset()
     """Names of tensors with a graph in the function of that line; empty if that function was not running."""
 

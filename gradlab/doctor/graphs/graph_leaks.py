@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
+from ... import _torch
 from ..._frames import Owner, code_owner, variables
-from ..events import GraphHolder, Site
+from ..events import NO_SITE, GraphHolder, Site
 from ..frames import call_chain
 from ..source.carried import adding_line, carrying_line
 from ..source.syntax import function_around
@@ -37,6 +38,27 @@ def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
                 reached = len(_batches_in(value, now, through=True))
                 state = GraphHolder(name, (file, line), reached, carried=True)
     return state
+
+
+def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
+    """Find a forward hook that keeps outputs with their graphs, in a variable of its function or of its object."""
+    found: dict[tuple[str, Site], set[int]] = {}
+    for part in dict.fromkeys(part for module in modules for part in module.modules()):
+        for hook in (*_torch.forward_hooks_of(part).values(),):
+            code = getattr(getattr(hook, "__func__", hook), "__code__", None)
+            if code is None or code_owner(code.co_filename) is not Owner.USER:
+                continue
+            cells = zip(code.co_freevars, getattr(hook, "__closure__", None) or (), strict=False)
+            held = {name: cell.cell_contents for name, cell in cells}
+            held |= vars(hook.__self__) if hasattr(getattr(hook, "__self__", None), "__dict__") else {}
+            held |= {name: hook.__globals__[name] for name in code.co_names if name in getattr(hook, "__globals__", {})}
+            for name, value in held.items():
+                if isinstance(value, (list, dict)):
+                    kept = list(value.values() if isinstance(value, dict) else value)
+                    ids = {id(one) for one in kept if isinstance(one, Tensor) and one.grad_fn is not None}
+                    found.setdefault((name, (code.co_filename, code.co_firstlineno)), set()).update(ids)
+    (name, site), ids = max(found.items(), key=lambda one: len(one[1]), default=(("", NO_SITE), set[int]()))
+    return GraphHolder(name, site, len(ids), hook=True) if ids else None
 
 
 def _tensors(chain: list[FrameType], site: Site) -> frozenset[str]:

@@ -149,7 +149,9 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
     if len({_through(one) for one, _ in inner}) < len(inner):
         return None  # all pairs of one tensor
     target, edit = shapes[-1] if len(shapes) == 2 else None, None
-    if target is None and len(op.inputs) == 2:  # the one that needs no gradient is not in the graph
+    if target is None:  # the one that needs no gradient is not in the graph
+        if len(op.inputs) != 2:
+            return None
         target, edit = compared_with(op, shapes[0], wide)
     first, few = f"a prediction of shape {shapes[0]}", math.prod(shapes[0])
     seen = f"{first} was" if target is None else f"{first} and a target of shape {target} were"

@@ -194,7 +194,7 @@ class OpTrace(TorchFunctionMode):
                 known = node.metadata[self._key] = self._untraced(tensor)
             return known
         reference, plain = self._plain.get(id(tensor), (None, None))
-        if reference is not None and reference() is tensor and plain is not None:
+        if reference is not None and reference() is tensor and plain is not None and not tensor.requires_grad:
             return plain
         # what fills a parameter for the first time does not move its weights: it is watched from its first use on
         used = isinstance(tensor, nn.Parameter) and torch.is_grad_enabled() and not self._fills

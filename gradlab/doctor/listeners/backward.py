@@ -13,7 +13,7 @@ from ..._process import Original, Patches
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..frames import site_and_path
 from ..graphs import autograd_graph
-from ..graphs.graph_leaks import find_graph_holder
+from ..graphs.graph_leaks import find_graph_holder, find_hook_holder
 from ..graphs.loss_graph import LossWatcher
 from ..graphs.loss_scale import loss_scale
 from ..source.grad_lines import updates_by_hand
@@ -173,4 +173,7 @@ class BackwardListener(Listener):
             backward.alive = max(self._losses.alive(number), log.passes.outputs.alive(number))
             if backward.alive >= 6:
                 backward.holder = find_graph_holder(sys._getframe(4), number)
+            if backward.holder is None and not number % (4 * autograd_graph.LOOK_EVERY):
+                models = [module for model in log.models.known() if (module := model.module()) is not None]
+                backward.holder = find_hook_holder(models)
         self._losses.add(node, number)

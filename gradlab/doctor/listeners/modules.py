@@ -34,6 +34,7 @@ class ModuleListener(Listener):
     def patch(self, patches: Patches) -> None:
         """Replace methods of all modules."""
         patches.replace(nn.Module, "__call__", self._call)
+        patches.replace(torch, "compile", self._compile)
         patches.replace(nn.Module, "train", self._train)
         patches.replace(nn.Module, "zero_grad", self.after(self._cleared))
 
@@ -41,6 +42,13 @@ class ModuleListener(Listener):
         """Hear of new parameters."""
         kinds = "parameter_registration_hooks", "module_registration_hooks"
         return [ThreadHook(self._registered, *kinds, every_thread=True)]
+
+    def _compile(self, original: Original) -> Any:
+        def compile_it(*args: Any, **kwargs: Any) -> Any:
+            self.log.trace.remove()  # what is compiled beside a mode would be compiled again without it
+            return original.call(*args, **kwargs)
+
+        return compile_it
 
     def _call(self, original: Original) -> Any:
         compiling = torch.compiler.is_compiling

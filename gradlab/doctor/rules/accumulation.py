@@ -270,12 +270,18 @@ class LossNotDivided(Rule):
         seen = f"update {facts.number} applied {numbered(fresh)}, each a mean"
         if min(divisions) >= 2 and self._often((optimizer, "twice"), windows):
             self.report(self.TWICE, site, f"{seen}, divided by {count} twice", Cause(*site), count=count)
-        elif max(divisions) == 0 and min(one.mass for one in fresh) >= count**-0.5 and self._often(optimizer, windows):
+        elif self._undivided(fresh, divisions) and self._often(optimizer, windows):
             edit = partial(with_loss, site, f"{{}} / {count}") if len(windows) == 1 else Cause(*site)
             self.report(self.LOSS_NOT_DIVIDED, site, f"{seen}, without a division", edit, count=count)
         elif len(tokens) == count and max(tokens) > _UNEQUAL * min(tokens) and self._often((optimizer, "sums"), windows):
             listed = ", ".join(f"{number:,.0f}" for number in tokens[:8])
             self.report(self.UNEQUAL, site, f"{seen}: over {listed} targets", Cause(*site), count=count)
+
+    def _undivided(self, fresh: list[Backward], divisions: list[int]) -> bool:
+        """Return whether nothing divides the means; one that is multiplied, as by the batch size, is a sum on purpose."""
+        scales = [scale for one in fresh for scale in one.scales]
+        light = min(one.mass for one in fresh) < len(fresh) ** -0.5
+        return not any(divisions) and max(scales, default=1) <= 1 and not light
 
     def _often(self, what: Any, windows: Counter[int]) -> bool:
         times = self.count(what)

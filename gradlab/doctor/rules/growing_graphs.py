@@ -41,8 +41,14 @@ class CarriedGraph(Rule):
         fix="Detach `{name}` between two batches if no gradient goes back through earlier ones.",
     )
 
+    KEPT_BY_HOOK = GRAPH_RETAINED_MEMORY_LEAK.with_(
+        message="A forward hook keeps outputs with their graphs in `{name}`: memory grows with every batch.",
+        fix="Store output.detach(), and remove the hook with handle.remove() when it has done its work.",
+    )
+
     def _begin(self) -> None:
         self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
+        self._hooked: deque[int] = deque(maxlen=_LOOKS)  # how many outputs hooks have kept
         self._kept: deque[Any] = deque(maxlen=_LOOKS)
 
     def backward(self, backward: Any) -> None:
@@ -65,6 +71,12 @@ class CarriedGraph(Rule):
 
     def _leaking(self, newest: Any) -> None:
         holder, counts = newest.holder, [one.alive for one in self._kept]
+        if holder is not None and holder.hook:
+            self._hooked.append(holder.batches)
+            if len(self._hooked) == _LOOKS and all(few < many for few, many in pairwise(self._hooked)):
+                seen = f"at batch {newest.number} it held {holder.batches} outputs, and {self._hooked[0]} some batches before"
+                self.report(self.KEPT_BY_HOOK, holder.site, seen, Cause(*holder.site), name=holder.name)
+            return
         if holder is None or holder.batches < _FEW_BATCHES or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
             return
         if len(counts) < _LOOKS or counts[-1] < _FEW_GRAPHS or not all(few < many for few, many in pairwise(counts)):

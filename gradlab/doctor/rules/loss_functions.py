@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
-from ..events import Backward, LossFlaw, LossTerm
+from ..events import Backward, Forward, LossFlaw, LossTerm
 from ..finding import Code
 from ..graphs.op_trace import TAKES_NUMBERS
 from ..source.cuts import cut_place
@@ -99,7 +99,8 @@ class LossFlaws(Rule):
 
     def _begin(self) -> None:
         self._flaws: dict[tuple[str, int], tuple[Backward, LossFlaw]] = {}
-        self._terms: dict[tuple[int, str], list[tuple[Backward, LossTerm]]] = {}
+        self._training = 0
+        self._terms: dict[tuple[int, int], list[tuple[Backward, LossTerm]]] = {}
 
     def backward(self, backward: Backward) -> None:
         """Keep what was found in the graph."""
@@ -108,8 +109,12 @@ class LossFlaws(Rule):
             if flaw.kind in self.KINDS and (key not in self._flaws or (flaw.loss and not self._flaws[key][1].loss)):
                 self._flaws[key] = backward, flaw
         for term in backward.terms:
-            if len(known := self._terms.setdefault((backward.call_path, term.words), [])) < _MOST_LOOKS:
+            if len(known := self._terms.setdefault((backward.call_path, term.place), [])) < _MOST_LOOKS:
                 known.append((backward, term))
+
+    def forward(self, event: Forward) -> None:
+        """Note which models are in training mode: what reaches only such a one lacks an optimizer, perhaps."""
+        self._training |= event.params if event.training else 0
 
     def end(self, *, normal: bool) -> None:
         """Report it."""
@@ -123,11 +128,6 @@ class LossFlaws(Rule):
         for looks in self._terms.values():
             self._judge_term(looks)
 
-    def _trained(self, params: int) -> bool:
-        """Return whether a model with some of these parameters is in training mode: it lacks an optimizer, perhaps."""
-        models = [(model.params, model.module()) for model in self.context.log.models.all()]
-        return any(own & params and (module is None or module.training) for own, module in models)
-
     def _judge_term(self, looks: list[tuple[Backward, LossTerm]]) -> None:
         """Report a term that reached none of the weights that were stepped by its passes, though it was made of them.
 
@@ -137,7 +137,7 @@ class LossFlaws(Rule):
         for backward, term in looks:
             stepped = backward.stepped_params
             covered = self.context.state.covered()
-            strange = term.by_loss_function and not term.made_of & covered and not self._trained(term.reach)
+            strange = term.by_loss_function and not term.made_of & covered and not term.reach & self._training
             own = term.made_of & stepped and not term.reach & ~covered
             by_choice = term.reach and any(one.no_grad for one in term.cuts)
             if stepped and not term.reach & stepped and ((own and not by_choice) or strange):

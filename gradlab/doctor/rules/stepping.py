@@ -70,7 +70,6 @@ class EmptyStep(Rule):
 
     def _begin(self) -> None:
         self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
-        self._with_any: set[int] = set()  # optimizers that have found a gradient
         self._newest = NO_SITE  # line of a backward pass
         self._cuts: Sequence[Op] = ()  # what the newest graph that was looked at is cut by
 
@@ -81,8 +80,6 @@ class EmptyStep(Rule):
     def step(self, facts: StepFacts) -> None:
         """Look for the reason in what has happened since the last step."""
         step, since = facts.step, facts.since
-        if step.present or facts.edited or facts.fresh or step.closure:
-            self._with_any.add(step.optimizer)
         if facts.edited or step.backward or any(held.used_by != step.optimizer for held in facts.held):
             return
         empty = not facts.held  # else all of it was applied before
@@ -103,7 +100,7 @@ class EmptyStep(Rule):
         for optimizer, steps in state.steps.items():
             made, site = state.optimizers[optimizer], state.sites[optimizer]
             told = {site, self.context.made_at(optimizer, site), self._newest} & known
-            if steps >= _ENOUGH and optimizer not in self._with_any and not made.is_custom_class and not told:
+            if steps >= _ENOUGH and optimizer not in state.fed and not made.is_custom_class and not told:
                 reached = state.reached & ~state.params_of[optimizer]
                 seen = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
                 seen += f"; backward() reached {how_many(reached)} of others" if reached else ""

@@ -100,12 +100,23 @@ def label(op: Op) -> str:
     for site in op.lines:
         for node in statements_around(site, (ast.Assign, ast.AnnAssign)):
             target = dotted(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+            operands = _operands(node.value)
+            if len(operands) > 1:
+                own = [one for one in operands if any(_calls(part, op) for part in ast.walk(one))]
+                return ast.unparse(own[0])[:60] if len(own) == 1 else ""
             if target and op.lines[0] == site:
                 return target
         calls = [one for one in nodes_at(site) if isinstance(one, (ast.Call, ast.Compare)) and _calls(one, op)]
         if calls:
             return ast.unparse(calls[0])[:60]
     return ""
+
+
+def _operands(value: ast.AST | None) -> list[ast.expr]:
+    """Return what an expression adds up."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
+        return [*_operands(value.left), *_operands(value.right)]
+    return [value] if isinstance(value, ast.expr) else []
 
 
 def number_term(op: Op, numbers: list[Op], frame: FrameType | None) -> tuple[str, Op] | None:

@@ -26,7 +26,7 @@ def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[Lo
     every = list(terms(root))
     found: list[LossTerm] = []
     exchanged = {_bare(one) for one in every}
-    for one in every:
+    for place, one in enumerate(every):
         own, words, number = cuts(one), "", None
         if not one.made_of and numbers and (pair := number_term(_creation(one), numbers, frame)) is not None:
             words, number = pair
@@ -35,13 +35,13 @@ def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[Lo
             return ()
         made_of = one.made_of | (number.made_of if number is not None else 0)
         bare = _bare(one)
-        by_loss = bare.name in _LOSS_FUNCTIONS
-        if (made_of & ~one.reach or (by_loss and not one.reach)) and len(found) < _MOST:
+        by_loss = bare.name in _LOSS_FUNCTIONS and (not one.reach or all(side.made_of for side in bare.inputs[:2]))
+        if (made_of & ~one.reach or by_loss) and len(found) < _MOST:
             name = words or label(one) or label(bare)
             site = bare.lines[0] if bare.lines else (one.lines[0] if one.lines else NO_SITE)
             alone = len(every) == 1
             found.append(
-                LossTerm(name, one.reach, made_of, by_loss, site, tuple(own), tuple(sources(one)), alone)
+                LossTerm(place, name, one.reach, made_of, by_loss, site, tuple(own), tuple(sources(one)), alone)
             )
     return tuple(found)
 

@@ -145,6 +145,8 @@ class GradState:
         """The line that cleared gradients last."""
         self.clear_sites: dict[Site, int] = {}
         """Line that clears -> the parameters whose gradients it has cleared."""
+        self.fed: set[int] = set()
+        """Optimizers that have found a gradient in a step, or that were given a closure which made some."""
         self.reached = 0
         """Parameters that a backward pass has added to."""
         self.last_stepped = -1
@@ -308,6 +310,8 @@ class GradState:
         if not event.scaler:
             self.step_calls[optimizer] = self.step_calls.get(optimizer, 0) + 1
         groups = self.groups(event.present)
+        if event.present or event.closure:
+            self.fed.add(optimizer)
         if not event.closure:
             yield StepFacts(event, self.steps[optimizer], groups, self.since[optimizer])
         for group in groups:

@@ -66,6 +66,10 @@ class ModuleIndex:
         model = self._models.get(key)
         return model.first_param if model is not None else ("", 0)
 
+    def known(self) -> list[WatchedModule]:
+        """Return all models, as they were when they were looked at last."""
+        return list(self._models.values())
+
     def all(self) -> list[WatchedModule]:
         """Return all models, those that are alive looked at once more."""
         for model in self._models.values():
