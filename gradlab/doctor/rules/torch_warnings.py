@@ -1,0 +1,130 @@
+"""PyTorch's own warnings, told with the learner's line: the doctor is never quieter than PyTorch."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ..._frames import Owner, code_owner, frames
+from ..._process import Original
+from ..events import NO_SITE, Site
+from ..finding import Cause, Code
+from ..listeners.listener import never_raises
+from .base import Rule
+from .known_errors import RAISED, TORCH, first_sentence
+from .loss_functions import LossFlaws
+from .scheduling import Scheduling
+
+_MOST = 64  # different warnings
+_PYTHONS = ("warnings.py", "_py_warnings.py")
+_FROM_CPP = " (Triggered internally at "
+_NOT_ABOUT_TRAINING = re.compile(
+    # the machine
+    "CUDA|GPU|[Dd]river|is not available|worker|pin_memory|NNPACK|MKL|XLA|contiguous chunk|"
+    # PyTorch's own plans, and its speed
+    "deprecated|future release|new feature|under active development|in prototype|nested tensor|use_reentrant|"
+    # what is meant so, or is only a matter of style
+    "Anomaly Detection|create_graph=True|recommended to use|Consider using tensor.detach|has been overridden|get_last_lr"
+)
+_HINT = RAISED.with_(
+    severity="hint",
+    message="PyTorch warns in this line, and no rule of the doctor says what it means.",
+    fix="Read the whole warning, and change the line, or silence it with warnings.filterwarnings if it is meant so.",
+)
+_SERIOUS = _HINT.with_(severity="warning")
+_SHAPES = LossFlaws.LOSS_BROADCASTS.with_(
+    message="Predictions and targets have different shapes, and PyTorch repeats one of them until they fit.",
+)
+_TABLE: dict[str, Code] = {
+    "Using a target size": _SHAPES,
+    "lr_scheduler.step()` before `optimizer.step()": Scheduling.SCHEDULER_BEFORE_OPTIMIZER,
+    "is not a leaf": _SERIOUS.with_(
+        message="This reads the `.grad` of a tensor that is no leaf, where backward() puts nothing.",
+        fix="Read the `.grad` of the leaf that it was made of, or call retain_grad() on it before backward().",
+    ),
+    "None of the inputs have requires_grad": _SERIOUS.with_(
+        message="What is computed under checkpoint() here gets no gradient, because none of its inputs requires one.",
+        fix="Call checkpoint() with use_reentrant=False.",
+    ),
+    "is an empty generator": _SERIOUS.with_(
+        message="Nothing is clipped here: the iterator of parameters is used up.",
+        fix="Call model.parameters() again for each clip, or keep list(model.parameters()).",
+    ),
+    "duplicate parameters": _SERIOUS.with_(
+        message="The optimizer holds a parameter twice.", fix="Give each parameter to the optimizer once."
+    ),
+    "degrees of freedom is <= 0": _SERIOUS.with_(
+        message="A variance over a single value is NaN.", fix="Use more values, or correction=0."
+    ),
+    "discards the imaginary part": _SERIOUS.with_(
+        message="The imaginary part is thrown away here.", fix="Take .real or .abs(), whichever is meant."
+    ),
+    "is a no-op. (Did you mean": _SERIOUS.with_(
+        message="The weights of the checkpoint are not loaded.", fix="Call load_state_dict(..., assign=True)."
+    ),
+    "DataParallel() has no effect": _SERIOUS,
+    "divides the total loss by both": _HINT.with_(
+        message='kl_div with reduction="mean" divides by all elements, and not by the rows of the batch.',
+        fix='Use reduction="batchmean".',
+    ),
+}
+"""Words of a warning, and what they mean."""
+
+
+class TorchWarnings(Rule):
+    """Hears what PyTorch warns about while the watch is on, and tells what no other rule has found."""
+
+    def _begin(self) -> None:
+        self.log = self.context.log
+        self._heard: dict[tuple[Site, str], tuple[str, int]] = {}  # line and first words -> all words, and the batch
+
+    def hear(self, original: Original) -> Any:
+        """Return what stands in for ``warnings.showwarning``: it passes each warning on, with the learner's line."""
+
+        def showwarning(
+            message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
+        ) -> None:
+            if self.log.is_watched_thread():
+                site = self._hear(sys._getframe(1), str(message), category) or NO_SITE
+                if filename.startswith(str(Path(__file__).parents[2])) and site != NO_SITE:
+                    filename, lineno = site
+            original.call(message, category, filename, lineno, file, line)
+
+        return showwarning
+
+    @never_raises
+    def _hear(self, frame: FrameType, words: str, category: type[Warning]) -> Site | None:
+        """Keep a warning of PyTorch's, and return the learner's line that has led to it, None if it is a library's."""
+        stack = [one for one in frames(frame) if Path(one.f_code.co_filename).name not in _PYTHONS]
+        caller = next((one for one in stack if code_owner(one.f_code.co_filename) is not Owner.OURS), None)
+        if caller is None or code_owner(caller.f_code.co_filename) is Owner.LIBRARY:
+            return None
+        site = caller.f_code.co_filename, caller.f_lineno
+        pytorchs = stack[0].f_code.co_filename.startswith(TORCH) or _FROM_CPP in words
+        old = issubclass(category, (DeprecationWarning, PendingDeprecationWarning, FutureWarning))
+        if pytorchs and not old and not _NOT_ABOUT_TRAINING.search(words) and len(self._heard) < _MOST:
+            text = words.partition(_FROM_CPP)[0]
+            self._heard.setdefault((site, text[:40]), (text, self.log.passes.count))
+        return site
+
+    def explain(self) -> None:
+        """Report each, if no rule has found at that line, or in that file, what it is about."""
+        for (site, _), (words, passes) in self._heard.items():
+            code = next((code for part, code in _TABLE.items() if part in words), _HINT)
+            known = [place for name, place in self.context.findings if name == code.name]
+            same = code.name != RAISED.name and any(place[0] == site[0] for place in known)
+            clipped = "empty generator" in words and any(
+                name.startswith("clip") and place == site for name, place in self.context.findings
+            )
+            skipped = code.name == Scheduling.SCHEDULER_BEFORE_OPTIMIZER.name and self.log.scales
+            if not (same or clipped or skipped):  # a scaler may have skipped the first step, which is harmless
+                after = f"after {passes:,} backward passes" if passes else "before the first backward pass"
+                seen = f"PyTorch warned {after}: {first_sentence(words)}"
+                shape = re.search(r"target size \(torch.Size\(\[(.*?)\]\)\)", words)
+                self.report(code, site, seen, Cause(*site), shape=f"({shape[1]})" if shape else "")
+
+
+TorchWarnings.codes = frozenset({RAISED, LossFlaws.LOSS_BROADCASTS, Scheduling.SCHEDULER_BEFORE_OPTIMIZER})
