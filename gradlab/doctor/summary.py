@@ -77,7 +77,7 @@ def checked_words(runner: RuleRunner, beside: list[str]) -> str:
     reasons = [
         _COMPILED if log.passes.compiled else "",
         f"the inside of the step of {', '.join(kinds[:_MOST_NAMED])}, which is not PyTorch's" if kinds else "",
-        f"gradients that your own lines have changed ({runner.edits:,} times)" if runner.edits else "",
+        f"gradients that your own lines have changed ({number_of(runner.edits, 'time')})" if runner.edits else "",
         f"the other threads that trained ({', '.join(beside[:_MOST_NAMED])})" if beside else "",
     ]
     left = "; ".join(filter(None, reasons))

@@ -194,13 +194,14 @@ RAISED = Code(
 _FIXES = {
     "Expected more than 1 value per channel": "BatchNorm cannot take a variance over one row: give the DataLoader "
     "drop_last=True, or use a larger batch.",
-    "[Ii]nference(_mode| tensor)": "Use torch.no_grad() in place of torch.inference_mode() for what training needs later: its "
-    "tensors can be used in a graph.",
+    "[Ii]nference(_mode| tensor)": "Use torch.no_grad() in place of torch.inference_mode() for what training needs "
+    "later: its tensors can be part of a graph.",
     "shapes cannot be multiplied": "Give the layer as many in_features as the last dimension of its input has.",
-    "to be on the same device|same device": "Move the model and each batch to the same device, with .to(device).",
-    "same dtype|expected scalar type|Found dtype": "Convert one of the two tensors to the dtype of the other: .float() for "
-    "inputs and real targets, .long() for class numbers.",
-    "Target .* is out of bounds": "Class numbers go from 0 to C - 1: give the last layer C outputs, or correct the labels.",
+    "same device": "Move the model and each batch to the same device, with .to(device).",
+    "same dtype|expected scalar type|Found dtype": "Convert one of the two tensors to the dtype of the other: .float() "
+    "for inputs and real targets, .long() for class numbers.",
+    "Target .* is out of bounds": "Class numbers go from 0 to C - 1: give the last layer C outputs, or correct the "
+    "labels.",
     "leaf Variable that requires grad": "Write to a weight inside torch.no_grad(), or make a new tensor instead.",
     "only for scalar outputs": "Call backward() on one number, such as loss.mean().",
     "numpy.. on Tensor that requires grad": "Call .detach() before .numpy().",
@@ -214,8 +215,8 @@ _NO_GRAPH = EmptyStep.GRAPH_BROKEN.with_(
 )
 _OUTSIDE = _NO_GRAPH.with_(
     message="The forward pass stands outside the closure of step(), so the loss inside has no graph to any parameter.",
-    fix="Move the forward pass into the closure, without detach(): step() calls the closure several times, and each call "
-    "needs a new graph.",
+    fix="Move the forward pass into the closure, without detach(): step() calls the closure several times, and each "
+    "call needs a new graph.",
 )
 _CARRIED_STATE = Code(
     "carried-state-not-detached",
@@ -235,7 +236,7 @@ _UNDETACHED = _BACKWARD_TWICE.with_(
     fix="Detach the other net's output where it is only an input.",
 )
 _GRAPH_OUTSIDE = _BACKWARD_TWICE.with_(
-    message="The forward pass stands outside the closure of step(): its graph is gone after the first call of the closure.",
+    message="The forward pass stands outside the closure of step(): its graph is gone after the closure's first call.",
     fix=_OUTSIDE.fix.replace(", without detach()", ""),
 )
 _MODIFIED_IN_PLACE = Code(
@@ -326,7 +327,7 @@ class KnownErrors(Rule):
     """The functions that the error came through and their lines, the innermost last; without the doctor's."""
 
     def explain(self, error: BaseException) -> None:
-        """Add a finding for an exception that PyTorch has raised, or whose cause is known; others speak for themselves."""
+        """Add a finding for an exception that PyTorch has raised, or whose cause is known; others speak themselves."""
         if not isinstance(error, Exception):
             return
         message, log = str(error), self.context.log
@@ -357,6 +358,7 @@ KnownErrors.codes = frozenset({code.name: code for code in (*(row[1] for row in 
 
 
 def is_users(frame: FrameType) -> bool:
+    """Return whether a frame runs the learner's own code."""
     return code_owner(frame.f_code.co_filename) is Owner.USER
 
 

@@ -27,7 +27,8 @@ _NOT_ABOUT_TRAINING = re.compile(
     # PyTorch's own plans, and its speed
     "deprecated|future release|new feature|under active development|in prototype|nested tensor|use_reentrant|"
     # what is meant so, or is only a matter of style
-    "Anomaly Detection|create_graph=True|recommended to use|Consider using tensor.detach|has been overridden|get_last_lr"
+    "Anomaly Detection|create_graph=True|recommended to use|Consider using tensor.detach|has been overridden|"
+    "get_last_lr"
 )
 _HINT = RAISED.with_(
     severity="hint",
