@@ -7,6 +7,7 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -130,6 +131,14 @@ def test_what_python_shows_is_put_back_exactly() -> None:
     with watch():
         assert warnings.showwarning is not before
     assert warnings.showwarning is before
+
+
+def test_a_warning_with_a_line_of_gradlabs_is_shown_with_the_learners() -> None:
+    ours = compile("warn('from ours')", inspect.getfile(watch), "exec")
+    with pytest.warns(UserWarning, match="from ours") as shown, watch() as report:
+        exec(ours, {"warn": warnings.warn})  # here
+    assert (shown[0].filename, Path(shown[0].filename).name) == (__file__, "test_doctor_words.py")
+    assert not report.findings
 
 
 def own_words() -> None:

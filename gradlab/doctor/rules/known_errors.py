@@ -35,6 +35,7 @@ from ..source.syntax import (
 from ..source.wiring import frozen_by
 from .base import Rule
 from .clipping import Clipping
+from .nan_loss import NanLoss
 from .scaling import NEVER_SCALED, Scaling, missing_update
 from .scheduling import Scheduling
 from .stepping import EmptyStep
@@ -341,9 +342,9 @@ class KnownErrors(Rule):
             if words in message and (place := find(self)) is not None:
                 self.report(code, place[0], _first_sentence(error), place[1])
                 return
-        if own and self._is_pytorchs():
+        if own and self._is_pytorchs() and not self.context.has_finding(NanLoss.NAN_LOSS):  # which has led to it
             fixes = (RAISED.with_(fix=fix) for pattern, fix in _FIXES.items() if re.search(pattern, message))
-            self.report(next(fixes, RAISED), self.site, f"PyTorch: {first_sentence(message)}", Cause(*self.site))
+            self.report(next(fixes, RAISED), self.site, f"PyTorch: {first_sentence(message)}")
 
     def _is_pytorchs(self) -> bool:
         """Return whether PyTorch's code has raised the error, or what it has in C++, called in the learner's line."""

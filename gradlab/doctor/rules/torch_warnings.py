@@ -10,14 +10,16 @@ from typing import Any
 
 from ..._frames import Owner, code_owner, frames
 from ..._process import Original
+from ...formatting import number_of
 from ..events import NO_SITE, Site
-from ..finding import Cause, Code
+from ..finding import SEVERITIES, Cause, Code
 from ..listeners.listener import never_raises
 from .base import Rule
 from .known_errors import RAISED, TORCH, first_sentence
 from .loss_functions import LossFlaws
 from .scheduling import Scheduling
 
+_GRADLAB = str(Path(__file__).parents[2])
 _MOST = 64  # different warnings
 _PYTHONS = ("warnings.py", "_py_warnings.py")
 _FROM_CPP = " (Triggered internally at "
@@ -80,7 +82,7 @@ class TorchWarnings(Rule):
 
     def _begin(self) -> None:
         self.log = self.context.log
-        self._heard: dict[tuple[Site, str], tuple[str, int]] = {}  # line and first words -> all words, and the batch
+        self._heard: dict[tuple[Site, str], int] = {}  # line and words -> number of backward passes before it
 
     def hear(self, original: Original) -> Any:
         """Return what stands in for ``warnings.showwarning``: it passes each warning on, with the learner's line."""
@@ -90,7 +92,7 @@ class TorchWarnings(Rule):
         ) -> None:
             if self.log.is_watched_thread():
                 site = self._hear(sys._getframe(1), str(message), category) or NO_SITE
-                if filename.startswith(str(Path(__file__).parents[2])) and site != NO_SITE:
+                if filename.startswith(_GRADLAB) and site != NO_SITE:
                     filename, lineno = site
             original.call(message, category, filename, lineno, file, line)
 
@@ -107,25 +109,25 @@ class TorchWarnings(Rule):
         pytorchs = stack[0].f_code.co_filename.startswith(TORCH) or _FROM_CPP in words
         old = issubclass(category, (DeprecationWarning, PendingDeprecationWarning, FutureWarning))
         if pytorchs and not old and not _NOT_ABOUT_TRAINING.search(words) and len(self._heard) < _MOST:
-            text = words.partition(_FROM_CPP)[0]
-            self._heard.setdefault((site, text[:40]), (text, self.log.passes.count))
+            self._heard.setdefault((site, words.partition(_FROM_CPP)[0]), self.log.passes.count)
         return site
 
     def explain(self) -> None:
-        """Report each, if no rule has found at that line, or in that file, what it is about."""
-        for (site, _), (words, passes) in self._heard.items():
-            code = next((code for part, code in _TABLE.items() if part in words), _HINT)
-            known = [place for name, place in self.context.findings if name == code.name]
-            same = code.name != RAISED.name and any(place[0] == site[0] for place in known)
-            clipped = "empty generator" in words and any(
-                name.startswith("clip") and place == site for name, place in self.context.findings
-            )
-            skipped = code.name == Scheduling.SCHEDULER_BEFORE_OPTIMIZER.name and self.log.scales
-            if not (same or clipped or skipped):  # a scaler may have skipped the first step, which is harmless
-                after = f"after {passes:,} backward passes" if passes else "before the first backward pass"
-                seen = f"PyTorch warned {after}: {first_sentence(words)}"
+        """Report each, the gravest first, if no rule has found at that line, or in that file, what it is about."""
+        found = self.context.findings
+        codes = {key: next((code for part, code in _TABLE.items() if part in key[1]), _HINT) for key in self._heard}
+        for (site, words), code in sorted(codes.items(), key=lambda item: SEVERITIES.index(item[1].severity)):
+            places = [place for name, place in found if name == code.name]
+            known = any(place == site or (code.name != RAISED.name and place[0] == site[0]) for place in places)
+            known = known or ("empty generator" in words and any(name.startswith("clip") for name, _ in found))
+            # A scaler may have skipped the first step, which is harmless.
+            harmless = code is Scheduling.SCHEDULER_BEFORE_OPTIMIZER and self.log.scales
+            if not known and not harmless:
+                seen = f"PyTorch warned after {number_of(self._heard[site, words], 'backward pass', 'es')}: "
                 shape = re.search(r"target size \(torch.Size\(\[(.*?)\]\)\)", words)
-                self.report(code, site, seen, Cause(*site), shape=f"({shape[1]})" if shape else "")
+                place = Cause(*site) if code is Scheduling.SCHEDULER_BEFORE_OPTIMIZER else None
+                shape_words = f"({shape[1]})" if shape else ""
+                self.report(code, site, seen + first_sentence(words), place, shape=shape_words)
 
 
 TorchWarnings.codes = frozenset({RAISED, LossFlaws.LOSS_BROADCASTS, Scheduling.SCHEDULER_BEFORE_OPTIMIZER})
