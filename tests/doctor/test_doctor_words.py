@@ -133,7 +133,7 @@ def test_what_python_shows_is_put_back_exactly() -> None:
     assert warnings.showwarning is before
 
 
-def test_a_warning_with_a_line_of_gradlabs_is_shown_with_the_learners() -> None:
+def test_a_warning_in_gradlabs_files_is_shown_at_the_learners() -> None:
     ours = compile("warn('from ours')", inspect.getfile(watch), "exec")
     with pytest.warns(UserWarning, match="from ours") as shown, watch() as report:
         exec(ours, {"warn": warnings.warn})  # here
@@ -390,7 +390,7 @@ def inside_an_if(scaler: torch.amp.GradScaler) -> None:
 
 
 @pytest.mark.parametrize("loop", [jumped_over, inside_an_if])
-def test_an_update_that_was_left_out_is_not_told_as_unscaled_twice(loop: Callable[..., None]) -> None:
+def test_an_update_left_out_is_not_told_as_unscaled_twice(loop: Callable[..., None]) -> None:
     words = r"unscale_\(\) has already been called on this optimizer since the last update\(\)"
     with pytest.raises(RuntimeError, match=words), watch() as report:
         loop(torch.amp.GradScaler("cpu"))
@@ -423,7 +423,7 @@ def unscaled_in_each_part(scaler: torch.amp.GradScaler) -> None:
         scaler.unscale_(optimizer)
 
 
-def test_windows_that_unscale_each_part_are_told_as_unscaled_twice() -> None:
+def test_windows_that_unscale_each_part_are_told_as_before() -> None:
     with pytest.raises(RuntimeError, match="unscale_"), watch() as report:
         unscaled_in_each_part(torch.amp.GradScaler("cpu"))
     (finding,) = report

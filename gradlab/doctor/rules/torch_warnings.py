@@ -12,7 +12,7 @@ from ..._frames import Owner, code_owner, frames
 from ..._process import Original
 from ...formatting import number_of
 from ..events import NO_SITE, Site
-from ..finding import SEVERITIES, Cause, Code
+from ..finding import SEVERITIES, Code
 from ..listeners.listener import never_raises
 from .base import Rule
 from .known_errors import RAISED, TORCH, first_sentence
@@ -41,9 +41,17 @@ _SERIOUS = _HINT.with_(severity="warning")
 _SHAPES = LossFlaws.LOSS_BROADCASTS.with_(
     message="Predictions and targets have different shapes, and PyTorch repeats one of them until they fit.",
 )
+_EARLY = Scheduling.SCHEDULER_BEFORE_OPTIMIZER.with_(
+    message="The scheduler steps before its optimizer has taken any step.",
+    fix="Step the optimizer that the scheduler was made for, and the scheduler after it.",
+)
+_NOT_CLIPPED = _SERIOUS.with_(
+    message="Nothing is clipped here: the iterator of parameters is used up.",
+    fix="Call model.parameters() again for each clip, or keep list(model.parameters()).",
+)
 _TABLE: dict[str, Code] = {
     "Using a target size": _SHAPES,
-    "lr_scheduler.step()` before `optimizer.step()": Scheduling.SCHEDULER_BEFORE_OPTIMIZER,
+    "lr_scheduler.step()` before `optimizer.step()": _EARLY,
     "is not a leaf": _SERIOUS.with_(
         message="This reads the `.grad` of a tensor that is no leaf, where backward() puts nothing.",
         fix="Read the `.grad` of the leaf that it was made of, or call retain_grad() on it before backward().",
@@ -52,10 +60,7 @@ _TABLE: dict[str, Code] = {
         message="What is computed under checkpoint() here gets no gradient, because none of its inputs requires one.",
         fix="Call checkpoint() with use_reentrant=False.",
     ),
-    "is an empty generator": _SERIOUS.with_(
-        message="Nothing is clipped here: the iterator of parameters is used up.",
-        fix="Call model.parameters() again for each clip, or keep list(model.parameters()).",
-    ),
+    "is an empty generator": _NOT_CLIPPED,
     "duplicate parameters": _SERIOUS.with_(
         message="The optimizer holds a parameter twice.", fix="Give each parameter to the optimizer once."
     ),
@@ -117,17 +122,13 @@ class TorchWarnings(Rule):
         found = self.context.findings
         codes = {key: next((code for part, code in _TABLE.items() if part in key[1]), _HINT) for key in self._heard}
         for (site, words), code in sorted(codes.items(), key=lambda item: SEVERITIES.index(item[1].severity)):
-            places = [place for name, place in found if name == code.name]
-            known = any(place == site or (code.name != RAISED.name and place[0] == site[0]) for place in places)
-            known = known or ("empty generator" in words and any(name.startswith("clip") for name, _ in found))
-            # A scaler may have skipped the first step, which is harmless.
-            harmless = code is Scheduling.SCHEDULER_BEFORE_OPTIMIZER and self.log.scales
-            if not known and not harmless:
+            about = "scheduler" if code is _EARLY else "clip" if code is _NOT_CLIPPED else code.name
+            same_file = any(name.startswith(about) and place[0] == site[0] for name, place in found)
+            known = (code.name, site) in found or (same_file and about != RAISED.name)
+            if not known and not (code is _EARLY and self.log.scales):  # a scaler may have skipped the first step
                 seen = f"PyTorch warned after {number_of(self._heard[site, words], 'backward pass', 'es')}: "
                 shape = re.search(r"target size \(torch.Size\(\[(.*?)\]\)\)", words)
-                place = Cause(*site) if code is Scheduling.SCHEDULER_BEFORE_OPTIMIZER else None
-                shape_words = f"({shape[1]})" if shape else ""
-                self.report(code, site, seen + first_sentence(words), place, shape=shape_words)
+                self.report(code, site, seen + first_sentence(words), shape=f"({shape[1]})" if shape else "")
 
 
 TorchWarnings.codes = frozenset({RAISED, LossFlaws.LOSS_BROADCASTS, Scheduling.SCHEDULER_BEFORE_OPTIMIZER})
