@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -118,6 +118,10 @@ class Report:
     """False if nothing was trained, or not where the doctor could follow; ``watched`` says why."""
     ignored: int = 0
     """How many more there are that a comment ignores."""
+    checked: str = ""
+    """What the rules have looked at, with counts, and what they could not judge; "" if nothing was trained."""
+    ended: str = ""
+    """How the block ended if that was with an exception: "The block ended with ValueError in line 12 (no label)"."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -139,21 +143,29 @@ class Report:
     def summary(self) -> str:
         """How many findings there are, and what was seen: "2 findings, 1 ignored by comment. Watched 24 updates."."""
         count = len(self.findings)
-        counts = [number_of(count, "finding") if count else "No findings"] if count or self.judged else []
+        well = self.judged and not self.ended
+        counts = [number_of(count, "finding") if count else "No findings"] if count or well else []
         counts += [f"{self.ignored:,} ignored by comment"] if self.ignored else []
-        return f"{', '.join(counts)}. {self.watched}".strip() if counts else self.watched
+        until = f"{self.ended}; until then: {self.watched[:1].lower()}{self.watched[1:]}"
+        words = until if self.ended else self.watched
+        return f"{', '.join(counts)}. {words}".strip() if counts else words
 
     @property
     def text(self) -> str:
         """The report to read, a paragraph a finding."""
-        return "\n\n".join(["\n".join(self._head()), *(_paragraph(finding) for finding in self.findings)])
+        paragraphs = ["\n".join(self._head()), *map(_paragraph, self.findings), self.checked]
+        return "\n\n".join(filter(None, paragraphs))
 
     def _head(self) -> list[str]:
         return [self.summary, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
 
+    def plain(self) -> Report:
+        """Return the report alone, without what has watched."""
+        return Report(**{one.name: getattr(self, one.name) for one in fields(Report)})
+
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
-        names = ("watched", "judged", "missing", "ignored")
+        names = ("watched", "judged", "missing", "ignored", "checked", "ended")
         return {name: getattr(self, name) for name in names} | {"findings": [asdict(one) for one in self.findings]}
 
     def __repr__(self) -> str:
@@ -161,7 +173,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         cards = "".join(_card(finding) for finding in self.findings)
-        words = "<br>".join(html.escape(line) for line in self._head())
+        words = "<br>".join(html.escape(line) for line in filter(None, [*self._head(), self.checked]))
         return f'<div style="font-family: sans-serif; max-width: 56em">{cards}<p>{words}</p></div>'
 
 

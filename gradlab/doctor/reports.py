@@ -103,7 +103,9 @@ _GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
 def _github(report: Report) -> str:
     lines = [_annotation(finding) for finding in report.findings]
     if not lines or not report.judged or report.ignored:
-        lines.append(f"::{'notice' if report.judged else 'warning'}::{_escaped(report.summary)}")
+        lines.append(
+            f"::{'notice' if report.judged else 'warning'}::{_escaped(f'{report.summary} {report.checked}'.strip())}"
+        )
     return "\n".join(lines)
 
 
@@ -166,7 +168,8 @@ class ReportPrinter:
 
         A second report is written if it says something else, and there is a place for two.
         """
-        shown = Report(report.findings, report.watched + note, report.missing, report.judged)
+        shown = report.plain()
+        shown.watched += note
         self._wanted.apply(shown)
         fails = self._wanted.fails(shown.findings)
         shown.findings = [self._named(finding) for finding in shown.findings]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from .._process import Patches
-from .events import Event
+from .events import Backward, Event, GradEdited
 from .finding import SEVERITIES, Finding
 from .listeners.backward import BackwardListener
 from .listeners.event_log import EventLog
@@ -29,6 +30,12 @@ class RuleRunner:
         self._listeners: list[Listener] = [listener(log) for listener in _LISTENERS]
         self._patches = Patches()
         self._handles: list[Any] = []
+        self.counts: Counter[type] = Counter()
+        """Number of events of each kind."""
+        self.looks = 0
+        """Number of losses whose graph was looked at."""
+        self.edits = 0
+        """How often gradients were changed by hand, and not to zeros."""
         self.context = RuleContext(log)
         self._rules = [rule(self.context) for rule in RULES]
         self._subscribers: dict[type, list[Callable[[Any], None]]] = {
@@ -61,6 +68,9 @@ class RuleRunner:
     def take(self, events: list[Event]) -> None:
         """Go through events in order."""
         follow, subscribers = self.context.state.follow, self._subscribers
+        self.counts.update(map(type, events))
+        self.looks += sum("flaws" in vars(one) for one in events if type(one) is Backward)  # filled in by a look alone
+        self.edits += sum(any(map(float, one.norms)) for one in events if type(one) is GradEdited)
         for event in events:
             for fact in follow(event):
                 for hear in subscribers[type(fact)]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from contextlib import ExitStack
 from multiprocessing.process import BaseProcess
 from numbers import Integral, Real
@@ -15,20 +16,15 @@ from torch import nn
 from .. import _torch
 from .._process import Original, Patches, main_thread
 from ..formatting import number_of
-from .events import MANUAL_UPDATE
 from .finding import Report
 from .frames import strip_doctor_frames
-from .rules import RuleContext
 from .rules.known_errors import KnownErrors
+from .rules.torch_warnings import TorchWarnings
 from .runner import RuleRunner
+from .summary import checked_words, ending_words, watched_words
 
-_MOST_NAMED = 4  # optimizers
 _HELPERS = ("torch.utils.data.", "multiprocessing.managers", "multiprocessing.resource_")
 """Modules whose processes train nothing."""
-_COMPILED = (
-    "The inside of the compiled model was not looked at for a softmax or sigmoid before the loss, shapes that "
-    "broadcast, and the operation of a NaN."
-)
 
 
 class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like torch.no_grad()
@@ -72,6 +68,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
         self.findings, self.watched, self.judged, self.processes = [], "", True, 0
+        self.checked = self.ended = ""
         self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
         log = runner.log
@@ -99,6 +96,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             self._stops.callback(clock.cancel)
         patches = Patches()
         patches.replace(BaseProcess, "start", self._start_process)
+        self._warned = TorchWarnings(runner.context)
+        patches.replace(warnings, "showwarning", self._warned.hear)
         self._stops.callback(patches.undo)
         runner.start()
         self._stops.callback(runner.stop)
@@ -143,11 +142,12 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             runner.end(normal=error is None and not early)
             if error is not None:
                 KnownErrors(runner.context).explain(error)
+            self._warned.explain()
             runner.context.look_for_edits()
         except Exception as failure:
             log.give_up(failure)
         try:
-            self._summarize(runner)
+            self._summarize(runner, error)
         except Exception as failure:
             log.give_up(failure)
         self.judged = self.judged and not log.failure
@@ -158,13 +158,15 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if log.failure:
             self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
 
-    def _summarize(self, runner: RuleRunner) -> None:
+    def _summarize(self, runner: RuleRunner, error: BaseException | None) -> None:
         log = runner.log
         beside, followed = [*log.thread.beside.values()], log.thread.followed
         self.findings = [] if beside and followed else runner.findings()
         self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
         self.judged = self.trained and not beside
-        self.watched = _summary(runner.context, followed, beside)
+        self.ended = ending_words(error)
+        self.watched = watched_words(runner, followed, beside, ended=bool(self.ended))
+        self.checked = checked_words(runner, beside)
         if not self.trained and not beside and self.processes:
             self.watched += (
                 f" The training may have been in the {number_of(self.processes, 'process', 'es')} that it has started."
@@ -192,33 +194,3 @@ def _strip_all(error: BaseException) -> None:
             seen.add(id(one))
             one.__traceback__ = strip_doctor_frames(one.__traceback__)
             waiting += [one.__cause__, one.__context__]
-
-
-def _summary(context: RuleContext, followed: str, beside: list[str]) -> str:
-    state, log = context.state, context.log
-    if beside and followed:
-        return (
-            f"{1 + len(beside)} threads trained ({', '.join([followed, *beside][:_MOST_NAMED])}), and the"
-            " doctor can follow only one. Let a single thread train, such as with max_workers=1, and run it again."
-        )
-    steps = [
-        f"{number_of(state.step_calls.get(at, 0), 'update')} "
-        + ("by your own lines" if at == MANUAL_UPDATE else f"of {context.full_name(at)}")
-        for at in state.optimizers
-    ]
-    if len(steps) > _MOST_NAMED:
-        updates = number_of(sum(state.step_calls.values()), "update")
-        steps = [f"{updates} of {number_of(len(steps), 'optimizer')}"]
-    if not log.passes.count and not log.steps:
-        if log.passes.grad_calls:
-            calls = number_of(log.passes.grad_calls, "call")
-            return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
-        words = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
-    else:
-        where = f"the thread {followed}: " if followed else ""
-        words = f"Watched {where}{number_of(log.passes.count, 'backward pass', 'es')}" + (
-            f", {', '.join(steps)}." if steps else ", no optimizer."
-        )
-    if beside:
-        words += f" Other threads trained, too, and were not watched ({', '.join(beside[:_MOST_NAMED])})."
-    return f"{words} {_COMPILED}" if log.passes.compiled else words

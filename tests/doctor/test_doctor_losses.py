@@ -139,4 +139,4 @@ def test_the_inside_of_a_compiled_model_is_named_as_unseen() -> None:
                     for part in X.split(2):
                         model(part)
         assert report.codes == ["validation-in-train-mode"]
-        assert ("compiled model" in report.watched) is blind
+        assert ("compiled model" in report.checked) is blind

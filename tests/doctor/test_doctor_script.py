@@ -82,7 +82,7 @@ def doctor(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
         pytest.param(
             f"{BROKEN}M()(1)\n",
             NOT_RUN,
-            ["Nothing was trained"],
+            ["The block ended with ZeroDivisionError in line 4 (division by zero); until then: no backward pass"],
             ["ZeroDivisionError", 'train.py", line 4', 'train.py", line 5'],
             id="an error",
         ),

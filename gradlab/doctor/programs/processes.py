@@ -48,7 +48,7 @@ def read_report(path: Path) -> Report | None:
         return None
     data = json.loads(path.read_text(encoding="utf-8"))
     findings = [Finding(**one | {"cause": Cause(**one["cause"]) if one["cause"] else None}) for one in data["findings"]]
-    return Report(findings, data["watched"], data["missing"], data["judged"])
+    return Report(**data | {"findings": findings})
 
 
 def note_unwatched(processes: int) -> str:

@@ -125,7 +125,7 @@ class ProgramWatch(watch):
         It says how many others there were.
         """
         first = None if self.trained else read_report(self._path)
-        report = first or Report(self.findings, self.watched, self.missing, self.judged)
+        report = first or self.plain()
         rank, others = rank_of_torchrun(), self.processes if self.trained else 0
         if first is not None:
             report.watched, others = f"In the first process that it started: {report.watched}", self.processes - 1

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from ..._frames import Owner, code_owner, variables
 from ..events import NO_SITE, Site, bit_positions
 from ..finding import Cause, Code, Edit
+from ..frames import FrameValues
 from ..graphs.autograd_graph import leaves
 from ..source.carried import carried_state, given_between, overwritten
 from ..source.cuts import cut_place
-from ..source.syntax import cause_at, function_around, reworded, single_or_none, source_line
+from ..source.grad_lines import calls_on, receiver
+from ..source.syntax import (
+    cause_at,
+    dotted,
+    function_around,
+    node_place,
+    nodes_at,
+    own_nodes,
+    reworded,
+    single_or_none,
+    source_line,
+)
 from ..source.wiring import frozen_by
 from .base import Rule
 from .clipping import Clipping
+from .nan_loss import NanLoss
 from .scaling import NEVER_SCALED, Scaling, missing_update
 from .scheduling import Scheduling
 from .stepping import EmptyStep
 
+TORCH = str(Path(torch.__file__).parent) + os.sep
+_DOCTOR = str(Path(__file__).parents[1])
+_OF_TENSORS = re.compile(r"[Tt]ensor|\bdimension \d|out of bounds for dimension|\bdtype\b")
 Located = tuple[Site, Edit | Cause | None]
 """The line where it shows, and the place to edit."""
 
@@ -48,6 +68,32 @@ def _all_frozen(crash: KnownErrors) -> Located | None:
 def _cut(crash: KnownErrors) -> Located:
     newest = crash.context.log.passes.newest
     return crash.site, cut_place(newest.cuts) if newest is not None else None
+
+
+def _outside_closure(crash: KnownErrors) -> Located | None:
+    """Find what the closure of a step() takes from outside: made by a model there, or with a graph of its own."""
+    optim = [at for at, (one, _) in enumerate(crash.trace) if one.f_code.co_filename.startswith(TORCH + "optim")]
+    closure = next((one for one in crash.trace[max(optim) :] if is_users(one[0])), None) if optim else None
+    if closure is None:
+        return None
+    values, scope = FrameValues(closure[0]), function_around((closure[0].f_code.co_filename, closure[1]))
+    functions = [values.of(node.func) for node in ast.walk(scope) if isinstance(node, ast.Call)]
+    if any(isinstance(one, nn.Module) and any(True for _ in one.parameters()) for one in functions):
+        return None  # the forward pass is inside
+    nodes = [node for node in ast.walk(scope) if isinstance(node, (ast.Name, ast.Attribute))]
+    names = {dotted(node) for node in nodes} - {dotted(node) for node in nodes if isinstance(node.ctx, ast.Store)}
+    made: dict[bool, set[Cause]] = {True: set(), False: set()}
+    for frame, line in [one for one in crash.trace[: max(optim)] if is_users(one[0])]:
+        file, values = frame.f_code.co_filename, FrameValues(frame)
+        for node in own_nodes(function_around((file, line))):
+            if isinstance(node, ast.Assign):
+                tensors = [values.of(target) for target in node.targets if dotted(target) in names]
+                functions = [values.of(one.func) for one in ast.walk(node.value) if isinstance(one, ast.Call)]
+                by_model = any(isinstance(one, nn.Module) for one in functions)
+                if any(isinstance(one, Tensor) and (by_model or one.grad_fn is not None) for one in tensors):
+                    made[by_model].add(node_place(file, node))
+    found = made[True] or made[False]
+    return (crash.site, single_or_none(found)) if found else None
 
 
 def _carried(crash: KnownErrors) -> Located | None:
@@ -108,6 +154,19 @@ def _second_scaler_step(crash: KnownErrors) -> Located:
     return step, missing_update(crash.context, step)
 
 
+def _left_open(crash: KnownErrors) -> Located | None:
+    """Find the update that was left without step() and update(): its unscaled gradients were cleared since."""
+    inner, context = crash.trace[-1][0], crash.context
+    optimizer = context.log.optimizers.find(inner.f_locals["optimizer"]) if "optimizer" in inner.f_locals else None
+    groups = context.state.groups(optimizer.params) if optimizer is not None else []
+    held = [one for group in groups for one in group.fresh]
+    if not held or any(one.unscaled for one in held):
+        return None
+    scaler, scope = receiver(crash.site, "unscale_"), function_around(crash.site)
+    steps = calls_on(scope, scaler, "step") if scaler else []
+    return crash.site, missing_update(context, (crash.site[0], steps[0].lineno)) if steps else None
+
+
 def _unscaled_loss(crash: KnownErrors) -> Located:
     newest = crash.context.log.passes.newest
     site = newest.site if newest is not None else crash.site
@@ -131,11 +190,38 @@ def _grad_is_none(crash: KnownErrors) -> Located | None:
     return crash.site, cause_at(crash.context.state.last_clear) or Cause(*crash.site)
 
 
+RAISED = Code(
+    "raised-by-pytorch",
+    message="PyTorch cannot do what this line asks for, and the block ends with its error.",
+    fix="Compare the shapes, dtypes and devices of the tensors in this line with what the error names.",
+)
+"""Whatever PyTorch itself has said, as an error or as a warning, and no other code explains."""
+_FIXES = {
+    "Expected more than 1 value per channel": "BatchNorm cannot take a variance over one row: give the DataLoader "
+    "drop_last=True, or use a larger batch.",
+    "[Ii]nference(_mode| tensor)": "Use torch.no_grad() in place of torch.inference_mode() for what training needs "
+    "later: its tensors can be part of a graph.",
+    "shapes cannot be multiplied": "Give the layer as many in_features as the last dimension of its input has.",
+    "same device": "Move the model and each batch to the same device, with .to(device).",
+    "same dtype|expected scalar type|Found dtype": "Convert one of the two tensors to the dtype of the other: .float() "
+    "for inputs and real targets, .long() for class numbers.",
+    "Target .* is out of bounds": "Class numbers go from 0 to C - 1: give the last layer C outputs, or correct the "
+    "labels.",
+    "leaf Variable that requires grad": "Write to a weight inside torch.no_grad(), or make a new tensor instead.",
+    "only for scalar outputs": "Call backward() on one number, such as loss.mean().",
+    "numpy.. on Tensor that requires grad": "Call .detach() before .numpy().",
+}
+"""Words of an error, as a pattern, and what helps in general."""
 _FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
     message="None of an optimizer's parameters requires a gradient, so backward() has nowhere to go."
 )
 _NO_GRAPH = EmptyStep.GRAPH_BROKEN.with_(
     message="The loss is not connected to any parameter, so there is nothing to go back through."
+)
+_OUTSIDE = _NO_GRAPH.with_(
+    message="The forward pass stands outside the closure of step(), so the loss inside has no graph to any parameter.",
+    fix="Move the forward pass into the closure, without detach(): step() calls the closure several times, and each "
+    "call needs a new graph.",
 )
 _CARRIED_STATE = Code(
     "carried-state-not-detached",
@@ -154,6 +240,10 @@ _UNDETACHED = _BACKWARD_TWICE.with_(
     message="This loss goes back into another net, through a graph that an earlier backward() has freed.",
     fix="Detach the other net's output where it is only an input.",
 )
+_GRAPH_OUTSIDE = _BACKWARD_TWICE.with_(
+    message="The forward pass stands outside the closure of step(): its graph is gone after the closure's first call.",
+    fix=_OUTSIDE.fix.replace(", without detach()", ""),
+)
 _MODIFIED_IN_PLACE = Code(
     "modified-in-place",
     message="A tensor that backward() needs was overwritten by an in-place operation after it had been used.",
@@ -168,8 +258,11 @@ _NO_UPDATE = Scaling.SCALER_STEP_WITHOUT_UPDATE.with_(
     message="scaler.step() is called again although scaler.update() has not closed the last update.",
     fix="Call scaler.update() once for each update, after the last scaler.step().",
 )
-_UNSCALE_TWICE = Code(
-    "unscale-twice",
+_LEFT_OPEN = _NO_UPDATE.with_(
+    message="scaler.update() was not called for an update whose step() was left out, so the scaler has not closed it.",
+    fix="Call scaler.update() for every update, also where you leave the step out.",
+)
+_UNSCALE_TWICE = RAISED.with_(
     message="scaler.unscale_() is called twice for one update: the gradients may be divided only once.",
     fix="Call scaler.unscale_() once for each update, right before clipping.",
 )
@@ -185,10 +278,9 @@ _NOTHING_TO_CLIP = Clipping.CLIP_BEFORE_BACKWARD.with_(
     message="The call comes before backward(), when there is no new gradient to clip.",
     fix="Move this line to after backward(), right before step().",
 )
-_NO_ROOM = Code(
-    "out-of-memory",
-    "09_gpu_memory",
-    "Will it fit?",
+_NO_ROOM = RAISED.with_(
+    notebook="09_gpu_memory",
+    section="Will it fit?",
     message="The device has no room left for what this line asks for.",
     fix="Take a smaller batch and accumulate, use checkpointing, or train in bf16: gradlab.forecast says what fits.",
 )
@@ -205,7 +297,9 @@ _NO_GRAD_FN, _NO_INF_CHECKS = "does not require grad and does not have a grad_fn
 
 TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Located | None]], ...] = (
     (_NO_GRAD_FN, _FROZEN, _all_frozen),
+    (_NO_GRAD_FN, _OUTSIDE, _outside_closure),
     (_NO_GRAD_FN, _NO_GRAPH, _cut),
+    (_TWICE, _GRAPH_OUTSIDE, _outside_closure),
     (_TWICE, _CARRIED_STATE, _carried),
     (_TWICE, _UNDETACHED, _undetached),
     (_TWICE, _BACKWARD_TWICE, _second_pass),
@@ -214,6 +308,7 @@ TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Located | None]], ...] = (
     (_IN_PLACE, _MODIFIED_IN_PLACE, _in_place),
     ("step() has already been called since the last update()", _NO_UPDATE, _second_scaler_step),
     ("unscale_() is being called after step()", _NO_UPDATE, _second_scaler_step),
+    ("unscale_() has already been called", _LEFT_OPEN, _left_open),
     ("unscale_() has already been called", _UNSCALE_TWICE, _here),
     ("_scale is None", NEVER_SCALED, _unscaled_loss),
     (_NO_INF_CHECKS, EmptyStep.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, _cleared),
@@ -234,25 +329,50 @@ class KnownErrors(Rule):
     """The learner's function that it came from."""
     site: Site
     """The learner's line."""
+    trace: list[tuple[FrameType, int]]
+    """The functions that the error came through and their lines, the innermost last; without the doctor's."""
 
     def explain(self, error: BaseException) -> None:
-        """Add a finding for an exception whose cause is known; others are left to speak for themselves."""
-        said, log = str(error), self.context.log
-        own = [one for one in walk_tb(error.__traceback__) if code_owner(one[0].f_code.co_filename) is Owner.USER]
+        """Add a finding for an exception that PyTorch has raised, or whose cause is known; others speak themselves."""
+        if not isinstance(error, Exception):
+            return
+        message, log = str(error), self.context.log
+        self.trace = [one for one in walk_tb(error.__traceback__) if not one[0].f_code.co_filename.startswith(_DOCTOR)]
+        own = [one for one in self.trace if is_users(one[0])]
         frame, line = own[-1] if own else (None, 0)
         self.error, self.frame = error, frame
         self.site = (frame.f_code.co_filename, line) if frame is not None else NO_SITE
         log.find_names(frame, params=log.index.all())
         for words, code, find in TABLE:
-            if words in said and (place := find(self)) is not None:
-                self.report(code, place[0], _said(error), place[1])
+            if words in message and (place := find(self)) is not None:
+                self.report(code, place[0], _first_sentence(error), place[1])
                 return
+        if own and self._is_pytorchs() and not self.context.has_finding(NanLoss.NAN_LOSS):  # which has led to it
+            fixes = (RAISED.with_(fix=fix) for pattern, fix in _FIXES.items() if re.search(pattern, message))
+            self.report(next(fixes, RAISED), self.site, f"PyTorch: {first_sentence(message)}")
+
+    def _is_pytorchs(self) -> bool:
+        """Return whether PyTorch's code has raised the error, or what it has in C++, called in the learner's line."""
+        inner, error, message = self.trace[-1][0], self.error, str(self.error)
+        if inner.f_code.co_filename.startswith(TORCH):
+            return not isinstance(error, OSError) and not message.startswith("Caught ")  # a worker's error is passed on
+        raised = any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes_at(self.site))
+        return is_users(inner) and not raised and (type(error) is RuntimeError or bool(_OF_TENSORS.search(message)))
 
 
-KnownErrors.codes = frozenset({code.name: code for _, code, _ in TABLE}.values())
+KnownErrors.codes = frozenset({code.name: code for code in (*(row[1] for row in TABLE), RAISED)}.values())
 
 
-def _said(error: BaseException) -> str:
-    """Return the first sentence of an error, which may be long."""
+def is_users(frame: FrameType) -> bool:
+    """Return whether a frame runs the learner's own code."""
+    return code_owner(frame.f_code.co_filename) is Owner.USER
+
+
+def first_sentence(words: str) -> str:
+    """Return the first sentence of what PyTorch says, which may be long."""
+    return words.strip().splitlines()[0].partition(". ")[0][:160].rstrip(".") if words.strip() else ""
+
+
+def _first_sentence(error: BaseException) -> str:
     speaker = "Python" if isinstance(error, (AttributeError, TypeError)) else "PyTorch"
-    return f"{speaker}: {str(error).splitlines()[0].partition('. ')[0][:160].rstrip('.')}"
+    return f"{speaker}: {first_sentence(str(error))}"

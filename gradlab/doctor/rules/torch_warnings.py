@@ -1,0 +1,134 @@
+"""PyTorch's own warnings, told with the learner's line: the doctor is never quieter than PyTorch."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ..._frames import Owner, code_owner, frames
+from ..._process import Original
+from ...formatting import number_of
+from ..events import NO_SITE, Site
+from ..finding import SEVERITIES, Code
+from ..listeners.listener import never_raises
+from .base import Rule
+from .known_errors import RAISED, TORCH, first_sentence
+from .loss_functions import LossFlaws
+from .scheduling import Scheduling
+
+_GRADLAB = str(Path(__file__).parents[2])
+_MOST = 64  # different warnings
+_PYTHONS = ("warnings.py", "_py_warnings.py")
+_FROM_CPP = " (Triggered internally at "
+_NOT_ABOUT_TRAINING = re.compile(
+    # the machine
+    "CUDA|GPU|[Dd]river|is not available|worker|pin_memory|NNPACK|MKL|XLA|contiguous chunk|"
+    # PyTorch's own plans, and its speed
+    "deprecated|future release|new feature|under active development|in prototype|nested tensor|use_reentrant|"
+    # what is meant so, or is only a matter of style
+    "Anomaly Detection|create_graph=True|recommended to use|Consider using tensor.detach|has been overridden|"
+    "get_last_lr"
+)
+_HINT = RAISED.with_(
+    severity="hint",
+    message="PyTorch warns in this line, and no rule of the doctor says what it means.",
+    fix="Read the whole warning, and change the line, or silence it with warnings.filterwarnings if it is meant so.",
+)
+_SERIOUS = _HINT.with_(severity="warning")
+_SHAPES = LossFlaws.LOSS_BROADCASTS.with_(
+    message="Predictions and targets have different shapes, and PyTorch repeats one of them until they fit.",
+)
+_EARLY = Scheduling.SCHEDULER_BEFORE_OPTIMIZER.with_(
+    message="The scheduler steps before its optimizer has taken any step.",
+    fix="Step the optimizer that the scheduler was made for, and the scheduler after it.",
+)
+_NOT_CLIPPED = _SERIOUS.with_(
+    message="Nothing is clipped here: the iterator of parameters is used up.",
+    fix="Call model.parameters() again for each clip, or keep list(model.parameters()).",
+)
+_TABLE: dict[str, Code] = {
+    "Using a target size": _SHAPES,
+    "lr_scheduler.step()` before `optimizer.step()": _EARLY,
+    "is not a leaf": _SERIOUS.with_(
+        message="This reads the `.grad` of a tensor that is no leaf, where backward() puts nothing.",
+        fix="Read the `.grad` of the leaf that it was made of, or call retain_grad() on it before backward().",
+    ),
+    "None of the inputs have requires_grad": _SERIOUS.with_(
+        message="What is computed under checkpoint() here gets no gradient, because none of its inputs requires one.",
+        fix="Call checkpoint() with use_reentrant=False.",
+    ),
+    "is an empty generator": _NOT_CLIPPED,
+    "duplicate parameters": _SERIOUS.with_(
+        message="The optimizer holds a parameter twice.", fix="Give each parameter to the optimizer once."
+    ),
+    "degrees of freedom is <= 0": _SERIOUS.with_(
+        message="A variance over a single value is NaN.", fix="Use more values, or correction=0."
+    ),
+    "discards the imaginary part": _SERIOUS.with_(
+        message="The imaginary part is thrown away here.", fix="Take .real or .abs(), whichever is meant."
+    ),
+    "is a no-op. (Did you mean": _SERIOUS.with_(
+        message="The weights of the checkpoint are not loaded.", fix="Call load_state_dict(..., assign=True)."
+    ),
+    "DataParallel() has no effect": _SERIOUS,
+    "divides the total loss by both": _HINT.with_(
+        message='kl_div with reduction="mean" divides by all elements, and not by the rows of the batch.',
+        fix='Use reduction="batchmean".',
+    ),
+}
+"""Words of a warning, and what they mean."""
+
+
+class TorchWarnings(Rule):
+    """Hears what PyTorch warns about while the watch is on, and tells what no other rule has found."""
+
+    def _begin(self) -> None:
+        self.log = self.context.log
+        self._heard: dict[tuple[Site, str], int] = {}  # line and words -> number of backward passes before it
+
+    def hear(self, original: Original) -> Any:
+        """Return what stands in for ``warnings.showwarning``: it passes each warning on, with the learner's line."""
+
+        def showwarning(
+            message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
+        ) -> None:
+            if self.log.is_watched_thread():
+                site = self._hear(sys._getframe(1), str(message), category) or NO_SITE
+                if filename.startswith(_GRADLAB) and site != NO_SITE:
+                    filename, lineno = site
+            original.call(message, category, filename, lineno, file, line)
+
+        return showwarning
+
+    @never_raises
+    def _hear(self, frame: FrameType, words: str, category: type[Warning]) -> Site | None:
+        """Keep a warning of PyTorch's, and return the learner's line that has led to it, None if it is a library's."""
+        stack = [one for one in frames(frame) if Path(one.f_code.co_filename).name not in _PYTHONS]
+        caller = next((one for one in stack if code_owner(one.f_code.co_filename) is not Owner.OURS), None)
+        if caller is None or code_owner(caller.f_code.co_filename) is Owner.LIBRARY:
+            return None
+        site = caller.f_code.co_filename, caller.f_lineno
+        pytorchs = stack[0].f_code.co_filename.startswith(TORCH) or _FROM_CPP in words
+        old = issubclass(category, (DeprecationWarning, PendingDeprecationWarning, FutureWarning))
+        if pytorchs and not old and not _NOT_ABOUT_TRAINING.search(words) and len(self._heard) < _MOST:
+            self._heard.setdefault((site, words.partition(_FROM_CPP)[0]), self.log.passes.count)
+        return site
+
+    def explain(self) -> None:
+        """Report each, the gravest first, if no rule has found at that line, or in that file, what it is about."""
+        found = self.context.findings
+        codes = {key: next((code for part, code in _TABLE.items() if part in key[1]), _HINT) for key in self._heard}
+        for (site, words), code in sorted(codes.items(), key=lambda item: SEVERITIES.index(item[1].severity)):
+            about = "scheduler" if code is _EARLY else "clip" if code is _NOT_CLIPPED else code.name
+            same_file = any(name.startswith(about) and place[0] == site[0] for name, place in found)
+            known = (code.name, site) in found or (same_file and about != RAISED.name)
+            if not known and not (code is _EARLY and self.log.scales):  # a scaler may have skipped the first step
+                seen = f"PyTorch warned after {number_of(self._heard[site, words], 'backward pass', 'es')}: "
+                shape = re.search(r"target size \(torch.Size\(\[(.*?)\]\)\)", words)
+                self.report(code, site, seen + first_sentence(words), shape=f"({shape[1]})" if shape else "")
+
+
+TorchWarnings.codes = frozenset({RAISED, LossFlaws.LOSS_BROADCASTS, Scheduling.SCHEDULER_BEFORE_OPTIMIZER})

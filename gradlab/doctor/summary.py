@@ -1,0 +1,84 @@
+"""The sentences of a report that are about the watch as a whole: what ran, how it ended, and what was checked."""
+
+from __future__ import annotations
+
+from .._frames import Owner, code_owner, raised_at
+from ..formatting import number_of
+from .events import MANUAL_UPDATE, Backward, Clip, Forward, Mode, Schedule, Step
+from .runner import RuleRunner
+
+_MOST_NAMED = 4  # optimizers
+_MOST_LETTERS = 100  # of an error
+_COUNTED: dict[type, tuple[str, str]] = {
+    Backward: ("backward pass", "es"),
+    Step: ("step", "s"),
+    Clip: ("clip", "s"),
+    Schedule: ("scheduler step", "s"),
+    Forward: ("model call", "s"),
+    Mode: ("train() or eval() call", "s"),
+}
+_COMPILED = (
+    "the inside of the compiled model, for a softmax or sigmoid before the loss, shapes that broadcast, and the "
+    "operation of a NaN"
+)
+
+
+def watched_words(runner: RuleRunner, followed: str, beside: list[str], *, ended: bool) -> str:
+    """Return what ran: backward passes, and the updates of each optimizer."""
+    context, state, log = runner.context, runner.context.state, runner.log
+    if beside and followed:
+        return (
+            f"{1 + len(beside)} threads trained ({', '.join([followed, *beside][:_MOST_NAMED])}), and the"
+            " doctor can follow only one. Let a single thread train, such as with max_workers=1, and run it again."
+        )
+    steps = [
+        f"{number_of(state.step_calls.get(at, 0), 'update')} "
+        + ("by your own lines" if at == MANUAL_UPDATE else f"of {context.full_name(at)}")
+        for at in state.optimizers
+    ]
+    if len(steps) > _MOST_NAMED:
+        updates = number_of(sum(state.step_calls.values()), "update")
+        steps = [f"{updates} of {number_of(len(steps), 'optimizer')}"]
+    if not log.passes.count and not log.steps:
+        if log.passes.grad_calls:
+            calls = number_of(log.passes.grad_calls, "call")
+            return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
+        nothing = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
+        words = "No backward pass and no step." if ended else nothing
+    else:
+        where = f"the thread {followed}: " if followed else ""
+        words = f"Watched {where}{number_of(log.passes.count, 'backward pass', 'es')}" + (
+            f", {', '.join(steps)}." if steps else ", no optimizer."
+        )
+    if beside:
+        words += f" Other threads trained, too, and were not watched ({', '.join(beside[:_MOST_NAMED])})."
+    return words
+
+
+def ending_words(error: BaseException | None) -> str:
+    """Return how a block ended: "The block ended with ValueError in line 12 (no label)"; "" if it ended well."""
+    if error is None or isinstance(error, SystemExit):  # a program that exits says so by its code
+        return ""
+    place = raised_at(error, lambda file: code_owner(file) is Owner.USER)
+    words = f"The block ended with {type(error).__name__}" + (f" in line {place[1]}" if place else "")
+    lines = str(error).strip().splitlines()
+    return f"{words} ({lines[0][:_MOST_LETTERS]})" if lines else words
+
+
+def checked_words(runner: RuleRunner, beside: list[str]) -> str:
+    """Return the last line of a report: what the rules have looked at, with counts, and what they could not judge."""
+    counts, log = runner.counts, runner.log
+    if not (log.passes.count or log.steps):
+        return ""
+    parts = [number_of(counts[kind], *words) for kind, words in _COUNTED.items() if counts[kind]]
+    parts += [f"{number_of(runner.looks, 'loss', 'es')} looked at in detail"] if runner.looks else []
+    custom = [made for made in runner.context.state.optimizers.values() if made.is_custom_class]
+    kinds = sorted({made.kind for made in custom if made.optimizer != MANUAL_UPDATE})
+    reasons = [
+        _COMPILED if log.passes.compiled else "",
+        f"the inside of the step of {', '.join(kinds[:_MOST_NAMED])}, which is not PyTorch's" if kinds else "",
+        f"gradients that your own lines have changed ({number_of(runner.edits, 'time')})" if runner.edits else "",
+        f"the other threads that trained ({', '.join(beside[:_MOST_NAMED])})" if beside else "",
+    ]
+    left = "; ".join(filter(None, reasons))
+    return f"Checked: {', '.join(parts)}." + (f" Not judged: {left}." if left else "")

@@ -1,0 +1,476 @@
+"""The doctor is never quieter than PyTorch: its warnings and errors get the learner's line, and silence has a count."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, mse_loss
+
+from gradlab.doctor import watch
+from gradlab.doctor.finding import Report
+from gradlab.doctor.reports import format_report
+
+X, Y = torch.ones(4, 3), torch.zeros(4, 1)
+
+
+@pytest.fixture(autouse=True)
+def always() -> Iterator[None]:
+    """Show every warning, whatever the tests before this one have shown."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda *words: None
+        torch.set_warn_always(True)
+        yield
+        torch.set_warn_always(False)
+
+
+def line_of(function: Callable[..., object], words: str) -> int:
+    """Return the number of the only line of a function that has some words."""
+    lines, first = inspect.getsourcelines(function)
+    (found,) = [first + at for at, line in enumerate(lines) if words in line]
+    return found
+
+
+def net(*parts: nn.Module) -> tuple[nn.Module, torch.optim.Optimizer]:
+    model = nn.Sequential(nn.Linear(3, 1), *parts)
+    return model, torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, loss_fn: Callable[[Tensor], Tensor], times: int) -> None:
+    for _ in range(times):
+        optimizer.zero_grad()
+        loss_fn(model(X)).backward()
+        optimizer.step()
+
+
+# Warnings
+
+
+def wide_target() -> None:
+    train(*net(), lambda out: mse_loss(out, Y.expand(4, 3)), 3)  # here
+
+
+def transposed_target() -> None:
+    model, optimizer = net()
+    for _ in range(2):
+        optimizer.zero_grad()
+        loss = nn.L1Loss()(model(X), Y.T)  # here
+        loss.backward()
+        optimizer.step()
+
+
+def schedule_first() -> None:
+    model, optimizer = net()
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 5)
+    schedule.step()  # here
+    train(model, optimizer, Tensor.mean, 2)
+
+
+def grad_of_a_result() -> None:
+    model, optimizer = net()
+    out = model(X)
+    out.mean().backward()
+    print(out.grad)  # here
+    optimizer.step()
+
+
+def used_up() -> None:
+    model, optimizer = net()
+    params = model.parameters()
+    model(X).mean().backward()
+    list(params)
+    nn.utils.clip_grad_norm_(params, 1.0)  # here
+    optimizer.step()
+
+
+def one_layer_with_dropout() -> None:
+    nn.LSTM(3, 1, dropout=0.5)  # here
+
+
+def mean_of_kl() -> None:
+    train(*net(), lambda out: nn.functional.kl_div(out, Y), 2)  # here
+
+
+WARNED = [
+    (wide_target, "loss-broadcasts", "warning", "Using a target size"),
+    (transposed_target, "loss-broadcasts", "warning", "Using a target size"),
+    (schedule_first, "scheduler-before-optimizer", "warning", "Detected call of `lr_scheduler.step()`"),
+    (grad_of_a_result, "raised-by-pytorch", "warning", "that is not a leaf Tensor is being accessed"),
+    (used_up, "raised-by-pytorch", "warning", "is an empty generator"),
+    (one_layer_with_dropout, "raised-by-pytorch", "hint", "dropout option adds dropout after all but last"),
+    (mean_of_kl, "raised-by-pytorch", "hint", "divides the total loss by both"),
+]
+
+
+@pytest.mark.parametrize(("loop", "code", "severity", "words"), WARNED, ids=lambda one: getattr(one, "__name__", ""))
+def test_a_warning_becomes_a_finding_at_the_learners_line(
+    loop: Callable[[], None], code: str, severity: str, words: str
+) -> None:
+    said = ".*" + re.escape(words)
+    with pytest.warns(UserWarning, match=said) as alone:
+        loop()
+    with pytest.warns(UserWarning, match=said) as passed_on, watch() as report:
+        loop()
+    assert [str(one.message) for one in passed_on] == [str(one.message) for one in alone]
+    assert {(one.filename, one.lineno) for one in passed_on} == {(one.filename, one.lineno) for one in alone}
+    (finding,) = [one for one in report if one.code == code]
+    assert (finding.file, finding.line) == (__file__, line_of(loop, "# here")), report.text
+    assert finding.severity == severity
+
+
+def test_what_python_shows_is_put_back_exactly() -> None:
+    before = warnings.showwarning
+    with watch():
+        assert warnings.showwarning is not before
+    assert warnings.showwarning is before
+
+
+def test_a_warning_in_gradlabs_files_is_shown_at_the_learners() -> None:
+    ours = compile("warn('from ours')", inspect.getfile(watch), "exec")
+    with pytest.warns(UserWarning, match="from ours") as shown, watch() as report:
+        exec(ours, {"warn": warnings.warn})  # here
+    assert (shown[0].filename, Path(shown[0].filename).name) == (__file__, "test_doctor_words.py")
+    assert not report.findings
+
+
+def own_words() -> None:
+    warnings.warn("Using a target size that is my own", UserWarning, stacklevel=1)
+
+
+def about_the_machine() -> None:
+    nn.functional.dropout2d(X[None])  # FutureWarning or UserWarning on another day
+    torch.utils.data.DataLoader(X, num_workers=4_000)
+
+
+def second_order() -> None:
+    model, optimizer = net()
+    model(X).mean().backward(create_graph=True)
+    optimizer.step()
+
+
+@pytest.mark.parametrize("loop", [own_words, about_the_machine, second_order])
+def test_what_is_not_about_training_or_not_pytorchs_is_none(loop: Callable[[], None]) -> None:
+    with warnings.catch_warnings(record=True) as shown, watch() as report:
+        loop()
+    assert shown
+    assert [one for one in report if "worker" in one.evidence or "own" in one.evidence or "graph" in one.evidence] == []
+
+
+# Errors
+
+
+def one_row() -> None:
+    model, optimizer = net(nn.BatchNorm1d(1))
+    train(model, optimizer, Tensor.mean, 2)
+    model(X[:1])  # here
+
+
+def inference() -> None:
+    model, optimizer = net()
+    with torch.inference_mode():
+        x = X * 2
+    train(model, optimizer, lambda out: mse_loss(model(x), Y), 2)  # here
+
+
+def shapes() -> None:
+    model, optimizer = net()
+    train(model, optimizer, Tensor.mean, 2)
+    model(X.T)  # here
+
+
+def by_an_operator() -> None:
+    print(X @ X)  # here
+
+
+def doubles() -> None:
+    model, _ = net()
+    model(X.double())  # here
+
+
+def class_too_many() -> None:
+    cross_entropy(torch.ones(2, 3), torch.tensor([1, 3]))  # here
+
+
+def to_numpy() -> None:
+    net()[0](X).numpy()  # here
+
+
+STOPPED = [
+    (one_row, "Expected more than 1 value per channel", "drop_last=True"),
+    (inference, "Inference tensors cannot be saved for backward", "torch.no_grad()"),
+    (shapes, "mat1 and mat2 shapes cannot be multiplied", "in_features"),
+    (by_an_operator, "mat1 and mat2 shapes cannot be multiplied", "in_features"),
+    (doubles, "must have the same dtype", ".float()"),
+    (class_too_many, "Target 3 is out of bounds", "0 to C - 1"),
+    (to_numpy, "Can't call numpy() on Tensor", ".detach()"),
+]
+
+
+@pytest.mark.parametrize(("loop", "words", "fix"), STOPPED, ids=lambda one: getattr(one, "__name__", ""))
+def test_an_error_of_pytorch_becomes_a_finding(loop: Callable[[], None], words: str, fix: str) -> None:
+    with pytest.raises((RuntimeError, ValueError, IndexError)) as caught, watch() as report:
+        loop()
+    assert words in str(caught.value)
+    (finding,) = report
+    assert (finding.code, finding.severity) == ("raised-by-pytorch", "error")
+    assert (finding.file, finding.line) == (__file__, line_of(loop, "# here"))
+    assert words in finding.evidence
+    assert fix in finding.fix
+    assert report.summary.startswith(f"1 finding. The block ended with {type(caught.value).__name__} in line ")
+
+
+def test_an_error_of_the_learners_own_is_told_without_a_finding() -> None:
+    def faulty() -> None:
+        train(*net(), Tensor.mean, 3)
+        raise ValueError("no such label")
+
+    with pytest.raises(ValueError, match="no such label"), watch() as report:
+        faulty()
+    assert not report.findings
+    ended = (
+        f"The block ended with ValueError in line {line_of(faulty, 'raise')} (no such label); until then: watched 3 "
+    )
+    assert report.text.startswith(ended)
+    assert json.loads(format_report(report, "json"))["ended"] + "; until then: watched 3 " == ended
+    with pytest.raises(KeyError), watch() as report:
+        print({}["none"])
+    assert not report.findings
+    assert report.text.endswith("('none'); until then: no backward pass and no step.")
+
+
+def own_runtime_error() -> None:
+    raise RuntimeError("a tensor of mine")
+
+
+def interrupted() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("loop", [own_runtime_error, interrupted, lambda: int("x"), lambda: exit(3)])
+def test_what_pytorch_has_not_raised_is_no_finding(loop: Callable[[], None]) -> None:
+    with pytest.raises(BaseException), watch() as report:  # noqa: B017, PT011 - of any kind
+        loop()
+    assert not report.findings
+
+
+# Closures
+
+
+def lbfgs() -> tuple[nn.Module, torch.optim.Optimizer]:
+    model, _ = net()
+    return model, torch.optim.LBFGS(model.parameters())
+
+
+def detached() -> None:
+    model, optimizer = lbfgs()
+    out = model(X).detach()  # made
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = mse_loss(out, Y)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+
+
+def without_grad() -> None:
+    model, optimizer = lbfgs()
+    with torch.no_grad():
+        out = model(X)  # made
+    out = out.clone()
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = (out - Y).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        optimizer.step(closure)
+
+
+def undetached() -> None:
+    model, optimizer = lbfgs()
+    out = model(X)  # made
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = mse_loss(out, Y)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+
+
+class Fitter:
+    """Keeps its loss, and computes it before the step."""
+
+    def fit(self) -> None:
+        self.model, self.optimizer = lbfgs()
+        self.loss = mse_loss(self.model(X), Y)  # made
+        self.optimizer.step(self.closure)
+
+    def closure(self) -> Tensor:
+        self.optimizer.zero_grad()
+        self.loss.backward()
+        return self.loss
+
+
+@pytest.mark.parametrize(
+    ("loop", "source", "code"),
+    [
+        (detached, detached, "graph-broken"),
+        (without_grad, without_grad, "graph-broken"),
+        (undetached, undetached, "backward-twice"),
+        (lambda: Fitter().fit(), Fitter, "backward-twice"),
+    ],
+)
+def test_a_forward_pass_outside_the_closure_is_to_be_moved_in(
+    loop: Callable[[], None], source: Callable[..., object], code: str
+) -> None:
+    with pytest.raises(RuntimeError, match=r"does not require grad|a second time"), watch() as report:
+        loop()
+    (finding,) = report
+    assert finding.code == code
+    assert "The forward pass stands outside the closure" in finding.message
+    assert "into the closure" in finding.fix
+    assert finding.cause is not None
+    assert finding.cause.line == line_of(source, "# made")
+
+
+def test_a_cut_inside_a_closure_is_told_as_before() -> None:
+    model, optimizer = lbfgs()
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = mse_loss(model(X).detach(), Y)
+        loss.backward()
+        return loss
+
+    with pytest.raises(RuntimeError, match="does not require grad"), watch() as report:
+        optimizer.step(closure)
+    (finding,) = report
+    assert (finding.code, "closure" in finding.message) == ("graph-broken", False)
+
+
+# The scaler
+
+
+def jumped_over(scaler: torch.amp.GradScaler) -> None:
+    model, optimizer = net()
+    for factor in (float("inf"), 1.0, 1.0):
+        optimizer.zero_grad()
+        scaler.scale(model(X).mean() * factor).backward()
+        scaler.unscale_(optimizer)
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        if not norm.isfinite():
+            continue  # missing
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def inside_an_if(scaler: torch.amp.GradScaler) -> None:
+    model, optimizer = net()
+    for factor in (1.0, float("nan"), 1.0):
+        scaler.scale(model(X).mean() * factor).backward()
+        scaler.unscale_(optimizer)
+        if nn.utils.clip_grad_norm_(model.parameters(), 1.0).isfinite():  # missing
+            scaler.step(optimizer)
+            scaler.update()
+        optimizer.zero_grad()
+
+
+@pytest.mark.parametrize("loop", [jumped_over, inside_an_if])
+def test_an_update_left_out_is_not_told_as_unscaled_twice(loop: Callable[..., None]) -> None:
+    words = r"unscale_\(\) has already been called on this optimizer since the last update\(\)"
+    with pytest.raises(RuntimeError, match=words), watch() as report:
+        loop(torch.amp.GradScaler("cpu"))
+    (finding,) = report
+    assert finding.code == "scaler-step-without-update", report.text
+    assert finding.cause is not None
+    assert finding.cause.line == line_of(loop, "# missing")
+
+
+def never_updated(scaler: torch.amp.GradScaler) -> None:
+    model, optimizer = net()
+    for factor in (float("inf"), 1.0):
+        optimizer.zero_grad()
+        scaler.scale(model(X).mean() * factor).backward()
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+
+
+def test_a_skipped_step_without_update_is_told_with_its_line() -> None:
+    with pytest.raises(RuntimeError, match=r"unscale_\(\) is being called after step\(\)"), watch() as report:
+        never_updated(torch.amp.GradScaler("cpu"))
+    (finding,) = report
+    assert (finding.code, finding.fix) == ("scaler-step-without-update", "scaler.update()")
+
+
+def unscaled_in_each_part(scaler: torch.amp.GradScaler) -> None:
+    model, optimizer = net()
+    for _ in range(2):
+        scaler.scale(model(X).mean()).backward()
+        scaler.unscale_(optimizer)
+
+
+def test_windows_that_unscale_each_part_are_told_as_before() -> None:
+    with pytest.raises(RuntimeError, match="unscale_"), watch() as report:
+        unscaled_in_each_part(torch.amp.GradScaler("cpu"))
+    (finding,) = report
+    assert (finding.code, "twice" in finding.message) == ("raised-by-pytorch", True)
+
+
+# Was anything checked?
+
+
+def test_the_last_line_counts_what_was_checked() -> None:
+    model, optimizer = net()
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 5)
+    with watch() as report:
+        for _ in range(6):
+            model.train()
+            optimizer.zero_grad()
+            mse_loss(model(X), Y).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            model.eval()
+    counts = "6 backward passes, 6 steps, 6 clips, 6 scheduler steps, 6 model calls, 12 train() or eval() calls, "
+    assert report.checked == f"Checked: {counts}4 losses looked at in detail."
+    assert report.text.endswith(f"\n\n{report.checked}")
+    assert report.checked in report._repr_html_()
+    assert report.as_dict()["checked"] == report.checked
+    assert report.checked in format_report(report, "github")
+
+
+def test_the_last_line_says_what_could_not_be_judged() -> None:
+    class Halving(torch.optim.SGD):
+        pass
+
+    model, _ = net()
+    optimizer = Halving(model.parameters(), lr=0.01)
+    with watch() as report:
+        for _ in range(3):
+            optimizer.zero_grad()
+            mse_loss(model(X), Y).backward()
+            for p in model.parameters():
+                p.grad.mul_(0.5)
+            optimizer.step()
+    assert "Not judged: the inside of the step of Halving, which is not PyTorch's; gradients that" in report.checked
+    assert "(3 times)" in report.checked
+
+
+def test_nothing_is_claimed_where_nothing_was_trained() -> None:
+    with watch() as report:
+        pass
+    assert report.checked == Report().checked == ""
