@@ -38,24 +38,36 @@ def twice(logits: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(logits.softmax(1), Y)
 
 
-def test_lines_are_recorded_for_single_updates_only() -> None:
+def test_calls_are_followed_in_a_few_updates_only() -> None:
     modes: list[bool] = []
 
     def loss_of(logits: torch.Tensor) -> torch.Tensor:
-        modes.append(torch.is_anomaly_enabled())
+        modes.append(torch._C._len_torch_function_stack() > 0)
         return twice(logits)
 
-    report, weights = seen(loss_of, updates=6)
+    report, weights = seen(loss_of, updates=8)
     assert report.codes == ["softmax-before-cross-entropy"]
-    assert modes == [False, True, False, False, False, False]
-    assert not torch.is_anomaly_enabled()
-    assert torch.equal(weights, train(twice, updates=6))
+    assert modes == [True, True, True, False, True, False, False, False]
+    assert torch.equal(weights, train(twice, updates=8))
 
 
-def test_a_loop_that_ends_early_leaves_no_anomaly_mode() -> None:
-    report, _ = seen(twice, updates=1)
+@pytest.mark.parametrize("updates", [1, 2, 3, 5])
+def test_a_loop_that_ends_early_leaves_no_mode(updates: int) -> None:
+    report, _ = seen(twice, updates=updates)
     assert report.codes == ["softmax-before-cross-entropy"]
-    assert not torch.is_anomaly_enabled()
+    assert not torch._C._len_torch_function_stack()
+
+
+def test_a_mode_of_the_learners_own_is_taken_off_by_its_own_block() -> None:
+    with torch.device("cpu"):
+        outer = watch()
+        outer.__enter__()
+        train(twice, updates=2)
+    with torch.device("cpu"):
+        train(twice, updates=1)
+        outer.__exit__(None, None, None)
+        assert torch._C._len_torch_function_stack() == 1
+    assert not torch._C._len_torch_function_stack()
 
 
 def test_the_learners_own_anomaly_mode_stays() -> None:

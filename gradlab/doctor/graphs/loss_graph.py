@@ -13,11 +13,11 @@ from torch import Tensor
 from ..._frames import user_frame
 from ..events import Backward, LossFlaw
 from ..source.loss_edits import compared_with, kept_in_range, same_elements
-from ..source.loss_terms import find_terms
+from ..source.loss_terms import find_cuts, find_terms
 from . import autograd_graph
 from .autograd_graph import operation
 from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
-from .op_trace import Op, OpTrace, cuts, ops_below
+from .op_trace import Op, OpTrace, ops_below
 
 _NEAR = 80  # nodes from the loss that are looked at
 _RESHAPES = (
@@ -150,7 +150,7 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
         return None  # all pairs of one tensor
     target, edit = shapes[-1] if len(shapes) == 2 else None, None
     if target is None:  # the one that needs no gradient is not in the graph
-        if len(op.inputs) != 2:
+        if len(op.tensors) != 2:
             return None
         target, edit = compared_with(op, shapes[0], wide)
     first, few = f"a prediction of shape {shapes[0]}", math.prod(shapes[0])
@@ -207,8 +207,9 @@ class LossWatcher:
         if count + 1 in _LOOKS:
             self.trace.ask(path)
         if traced:
-            backward.cuts = cuts(op)[:_FEW]
-            backward.terms = find_terms(op, [one for _, one in self.trace.numbers], user_frame(frame))
+            numbers, own = [one for _, one in self.trace.numbers], user_frame(frame)
+            backward.cuts = find_cuts(op, numbers, own)[:_FEW]
+            backward.terms = find_terms(op, numbers, own)
         if node is None:
             return
         backward.loss = loss = _loss_number(root)

@@ -57,6 +57,11 @@ class Op:
     """What is wrong with the values that it was given; only of some loss functions."""
 
     @property
+    def tensors(self) -> tuple[Op, ...]:
+        """The tensors that it was given."""
+        return tuple(one for one in self.inputs if one.name != "number")
+
+    @property
     def path(self) -> tuple[Site, ...]:
         """Its lines, caller by caller, the innermost last."""
         return self.lines[::-1]
@@ -73,7 +78,7 @@ def terms(op: Op, least: int = 40) -> Iterator[Op]:
         for one in op.inputs:
             yield from terms(one if one.name != "number" or one.lines else replace(one, lines=op.lines), least - 1)
         return
-    parts = [one for one in op.inputs if one.name != "number"]
+    parts = op.tensors
     scalars = all(not one.shape for one in parts)
     if parts and scalars and (op.name == "stack" or (len(parts) == 1 and op.name in (*_WEIGHTS, *_SAME))):
         for one in parts:
@@ -106,6 +111,7 @@ class OpTrace(TorchFunctionMode):
     def __init__(self, index: ParamIndex, give_up: Callable[[Exception], object]) -> None:
         """Parameters that are met are watched from then on."""
         super().__init__()
+        self._index = index
         self._bits, self._known, self._give_up = index.bits, index.known_bits, give_up
         self._key = f"gradlab.op.{id(self)}"
         self._plain: dict[int, tuple[weakref.ref[Any], Op]] = {}
@@ -116,7 +122,7 @@ class OpTrace(TorchFunctionMode):
         self._waiting: dict[int, int] = {}  # call path -> passes until the wait ends
         self._count = 0
         self._fills = False  # is the call under way one that writes to what it is given?
-        self.on = self._placed = False
+        self.on = self._placed = self._was_on = False
         self.busy = False
         """True while an optimizer steps, or a model is called without gradients: nothing is followed."""
 
@@ -194,7 +200,8 @@ class OpTrace(TorchFunctionMode):
                 known = node.metadata[self._key] = self._untraced(tensor)
             return known
         reference, plain = self._plain.get(id(tensor), (None, None))
-        if reference is not None and reference() is tensor and plain is not None and not tensor.requires_grad:
+        held = tensor.requires_grad and self._known([tensor])  # an optimizer's, such as an image that is optimized
+        if reference is not None and reference() is tensor and plain is not None and not held:
             return plain
         # what fills a parameter for the first time does not move its weights: it is watched from its first use on
         used = isinstance(tensor, nn.Parameter) and torch.is_grad_enabled() and not self._fills
@@ -212,6 +219,8 @@ class OpTrace(TorchFunctionMode):
 
         found = [leaf for leaf, _ in leaves(tensor.grad_fn)]
         reach = self._bits([leaf for leaf in found if isinstance(leaf, nn.Parameter)]) | self._known(found)
+        if not reach:  # a function that makes its graph when backward() runs, as a reentrant checkpoint does
+            reach = (1 << len(self._index)) - 1
         return Op("", (), (), reach, reach, tuple(tensor.shape), graph=True)
 
     def module_result(self, result: Any, given: Any, params: int) -> None:
@@ -235,12 +244,21 @@ class OpTrace(TorchFunctionMode):
         if not self.on and not _torch.compiled_anything():
             self.on, self._count = True, 0
             if not self._placed:
-                _insert_below(self)
+                try:
+                    _insert_below(self)
+                except AttributeError:  # a PyTorch that calls it otherwise
+                    self.on = False
+                    return
                 self._placed = True
+
+    def before_backward(self) -> None:
+        """Take the mode out, before a call of PyTorch's that would put it back afterwards."""
+        self._was_on, self.on = self.on or self._was_on, False
+        self.settle()
 
     def pass_begins(self, call_path: int) -> bool:
         """Stop following while a backward pass runs; return whether its update was followed."""
-        was_on, self.on = self.on, False
+        was_on, self.on, self._was_on = self.on or self._was_on, False, False
         self._waiting = {path: left - 1 for path, left in self._waiting.items() if left > 1 and path != call_path}
         return was_on
 
@@ -262,7 +280,7 @@ class OpTrace(TorchFunctionMode):
         self.changes.clear()
 
     def settle(self) -> None:
-        """Take the mode out where it is not needed; to be called from outside of any call of PyTorch's."""
+        """Take the mode out where it is not needed."""
         if self._placed and not self.on:
             _take_out(self)
             self._placed = False
@@ -290,9 +308,10 @@ def _no_logarithms(given: Any) -> bool:
 
 def _insert_below(mode: OpTrace) -> None:
     """Put a mode below all others: who leaves a block takes off the mode on top, whichever it is."""
-    others = [_torch.pop_function_mode() for _ in range(_torch.function_stack_size())]
+    pop, push = _torch.pop_function_mode, _torch.push_function_mode
+    others = [pop() for _ in range(_torch.function_stack_size())]
     for one in (mode, *reversed(others)):
-        _torch.push_function_mode(one)
+        push(one)
 
 
 def _take_out(mode: OpTrace) -> None:

@@ -46,6 +46,17 @@ class BackwardListener(Listener):
         """Replace what every kind of backward goes through."""
         patches.replace(*_torch.place("engine_run_backward"), self._run_backward)
         patches.replace(*_torch.place("make_grads"), self._make_grads)
+        patches.replace(Tensor, "backward", self._before)
+
+    def _before(self, original: Original) -> Any:
+        log = self.log
+
+        def backward(tensor: Tensor, *args: Any, **kwargs: Any) -> None:
+            if log.thread.is_here():
+                log.trace.before_backward()
+            original.call(tensor, *args, **kwargs)
+
+        return backward
 
     def _make_grads(self, original: Original) -> Any:
         def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:

@@ -58,7 +58,6 @@ class ModuleListener(Listener):
             if self._inside or compiling() or not log.is_watched_thread():
                 return original.call(module, *args, **kwargs)
             self._inside, trace = True, log.trace
-            trace.settle()
             trace.busy = quiet = not torch.is_grad_enabled()
             try:
                 uses = passes.unused_graphs.uses

@@ -115,7 +115,6 @@ class OptimizerListener(Listener):
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
         log.trace.busy = False
-        log.trace.settle()
         if log.stepping and log.is_watched_thread():
             step = log.stepping[-1]
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..events import NO_SITE, Site, union_bits
 from ..finding import Cause, Code, Edit
-from ..graphs.op_trace import Op
+from ..graphs.op_trace import TAKES_NUMBERS, Op
 from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets, wrong_step
 from ..source.cuts import cut_place
 from ..source.grad_lines import clears_by_hand, updates_by_hand
@@ -163,7 +163,7 @@ class EmptyStep(Rule):
         if not stale:
             seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
             cuts = self._cuts
-            self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_place(one for one in cuts if one.lost & params))
+            self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_place(one for one in cuts if one.lost & params or one.name in TAKES_NUMBERS))
         elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
             late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
             seen = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"

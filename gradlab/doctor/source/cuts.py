@@ -30,7 +30,7 @@ from .syntax import (
 
 _NO_GRAD = re.compile("no_grad|inference_mode|set_grad_enabled")
 _REENTRANT = "use_reentrant=True"
-_WITHOUT = ("detach", "item", "data", "tensor", "as_tensor", "float")
+_MAKES = ("tensor", "as_tensor", "float")
 _DEEP = 4  # names that a number is followed through
 
 
@@ -54,8 +54,9 @@ def without(cut: Op, place: Cause) -> Edit | Cause:
     if cut.name == "grad" and isinstance(node, ast.Call):
         return with_create_graph(place.file, node)
     kept = node.value if isinstance(node, ast.Attribute) else called_on(node, "item", "detach")
-    if isinstance(node, ast.Call) and kept is None and node.args and called(node) in ("tensor", "as_tensor", "float"):
-        kept = node.args[0] if isinstance(node.args[0], (ast.Name, ast.Call)) else None
+    if isinstance(node, ast.Call) and kept is None and node.args and called(node) in _MAKES:
+        kept = called_on(node.args[0], "item", "detach") or node.args[0]
+        kept = kept if isinstance(kept, (ast.Name, ast.Call)) else None
     if kept is None or cut.no_grad:
         return place
     edit = reworded(place, operand(place.file, kept))
@@ -81,6 +82,8 @@ def _place(cut: Op) -> Cause | None:
                 return node_place(site[0], quiet[0])
             continue
         own = [one for one in nodes if _calls(one, cut)]
+        made = [one for one in nodes if called(one) in _MAKES and any(part in ast.walk(one) for part in own)]
+        own = made or own  # torch.tensor(x.item()) is one cut
         if own or site == cut.lines[-1]:
             return single_or_none(node_place(site[0], one) for one in own) or Cause(*cut.lines[0])
     return None

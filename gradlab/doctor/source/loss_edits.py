@@ -146,7 +146,7 @@ def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None,
 
     op: the call that compares them. The shape is None if it is not known, and () if pairs are meant.
     """
-    targets = [(at, one) for at, one in enumerate(op.inputs) if not one.graph and one.name != "number"]
+    targets = [(at, one) for at, one in enumerate(op.tensors) if not one.graph]
     if len(targets) != 1:
         return None, None
     ((at, target),) = targets

@@ -46,10 +46,18 @@ def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[Lo
     return tuple(found)
 
 
+def find_cuts(root: Op, numbers: list[Op], frame: FrameType | None) -> list[Op]:
+    """Return the calls that cut parameters off from a loss, also through numbers."""
+    found = cuts(root)
+    if not root.made_of and numbers and (pair := number_term(_creation(root), numbers, frame)) is not None:
+        found.append(pair[1])
+    return found
+
+
 def _bare(op: Op) -> Op:
     """Return what a term is without its weights."""
-    while op.name in _THROUGH and len(inner := [one for one in op.inputs if one.name != "number"]) == 1:
-        op = inner[0]
+    while op.name in _THROUGH and len(op.tensors) == 1:
+        op = op.tensors[0]
     return op
 
 
