@@ -43,9 +43,9 @@ class Growth:
     last: int
     """The number of the update at whose end it was measured."""
     unit: str
-    """"update", which ends with ``clock``, or "call" of a model, which begins there, if no optimizer has stepped."""
+    """Either "update", which ends with ``clock``, or "call" of a model, which begins there, if no optimizer steps."""
     clock: str
-    """The line that ends each update, such as "train.py:12: optimizer.step()"."""
+    """The line that ends each update or begins each call, such as "train.py:12: optimizer.step()"."""
 
     @property
     def bytes(self) -> int:

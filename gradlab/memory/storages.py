@@ -224,7 +224,7 @@ def iter_tensors(values: Any) -> Iterator[Tensor]:
 
 def is_wrapping(tensor: Any) -> bool:
     """Tell whether a tensor has no bytes of its own but is made of others, as in torch.nested."""
-    return bool(_torch.is_traceable_wrapper_subclass(tensor))
+    return type(tensor) not in _PLAIN and bool(_torch.is_traceable_wrapper_subclass(tensor))
 
 
 def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:

@@ -142,23 +142,26 @@ def test_what_does_not_grow_is_no_growth(keep: Any, set_to_none: bool) -> None:
 
 
 def test_outputs_that_a_hook_keeps_are_activations() -> None:
-    def run(kept: list[Any]) -> Ledger:
-        loop = Loop()
-        loop.model[0].register_forward_hook(lambda module, inputs, output: kept.append(output))
-        with torch.no_grad(), Ledger(loop.model) as ledger:
-            for _ in range(UPDATES):
-                loop.model(torch.ones(4, 8))
-        return ledger
+    kept, copies = [], []
 
-    kept: list[Any] = []
-    ledger = run(kept)
+    def hook(module: nn.Module, inputs: object, output: Tensor) -> None:
+        kept.append(output)
+        copies.append(output * 2)
+
+    model = Loop().model
+    model[0].register_forward_hook(hook)
+    with torch.no_grad(), Ledger(model) as ledger:
+        for batch in range(UPDATES):
+            model(torch.ones(4 + batch, 8))
     growth = ledger.growth()
-    (row,) = growth.rows
-    assert (growth.unit, row.module, row.category) == ("call", "0", "activations")
-    assert row.bytes / (growth.last - growth.first) == kept[0].nbytes
-    assert "loop.model(torch.ones" in row.line
-    assert row.line == growth.clock
-    assert ledger.by_category["activations"] == sum(t.nbytes for t in kept[:-2])  # those of the last calls may yet go
+    outputs, copied = growth.rows if growth.rows[0].category == "activations" else growth.rows[::-1]
+    grown = sum(t.untyped_storage().nbytes() for t in kept[growth.first - 2 : growth.last - 2])
+    assert growth.unit == "call"
+    assert (outputs.bytes, outputs.module, outputs.line) == (grown, "0", growth.clock)
+    assert (copied.bytes, copied.category) == (grown, "other")
+    assert "copies.append(output * 2)" in copied.line
+    old = kept[:-2]  # whether the last two stay is not known yet
+    assert ledger.by_category["activations"] == sum(t.nbytes for t in old)
 
 
 def test_graphs_that_are_kept_have_no_bytes_and_it_says_so() -> None:
