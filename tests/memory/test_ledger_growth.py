@@ -125,12 +125,17 @@ def fill_a_cache(loop: Loop, update: int, *_: Any) -> None:
         loop.kept.append(torch.ones(1000))
 
 
+def keep_one_late(loop: Loop, update: int, *_: Any) -> None:
+    if update == 6:  # between the last two ends that are compared
+        loop.kept.append(torch.ones(1000))
+
+
 def add_up(loop: Loop, update: int, x: Tensor, output: Tensor, loss: Tensor) -> None:
     loop.total += loss
 
 
 @pytest.mark.parametrize("set_to_none", [True, False])
-@pytest.mark.parametrize("keep", [nothing, keep_the_last_three, fill_a_cache, add_up])
+@pytest.mark.parametrize("keep", [nothing, keep_the_last_three, fill_a_cache, keep_one_late, add_up])
 def test_what_does_not_grow_is_no_growth(keep: Any, set_to_none: bool) -> None:
     ledger = Loop().train(keep, set_to_none=set_to_none)
     growth = ledger.growth()
