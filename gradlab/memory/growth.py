@@ -15,8 +15,8 @@ _RANK = {"": 0, CALL: 1, UPDATE: 2}
 _MIN_SNAPSHOTS = 3
 _NODES = "Nodes of autograd's graph are not storages and are not counted: a graph can grow without a row here."
 
-Line = tuple[str, int]
-_Snapshot = dict[tuple[CategoryTotals, Line, str, int], tuple[int, int]]
+_Line = tuple[str, int]
+_Snapshot = dict[tuple[CategoryTotals, _Line, str, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,16 @@ class GrowthTracker:
 
     def forget(self) -> None:
         """Begin anew."""
-        self._runs: Counter[tuple[str, Line]] = Counter()
+        self._runs: Counter[tuple[str, _Line]] = Counter()
         self._begin(("", ("", 0)))
 
-    def _begin(self, clock: tuple[str, Line]) -> None:
+    def _begin(self, clock: tuple[str, _Line]) -> None:
         self._clock, self._start = clock, self._runs[clock] - 1
         self._due = self._runs[clock]
         self._ends = 0, 0  # numbers of the newest storages at the end of the update before last, and of the last
         self._snapshots: list[tuple[int, _Snapshot]] = []
 
-    def tick(self, unit: str, line: Line) -> None:
+    def tick(self, unit: str, line: _Line) -> None:
         """Note that a line has ended an update; the line that does so most often tells the updates apart.
 
         With several optimizers only one ends the update. Where none steps, as in an evaluation, calls of a model do.
