@@ -79,14 +79,27 @@ def calling_frame(frame: FrameType | None, last: FrameType | None) -> FrameType 
 
     Whoever stands further in was called by PyTorch, as a forward or a hook is. None where ``last`` is not reached.
     """
-    outer, found, found_owner = None, None, _OURS
-    for outer in frames(frame, last):
-        owner = code_owner(outer.f_code.co_filename)
+    return calling_and_innermost_frame(frame, last)[0]
+
+
+def calling_and_innermost_frame(
+    frame: FrameType | None, last: FrameType | None
+) -> tuple[FrameType | None, FrameType | None]:
+    """Return ``calling_frame(frame, last)`` and the innermost frame by the rule of ``user_frame``, in one walk."""
+    calling, innermost, calling_owner, innermost_owner = None, None, _OURS, _OURS
+    while frame is not None:  # a loop of its own, since this runs at every operation under a Ledger
+        owner = code_owner(frame.f_code.co_filename)
         if owner is _OURS:
-            found, found_owner = None, _OURS
-        elif found is None or (owner is _USER and found_owner is _LIBRARY):
-            found, found_owner = outer, owner
-    return found if outer is last else None
+            calling, calling_owner = None, _OURS
+        else:
+            if calling is None or (owner is _USER and calling_owner is _LIBRARY):
+                calling, calling_owner = frame, owner
+            if innermost is None or (owner is _USER and innermost_owner is _LIBRARY):
+                innermost, innermost_owner = frame, owner
+        if frame is last:
+            return calling, innermost
+        frame = frame.f_back
+    return None, None
 
 
 def frame_in(frame: FrameType | None, files: Collection[str]) -> FrameType | None:

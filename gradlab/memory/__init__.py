@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .growth import Growth as Growth
+    from .growth import GrowthRow as GrowthRow
     from .ledger import Ledger as Ledger
     from .storages import footprint as footprint
     from .timeline import CATEGORIES as CATEGORIES

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from torch import nn
 
 from .. import _torch
-from .._frames import calling_frame
+from .._frames import calling_and_innermost_frame
 from .._process import ThreadHook
 
 _MOST_MARKS = 50_000
@@ -40,9 +40,11 @@ class ModuleTracker:
     began and ended.
     """
 
-    def __init__(self, on_call: Callable[[nn.Module, tuple[Any, ...]], None]) -> None:
-        """Call ``on_call(module, inputs)`` whenever the reader's code calls a module."""
-        self._on_call = on_call
+    def __init__(
+        self, on_call: Callable[[nn.Module, tuple[Any, ...]], None], on_output: Callable[[object], None]
+    ) -> None:
+        """Call ``on_call(module, inputs)`` when the reader's code calls a module, ``on_output`` when any returns."""
+        self._on_call, self._on_output = on_call, on_output
         self._stack: list[str] = []
         self._names: WeakKeyDictionary[nn.Module, WeakKeyDictionary[nn.Module, str]] = WeakKeyDictionary()
         self._current_names: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
@@ -79,6 +81,7 @@ class ModuleTracker:
         self._mark()
 
     def _leave(self, module: nn.Module, inputs: object, output: object) -> None:
+        self._on_output(output)
         if self._stack:  # it may have been entered before anybody watched
             self._stack.pop()
             self._mark()
@@ -104,6 +107,8 @@ class LineTracker:
         self._home: FrameType | None = None
         self._descriptions: dict[tuple[str, int], str] = {}
         self._last = ""
+        self.innermost = ("", 0)
+        """File and number of the innermost line of the reader's code at the last ``now()``: in a forward or a hook."""
 
     def set_root_frame(self, frame: FrameType | None) -> None:
         """Look no further out than this frame, the one that opened the ledger; None forgets it."""
@@ -111,12 +116,17 @@ class LineTracker:
 
     def now(self) -> str:
         """Return the line as "train.py:12: loss.backward()"; on a thread of autograd's own, the last one."""
-        found = calling_frame(sys._getframe(1), self._home)
-        if found is not None:
-            self._last = self._describe(found.f_code.co_filename, found.f_lineno)
+        calling, innermost = calling_and_innermost_frame(sys._getframe(1), self._home)
+        if calling is not None and innermost is not None:
+            line = calling.f_code.co_filename, calling.f_lineno
+            self.innermost = line if innermost is calling else (innermost.f_code.co_filename, innermost.f_lineno)
+            self._last = self._descriptions.get(line) or self.describe(*line)
         return self._last
 
-    def _describe(self, file: str, line: int) -> str:
+    def describe(self, file: str, line: int) -> str:
+        """Return a line as "train.py:12: loss.backward()"; a cell of a notebook has no name."""
+        if not file:
+            return ""
         word = self._descriptions.get((file, line))
         if word is None:
             name = "" if file.startswith("<") or "ipykernel" in file else Path(file).name

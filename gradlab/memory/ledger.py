@@ -15,6 +15,7 @@ from .. import _torch
 from .._process import ThreadHook, learner_threads
 from .attribution import LineTracker, ModuleTracker, refuse_compiled
 from .dispatch import StorageDispatchMode
+from .growth import CALL, UPDATE, Growth, GrowthTracker
 from .saved_tensors import find_saved, tracking_saved_tensors
 from .storages import Storages, iter_tensors
 from .timeline import WEIGHTS, CategoryTotals, MemoryPoint, by_category_name
@@ -29,8 +30,10 @@ class Ledger:
     counts.
 
     Sizes are what storages ask for: on CUDA the allocator rounds up and keeps more, and what a kernel takes for itself
-    while it works is not counted. Code on other threads is not seen, except autograd's own. Raises TypeError for
-    arguments of the wrong kind, and RuntimeError for a compiled model and for a search beside other threads.
+    while it works is not counted. Nodes of autograd's graph are not storages and are not counted either: a loop that
+    keeps graphs by ``total += loss`` has the same bytes here as one that does not. Code on other threads is not seen,
+    except autograd's own. Raises TypeError for arguments of the wrong kind, and RuntimeError for a compiled model and
+    for a search beside other threads.
     """
 
     def __init__(
@@ -53,9 +56,10 @@ class Ledger:
             raise TypeError(f"Ledger: inputs must be tensors, in lists, tuples or dicts if you like, got {inputs!r}")
         self._given: tuple[nn.Module | None, list[torch.optim.Optimizer], Any] | None = (model, optimizers, inputs)
         self._search = model is None and not optimizers
-        self._storages = Storages()
-        self._modules = ModuleTracker(self._called)
         self._lines = LineTracker()
+        self._storages = Storages(self._lines)
+        self._modules = ModuleTracker(self._called, self._storages.mark_output)
+        self._growth = GrowthTracker(self._storages)
         self._counting = StorageDispatchMode(self._storages, self._modules, lambda: self.place())
         self._depth = 0
         self._open = ExitStack()
@@ -135,6 +139,19 @@ class Ledger:
         self._storages.refresh_gradients()
         return self._totals.points()
 
+    def growth(self) -> Growth:
+        """Return which line and which module made the bytes that stay from update to update; ``print`` shows it.
+
+        An update ends with ``optimizer.step()``; where none is called, each call of the model counts. Compared are the
+        ends of three updates: with n updates the last lies after 2/3 of them, and each next one about half as far on.
+        At each, the storages alive that were made in an earlier update are sorted by line, module and category. A
+        group has grown if their number was higher at the second end than at the first, and higher again at the
+        third; its bytes are those of the third less those of the second. So weights, optimizer state, gradients, a
+        list of fixed length and a cache that is full are no growth, nor is one tensor that is replaced by a larger
+        one. Before three updates there are no rows. Nodes of autograd's graph are no storages and are not counted.
+        """
+        return self._growth.growth(self._totals, self._lines.describe)
+
     def mark(self, statement: str) -> None:
         """Say what statement has run since the last mark, for a loop that is run statement by statement."""
         self._counting.flush_pending_grad()
@@ -145,6 +162,7 @@ class Ledger:
 
     def forget(self) -> None:
         """Begin the timeline and the peak anew; what is alive stays counted."""
+        self._growth.forget()
         for totals in self._storages.totals_by_device.values():
             totals.forget()
 
@@ -153,7 +171,10 @@ class Ledger:
         at = self.peak_at
         where = " in ".join(part for part in (at.statement, at.module) if part)
         text = f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
-        return "\n".join([text, *(f"  without: {gap}" for gap in _torch.missing("memory"))])
+        growth = self.growth()
+        return "\n".join(
+            [text, *([str(growth)] if growth.rows else []), *(f"  without: {gap}" for gap in _torch.missing("memory"))]
+        )
 
     @property
     def _totals(self) -> CategoryTotals:
@@ -204,10 +225,16 @@ class Ledger:
             self._storages.mark_weight(tensor)
 
     def _called(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        self._tick(CALL)
         self._weights(module)
         for tensor in iter_tensors(inputs):
             if not tensor.requires_grad:
                 self._storages.mark_input(tensor)
+
+    def _tick(self, unit: str) -> None:
+        if _torch.current_autograd_node() is None:  # a module that checkpointing calls again, a step for each gradient
+            self._lines.now()
+            self._growth.tick(unit, self._lines.innermost)
 
     def _hooks(self) -> list[ThreadHook]:
         def registered(_: nn.Module, name: str, tensor: Tensor | None) -> None:
@@ -217,7 +244,12 @@ class Ledger:
         def stepped(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
             self._storages.mark_optimizer_state(optimizer)
 
+        def updated(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+            stepped(optimizer, args, kwargs)
+            self._tick(UPDATE)
+
         return [
             ThreadHook(registered, "parameter_registration_hooks", "buffer_registration_hooks"),
-            ThreadHook(stepped, "optimizer_pre_hooks", "optimizer_post_hooks", in_backward=self._counting.is_on),
+            ThreadHook(stepped, "optimizer_pre_hooks", in_backward=self._counting.is_on),
+            ThreadHook(updated, "optimizer_post_hooks", in_backward=self._counting.is_on),
         ]

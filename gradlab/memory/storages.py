@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _torch
+from .attribution import LineTracker
 from .timeline import ACTIVATIONS, GRADIENTS, INPUTS, OPTIMIZER, OTHER, WEIGHTS, CategoryTotals
 
 _PLAIN = (Tensor, nn.Parameter)
@@ -26,7 +27,10 @@ class StorageRecord:
     moment, and no category becomes negative. Of a storage that changes often, the oldest changes are forgotten.
     """
 
-    __slots__ = ("_history", "base", "bytes", "category", "computed", "found", "number", "saved", "totals", "watch")
+    __slots__ = (
+        *("_history", "base", "bytes", "category", "computed", "found", "line", "module", "number", "output", "saved"),
+        *("totals", "watch"),
+    )
 
     def __init__(self, totals: CategoryTotals, size: int, base: int, number: int = 0, *, found: bool = False) -> None:
         """Count a storage that has just come to life, or that was ``found``: it was there before anybody looked."""
@@ -36,6 +40,9 @@ class StorageRecord:
         self.saved = 0
         self.computed = False
         """Whether a tensor with a ``grad_fn`` has had it: then it is no batch, detached or not."""
+        self.output = False
+        """Whether a module has returned it."""
+        self.line, self.module = ("", 0), ""
         self.watch: Any = None
 
     def set_category(self, base: int, *, retroactive: bool = False) -> None:
@@ -77,11 +84,12 @@ class StorageRecord:
 class Storages:
     """Every storage seen so far that is alive, each counted once, in the totals of its device."""
 
-    def __init__(self) -> None:
-        """Start with none."""
+    def __init__(self, lines: LineTracker) -> None:
+        """Start with none; ``lines`` knows the line that makes the next one."""
+        self._lines = lines
         self.totals_by_device: dict[str, CategoryTotals] = {}
         self._entries: dict[int, StorageRecord] = {}
-        self._number = 0
+        self.newest = 0  # its number
         self._leaves: dict[int, weakref.ref[Tensor]] = {}
         self._grads: dict[int, StorageRecord] = {}
         self.statement = self.module = ""
@@ -98,9 +106,10 @@ class Storages:
         key, size = storage._cdata, storage.nbytes()
         entry = self._entries.get(key)
         if entry is None:
-            self._number += 1
+            self.newest += 1
             totals = self._totals(tensor.device.type)
-            entry = self._entries[key] = StorageRecord(totals, size, base, self._number, found=found)
+            entry = self._entries[key] = StorageRecord(totals, size, base, self.newest, found=found)
+            entry.line, entry.module = self._lines.innermost, self.module
             # The storage's Python object lives as long as the storage itself, whoever holds it: torch sees to that.
             entry.watch = weakref.ref(storage, lambda _: self._died(key))
         elif entry.bytes != size:  # resize_() and the like
@@ -134,6 +143,28 @@ class Storages:
                 self.mark_weight(parameter)
         for tensor in iter_tensors(optimizer.state.values()):
             self.set_category(tensor, OPTIMIZER)
+
+    def mark_output(self, output: object) -> None:
+        """Say that a module has returned the tensors in ``output``."""
+        for tensor in iter_tensors(output):
+            for entry in self.track(tensor):
+                entry.output = True
+
+    def settle_outputs(self, after: int, to: int) -> None:
+        """Count as activations the outputs of modules numbered above ``after`` and up to ``to`` that are still alive.
+
+        In the update that made it, an output is one if the graph saves it. Who keeps it longer, as a list in a hook
+        does, keeps an activation.
+        """
+        for entry in reversed(self.alive()):
+            if entry.number <= after:
+                break
+            if entry.number <= to and entry.output and entry.base == OTHER:
+                entry.set_category(ACTIVATIONS)
+
+    def alive(self) -> list[StorageRecord]:
+        """Return the storages that are alive, the oldest first; a list, since one may die while the caller looks."""
+        return list(self._entries.values())
 
     def mark_weight(self, tensor: Tensor) -> None:
         """Say that a tensor is a parameter or a buffer."""
@@ -193,7 +224,7 @@ def iter_tensors(values: Any) -> Iterator[Tensor]:
 
 def is_wrapping(tensor: Any) -> bool:
     """Tell whether a tensor has no bytes of its own but is made of others, as in torch.nested."""
-    return bool(_torch.is_traceable_wrapper_subclass(tensor))
+    return type(tensor) not in _PLAIN and bool(_torch.is_traceable_wrapper_subclass(tensor))
 
 
 def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
