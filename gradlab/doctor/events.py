@@ -6,6 +6,7 @@ and combined at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import reduce
@@ -227,6 +228,8 @@ class Clip(Event):
     params: int
     measures: bool
     """True if its bound is infinite: then it only measures."""
+    empty: bool = False
+    """True if it was given no parameter at all."""
     groups: Any = ()
     """The ParamGroupStates of these parameters; filled in by GradState."""
 
@@ -244,6 +247,10 @@ class SchedulePlan:
     """True if it steps in a loop in a loop of the learner's, both run in its life."""
     epochs: int = 0
     """How often the outer one runs; 0 if it is not known."""
+    mode: str = ""
+    """"min" or "max" for a ReduceLROnPlateau."""
+    made: Site = NO_SITE
+    """The line that made it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -257,6 +264,10 @@ class Schedule(Event):
     """The greatest learning rate of the optimizer before the step, NaN where it lies on a GPU ..."""
     after: float
     """... and after it."""
+    other: int = -1
+    """The optimizer that steps instead, with the same parameters and a learning rate that nothing moves; -1 without."""
+    metric: float = math.nan
+    """What a ReduceLROnPlateau was given."""
 
 
 @dataclass(slots=True, eq=False)

@@ -74,6 +74,8 @@ class OptimizerListener(Listener):
         if not log.is_watched_thread():
             log.thread.steps_elsewhere()
             return
+        if wrapped_optimizer(optimizer) is not optimizer:
+            return  # the step of the one inside counts
         one = log.optimizer(optimizer)
         number, params, current = one.number, one.params, log.passes.current
         if current is not None:
@@ -113,7 +115,7 @@ class OptimizerListener(Listener):
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
-        if log.stepping and log.is_watched_thread():
+        if log.stepping and log.is_watched_thread() and wrapped_optimizer(optimizer) is optimizer:
             step = log.stepping[-1]
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:
                 self._after_closure(step)
@@ -141,7 +143,7 @@ class OptimizerListener(Listener):
 
     @never_raises
     def _cleared(self, optimizer: Optimizer) -> None:
-        self.log.cleared(call_site(3), self.log.optimizer(wrapped_optimizer(optimizer)).params)
+        self.log.cleared(call_site(3), self.log.optimizer(optimizer).params)
 
 
 def _written(optimizer: Optimizer) -> int:

@@ -173,6 +173,18 @@ class OptimizerIndex:
         assert one is not None
         return one
 
+    def stepping_instead(self, idle: WatchedOptimizer) -> int:
+        """Return another optimizer that steps parameters of an idle one, at the rate that it was made with; -1: none.
+
+        Who copies the rates of a schedule to the other one moves its rate.
+        """
+        for one in self._known.values():
+            optimizer = one.reference() if one.written >= 0 and one.params & idle.params else None
+            rate = None if optimizer is None else optimizer.defaults.get("lr")
+            if optimizer is not None and all(group.get("lr") == rate for group in optimizer.param_groups):
+                return one.number
+        return -1
+
     def _free_number(self) -> int:
         count = len(self._references)
         numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _MANY_OPTIMIZERS else []
