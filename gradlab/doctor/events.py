@@ -177,6 +177,8 @@ class Step(Event):
     """Norms of those that no backward pass has added to since they were cleared: they should be zeros."""
     frozen: int = 0
     """Those whose parameter requires none; where others have a gradient, only whole groups, when they are new."""
+    frozen_moved: int = 0
+    """Those that it has changed although they require no gradient; a few are looked at, now and then."""
     moved: bool = False
     """True if anything but this optimizer has written to its weights since its last step."""
     closure: bool = False
@@ -298,6 +300,12 @@ class Forward(Event):
     """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""
+    names: tuple[str, ...] = ()
+    """What the learner's function calls the module, when the line calls it for the first time."""
+    frozen_norms: int = 0
+    """Parameters that require no gradient of its BatchNorm layers in training mode; 0 if nothing else in it learns."""
+    dropouts: frozenset[Site] = frozenset()
+    """Where each forward() begins that mentions a dropout and belongs to a module in it in evaluation mode."""
     fed: bool = False
     """True if an argument requires a gradient, as what another module has made does."""
 
