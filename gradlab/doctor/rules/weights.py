@@ -90,7 +90,7 @@ class FrozenMoves(Rule):
                 seen = f"changed in {steps} steps of {context.name(optimizer)}{context.listed(params)}"
                 self.report(self.OPTIMIZER_PARAMS_FROZEN, context.state.sites[optimizer], seen, of=optimizer)
         for site, params in self._norms.items():
-            frozen = params & ~context.state.reached
+            frozen = params & ~context.state.reached & ~context.log.index.weights_ever_written(params)
             if frozen == params and self.times[site] >= _LEAST <= sum(context.state.steps.values()):
                 seen = f"{number_of(self.times[site], 'call')} in training mode{context.listed(params)}"
                 self.report(self.STATISTICS_MOVE, site, seen, cause_at(self._put[site]))
@@ -217,8 +217,13 @@ class DropoutInEvaluation(Rule):
     def end(self, *, normal: bool) -> None:
         """Look for the calls."""
         for (file, line), times in self.times.items():
-            for node in ast.walk(function_around((file, line + 1))):
-                if isinstance(node, ast.Call) and _ignores_mode(node):
+            nodes = list(ast.walk(function_around((file, line + 1))))
+            asked = [
+                one for one in nodes if isinstance(one, (ast.If, ast.IfExp)) and "training" in ast.unparse(one.test)
+            ]
+            guarded = {node for one in asked for node in ast.walk(one)}
+            for node in nodes:
+                if isinstance(node, ast.Call) and _ignores_mode(node) and node not in guarded:
                     place = node_place(file, node)
                     seen = f"{number_of(times, 'call')} of the model in evaluation mode"
                     edit = partial(reworded, place, f"{words_of(place)[:-1]}, training=self.training)")
