@@ -10,7 +10,7 @@ class NodePredictionTrainer:
         self.model = model
         self.optimizer = th.optim.Adagrad(model.parameters(), lr=lr)
 
-    def fit(self, loader, num_epochs, max_norm=None, norm_type=2.0):
+    def fit(self, loader, num_epochs, max_norm=None):
         model = self.model
         for epoch in range(num_epochs):
             model.train()

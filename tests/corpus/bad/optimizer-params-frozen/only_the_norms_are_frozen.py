@@ -13,7 +13,7 @@ for layer in net:
 optimizer = torch.optim.Adam((p for p in net.parameters() if p.requires_grad), lr=1e-3)
 images = torch.randn(40, 1, 8, 8)
 labels = (images.mean((1, 2, 3)) > 0).long()
-for epoch in range(3):
+for _epoch in range(3):
     net.train()  # <- cause
     for rows in torch.randperm(40).split(10):
         optimizer.zero_grad()

@@ -11,7 +11,7 @@ class Trainer:
         self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
 
     def fit(self, x, y, epochs):
-        for epoch in range(epochs):
+        for _epoch in range(epochs):
             for xb, yb in zip(x.split(16), y.split(16), strict=True):
                 self.optimizer.zero_grad()
                 nn.functional.cross_entropy(self.net(xb), yb).backward()

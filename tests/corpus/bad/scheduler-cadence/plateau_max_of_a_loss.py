@@ -11,7 +11,7 @@ def run(model, data, epochs=8):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     plateau = ReduceLROnPlateau(optimizer, mode="max", patience=0)  # <- cause
     history = {}
-    for epoch in range(epochs):
+    for _epoch in range(epochs):
         for x in data:
             optimizer.zero_grad()
             (model(x) - x[:, 1:2]).square().mean().backward()

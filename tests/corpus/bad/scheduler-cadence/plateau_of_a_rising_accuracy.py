@@ -11,7 +11,7 @@ opt = torch.optim.Adam(net.parameters(), lr=1e-2)
 schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)  # <- cause
 x = torch.randn(256, 8)
 y = x[:, :3].argmax(1)
-for epoch in range(10):
+for _epoch in range(10):
     for xb, yb in zip(x.split(32), y.split(32), strict=True):
         loss = nn.functional.cross_entropy(net(xb), yb)
         opt.zero_grad()

@@ -10,7 +10,7 @@ inner = torch.optim.SGD(model.parameters(), lr=0.02)
 
 
 def adapt(phase):
-    start = {key: value for key, value in model.state_dict().items()}  # <- cause
+    start = dict(model.state_dict().items())  # <- cause
     for x in torch.rand(8, 10, 1):
         inner.zero_grad()
         (model(x) - torch.sin(6 * x + phase)).pow(2).mean().backward()

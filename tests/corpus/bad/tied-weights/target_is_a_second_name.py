@@ -9,7 +9,7 @@ torch.manual_seed(0)
 net = nn.Linear(4, 2)
 target = net  # <- cause
 opt = torch.optim.Adam(net.parameters(), lr=1e-3)
-for step in range(20):
+for _step in range(20):
     s, s2 = torch.randn(16, 4), torch.randn(16, 4)
     q = net(s)[:, :1]
     wanted = s[:, :1] + 0.9 * target(s2).max(1, keepdim=True)[0]  # <- tied-weights

@@ -18,7 +18,7 @@ def grow(layer, more):
 for layer in (encoder, decoder):
     grow(layer, more=4)
 optimizer = torch.optim.SGD([*encoder.parameters(), *decoder.parameters()], lr=0.05)
-for step in range(12):
+for _step in range(12):
     x = torch.randn(8, 16)
     code = torch.tanh(encoder(x))
     optimizer.zero_grad()

@@ -26,7 +26,7 @@ model = nn.Sequential(Block(1, 4, 3), nn.Flatten(), nn.Linear(4 * 16, 2))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 images = torch.randn(32, 1, 6, 6)
 labels = (images.mean((1, 2, 3)) > 0).long()
-for epoch in range(4):
+for _epoch in range(4):
     model.train()
     for rows in torch.randperm(32).split(8):
         optimizer.zero_grad()

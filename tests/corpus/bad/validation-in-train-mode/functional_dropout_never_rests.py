@@ -18,7 +18,7 @@ class Net(nn.Module):
 torch.manual_seed(0)
 model = Net()
 opt = torch.optim.SGD(model.parameters(), lr=1e-2)
-for epoch in range(3):
+for _epoch in range(3):
     model.train()
     for x in torch.randn(6, 16, 8):
         loss = nn.functional.mse_loss(model(x), x[:, :1])
