@@ -20,9 +20,7 @@ class NodePredictionTrainer:
                 loss.backward()
                 self.optimizer.step()
                 if max_norm is not None:
-                    th.nn.utils.clip_grad_norm_(
-                        model.parameters(), max_norm, norm_type
-                    )  # <- clip-without-effect, cause
+                    th.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # <- clip-without-effect, cause
                 if i % 4 == 0:
                     print(f"Epoch {epoch:05d} | Batch {i:03d} | Train Loss: {loss.item():.4f}")
 
