@@ -6,6 +6,7 @@ and combined at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -214,6 +215,8 @@ class Step(Event):
     """Norms of those that no backward pass has added to since they were cleared: they should be zeros."""
     frozen: int = 0
     """Those whose parameter requires none; where others have a gradient, only whole groups, when they are new."""
+    frozen_moved: int = 0
+    """Those that it has changed although they require no gradient; a few are looked at, now and then."""
     moved: bool = False
     """True if anything but this optimizer has written to its weights since its last step."""
     versions: int = -1
@@ -267,6 +270,8 @@ class Clip(Event):
     params: int
     measures: bool
     """True if its bound is infinite: then it only measures."""
+    empty: bool = False
+    """True if it was given no parameter at all."""
     groups: Any = ()
     """The ParamGroupStates of these parameters; filled in by GradState."""
 
@@ -284,6 +289,10 @@ class SchedulePlan:
     """True if it steps in a loop in a loop of the learner's, both run in its life."""
     epochs: int = 0
     """How often the outer one runs; 0 if it is not known."""
+    mode: str = ""
+    """"min" or "max" for a ReduceLROnPlateau."""
+    made: Site = NO_SITE
+    """The line that made it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -297,6 +306,10 @@ class Schedule(Event):
     """The greatest learning rate of the optimizer before the step, NaN where it lies on a GPU ..."""
     after: float
     """... and after it."""
+    other: int = -1
+    """The optimizer that steps instead, with the same parameters and a learning rate that nothing moves; -1 without."""
+    metric: float = math.nan
+    """What a ReduceLROnPlateau was given."""
 
 
 @dataclass(slots=True, eq=False)
@@ -327,6 +340,12 @@ class Forward(Event):
     """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""
+    names: tuple[str, ...] = ()
+    """What the learner's function calls the module, when the line calls it for the first time."""
+    frozen_norms: int = 0
+    """Parameters that require no gradient of its BatchNorm layers in training mode; 0 if nothing else in it learns."""
+    dropouts: frozenset[Site] = frozenset()
+    """Where each forward() begins that mentions a dropout and belongs to a module in it in evaluation mode."""
     fed: bool = False
     """True if an argument requires a gradient, as what another module has made does."""
 

@@ -74,8 +74,8 @@ def test_a_notebook_ends_at_its_first_error(folder: Path, capfd: pytest.CaptureF
     ("options", "expected", "told"),
     [
         ("--ignore missing-zero-grad", CLEAN, False),
-        ("--ignore clip-after-step", FINDINGS, True),
-        ("--select clip-after-step,never-steps", CLEAN, False),
+        ("--ignore clip-without-effect", FINDINGS, True),
+        ("--select clip-without-effect,never-steps", CLEAN, False),
         ("--select missing-zero-grad", FINDINGS, True),
         ("--exit-zero", CLEAN, True),
         ("--fail-on error", FINDINGS, True),

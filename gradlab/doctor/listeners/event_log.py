@@ -17,7 +17,7 @@ from ..frames import call_lines
 from ..graphs.autograd_graph import Roots
 from ..graphs.graph_leaks import UnusedGraphs
 from ..graphs.op_trace import OpTrace
-from ..state.names import VariableNames
+from ..state.names import VariableNames, wrapped_optimizer
 from ..state.param_index import ParamIndex, fetch_norms
 from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
 from .threads import WatchedThread
@@ -137,7 +137,11 @@ class EventLog:
         return present
 
     def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
-        """Return an optimizer, which is watched from now on; ``lines`` have made it, if that is known."""
+        """Return an optimizer, which is watched from now on; ``lines`` have made it, if that is known.
+
+        What a trainer's wrapper does counts as done by the optimizer inside of it.
+        """
+        optimizer = wrapped_optimizer(optimizer)
         one = self.optimizers.find(optimizer)
         if one is None:
             one = self.optimizers.add(optimizer)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
-from ..._frames import Owner, code_owner, user_frame
+from ..._frames import Owner, code_owner, user_frame, variables
 from ..._process import Original, Patches, ThreadHook
-from ..events import NO_SITE, Forward, Mode
+from ..events import NO_SITE, Forward, Mode, Site
 from ..frames import call_lines, call_site, outside_constructors, outside_doctor
+from ..state.watched import UncopiedLoad
 from .event_log import EventLog
 from .listener import Listener, never_raises
 
 _SMALL = 1_000_000  # elements
+_MOST_LINES = 512
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
 
 
@@ -30,6 +35,8 @@ class ModuleListener(Listener):
         self._inside = False
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._numbers = count(1)
+        self._states: WeakIdKeyDictionary = WeakIdKeyDictionary()  # tensor of a state_dict() -> version, steps, line
+        self._named: set[tuple[int, Site]] = set()
 
     def patch(self, patches: Patches) -> None:
         """Replace methods of all modules."""
@@ -37,6 +44,9 @@ class ModuleListener(Listener):
         patches.replace(torch, "compile", self._compile)
         patches.replace(nn.Module, "train", self._train)
         patches.replace(nn.Module, "zero_grad", self.after(self._cleared))
+        for kind in (nn.Module, Optimizer):
+            patches.replace(kind, "state_dict", self._state_dict)
+            patches.replace(kind, "load_state_dict", self._load)
 
     def hooks(self) -> list[Any]:
         """Hear of new parameters."""
@@ -98,6 +108,14 @@ class ModuleListener(Listener):
             again=code_owner(where.f_code.co_filename) is Owner.OURS,
             fed=_requires_grad((args, kwargs)),
         )
+        if module.training:
+            forward.frozen_norms = model.frozen_norms
+        elif model.dropouts:
+            forward.dropouts = model.dropouts_in_eval()
+        key = id(module), forward.site
+        if forward.grad and frame is not None and key not in self._named and len(self._named) < _MOST_LINES:
+            self._named.add(key)
+            forward.names = _names(module, frame)
         if train_kind and not forward.grad:  # no other rule asks
             forward.first = self._serial(args[0] if args else None)
         self.log.note_callers(forward.site)
@@ -138,8 +156,51 @@ class ModuleListener(Listener):
     def _cleared(self, module: nn.Module, result: None) -> None:
         self.log.cleared(call_site(3), self.log.index.bits(module.parameters()))
 
+    def _state_dict(self, original: Original) -> Any:
+        def state_dict(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original.call(owner, *args, **kwargs)
+            if not args and kwargs.get("destination") is None and self.log.is_watched_thread():  # of no part
+                self._note_state(result)
+            return result
+
+        return state_dict
+
+    @never_raises
+    def _note_state(self, state: Any) -> None:
+        site = call_site()
+        for tensor in _plain_tensors(state):
+            self._states[tensor] = tensor._version, self.log.steps, site
+
+    def _load(self, original: Original) -> Any:
+        def load_state_dict(owner: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.log.is_watched_thread():
+                self._before_load(owner, state_dict)
+            return original.call(owner, state_dict, *args, **kwargs)
+
+        return load_state_dict
+
+    @never_raises
+    def _before_load(self, owner: Any, state: Any) -> None:
+        """Look whether all that is loaded lies where the object's own tensors are, and was written to since."""
+        given, log = list(_plain_tensors(state)), self.log
+        known = [self._states.get(tensor) for tensor in given]
+        optimizes = isinstance(owner, Optimizer)
+        named = dict(owner.state) if optimizes else {**dict(owner.named_parameters()), **dict(owner.named_buffers())}
+        own = {tensor.data_ptr() for tensor in _plain_tensors(named)}
+        if not given or None in known or any(tensor.data_ptr() not in own for tensor in given):
+            return
+        for tensor, (version, steps, made) in zip(given, known, strict=True):
+            if tensor._version > version and log.steps > steps:
+                load = log.models.uncopied.setdefault(call_site(), UncopiedLoad(type(owner).__name__, made))
+                load.times, load.steps = load.times + 1, log.steps - steps
+                break
+        for tensor, (*_, made) in zip(given, known, strict=True):
+            self._states[tensor] = tensor._version + 1, log.steps, made  # loading writes to it once
+
     @never_raises
     def _registered(self, module: nn.Module, name: str, part: Any) -> None:
+        if isinstance(part, nn.Parameter) and self.log.is_watched_thread():
+            self.log.models.put(module, name, part, call_site())
         again = isinstance(part, nn.Module)  # a part of a model is exchanged, perhaps
         if (self.log.optimizers or not again) and self.log.is_watched_thread():
             for param in part.parameters() if again else [part]:
@@ -154,3 +215,21 @@ def _requires_grad(value: Any) -> bool:
         return value.requires_grad
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     return any(_requires_grad(one) for one in inner)
+
+
+def _plain_tensors(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors with elements of their own in dictionaries in one another."""
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _plain_tensors(one)
+    elif type(value) in (Tensor, nn.Parameter) and value.numel() and not (value.is_meta or value.is_inference()):
+        yield value
+
+
+def _names(module: nn.Module, frame: FrameType) -> tuple[str, ...]:
+    """Return the variables of a function, and the attributes of its ``self``, that are a module."""
+    local = variables(frame)
+    owner = local.get("self")
+    inside = {**getattr(owner, "__dict__", {}), **getattr(owner, "_modules", {})}
+    named = {**local, **{f"self.{name}": value for name, value in inside.items()}}
+    return tuple(name for name, value in named.items() if value is module)

@@ -22,6 +22,7 @@ from .event_log import EventLog
 from .listener import Listener, never_raises
 
 _MOST_MAKERS = 64  # lines that make optimizers, with their weights
+_LOOK_EVERY = 8  # steps
 _PARAMS, _ELEMENTS = 3, 64  # of an optimizer, to tell whether its weights are as they were
 
 
@@ -74,6 +75,8 @@ class OptimizerListener(Listener):
         if not log.is_watched_thread():
             log.thread.steps_elsewhere()
             return
+        if wrapped_optimizer(optimizer) is not optimizer:
+            return  # the step of the one inside counts
         one = log.optimizer(optimizer)
         number, params, current = one.number, one.params, log.passes.current
         if current is not None:
@@ -99,11 +102,20 @@ class OptimizerListener(Listener):
             one.named = params
             log.find_names(sys._getframe(2), optimizer=number, params=params)
         log.note_callers(site)
+        self._before_frozen(one, optimizer)
         log.stepping.append(step)
         log.trace.busy = step.present > 0 and args[1:] == () and not kwargs
         log.steps += 1
         log.passes.last_update = _torch.sequence_number()
         log.emit(step)
+
+    def _before_frozen(self, one: WatchedOptimizer, optimizer: Optimizer) -> None:
+        """Copy a few values of what requires no gradient and has one: looked for every eighth time, until found."""
+        one.looks += 1
+        if one.looks % _LOOK_EVERY == 0 or one.frozen:
+            frozen = [param for param in _params(optimizer) if not param.requires_grad and param.grad is not None]
+            values = _values(frozen) if frozen else None
+            one.frozen = [] if values is None else list(zip(frozen, values, strict=False))
 
     def _frozen_groups(self, optimizer: Optimizer) -> int:
         """Return the parameters of those groups in which none requires a gradient, or has one."""
@@ -115,7 +127,7 @@ class OptimizerListener(Listener):
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
         log.trace.busy = False
-        if log.stepping and log.is_watched_thread():
+        if log.stepping and log.is_watched_thread() and wrapped_optimizer(optimizer) is optimizer:
             step = log.stepping[-1]
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:
                 self._after_closure(step)
@@ -124,8 +136,10 @@ class OptimizerListener(Listener):
             if one.written < 0 and one.first_param is not None:
                 one.lasting = _has_memory(optimizer)
             one.written = _written(optimizer)
+            moved = [param for param, old in one.frozen if not torch.equal(first_values(param, _ELEMENTS), old)]
+            step.frozen_moved = self.log.index.known_bits(moved)
             if one.values is not None:
-                one.values = _values(optimizer)
+                one.values = _values(_params(optimizer))
 
     def _after_closure(self, step: Step) -> None:
         """Note whether a closure that ran no backward pass has cleared or filled gradients by itself."""
@@ -143,7 +157,7 @@ class OptimizerListener(Listener):
 
     @never_raises
     def _cleared(self, optimizer: Optimizer) -> None:
-        self.log.cleared(call_site(3), self.log.optimizer(wrapped_optimizer(optimizer)).params)
+        self.log.cleared(call_site(3), self.log.optimizer(optimizer).params)
 
 
 def _written(optimizer: Optimizer) -> int:
@@ -156,7 +170,7 @@ def _resumes(one: WatchedOptimizer, optimizer: Optimizer, written: int) -> int:
     parent, one.parent = one.parent, None
     if parent is None or one.written >= 0:
         return 0
-    values = None if parent.values is None else _values(optimizer)
+    values = None if parent.values is None else _values(_params(optimizer))
     if parent.values is None or values is None:
         same = written == parent.written
     else:
@@ -170,9 +184,9 @@ def _params(optimizer: Optimizer) -> list[Tensor]:
     return [param for group in optimizer.param_groups for param in group["params"]]
 
 
-def _values(optimizer: Optimizer) -> list[Tensor] | None:
+def _values(params: list[Tensor]) -> list[Tensor] | None:
     """Return copies of a few weights, left on their device; None for tensors without values to look at."""
-    params = _params(optimizer)[:_PARAMS]
+    params = params[:_PARAMS]
     if any(type(param) not in (Tensor, nn.Parameter) or param.device.type == "meta" for param in params):
         return None
     with torch.no_grad(), _torch.disable_current_modes():

@@ -110,7 +110,8 @@ class ScalingListener(Listener):
     def _before_norm(self, tensors: list[Any], *, measures: bool) -> None:
         params = self.log.index.bits(p for p in tensors if isinstance(p, Tensor) and p.is_leaf)
         self.log.detect_changes(params)
-        self.log.emit(Clip(call_site(), params, measures=measures))
+        self.log.emit(Clip(site := call_site(), params, measures=measures, empty=not tensors))
+        self.log.note_callers(site)
 
     @never_raises
     def _after_norm(self, tensors: list[Any]) -> None:

@@ -19,7 +19,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ... import _torch
 from ..._frames import Owner, code_owner, frames
 from ..._process import Original, Patches
-from ..events import Schedule, SchedulePlan
+from ..events import NO_SITE, Schedule, SchedulePlan
 from ..frames import FrameValues, call_chain, call_lines, call_site
 from ..source.blocks import loops_around
 from .event_log import EventLog
@@ -102,7 +102,7 @@ class SchedulerListener(Listener):
                 return original.call(scheduler, *args, **kwargs)
             finally:
                 self._inside = False
-                self._stepped(scheduler, before)
+                self._stepped(scheduler, before, args[0] if args else kwargs.get("metrics"))
 
         return step
 
@@ -115,12 +115,16 @@ class SchedulerListener(Listener):
         return greatest_lr(scheduler)
 
     @never_raises
-    def _stepped(self, scheduler: Any, before: float) -> None:
+    def _stepped(self, scheduler: Any, before: float, given: Any) -> None:
         optimizer = getattr(scheduler, "optimizer", None)
         if isinstance(optimizer, Optimizer):
             plan = self._plan(scheduler, sys._getframe(3))
-            number = self.log.optimizer(optimizer).number
-            self.log.emit(Schedule(call_site(), number, plan, before, greatest_lr(scheduler)))
+            one = self.log.optimizer(optimizer)
+            event = Schedule(call_site(), one.number, plan, before, greatest_lr(scheduler))
+            event.other = self.log.optimizers.stepping_instead(one) if one.written < 0 else -1
+            if plan.mode and given is not None:
+                event.metric = float(given)  # as the scheduler itself does
+            self.log.emit(event)
 
     def _plan(self, scheduler: Any, frame: FrameType | None) -> SchedulePlan:
         """Return the plan of a scheduler that has stepped; the frame is that of its first caller."""
@@ -129,6 +133,8 @@ class SchedulerListener(Listener):
             last = getattr(scheduler, "_schedulers", [scheduler])[-1]
             plan = SchedulePlan(type(scheduler).__name__, planned_length(scheduler), hasattr(last, "T_max"))
             plan.nested, plan.epochs = self._loops(scheduler, call_chain(frame))
+            plan.mode = scheduler.mode if isinstance(scheduler, ReduceLROnPlateau) else ""
+            plan.made = next(iter(self._made_by.get(scheduler, ())), NO_SITE)
             self._plans[scheduler] = plan
         return plan
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import re
 
+from ...formatting import number_of
 from ..events import Schedule, SchedulePlan, Site
 from ..finding import Cause, Code, Severity
-from ..source.syntax import source_line
+from ..source.syntax import called, calls_of, node_place, nodes_at, nodes_in, source_line
 from .base import Rule
 
 _MOST = 256  # schedulers: a loop may make one for every task
@@ -14,6 +17,12 @@ _SETTLED = 6  # steps after which it is clear whether a scheduler is too fast
 _FEWEST = 12  # updates, to speak of a pace
 _LR_LOW, _LR_ZERO, _WELL_DOWN = 0.01001, 1e-4, 0.2  # of the highest learning rate
 _TENTH_IN = 76  # steps: an exponential that loses nine tenths in fewer is not made for batches
+_LEAST = 3  # steps of a scheduler
+_RISES = re.compile(
+    r"(?<![a-z])(acc|accuracy|auc|auroc|f1|m?iou|m?ap|dice|bleu|psnr|ssim|rewards?|returns?|recall|precision|r2)(?![a-z])",
+    re.IGNORECASE,
+)
+_LOSS, _FALLS = re.compile("loss", re.IGNORECASE), re.compile("loss|err", re.IGNORECASE)
 _LESSON: tuple[str, str, Severity] = ("07_gradient_accumulation", "The scheduler counts updates", "warning")
 _MADE_FOR_TRAINING = ("CosineAnnealingLR", "OneCycleLR", "LinearLR", "PolynomialLR", "LambdaLR", "SequentialLR")
 
@@ -26,10 +35,14 @@ class _Pace:
         self.site, self.optimizer, self.start = event.site, event.optimizer, event.before
         self.first = self.at = calls
         self.count = self.extra = 0  # steps of the scheduler, and those of them without an update
-        self.early: list[Site] = []  # lines of its steps before the optimizer's first
+        self.early: list[Site] = []  # lines of its first steps before the optimizer's first
+        self.instead = 0  # of its steps, those while another optimizer stepped the same parameters
+        self.metrics = event.metric, event.metric  # what it was given first and last
+        self.cuts = 0  # of the rate, after the first
         self.sites: set[Site] = set()  # lines of the others
         self.passes = 0  # number of the newest backward pass at its last step
-        self.fast = False
+        self.fast, self.fast_at = False, event.site
+        self.tries, self.other = 0, -1  # its steps before the optimizer's first, and who stepped instead
         self.share = self.used = 1.0  # of the highest rate, by the scheduler's doing: for the next update, the newest
         self.peak = self.rate = self.after = event.before
         self.low = 0  # updates with less than a hundredth of the highest rate
@@ -70,18 +83,16 @@ class Scheduling(Rule):
     was not meant so is very likely: a warning.
     """
 
-    SCHEDULER_OUTPACES_OPTIMIZER = Code(
-        "scheduler-outpaces-optimizer",
-        *_LESSON,
-        message="The scheduler steps more often than the optimizer: the learning rate runs through its schedule too "
-        "fast.",
-        fix="Step the scheduler once an update, right after the optimizer's step().",
-    )
     SCHEDULER_BEFORE_OPTIMIZER = Code(
         "scheduler-before-optimizer",
         *_LESSON,
         message="The scheduler steps before the optimizer does, so the first value of its schedule is skipped.",
         fix="Move this line below the optimizer's step(), so that the scheduler steps after it.",
+    )
+    DROPPED_OPTIMIZER = SCHEDULER_BEFORE_OPTIMIZER.with_(
+        message="The scheduler moves the learning rate of an optimizer that never steps: {other} steps the same "
+        "parameters, at a rate that stays as it is.",
+        fix="Make the scheduler from {other}, after that is made.",
     )
     TOO_OFTEN = Code(
         "scheduler-cadence",
@@ -89,6 +100,17 @@ class Scheduling(Rule):
         message="The scheduler steps after every batch, but its schedule is as short as one for epochs, so the "
         "learning rate changes far too fast.",
         fix="Move the scheduler's step() out of the loop over batches, so that it runs once an epoch.",
+    )
+    SCHEDULER_OUTPACES_OPTIMIZER = TOO_OFTEN.with_(
+        message="The scheduler steps more often than the optimizer: the learning rate runs through its schedule too "
+        "fast.",
+        fix="Step the scheduler once an update, right after the optimizer's step().",
+    )
+    WRONG_WAY = TOO_OFTEN.with_(
+        severity="hint",
+        message='The scheduler cuts the learning rate while its metric gets better: with mode="{mode}" it expects one '
+        "that {expected}.",
+        fix='Give ReduceLROnPlateau mode="{right}".',
     )
     TOO_RARELY = TOO_OFTEN.with_(
         message="The scheduler steps once an epoch, but its schedule is made for single updates, so it never gets far.",
@@ -104,8 +126,13 @@ class Scheduling(Rule):
         if event.plan not in self._paces and len(self._paces) >= _MOST:
             return
         pace = self._paces.setdefault(event.plan, _Pace(event, calls))
+        if event.after < event.before:
+            pace.cuts += 1
+        pace.metrics = pace.metrics[0], event.metric
+        pace.instead += event.other >= 0
         if calls == 0:
-            pace.early.append(event.site)
+            pace.early += [event.site] if len(pace.early) < 2 else []
+            pace.tries, pace.other, pace.site = pace.tries + 1, event.other, event.site
             return
         # micro-batches of this optimizer, or nothing at all: passes of other losses, where two networks take turns, no
         since = self.context.state.since.get(event.optimizer)
@@ -113,9 +140,7 @@ class Scheduling(Rule):
         pace.extra += pace.count > 0 and calls == pace.at and idle
         pace.step(event, calls, passes)
         if not pace.fast and pace.extra >= 4 and 2 * pace.extra > calls - pace.first > 0:
-            pace.fast = True
-            seen = f"{pace.count} steps of the scheduler, {calls} of {self.context.name(event.optimizer)}"
-            self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, event.site, seen, _own_step(event.site))
+            pace.fast, pace.fast_at = True, event.site
         if pace.count == _SETTLED:
             self._early(pace)
 
@@ -124,13 +149,44 @@ class Scheduling(Rule):
         for pace in self._paces.values():
             if pace.count < _SETTLED:
                 self._early(pace)
-            pace.updates_until(self.context.state.step_calls.get(pace.optimizer, 0))
+            calls = self.context.state.step_calls.get(pace.optimizer, 0)
+            pace.updates_until(calls)
+            self._of_another(pace)
+            self._wrong_way(pace)
+            if pace.fast:
+                seen = f"{pace.count} steps of the scheduler, {calls} of {self.context.name(pace.optimizer)}"
+                self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, pace.fast_at, seen, _own_step(pace.fast_at))
+                continue
             if pace.updates < _FEWEST or pace.count < 2 or math.isnan(pace.share) or _own_step(pace.site) is None:
                 continue
             if pace.plan.nested and 0.75 <= pace.each <= 1.34:
                 self._every_batch(pace)
             elif pace.each >= 3:
                 self._every_epoch(pace)
+
+    def _of_another(self, pace: _Pace) -> None:
+        """Say that its optimizer never steps, and which one does instead, all the time."""
+        if not pace.count and pace.instead == pace.tries >= _LEAST:
+            scheduled, stepped = self.context.state.optimizers[pace.optimizer], self.context.full_name(pace.other)
+            updates = self.context.state.step_calls.get(pace.other, 0)
+            seen = f"{pace.tries} steps of the scheduler; 0 of its own {scheduled.kind}, {updates} of {stepped}"
+            place = Cause(*pace.plan.made) if pace.plan.made[1] else None
+            self.report(self.DROPPED_OPTIMIZER, pace.site, seen, place, other=self.context.variable(pace.other))
+
+    def _wrong_way(self, pace: _Pace) -> None:
+        """Say that a plateau has cut the rate although its metric got better, as the metric's name in the source says.
+
+        That is a guess from a name: a hint.
+        """
+        (first, last), rising = pace.metrics, pace.plan.mode == "min"
+        words = _argument(pace.site) if pace.cuts and (first < last if rising else first > last) else ""
+        better = _RISES.search(words) and not _FALLS.search(words) if rising else _LOSS.search(words)
+        if better and not ("-" in words or "neg" in words.lower()):
+            seen = f"{words} went from {first:.3g} to {last:.3g}, and the rate was cut {number_of(pace.cuts, 'time')}"
+            right, expected = ("max", "falls") if rising else ("min", "rises")
+            calls = [node for _, node in nodes_in([pace.site[0]]) if called(node) == "ReduceLROnPlateau"]
+            place = node_place(pace.site[0], calls[0]) if len(calls) == 1 else None
+            self.report(self.WRONG_WAY, pace.site, seen, place, mode=pace.plan.mode, right=right, expected=expected)
 
     def _early(self, pace: _Pace) -> None:
         """Say that it began too early; steps of another line, or several, go to where training was interrupted."""
@@ -171,3 +227,10 @@ class Scheduling(Rule):
 def _own_step(site: Site) -> Cause | None:
     """Return the line of a scheduler's step if it is the learner's own, not one that calls a library's trainer."""
     return Cause(*site) if ".step(" in source_line(site) else None
+
+
+def _argument(site: Site) -> str:
+    """Return the words of what a scheduler's step is given; "" if they can't be read."""
+    calls = [call for call, _ in calls_of(nodes_at(site), "step")]
+    given = [*calls[0].args, *(one.value for one in calls[0].keywords)] if len(calls) == 1 else []
+    return ast.unparse(given[0]) if given else ""

@@ -12,9 +12,13 @@ from .calls import in_scope
 from .syntax import (
     FUNCTIONS,
     LOOP_KINDS,
+    called,
     dotted,
     function_around,
     holds,
+    loop_around,
+    node_place,
+    nodes_at,
     own_nodes,
     single_or_none,
     statements_around,
@@ -142,3 +146,26 @@ def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit
 
 def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
     return any(site[0] == file and holds(node, site[1]) for site in training)
+
+
+_ITERATORS = ("filter", "map", "iter", "chain", "zip", "parameters")
+
+
+def used_up_iterator(path: tuple[Site, ...]) -> Cause | None:
+    """Return what is put into the name that a clip is given, if that is an iterator made outside of the clip's loop.
+
+    ``path`` are the lines that led to the clip, the innermost first: a helper may have got it from its caller.
+    """
+    for site in path:
+        calls = [call for part in nodes_at(site) for call in ast.walk(part) if isinstance(call, ast.Call)]
+        clips = [call for call in calls if "clip" in called(call)] if site == path[0] else calls
+        given = [[*call.args, *(keyword.value for keyword in call.keywords)] for call in clips]
+        names = {dotted(value) for values in given for value in values} - {""}
+        for name in sorted(names):
+            made = [one for one in ast.walk(syntax_tree(site[0])) if isinstance(one, ast.Assign)]
+            lines = {one.lineno: one.value for one in made if dotted(one.targets[0]) == name}
+            if lines and all(isinstance(one, ast.GeneratorExp) or called(one) in _ITERATORS for one in lines.values()):
+                first = (site[0], min(lines))
+                same = function_around(site) is function_around(first) and loop_around(site) is loop_around(first)
+                return None if same else node_place(site[0], lines[first[1]])
+    return None

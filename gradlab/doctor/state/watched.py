@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ... import _torch
-from ..events import Site, bit_positions
+from ..events import NO_SITE, Site, bit_positions
 from .param_index import ParamIndex
 
 _MOST_MODELS = 500  # models, some of them long gone
+_MOST_TIES = 64
 
 
 class WatchedModule:
@@ -28,7 +29,21 @@ class WatchedModule:
         """See its parameters and modules as they are now."""
         self.params = index.bits(module.parameters())
         self.first_param = next(((name, index.bits([one])) for name, one in module.named_parameters()), ("", 0))
-        self.sensitive = [weakref.ref(one) for one in module.modules() if _mode_sensitive(one)]
+        modules = list(module.modules())
+        sensitive = sorted(filter(_mode_sensitive, modules), key=lambda one: not isinstance(one, _PLAIN))
+        self.sensitive = [weakref.ref(one) for one in sensitive]
+        self.dropouts = [weakref.ref(one) for one in modules if _names_dropout(one)]
+        learns = any(param.requires_grad for param in module.parameters())
+        norms = [one for one in modules if learns and isinstance(one, _torch.NormBase) and one.training]
+        moving = [one for one in norms if one.running_mean is not None and one.momentum != 0]
+        frozen = [one for one in moving if not any(param.requires_grad for param in one.parameters())]
+        self.frozen_norms = index.bits(param for one in frozen for param in one.parameters())
+
+    def dropouts_in_eval(self) -> frozenset[Site]:
+        """Return where the forward() begins of each module in evaluation mode that mentions a dropout."""
+        modules = [one for reference in self.dropouts if (one := reference()) is not None and not one.training]
+        codes = [type(one).forward.__code__ for one in modules]
+        return frozenset((code.co_filename, code.co_firstlineno) for code in codes)
 
     def mode_kinds(self) -> tuple[str, str]:
         """Return the kind of a module that is in training, and of one that is in evaluation; "" for none."""
@@ -39,6 +54,38 @@ class WatchedModule:
         return kinds.get(True, ""), kinds.get(False, "")
 
 
+@dataclass
+class UncopiedLoad:
+    """A ``load_state_dict()`` of the object's own tensors, which were written to since the dictionary was made."""
+
+    kind: str
+    made: Site
+    """The line that made the dictionary."""
+    times: int = 0
+    steps: int = 0
+    """How many steps of optimizers there were since."""
+
+
+@dataclass
+class Tie:
+    """A parameter that two places of a model have shared."""
+
+    places: tuple[tuple[weakref.ref[nn.Module], str], ...]
+    site: Site = NO_SITE
+    """The line that put another one into one of the places."""
+    params: tuple[int, ...] = ()
+    """The bits of the parameters that are there now, if they are two of one shape."""
+
+    def look(self, index: ParamIndex) -> None:
+        """See whether there are two parameters now."""
+        now = [getattr(reference(), name, None) for reference, name in self.places] if self.site[1] else []
+        params = [one for one in now if isinstance(one, Tensor)]
+        if len(params) == len({id(one) for one in params}) == 2 and params[0].shape == params[1].shape:
+            self.params = index.bit(params[0]), index.bit(params[1])
+        elif params:
+            self.params = ()
+
+
 class ModuleIndex:
     """All models that were called, by identity."""
 
@@ -47,6 +94,11 @@ class ModuleIndex:
         self._models: dict[int, WatchedModule] = {}
         self.order: dict[int, int] = {}
         """Number of a parameter -> nodes of the graph between the parameter and a loss."""
+        self.uncopied: dict[Site, UncopiedLoad] = {}
+        """Lines that load a state into itself."""
+        self._places: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> the first module with it, its name
+        self.ties: dict[tuple[int, str], Tie] = {}
+        """A module's id and a name in it -> the tie of the parameter that was put there."""
         self._registered: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> see register()
 
     def see(self, module: nn.Module) -> WatchedModule:
@@ -59,6 +111,8 @@ class ModuleIndex:
         model.calls += 1
         if model.calls <= 4 or model.calls & (model.calls - 1) == 0 or model.calls % 256 == 0:
             model.refresh(module, self._index)
+            for tie in self.ties.values():
+                tie.look(self._index)
         return model
 
     def first_param(self, key: int) -> tuple[str, int]:
@@ -85,6 +139,15 @@ class ModuleIndex:
         if again or param not in self._registered:
             self._registered[param] = optimizers, site
 
+    def put(self, module: nn.Module, name: str, param: Tensor, site: Site) -> None:
+        """Note that a parameter is put into a module, perhaps into a second one, or in the place of a shared one."""
+        first = self._places.setdefault(param, (weakref.ref(module), name))
+        if (tie := self.ties.get((id(module), name))) is not None:
+            tie.site = site
+        elif (owner := first[0]()) not in (None, module) and len(self.ties) < _MOST_TIES:
+            tie = Tie((first, (weakref.ref(module), name)))
+            self.ties[id(owner), first[1]] = self.ties[id(module), name] = tie
+
     def registered_after(self, params: int, optimizer: int) -> Site | None:
         """Return the line that made one of these parameters after an optimizer was made; None if there is none."""
         living = [one for number in bit_positions(params) if (one := self._index.param(number)) is not None]
@@ -106,9 +169,20 @@ def _mode_sensitive(module: nn.Module) -> bool:
         return module.p > 0
     if isinstance(module, (nn.RNNBase, nn.MultiheadAttention)):
         return module.dropout > 0
-    forward = type(module).forward
-    own = not type(module).__module__.startswith("torch.")
-    return own and "training" in getattr(getattr(forward, "__code__", None), "co_names", ())
+    return "training" in _own_names(module)
+
+
+def _own_names(module: nn.Module) -> tuple[str, ...]:
+    """Return the names that the forward() of a class of the learner's uses; none for a class of PyTorch's."""
+    forward = None if type(module).__module__.startswith("torch.") else type(module).forward
+    return getattr(getattr(forward, "__code__", None), "co_names", ())
+
+
+def _names_dropout(module: nn.Module) -> bool:
+    return any("dropout" in name for name in _own_names(module))
+
+
+_PLAIN = (_torch.NormBase, _torch.DropoutNd)
 
 
 _MANY_OPTIMIZERS = 64  # numbers; from then on those of optimizers that are gone are given to new ones
@@ -135,6 +209,10 @@ class WatchedOptimizer:
     """How many went before it, each of which has stepped and left its weights to the next."""
     lasting: bool = False
     """True if it keeps averages or momentum."""
+    looks: int = 0
+    """How often it was asked for weights that require no gradient."""
+    frozen: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    """A few of those that have a gradient, with values before the newest step; empty if there were none."""
     values: list[Tensor] | None = None
     """Some of the weights after its newest step; only kept from the second optimizer of a line on."""
 
@@ -176,6 +254,18 @@ class OptimizerIndex:
         one = self.find(optimizer)
         assert one is not None
         return one
+
+    def stepping_instead(self, idle: WatchedOptimizer) -> int:
+        """Return another optimizer that steps parameters of an idle one, at the rate that it was made with; -1: none.
+
+        Who copies the rates of a schedule to the other one moves its rate.
+        """
+        for one in self._known.values():
+            optimizer = one.reference() if one.written >= 0 and one.params & idle.params else None
+            rate = None if optimizer is None else optimizer.defaults.get("lr")
+            if optimizer is not None and all(group.get("lr") == rate for group in optimizer.param_groups):
+                return one.number
+        return -1
 
     def _free_number(self) -> int:
         count = len(self._references)

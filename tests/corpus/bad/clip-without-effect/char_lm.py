@@ -1,6 +1,6 @@
 # A character model that clips right after zero_grad and before backward: it clips nothing.
 # source: a common pattern; documented in https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
-# expect: clip-before-backward
+# expect: clip-without-effect
 import torch
 from torch import nn, optim
 from torch.nn.utils import clip_grad_norm_
@@ -27,7 +27,7 @@ for n, i in enumerate(range(0, data.size(0) - 1, bptt)):
     output, hidden = model["rnn"](model["drop_in"](inputs), hidden)
     loss = criterion(model["decoder"](output).view(-1, 26), targets)
     model.zero_grad()
-    clip_grad_norm_(model.parameters(), clip)  # <- clip-before-backward, cause
+    clip_grad_norm_(model.parameters(), clip)  # <- clip-without-effect, cause
     loss.backward()
     optimizer.step()
     total += loss.item()

@@ -1,6 +1,6 @@
 # OneCycleLR sized in optimizer updates but advanced per micro-batch: it runs out of steps and raises half-way.
 # source: A4Bio/PiFold#6
-# expect: scheduler-outpaces-optimizer
+# expect: scheduler-cadence
 # raises: ValueError
 import torch
 from torch import nn, optim
@@ -23,7 +23,7 @@ def train_one_epoch():
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
-        scheduler.step()  # <- scheduler-outpaces-optimizer, cause
+        scheduler.step()  # <- scheduler-cadence, cause
     return loss.item() * accum
 
 

@@ -1,6 +1,6 @@
 # The clip sits at the end of training_step, which runs before the trainer's backward, so it clips the last batch's.
 # source: simchowitzlabpublic/nano-world-model#22
-# expect: clip-before-backward
+# expect: clip-without-effect
 import torch
 from torch import nn
 
@@ -15,7 +15,7 @@ class WorldModel(nn.Module):
         obs, action, nxt = batch
         pred = self.dynamics(torch.cat([obs, action], 1))
         loss = (pred - nxt).pow(2).sum(1).mean()
-        nn.utils.clip_grad_norm_(self.parameters(), self.gradient_clip_norm)  # <- clip-before-backward, cause
+        nn.utils.clip_grad_norm_(self.parameters(), self.gradient_clip_norm)  # <- clip-without-effect, cause
         return loss
 
     def configure_optimizers(self):

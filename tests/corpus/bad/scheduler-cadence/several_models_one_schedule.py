@@ -1,6 +1,6 @@
 # The optimizer takes one step per batch, while a loop over two heads' losses advances its schedule once per head.
 # source: aimagelab/meshed-memory-transformer#71
-# expect: scheduler-outpaces-optimizer
+# expect: scheduler-cadence
 import torch
 from torch import nn
 
@@ -27,7 +27,7 @@ def train_xe(epoch):
         optim.step()
         for name, loss in losses.items():
             running[name] += loss.item()
-            scheduler.step()  # <- scheduler-outpaces-optimizer, cause
+            scheduler.step()  # <- scheduler-cadence, cause
     print(epoch, {k: round(v / 8, 4) for k, v in running.items()}, scheduler.get_last_lr())
 
 

@@ -1,6 +1,6 @@
 # Accumulation over four batches with a linear warm-up and decay that is advanced on every batch.
 # source: Lightning-AI/pytorch-lightning#1476
-# expect: scheduler-outpaces-optimizer
+# expect: scheduler-cadence
 import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
@@ -22,6 +22,6 @@ for batch_idx, (inputs, labels) in enumerate(batches):
     if (batch_idx + 1) % accumulate_grad_batches == 0:
         optimizer.step()
         optimizer.zero_grad()
-    scheduler.step()  # <- scheduler-outpaces-optimizer, cause
+    scheduler.step()  # <- scheduler-cadence, cause
     if batch_idx % 8 == 0:
         print(f"batch {batch_idx} loss {loss.item():.4f} lr {scheduler.get_last_lr()[0]:.5f}")

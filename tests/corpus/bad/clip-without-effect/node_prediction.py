@@ -1,6 +1,6 @@
 # A node-prediction trainer with an optional max_norm that is applied behind optimizer.step().
 # source: awslabs/graphstorm#1366
-# expect: clip-after-step
+# expect: clip-without-effect
 import torch as th
 from torch import nn
 
@@ -10,7 +10,7 @@ class NodePredictionTrainer:
         self.model = model
         self.optimizer = th.optim.Adagrad(model.parameters(), lr=lr)
 
-    def fit(self, loader, num_epochs, max_norm=None, norm_type=2.0):
+    def fit(self, loader, num_epochs, max_norm=None):
         model = self.model
         for epoch in range(num_epochs):
             model.train()
@@ -20,7 +20,7 @@ class NodePredictionTrainer:
                 loss.backward()
                 self.optimizer.step()
                 if max_norm is not None:
-                    th.nn.utils.clip_grad_norm_(model.parameters(), max_norm, norm_type)  # <- clip-after-step, cause
+                    th.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # <- clip-without-effect, cause
                 if i % 4 == 0:
                     print(f"Epoch {epoch:05d} | Batch {i:03d} | Train Loss: {loss.item():.4f}")
 

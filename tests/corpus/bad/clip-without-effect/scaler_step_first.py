@@ -1,6 +1,6 @@
 # A float16 language model that clips by value behind scaler.step(), when the update is already done.
 # source: emited/VariationalRecurrentNeuralNetwork#3
-# expect: clip-after-step
+# expect: clip-without-effect
 import torch
 from torch import nn
 
@@ -21,7 +21,7 @@ def train_one(tokens):
     scaler.scale(loss).backward()
     scaler.step(opt)
     scaler.update()
-    nn.utils.clip_grad_value_(model.parameters(), 0.01)  # <- clip-after-step, cause
+    nn.utils.clip_grad_value_(model.parameters(), 0.01)  # <- clip-without-effect, cause
     return loss.item()
 
 
