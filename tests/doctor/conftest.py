@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -16,3 +18,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def no_mode_is_left() -> Iterator[None]:
+    """Fail a test after which a mode of the watch is still on PyTorch's stack: it would see other tests' calls."""
+    before = torch._C._len_torch_function_stack()
+    yield
+    assert torch._C._len_torch_function_stack() == before
