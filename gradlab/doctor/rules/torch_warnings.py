@@ -40,6 +40,7 @@ _HINT = RAISED.with_(
 _SERIOUS = _HINT.with_(severity="warning")
 _SHAPES = LossFlaws.LOSS_BROADCASTS.with_(
     message="Predictions and targets have different shapes, and PyTorch repeats one of them until they fit.",
+    fix="Give both sides of the loss the same shape: the target has {shape}.",
 )
 _EARLY = Scheduling.SCHEDULER_BEFORE_OPTIMIZER.with_(
     message="The scheduler steps before its optimizer has taken any step.",
