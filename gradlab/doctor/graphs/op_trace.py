@@ -7,6 +7,7 @@ A tensor that needs no gradient is followed like any other, which no graph of au
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -122,7 +123,8 @@ class OpTrace(TorchFunctionMode):
         self._waiting: dict[int, int] = {}  # call path -> passes until the wait ends
         self._count = 0
         self._fills = False  # is the call under way one that writes to what it is given?
-        self.on = self._placed = self._was_on = False
+        self.on = self._was_on = False
+        self._placed = 0  # the thread on whose stack it lies
         self.busy = False
         """True while an optimizer steps, or a model is called without gradients: nothing is followed."""
 
@@ -249,7 +251,7 @@ class OpTrace(TorchFunctionMode):
                 except AttributeError:  # a PyTorch that calls it otherwise
                     self.on = False
                     return
-                self._placed = True
+                self._placed = threading.get_ident()
 
     def before_backward(self) -> None:
         """Take the mode out, before a call of PyTorch's that would put it back afterwards."""
@@ -281,9 +283,9 @@ class OpTrace(TorchFunctionMode):
 
     def settle(self) -> None:
         """Take the mode out where it is not needed."""
-        if self._placed and not self.on:
+        if self._placed == threading.get_ident() and not self.on:  # each thread has modes of its own
             _take_out(self)
-            self._placed = False
+            self._placed = 0
 
     def remove(self) -> None:
         """The watch is over."""
