@@ -48,7 +48,7 @@ def _in_range(name: str, value: Any, of: type, low: float, high: float, allowed:
         plain = value.item() if hasattr(value, "dtype") else value
     is_number: bool = isinstance(plain, of) and not isinstance(plain, bool)
     if not is_number:
-        raise kind(f"{name} must be {allowed}, got {value!r}")
+        raise kind(f"{name} must be {allowed}, got {shown(value)}")
     if not low <= plain <= high:  # NaN is nowhere between them
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
     return plain
@@ -58,16 +58,16 @@ def pair(name: str, value: object, low: float, high: float) -> tuple[float, floa
     """Return two numbers from ``low`` to ``high`` as floats."""
     allowed = f"two numbers, each from {low:g} to {high:g}"
     if not isinstance(value, (tuple, list)):
-        raise TypeError(f"{name} must be {allowed}, got {value!r}")
+        raise TypeError(f"{name} must be {allowed}, got {shown(value)}")
     if len(value) != 2:
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+        raise ValueError(f"{name} must be {allowed}, got {shown(value)}")
     return number(f"{name}[0]", value[0], low, high), number(f"{name}[1]", value[1], low, high)
 
 
 def on_off(name: str, value: object, *, kind: type[Exception] = TypeError) -> bool:
     """Return True or False."""
     if not isinstance(value, bool):
-        raise kind(f"{name} must be True or False, got {value!r}")
+        raise kind(f"{name} must be True or False, got {shown(value)}")
     return value
 
 
@@ -77,7 +77,7 @@ def one_of(name: str, value: object, options: Iterable[str], *, kind: type[Excep
     if not isinstance(value, str) or value not in options:
         error = ValueError if isinstance(value, str) else kind
         raise error(
-            f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}{did_you_mean(value, options)}"
+            f"{name} must be one of {', '.join(map(repr, options))}, got {shown(value)}{did_you_mean(value, options)}"
         )
     return value
 
@@ -91,6 +91,22 @@ def did_you_mean(value: object, options: Iterable[str]) -> str:
     """Return "; did you mean 'digits'?" for the option that is spelled like ``value``, "" where none is."""
     near = near_names(value, options) if isinstance(value, str) else []
     return f"; did you mean {str(near[0])!r}?" if near else ""
+
+
+def shown(value: Any, write: Callable[[Any], str] = repr) -> str:
+    """Write a value, and of the tensors in it their shapes and types only."""
+    if getattr(value, "shape", ()) and hasattr(value, "dtype"):
+        return f"a tensor of shape {tuple(value.shape)} and {value.dtype}"
+    parts = list(value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ())
+    if not any(hasattr(part, "dtype") or isinstance(part, (list, tuple, dict)) for part in parts):
+        return write(value)
+    try:
+        words = [shown(part, write) for part in parts[:8]] + ["..."] * (len(parts) > 8)
+    except RecursionError:  # a list may contain itself
+        return f"something of type {type(value).__name__}"
+    if isinstance(value, dict):
+        words = [f"{key!r}: {word}" for key, word in zip(value, words, strict=False)]
+    return f"[{', '.join(words)}]"
 
 
 def brief(value: Any) -> str:

@@ -134,8 +134,9 @@ def forecast(
             tensor or tensors in a dict, tuple or list, or one dict if the model computes its own loss.
         context: Tokens in a row, for a size only; 2,048, or fewer if the model reads fewer.
         checkpoint: Keep the inputs of the model's repeated blocks only, and compute the rest again in backward.
-        loss_fn: (output, y) -> loss, for a module; without one it is the model's own ``output.loss``, the cross-entropy
-            where y holds whole numbers, and the mean squared error elsewhere.
+        loss_fn: (output, y) -> loss, for a module, (output, batch) where the batch is one dict; without one it is the
+            model's own ``output.loss``, the cross-entropy where y holds whole numbers, and the mean squared error
+            elsewhere.
         device: "cuda" or "cpu", whose rules hold: what autocast casts, what a kernel keeps for backward, and how the
             optimizer runs. None is "cuda", and for a task its own device.
         dtype: "fp32", "bf16" or "fp16" for the weights; None leaves them as they are.
@@ -203,8 +204,8 @@ _NOT_COUNTED = (
     "rounding (to 512 bytes, and up to 1 MiB at the end of a large block: 2 % of minGPT's GPT-2 XL)."
 )
 _RECURRENT = (
-    "Recurrent layers (nn.LSTM, nn.GRU, nn.RNN) are counted as without cuDNN: their activations come out too high, an "
-    "LSTM's about twice, a GRU's several times; cuDNN's own reserve, which only a GPU tells, is not in it."
+    "Recurrent layers (nn.LSTM, nn.GRU, nn.RNN) are counted by the CPU's kernels: their activations come out too high, "
+    "an LSTM's likely about twice, a GRU's several times; cuDNN's own reserve, which only a GPU tells, is not in it."
 )
 _SHARE = "The share of one card is arithmetic; what the exchange between cards needs is not counted."
 

@@ -61,17 +61,18 @@ def _lstm_layer(result: Any, args: Any) -> Any:
     x, hidden, cell, trains = args[0], args[5], args[6], args[15]
     if not trains:
         return result
-    steps, rows, width = *x.shape[:2], hidden.shape[-1]
-    widest, itemsize = max(x.shape[-1], width), x.itemsize
+    steps, rows, features = x.shape
+    width, size = hidden.shape[-1], x.itemsize
+    widest = max(features, width)
 
-    def line(elements: int, itemsize: int) -> int:
+    def line_bytes(elements: int, itemsize: int) -> int:
         padded = -(-elements * itemsize // 64) * 64 // itemsize
         return itemsize * (padded if padded % 256 else padded + 64 // itemsize)
 
-    once = [line(4 * width, itemsize), line(width, itemsize)]  # gates, outputs
-    twice = [line(widest, itemsize), width * cell.itemsize, line(widest, 4), line(widest, 4), width * 4]  # states, gradients
-    regions = [steps * rows * size for size in once] + [2 * (steps + 1) * rows * size for size in twice]
-    pages = sum(-(-size // _PAGE_BYTES) for size in regions)
+    once = [line_bytes(4 * width, size), line_bytes(width, size)]  # gates, outputs
+    states, gradients = [line_bytes(widest, size), width * cell.itemsize], [*[line_bytes(widest, 4)] * 2, width * 4]
+    regions = [steps * rows * each for each in once] + [2 * (steps + 1) * rows * each for each in states + gradients]
+    pages = sum(-(-region // _PAGE_BYTES) for region in regions)
     return (*result[:3], torch.empty(pages * _PAGE_BYTES, dtype=torch.uint8))
 
 

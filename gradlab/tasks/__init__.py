@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._checks import brief, did_you_mean, one_of
+from .._checks import brief, did_you_mean, one_of, shown
 from .bowl import bowl
 from .digits import digits
 from .line import line
-from .task import HeldOutImages, Task, TwoWeights
+from .task import HeldOutImages, Task, TwoWeights, loss_of
 from .text import text
 
-__all__ = ["HeldOutImages", "Task", "TwoWeights", "bowl", "digits", "get", "line", "names", "resolve", "text"]
+__all__ = [
+    "HeldOutImages",
+    "Task",
+    "TwoWeights",
+    "bowl",
+    "digits",
+    "get",
+    "line",
+    "loss_of",
+    "names",
+    "resolve",
+    "text",
+]
 
 _TASKS: dict[str, Callable[..., Task]] = {"bowl": bowl, "line": line, "digits": digits, "text": text}
 """The simplest first."""
@@ -39,4 +51,4 @@ def resolve(task: Any, who: str) -> Task:
         return get(task)
     error = ValueError if isinstance(task, str) else TypeError
     allowed = f"a Task or one of {', '.join(map(repr, names()))}"
-    raise error(f"{who}: task must be {allowed}, got {brief(task)}{did_you_mean(task, names())}")
+    raise error(f"{who}: task must be {allowed}, got {shown(task, brief)}{did_you_mean(task, names())}")
