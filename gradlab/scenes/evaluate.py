@@ -12,7 +12,7 @@ from torch import nn
 
 from .._process import RandomStream, preserving_modes
 from ..loop import Counterfactual, History, Run
-from ..tasks import TwoWeights, loss_of
+from ..tasks import TwoWeights
 from .kinds import Contours, Curve
 
 
@@ -122,7 +122,7 @@ class LossSurface:
                 parts[name] = two[start : start + size].reshape(shape)
                 start += size
             call = with_state(self._model, parts)
-            return torch.stack([loss_of(self._task, call, batch) for batch in batches]).mean()
+            return torch.stack([self._task.loss_of(call, batch) for batch in batches]).mean()
 
         with evaluating(self._model):
             surface = torch.func.vmap(loss)(weights).reshape(_STEPS, _STEPS)

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from ..gradients import Contribution, Contributions, Span, union, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
-from ..tasks import loss_of
 from .evaluate import HeldOutLoss, LossSurface, evaluating, with_state
 from .kinds import (
     Arrow,
@@ -211,7 +210,7 @@ class RunScenes:
             for t in steps:
                 buffers = {name: buffer.clone() for name, buffer in run.model.named_buffers()}
                 weights = {name: w if g is None else w - t / scale * g for name, w, g in named}
-                losses.append(float(loss_of(run.task, with_state(run.model, {**buffers, **weights}), batch)))
+                losses.append(float(run.task.loss_of(with_state(run.model, {**buffers, **weights}), batch)))
         return Slice(steps, losses, lr)
 
 

@@ -9,22 +9,10 @@ from .._checks import brief, did_you_mean, one_of, shown
 from .bowl import bowl
 from .digits import digits
 from .line import line
-from .task import HeldOutImages, Task, TwoWeights, loss_of
+from .task import HeldOutImages, Task, TwoWeights
 from .text import text
 
-__all__ = [
-    "HeldOutImages",
-    "Task",
-    "TwoWeights",
-    "bowl",
-    "digits",
-    "get",
-    "line",
-    "loss_of",
-    "names",
-    "resolve",
-    "text",
-]
+__all__ = ["HeldOutImages", "Task", "TwoWeights", "bowl", "digits", "get", "line", "names", "resolve", "text"]
 
 _TASKS: dict[str, Callable[..., Task]] = {"bowl": bowl, "line": line, "digits": digits, "text": text}
 """The simplest first."""

@@ -139,6 +139,16 @@ class Task:
         # Only where something moves: on a model of fake tensors `.to` fails even if there is nothing to do.
         return model if devices <= {self.device} else model.to(self.device)
 
+    def loss_of(self, model: Callable[..., Any], batch: Any) -> Tensor:
+        """Return the loss of one of the batches, moved to `self.device`: what the loop's text computes."""
+        if isinstance(batch, Tensor):
+            return self.loss_fn(model(moved := batch.to(self.device)), moved)
+        if isinstance(batch, dict):
+            by_name = {name: value.to(self.device) for name, value in batch.items()}
+            return self.loss_fn(model(**by_name), by_name)
+        parts = tuple(value.to(self.device) for value in batch)
+        return self.loss_fn(model(parts[0]), parts[1]) if len(parts) == 2 else self.loss_fn(model(*parts), parts)
+
 
 def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
     """Return (x, y) in batches of `size` rows, the last with what is left, each with memory of its own.
@@ -147,17 +157,6 @@ def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
     whole data set in every batch.
     """
     return [(a.clone(), b.clone()) for a, b in zip(x.split(size), y.split(size), strict=True)]
-
-
-def loss_of(task: Task, model: Callable[..., Any], batch: Any) -> Tensor:
-    """Return the loss of one of a task's batches, moved to its device: what the loop's text computes."""
-    if isinstance(batch, Tensor):
-        return task.loss_fn(model(moved := batch.to(task.device)), moved)
-    if isinstance(batch, dict):
-        by_name = {name: value.to(task.device) for name, value in batch.items()}
-        return task.loss_fn(model(**by_name), by_name)
-    parts = tuple(value.to(task.device) for value in batch)
-    return task.loss_fn(model(parts[0]), parts[1]) if len(parts) == 2 else task.loss_fn(model(*parts), parts)
 
 
 def _require_no_parameters(loss_fn: object) -> None:

@@ -13,8 +13,8 @@ from gradlab import Lab, Recipe, Run, watch
 from gradlab.forecasting import forecast
 from gradlab.forecasting.simulate import ForecastError
 from gradlab.forecasting.training import Training
-from gradlab.scenes import RunScenes
-from gradlab.tasks import Task, TwoWeights, loss_of
+from gradlab.scenes import PanelName, RunScenes
+from gradlab.tasks import Task, TwoWeights
 from tests.forecasting.test_forecast import run_under_ledger
 
 
@@ -125,12 +125,20 @@ def test_two_weights_have_contours_and_a_slice(kind: str) -> None:
 
     run = Run(Task("mine", lambda seed: Line(), KINDS[kind], difference, picture=TwoWeights()), Recipe(lr=0.01))
     run.advance(updates=5)  # the newest batch is the last one
-    scenes, lr = RunScenes(run), 0.01
-    contours = scenes.scene("weights").contours
-    assert contours is not None
+    contours = RunScenes(run).scene(PanelName.LANDSCAPE).contours
     w = torch.tensor([[contours.x[5], contours.y[9]]])
-    losses = [loss_of(run.task, lambda *p, **n: sum((*p, *n.values()))[:, :2] @ w.T, b) for b in KINDS[kind]]
+    losses = [run.task.loss_of(lambda *p, **n: sum((*p, *n.values()))[:, :2] @ w.T, b) for b in KINDS[kind]]
     assert contours.loss[9][5] == pytest.approx(sum(map(float, losses)) / 5, rel=1e-4)
-    here = scenes.scene("slice")
-    at_zero = min(range(len(here.steps)), key=lambda i: abs(here.steps[i]))
-    assert here.losses[at_zero] == pytest.approx(float(loss_of(run.task, run.model, KINDS[kind][-1])), rel=0.05)
+
+
+@KIND
+def test_the_slice_is_of_the_newest_batch(kind: str) -> None:
+    run = Run(Task("mine", lambda seed: Net().eval(), KINDS[kind], difference), Recipe(lr=0.01))
+    run.advance(updates=3)
+    here = RunScenes(run).scene(PanelName.LANDSCAPE)
+    at_zero = min(range(len(here.t)), key=lambda i: abs(here.t[i]))
+    assert abs(here.t[at_zero]) < 1e-9
+    run.model.eval()
+    batch = KINDS[kind][2]
+    parts = [batch] if isinstance(batch, Tensor) else batch.values() if isinstance(batch, dict) else batch
+    assert here.loss[at_zero] == pytest.approx(float(difference(run.model(*parts), batch)), rel=1e-5)

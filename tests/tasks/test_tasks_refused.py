@@ -181,11 +181,11 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         r"got \[a tensor of shape \(198, 198\) and torch.float32, .*\] as batches\[1\]; batches\[0\] is \[a tensor",
     ),
     (
-        lambda: (
-            Task(**{**GOOD, "loss_fn": nn.CosineSimilarity()}) and Task(**{**GOOD, "loss_fn": LearnedLoss().forward})
-        ),
-        r"Task: loss_fn must .* without parameters to train, got LearnedLoss with 'scale': .* make it a part of the model$",
+        lambda: Task(**{**GOOD, "loss_fn": LearnedLoss()}),
+        "^Task: loss_fn must be a function without parameters to train, got LearnedLoss with 'scale': the loop's "
+        "optimizer gets those of the model only, so make it a part of the model$",
     ),
+    (lambda: Task(**{**GOOD, "loss_fn": LearnedLoss().forward}), "Task: loss_fn must .* got LearnedLoss with 'scale'"),
     (
         lambda: Task(**{**GOOD, "lr": torch.arange(7.0)}),
         r"^Task: lr must be a number from .*, got a tensor of shape \(7,\) and torch.float32$",
