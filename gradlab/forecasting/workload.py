@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import tasks
-from .._checks import brief, did_you_mean, require_trainable, shown, whole_number
+from .._checks import did_you_mean, require_trainable, whole_number, without_values
 from .fake_mode import FakeTensors
 from .sizes import ModelSize, model_size, model_sizes
 from .transformer import Decoder, next_token_loss
@@ -216,7 +216,7 @@ def _checked_sample(batch: Any) -> Any:
         return map_tensors(lambda tensor: tensor, batch)
     raise TypeError(
         "forecast: a module needs a sample batch, batch=(x, y), each a tensor or tensors in a dict, tuple or list "
-        f"(or one dict for a model that computes its own loss), got batch={shown(batch, brief)}"
+        f"(or one dict for a model that computes its own loss), got batch={without_values(batch)}"
     )
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _checks
-from .._checks import brief, shown
+from .._checks import brief, without_values
 from .._process import RandomStream, learner_threads
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -100,7 +100,7 @@ class Task:
     def __post_init__(self) -> None:
         for name in ("name", "title"):
             if not isinstance(getattr(self, name), str):
-                raise TypeError(f"Task: {name} must be a text, got {shown(getattr(self, name), brief)}")
+                raise TypeError(f"Task: {name} must be a text, got {without_values(getattr(self, name))}")
         if not self.name.strip():
             raise ValueError(f"Task: name must be a text that is not empty, got {self.name!r}")
         _require_function("builder", self.builder, "seed -> nn.Module", 1)
@@ -112,7 +112,7 @@ class Task:
         given: object = self.picture
         if not isinstance(given, Picture | None):
             kinds = "TwoWeights(...) or HeldOutImages(...) of gradlab.tasks"
-            raise TypeError(f"Task: picture must be None or {kinds}, got {shown(given, brief)}")
+            raise TypeError(f"Task: picture must be None or {kinds}, got {without_values(given)}")
         object.__setattr__(self, "lr", _checks.number("Task: lr", self.lr, 1e-12, 1e12))
 
     @property
@@ -132,7 +132,7 @@ class Task:
         with RandomStream(seed, cuda=cuda):
             model = self.builder(seed)
         if not isinstance(model, nn.Module):
-            raise TypeError(f"Task: builder must return a torch.nn.Module, got {shown(model, brief)}")
+            raise TypeError(f"Task: builder must return a torch.nn.Module, got {without_values(model)}")
         devices = {t.device.type for t in (*model.parameters(), *model.buffers())}
         if "meta" in devices:
             raise ValueError("Task: builder must return a model with values, got one with weights on the meta device")
@@ -195,31 +195,30 @@ def _checked_batches(batches: object) -> list[Any]:
         "list(loader) makes one from a DataLoader"
     )
     if not isinstance(batches, list | tuple):
-        raise TypeError(f"{allowed}, got {shown(batches, brief)}")
+        raise TypeError(f"{allowed}, got {without_values(batches)}")
     if not batches:
         raise ValueError(f"{allowed}, got {batches!r}, which is empty")
     if isinstance(batches, tuple) and isinstance(batches[0], Tensor):
         raise TypeError(f"{allowed}, got a tuple of tensors; if it is one batch, write [batch]")
     checked: list[Any] = []
     for i, given in enumerate(batches):
-        batch = (
-            dict(given) if isinstance(given, Mapping) else tuple(given) if isinstance(given, list | tuple) else given
-        )
+        batch = tuple(given) if isinstance(given, list | tuple) else given
+        batch = dict(given) if isinstance(given, Mapping) else batch
         parts: list[tuple[Any, Any]] = [("batch", batch)]
         if isinstance(batch, dict):
             parts = list(batch.items())
         elif isinstance(batch, tuple):
             parts = list(zip("xy" if len(batch) == 2 else [f"item {n}" for n in range(len(batch))], batch, strict=True))
         if not parts or (checked and _kind(batch) != _kind(checked[0])):
-            other = f"; batches[0] is {shown(checked[0], brief)}" if checked else ""
-            raise TypeError(f"{allowed}, got {shown(given, brief)} as batches[{i}]{other}")
+            other = f"; batches[0] is {without_values(checked[0])}" if checked else ""
+            raise TypeError(f"{allowed}, got {without_values(given)} as batches[{i}]{other}")
         for part, value in parts:
             if not isinstance(part, str):
                 raise TypeError(f"{allowed}, got a dict with the key {brief(part)}, which is no text, as batches[{i}]")
             if not isinstance(value, Tensor):
-                raise TypeError(f"{allowed}, got {part} = {shown(value, brief)} in batches[{i}]")
+                raise TypeError(f"{allowed}, got {part} = {without_values(value)} in batches[{i}]")
             if value.numel() == 0:
-                raise ValueError(f"{allowed}, got {part} without elements, {shown(value)}, in batches[{i}]")
+                raise ValueError(f"{allowed}, got {part} without elements, {without_values(value)}, in batches[{i}]")
         checked.append(batch)
     return checked
 

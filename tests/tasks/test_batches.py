@@ -128,7 +128,7 @@ def test_two_weights_have_contours_and_a_slice(kind: str) -> None:
     contours = RunScenes(run).scene(PanelName.LANDSCAPE).contours
     w = torch.tensor([[contours.x[5], contours.y[9]]])
     losses = [run.task.loss_of(lambda *p, **n: sum((*p, *n.values()))[:, :2] @ w.T, b) for b in KINDS[kind]]
-    assert contours.loss[9][5] == pytest.approx(sum(map(float, losses)) / 5, rel=1e-4)
+    assert contours.loss[9][5] == pytest.approx(sum(loss.item() for loss in losses) / 5, rel=1e-4)
 
 
 @KIND
@@ -141,4 +141,4 @@ def test_the_slice_is_of_the_newest_batch(kind: str) -> None:
     run.model.eval()
     batch = KINDS[kind][2]
     parts = [batch] if isinstance(batch, Tensor) else batch.values() if isinstance(batch, dict) else batch
-    assert here.loss[at_zero] == pytest.approx(float(difference(run.model(*parts), batch)), rel=1e-5)
+    assert here.loss[at_zero] == pytest.approx(difference(run.model(*parts), batch).item(), rel=1e-5)
