@@ -77,7 +77,8 @@ def one_of(name: str, value: object, options: Iterable[str], *, kind: type[Excep
     if not isinstance(value, str) or value not in options:
         error = ValueError if isinstance(value, str) else kind
         raise error(
-            f"{name} must be one of {', '.join(map(repr, options))}, got {_few_values(value)}{did_you_mean(value, options)}"
+            f"{name} must be one of {', '.join(map(repr, options))}, got {_few_values(value)}"
+            f"{did_you_mean(value, options)}"
         )
     return value
 

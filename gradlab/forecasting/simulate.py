@@ -20,7 +20,6 @@ import torch
 from torch import Tensor, nn
 
 from .. import _torch
-from .._checks import require_trainable
 from .._frames import Owner, code_owner, raised_at
 from .._process import RandomStream
 from ..loop import Program
@@ -66,8 +65,6 @@ def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
         mode = FakeTensors(cuda=on_cuda)
         with _as_forecast_error(workload.name, program):
             model = workload.build(mode)
-        require_trainable("forecast", workload.name, [model], "let the builder run the model once, model(x)")
-        with _as_forecast_error(workload.name, program):
             if training.dtype is not None:
                 mode.convert(model, WEIGHT_TYPES[training.dtype])
         if training.checkpoint:
@@ -173,6 +170,9 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
         elif isinstance(error, _torch.DynamicOutputShapeException):
             problem = f"has a shape that depends on values ({error.func}: nonzero, unique, or a mask as an index)"
             advice += "use torch.where or a fixed number of entries"
+        elif "UninitializedParameter" in str(error):
+            problem = "has a lazy layer, such as nn.LazyLinear, whose weights have no shape before a first batch"
+            advice += "give the layer its number of inputs, as nn.Linear has it"
         else:
             problem = f"fails without memory: {loop_error.problem}"
             cuda = "cuda" in loop_error.problem.lower()

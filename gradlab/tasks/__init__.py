@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._checks import brief, did_you_mean, one_of, without_values
+from .._checks import did_you_mean, one_of, without_values
 from .bowl import bowl
 from .digits import digits
 from .line import line
