@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,16 @@ def test_the_slice_is_of_the_newest_batch(kind: str) -> None:
     batch = KINDS[kind][2]
     parts = [batch] if isinstance(batch, Tensor) else batch.values() if isinstance(batch, dict) else batch
     assert here.loss[at_zero] == pytest.approx(difference(run.model(*parts), batch).item(), rel=1e-5)
+
+
+@KIND
+def test_a_loop_that_changes_a_batch_leaves_the_data_as_they_are(kind: str) -> None:
+    def doubling(output: Tensor, batch: Any) -> Tensor:
+        for part in batch.values() if isinstance(batch, dict) else [batch] if isinstance(batch, Tensor) else batch:
+            part.data.mul_(2)
+        return output.square().mean()
+
+    task = Task("mine", lambda seed: Net(), KINDS[kind], doubling)
+    before = copy.deepcopy(task.batches)
+    Run(task).advance(updates=2)
+    torch.testing.assert_close(task.batches, before, rtol=0, atol=0)
