@@ -48,7 +48,7 @@ def _in_range(name: str, value: Any, of: type, low: float, high: float, allowed:
         plain = value.item() if hasattr(value, "dtype") else value
     is_number: bool = isinstance(plain, of) and not isinstance(plain, bool)
     if not is_number:
-        raise kind(f"{name} must be {allowed}, got {value!r}")
+        raise kind(f"{name} must be {allowed}, got {_few_values(value)}")
     if not low <= plain <= high:  # NaN is nowhere between them
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
     return plain
@@ -58,16 +58,16 @@ def pair(name: str, value: object, low: float, high: float) -> tuple[float, floa
     """Return two numbers from ``low`` to ``high`` as floats."""
     allowed = f"two numbers, each from {low:g} to {high:g}"
     if not isinstance(value, (tuple, list)):
-        raise TypeError(f"{name} must be {allowed}, got {value!r}")
+        raise TypeError(f"{name} must be {allowed}, got {_few_values(value)}")
     if len(value) != 2:
-        raise ValueError(f"{name} must be {allowed}, got {value!r}")
+        raise ValueError(f"{name} must be {allowed}, got {_few_values(value)}")
     return number(f"{name}[0]", value[0], low, high), number(f"{name}[1]", value[1], low, high)
 
 
 def on_off(name: str, value: object, *, kind: type[Exception] = TypeError) -> bool:
     """Return True or False."""
     if not isinstance(value, bool):
-        raise kind(f"{name} must be True or False, got {value!r}")
+        raise kind(f"{name} must be True or False, got {_few_values(value)}")
     return value
 
 
@@ -77,7 +77,8 @@ def one_of(name: str, value: object, options: Iterable[str], *, kind: type[Excep
     if not isinstance(value, str) or value not in options:
         error = ValueError if isinstance(value, str) else kind
         raise error(
-            f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}{did_you_mean(value, options)}"
+            f"{name} must be one of {', '.join(map(repr, options))}, got {_few_values(value)}"
+            f"{did_you_mean(value, options)}"
         )
     return value
 
@@ -99,6 +100,28 @@ def brief(value: Any) -> str:
         return _written(value)
     except Exception:  # an object of the caller's may refuse to be written, in any way; a list may contain itself
         return f"something of type {type(value).__name__}"
+
+
+def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
+    """Write a value, and of the tensors in it their shapes and types only."""
+    if getattr(value, "shape", ()) and hasattr(value, "dtype"):
+        return f"a tensor of shape {tuple(value.shape)} and {value.dtype}"
+    parts = list(value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ())
+    if not any(hasattr(part, "dtype") or isinstance(part, (list, tuple, dict)) for part in parts):
+        return write(value)
+    try:
+        words = [without_values(part, write) for part in parts[:8]] + ["..."] * (len(parts) > 8)
+    except RecursionError:  # a list may contain itself
+        return f"something of type {type(value).__name__}"
+    if isinstance(value, dict):
+        words = [f"{key!r}: {word}" for key, word in zip(value, words, strict=False)]
+    return f"[{', '.join(words)}]"
+
+
+def _few_values(value: Any) -> str:
+    """Write what is no number, word or switch; of a tensor with more than a few numbers only the shape and type."""
+    few = hasattr(value, "shape") and math.prod(value.shape) <= 6
+    return repr(value) if few else without_values(value, repr)
 
 
 def _written(value: Any) -> str:

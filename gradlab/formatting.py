@@ -90,9 +90,17 @@ def bytes_text(count: float) -> str:
     return ("\u2212" if count < 0 else "") + f"{text} {unit}"
 
 
-def gib_text(count: float) -> str:
-    """Write a number of bytes in GiB whatever its size, for columns of numbers that are to be compared."""
-    return f"{count / 1024**3:,.2f} GiB"
+_COLUMN_UNITS = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "B": 1}
+
+
+def column_unit(largest: float) -> str:
+    """Return the unit, B to GiB, for a column of bytes that are to be compared, given the largest of them."""
+    return next((unit for unit, size in _COLUMN_UNITS.items() if largest >= size), "B")
+
+
+def in_unit(count: float, unit: str = "GiB") -> str:
+    """Write a number of bytes in B, KiB, MiB or GiB whatever its size."""
+    return f"{count / _COLUMN_UNITS[unit]:,.{0 if unit == 'B' else 2}f} {unit}"
 
 
 def number_of(count: int, word: str, ending: str = "s") -> str:

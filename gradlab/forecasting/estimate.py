@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..formatting import gib_text
+from ..formatting import column_unit, in_unit
 from ..loop import Recipe
 from ..memory import MemoryPoint
 from .cards import CUDA_CONTEXT_BYTES, RESERVE_MARGIN, SHOWN, Need, card_name, need_on, usable_bytes
@@ -61,18 +61,19 @@ class Forecast:
         """Return the forecast as text, with a row for the card that was asked about, if any, after the usual ones."""
         where = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
         rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {where}", ""]
-        rows += [f"{name:12}{gib_text(size):>14}" for name, size in self.at_peak.items()]
-        rows += [f"{'peak':12}{gib_text(self.peak):>14}"]
+        unit = column_unit(self.peak)
+        rows += [f"{name:12}{in_unit(size, unit):>14}" for name, size in {**self.at_peak, "peak": self.peak}.items()]
         if self.device == "cuda":
             need = self.need()
-            rows += [f"{'allocated':12}{gib_text(need.allocated):>14}  with cuBLAS' workspaces"]
-            rows += [f"{'reserved':12}{gib_text(need.reserved):>14}  {RESERVE_MARGIN:.0%} more, by the allocator"]
-            rows += [f"{'in all':12}{gib_text(need.total):>14}  with CUDA's context", ""]
+            rows += [""] * (unit != "GiB")  # what follows is compared with cards
+            rows += [f"{'allocated':12}{in_unit(need.allocated):>14}  with cuBLAS' workspaces"]
+            rows += [f"{'reserved':12}{in_unit(need.reserved):>14}  {RESERVE_MARGIN:.0%} more, by the allocator"]
+            rows += [f"{'in all':12}{in_unit(need.total):>14}  with CUDA's context", ""]
             chosen = () if on is None else (card_name(on) or str(on),)
             for name in dict.fromkeys((*SHOWN, *chosen)):
                 room = (usable := usable_bytes(name)) - self.need(name).total
-                fits = "fits" if room >= 0 else "too small by " + gib_text(-room)
-                rows.append(f"{name:12}{gib_text(usable):>14}  {fits}")
+                fits = "fits" if room >= 0 else "too small by " + in_unit(-room)
+                rows.append(f"{name:12}{in_unit(usable):>14}  {fits}")
         else:
             rows += ["", 'by the rules of a CPU; for a card: device="cuda"']
         return "\n".join([*rows, "", self.covers])
@@ -133,8 +134,9 @@ def forecast(
             tensor or tensors in a dict, tuple or list, or one dict if the model computes its own loss.
         context: Tokens in a row, for a size only; 2,048, or fewer if the model reads fewer.
         checkpoint: Keep the inputs of the model's repeated blocks only, and compute the rest again in backward.
-        loss_fn: (output, y) -> loss, for a module; without one it is the model's own ``output.loss``, the cross-entropy
-            where y holds whole numbers, and the mean squared error elsewhere.
+        loss_fn: (output, y) -> loss, for a module, (output, batch) where the batch is one dict; without one it is the
+            model's own ``output.loss``, the cross-entropy where y holds whole numbers, and the mean squared error
+            elsewhere.
         device: "cuda" or "cpu", whose rules hold: what autocast casts, what a kernel keeps for backward, and how the
             optimizer runs. None is "cuda", and for a task its own device.
         dtype: "fp32", "bf16" or "fp16" for the weights; None leaves them as they are.
@@ -202,8 +204,8 @@ _NOT_COUNTED = (
     "rounding (to 512 bytes, and up to 1 MiB at the end of a large block: 2 % of minGPT's GPT-2 XL)."
 )
 _RECURRENT = (
-    "Recurrent layers (nn.LSTM, nn.GRU, nn.RNN) are counted as without cuDNN: their activations come out too high, an "
-    "LSTM's about twice, a GRU's several times; cuDNN's own reserve, which only a GPU tells, is not in it."
+    "Recurrent layers (nn.LSTM, nn.GRU, nn.RNN) are counted by the CPU's kernels: their activations come out too high, "
+    "an LSTM's likely about twice, a GRU's several times; cuDNN's own reserve, which only a GPU tells, is not in it."
 )
 _SHARE = "The share of one card is arithmetic; what the exchange between cards needs is not counted."
 

@@ -49,11 +49,39 @@ def _loss(result: Any, args: Any, reduction: int = 2) -> Any:
     return torch.empty(torch.broadcast_shapes(args[0].shape, args[1].shape), dtype=result.dtype).resize_(())
 
 
+_PAGE_BYTES = 4096
+
+
+def _lstm_layer(result: Any, args: Any) -> Any:
+    """Add what one layer of nn.LSTM keeps for backward in a single piece, of which the fake is empty.
+
+    The regions are those of oneDNN's ``set_workspace_sizes`` and ``set_offsets`` (``src/cpu/rnn/rnn_utils.hpp``,
+    ``rnn_utils.cpp``), each rounded up to pages. The widths of matrices fill cache lines.
+    """
+    x, hidden, cell, trains = args[0], args[5], args[6], args[15]
+    if not trains:
+        return result
+    steps, rows, features = x.shape
+    width, size = hidden.shape[-1], x.itemsize
+    widest = max(features, width)
+
+    def line_bytes(elements: int, itemsize: int) -> int:
+        padded = -(-elements * itemsize // 64) * 64 // itemsize
+        return itemsize * (padded if padded % 256 else padded + 64 // itemsize)
+
+    once = [line_bytes(4 * width, size), line_bytes(width, size)]  # gates, outputs
+    states, gradients = [line_bytes(widest, size), width * cell.itemsize], [*[line_bytes(widest, 4)] * 2, width * 4]
+    regions = [steps * rows * each for each in once] + [2 * (steps + 1) * rows * each for each in states + gradients]
+    pages = sum(-(-region // _PAGE_BYTES) for region in regions)
+    return (*result[:3], torch.empty(pages * _PAGE_BYTES, dtype=torch.uint8))
+
+
 CPU_KERNEL_FIXES: dict[Any, Callable[[Any, Any], Any]] = {
     _aten.native_batch_norm.default: _norm,
     _aten.native_layer_norm.default: _norm,
     _aten.native_group_norm.default: _norm,
     _aten.native_group_norm_backward.default: _group_norm_backward,
+    _aten.mkldnn_rnn_layer.default: _lstm_layer,
     _aten.mse_loss.default: _loss,
     _aten.smooth_l1_loss.default: _loss,
     _aten.soft_margin_loss.default: _loss,

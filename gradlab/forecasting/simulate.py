@@ -8,6 +8,7 @@ refused in one sentence that names the line and says what to do.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -27,7 +28,7 @@ from .checkpointing import checkpoint_blocks, repeated_blocks
 from .cuda_rules import cuda_rules
 from .fake_mode import FakeTensors, ReplaceRealTensors, restoring_module
 from .training import WEIGHT_TYPES, AdamW8bit, Training
-from .workload import NestedBatch, Workload, map_tensors, tensors_in
+from .workload import Workload, as_movable, map_tensors, tensors_in
 
 LARGE = 100_000_000
 """Parameters from which on a long window is cut short: of its micro-batches three are run, the others repeat."""
@@ -53,7 +54,7 @@ class SimulatedUpdate:
 
 def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
     """Run a workload by the rules of the training's device; ForecastError where it cannot be run."""
-    program = Program(training.source())
+    program = Program(training.source(workload.samples[0]))
     on_cuda = training.device == "cuda"
     with ExitStack() as stack:
         stack.enter_context(RandomStream())
@@ -119,12 +120,8 @@ def _namespace(
     inputs = tensors_in(batches)
     if large and window > _MICRO_BATCHES:
         batches, epochs = batches[:_MICRO_BATCHES], 2
-    loss_fn = workload.loss_fn
-    if not all(isinstance(part, Tensor) for pair in batches for part in pair):  # the text knows one x and one y
-        model.register_forward_pre_hook(NestedBatch.unpack, with_kwargs=True)
-        loss_fn = lambda output, y: workload.loss_fn(output, y.value)  # noqa: E731
-        batches = [[NestedBatch(part) for part in pair] for pair in batches]
-    names = {"model": model, "loss_fn": loss_fn, "batches": batches, "device": "cpu", "epochs": epochs}
+    batches = [as_movable(batch) for batch in batches]
+    names = {"model": model, "loss_fn": workload.loss_fn, "batches": batches, "device": "cpu", "epochs": epochs}
     return {"torch": torch, "AdamW8bit": AdamW8bit, **names}, inputs
 
 
@@ -173,13 +170,16 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
         elif isinstance(error, _torch.DynamicOutputShapeException):
             problem = f"has a shape that depends on values ({error.func}: nonzero, unique, or a mask as an index)"
             advice += "use torch.where or a fixed number of entries"
+        elif "UninitializedParameter" in str(error):
+            problem = "has a lazy layer, such as nn.LazyLinear, whose weights have no shape before a first batch"
+            advice += "give the layer its number of inputs, as nn.Linear has it"
         else:
             problem = f"fails without memory: {loop_error.problem}"
             cuda = "cuda" in loop_error.problem.lower()
             advice = "A forecast runs on the CPU's kernels: leave out .cuda() and .to() a GPU. " if cuda else ""
-            advice += (
-                "Check that model(x) and loss_fn(output, y) run on a real batch of this shape, all of it on one device"
-            )
+            calls = re.findall(r"^ *(?:output|loss) = (.*)$", program.text, re.MULTILINE)
+            what = " and ".join(calls) or "this loop"
+            advice += f"Check that {what} run on a real batch of this shape, all of it on one device"
         lines = program.text.splitlines()
         where = f" at `{lines[loop_error.line - 1].strip()}`" if loop_error.line else " while it is built"
         raise ForecastError(f"forecast: {name} {problem}{where}{_line_in_model(program, error)}. {advice}") from error

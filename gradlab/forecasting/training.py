@@ -73,11 +73,11 @@ class Training:
         """
         return self.optimizer is None and self.device == "cuda"
 
-    def source(self) -> str:
-        """Return the loop's text: the recipe's, with the optimizer that was chosen in its place."""
+    def source(self, batch: Any = None) -> str:
+        """Return the loop's text for such batches: the recipe's, with the optimizer that was chosen in its place."""
         if self.optimizer is None:
-            return self.recipe.source()
-        _, *rest = self.recipe.source().splitlines(keepends=True)
+            return self.recipe.source(batch)
+        _, *rest = self.recipe.source(batch).splitlines(keepends=True)
         return "".join(["optimizer = AdamW8bit(model.parameters())\n", *rest])
 
     def summary(self) -> list[str]:

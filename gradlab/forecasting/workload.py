@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import tasks
-from .._checks import did_you_mean, require_trainable, whole_number
+from .._checks import did_you_mean, require_trainable, whole_number, without_values
 from .fake_mode import FakeTensors
 from .sizes import ModelSize, model_size, model_sizes
 from .transformer import Decoder, next_token_loss
@@ -26,7 +26,7 @@ class Workload:
     name: str
     build: Callable[[FakeTensors], nn.Module]
     samples: list[Any]
-    """Real batches (x, y), or tensors on "meta" where only the shape is known."""
+    """Real batches as a Recipe's text reads them, or tensors on "meta" where only the shape is known."""
     loss_fn: Callable[[Any, Any], Tensor]
     device: str
     batch: int | None = None
@@ -47,7 +47,7 @@ class Workload:
     @property
     def rows(self) -> int:
         """Rows of the first batch."""
-        return self.batch or len(tensors_in(self.samples[0])[0])
+        return self.batch or rows_of(self.samples[0])
 
     def batches(self, mode: FakeTensors, window: int) -> tuple[list[Any], int]:
         """Return fake batches for two updates and the epochs that these take.
@@ -60,7 +60,7 @@ class Workload:
         return [self._fake(mode, sample, first=True) for sample in samples], 1 if len(samples) == 2 * window else 2
 
     def _fake(self, mode: FakeTensors, sample: Any, *, first: bool) -> Any:
-        rows = len(tensors_in(sample)[0])
+        rows = rows_of(sample)
 
         def fake(tensor: Tensor) -> Tensor:
             if self.batch is None and first:
@@ -81,6 +81,11 @@ def tensors_in(value: Any) -> list[Tensor]:
     return tensors
 
 
+def rows_of(sample: Any) -> int:
+    """Return the length of the first tensor that has one."""
+    return next((len(tensor) for tensor in tensors_in(sample) if tensor.ndim), 1)
+
+
 def map_tensors(change: Callable[[Tensor], Any], value: Any) -> Any:
     """Return a value with each of its tensors changed; lists, tuples and dicts are made anew."""
     if isinstance(value, Tensor):
@@ -95,23 +100,24 @@ def map_tensors(change: Callable[[Tensor], Any], value: Any) -> Any:
 
 @dataclass(frozen=True)
 class NestedBatch:
-    """A batch that is no single tensor, in the place of ``x`` or ``y`` in the loop's text."""
+    """A part of a batch that is no tensor, where the loop's text moves a tensor."""
 
     value: Any
 
-    def to(self, device: object) -> NestedBatch:
-        """Stay where it is: the fakes are there already."""
-        return self
+    def to(self, device: object) -> Any:
+        """Return the value as it is: the fakes are there already."""
+        return self.value
 
-    @staticmethod
-    def unpack(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Give the parts of ``x`` to ``model(x)``: a dict by name, a list or tuple in its order. A pre-hook."""
-        if not args or not isinstance(args[0], NestedBatch):
-            return None
-        value = args[0].value
-        if isinstance(value, dict):
-            return (), value
-        return (tuple(value) if isinstance(value, (list, tuple)) else (value,)), {}
+
+def as_movable(batch: Any) -> Any:
+    """Return a batch whose parts the loop's text can move one by one."""
+
+    def movable(part: Any) -> Any:
+        return part if isinstance(part, Tensor) else NestedBatch(part)
+
+    if isinstance(batch, dict):
+        return {name: movable(part) for name, part in batch.items()}
+    return tuple(map(movable, batch)) if isinstance(batch, (list, tuple)) else batch
 
 
 def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
@@ -171,8 +177,8 @@ def _of_task(task: tasks.Task, batch: Any) -> Workload:
 
 
 def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
-    pair = _sample_pair(batch)
-    if not all(t.numel() and (t.ndim or len(tensors_in(pair)) > 2) for t in tensors_in(pair)):
+    sample = _checked_sample(batch)
+    if not all(t.numel() and (t.ndim or len(tensors_in(sample)) > 2) for t in tensors_in(sample)):
         raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got an empty one or a number")
     if loss_fn is not None and not callable(loss_fn):
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
@@ -187,7 +193,7 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
     return Workload(
         type(eager).__name__,
         lambda mode: _eager_copy(mode, eager),
-        [pair],
+        [sample],
         loss_fn or default_loss,
         "cuda",
         reader_model=module,
@@ -203,15 +209,14 @@ def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
     return twin
 
 
-def _sample_pair(batch: Any) -> tuple[Any, Any]:
-    """Return (x, y) of a sample batch, y None where the model computes its own loss."""
-    if isinstance(batch, Mapping) and tensors_in(batch):
-        return batch, None
-    if isinstance(batch, (tuple, list)) and len(batch) == 2 and all(tensors_in(each) for each in batch):
-        return batch[0], batch[1]
+def _checked_sample(batch: Any) -> Any:
+    """Return a sample batch, (x, y) or a dict, of plain dicts, tuples and lists."""
+    is_pair = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(tensors_in(each) for each in batch)
+    if is_pair or (isinstance(batch, Mapping) and tensors_in(batch)):
+        return map_tensors(lambda tensor: tensor, batch)
     raise TypeError(
         "forecast: a module needs a sample batch, batch=(x, y), each a tensor or tensors in a dict, tuple or list "
-        f"(or one dict for a model that computes its own loss), got batch={' '.join(repr(batch).split())[:80]}"
+        f"(or one dict for a model that computes its own loss), got batch={without_values(batch)}"
     )
 
 

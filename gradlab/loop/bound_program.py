@@ -18,7 +18,7 @@ MOST_BATCHES = 10_000
 
 
 class TrackedBatches(list[Any]):
-    """A list of ``(x, y)`` that tells how far it has been read, so that a loop can be taken up where it stood.
+    """A list of batches that tells how far it has been read, so that a loop can be taken up where it stood.
 
     Each batch is handed out as a copy, as a DataLoader does: it lives as long as the loop holds it, so that its bytes
     come and go, and a loop that changes it in place does not change the data.
@@ -50,10 +50,12 @@ class TrackedBatches(list[Any]):
 
 
 def _copy(item: Any) -> Any:
-    if not isinstance(item, (tuple, list)):
-        return item
+    if isinstance(item, dict):
+        return {name: _copy(part) for name, part in item.items()}
+    if isinstance(item, (tuple, list)):
+        return type(item)(map(_copy, item))
     with outside_dispatch_modes():
-        return type(item)(part.clone() if isinstance(part, Tensor) else part for part in item)
+        return item.clone() if isinstance(item, Tensor) else item
 
 
 EPOCHS = 10**9

@@ -8,7 +8,7 @@ the code pane shows it, and ``exec`` of it in a namespace that holds only ``torc
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._checks import one_of
 from .switches import Choice, OnOff, Positive, Whole, declare, switches_of
@@ -73,12 +73,17 @@ class Recipe:
         for name, switch in SWITCHES.items():
             object.__setattr__(self, name, switch.check(f"Recipe: {name}", getattr(self, name)))
 
-    def source(self) -> str:
-        """Return the loop as Python text: the set-up, then the epochs; it is this text that a Run executes."""
+    def source(self, batch: Any = None) -> str:
+        """Return the loop as Python text: the set-up, then the epochs; it is this text that a Run executes.
+
+        ``batch`` is one of those that the loop reads; None stands for a pair (x, y), as two in a tuple or list do. Any
+        other goes to the loss as a whole, ``loss_fn(output, batch)``, and to the model as ``model(**batch)`` if it is
+        a dict, ``model(*batch)`` if it is a tuple or list, and else ``model(batch)``.
+        """
         setup = [f"optimizer = {_OPTIMIZER[self.optimizer].format(lr=self.lr)}"]
         if self.amp == "fp16":
             setup.append("scaler = torch.amp.GradScaler(device)")
-        epoch = _window(self) if self.accumulate > 1 else _batch(self)
+        epoch = (_window if self.accumulate > 1 else _batch)(self, _reading(batch))
         return "\n".join([*setup, "", "for epoch in range(epochs):", *_indented(epoch)]) + "\n"
 
     def replace(self, **changes: Any) -> Recipe:
@@ -98,22 +103,46 @@ SWITCHES = switches_of(Recipe)
 """What is declared of each switch, by the name of its field."""
 
 
-def _batch(recipe: Recipe) -> list[str]:
+class _Reading(NamedTuple):
+    """How the text reads a batch: its names, the line that moves it, and what the model and the loss get of it."""
+
+    names: str
+    move: str
+    argument: str
+    target: str
+
+
+def _reading(batch: Any) -> _Reading:
+    if batch is None or (isinstance(batch, (tuple, list)) and len(batch) == 2):
+        argument = _stars(batch and batch[0]) + "x"  # only a forecast has an x that is no tensor
+        return _Reading("x, y", "x, y = x.to(device), y.to(device)", argument, "y")
+    moved = {
+        "**": "{name: value.to(device) for name, value in batch.items()}",
+        "*": "tuple(value.to(device) for value in batch)",
+        "": "batch.to(device)",
+    }
+    stars = _stars(batch)
+    return _Reading("batch", f"batch = {moved[stars]}", f"{stars}batch", "batch")
+
+
+def _stars(value: Any) -> str:
+    return "**" if isinstance(value, dict) else "*" if isinstance(value, (tuple, list)) else ""
+
+
+def _batch(recipe: Recipe, reading: _Reading) -> list[str]:
     """One update for each batch."""
-    body = [_MOVE, _clear(recipe), *_forward_backward(recipe, "loss"), *_update(recipe)]
-    return ["for x, y in batches:", *_indented(body)]
+    body = [reading.move, _clear(recipe), *_forward_backward(recipe, reading, "loss"), *_update(recipe)]
+    return [f"for {reading.names} in batches:", *_indented(body)]
 
 
-def _window(recipe: Recipe) -> list[str]:
+def _window(recipe: Recipe, reading: _Reading) -> list[str]:
     """One update for each window of batches; the last one may be shorter and is divided by its own size."""
     loss = "loss / len(window)" if recipe.divide_loss else "loss"
-    each = ["for x, y in window:", *_indented([_MOVE, *_forward_backward(recipe, loss)])]
+    body = [reading.move, *_forward_backward(recipe, reading, loss)]
+    each = [f"for {reading.names} in window:", *_indented(body)]
     n = recipe.accumulate
     body = [f"window = batches[start:start + {n}]", _clear(recipe), *each, *_update(recipe)]
     return [f"for start in range(0, len(batches), {n}):", *_indented(body)]
-
-
-_MOVE = "x, y = x.to(device), y.to(device)"
 
 
 def _clear(recipe: Recipe) -> str:
@@ -122,8 +151,8 @@ def _clear(recipe: Recipe) -> str:
     return line if recipe.zero_grad else f"# {line}"
 
 
-def _forward_backward(recipe: Recipe, loss: str) -> list[str]:
-    forward = ["output = model(x)", "loss = loss_fn(output, y)"]
+def _forward_backward(recipe: Recipe, reading: _Reading, loss: str) -> list[str]:
+    forward = [f"output = model({reading.argument})", f"loss = loss_fn(output, {reading.target})"]
     if recipe.amp != "off":
         autocast = f"with torch.autocast(device_type=device, dtype={_AUTOCAST[recipe.amp]}):"
         forward = [autocast, *_indented(forward)]

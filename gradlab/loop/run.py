@@ -50,7 +50,7 @@ class Run:
         self._watch_gradients = False
         _torch.delay_dynamo()
         self.start_weights: tuple[float, ...] | None = None  # with which it began, where ``reset`` was given some
-        self._start(Program(self.recipe.source()))
+        self._start(Program(self.recipe.source(task.batches[0])))
         self.loops.append((0, self.recipe))
 
     @property
@@ -167,7 +167,7 @@ class Run:
 
     def switch(self, recipe: Recipe) -> None:
         """Change the loop after the update under way; weights, ``.grad`` and the state of the same optimizer stay."""
-        program = Program(_checked(recipe).source())
+        program = Program(_checked(recipe).source(self.task.batches[0]))
         self.complete_update()
         self._install(program, recipe)
 
@@ -198,7 +198,7 @@ class Run:
         if loop is not None:
             is_edited = isinstance(loop, str)
             recipe = recipe if isinstance(loop, str) else _checked(loop)
-            program = Program(loop if isinstance(loop, str) else loop.source())
+            program = Program(loop if isinstance(loop, str) else loop.source(self.task.batches[0]))
         engine, provenance = self.engine, self.provenance
         before, self.start_weights = self.start_weights, start
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,11 @@ from .._process import RandomStream, preserving_modes
 from ..loop import Counterfactual, History, Run
 from ..tasks import TwoWeights
 from .kinds import Contours, Curve
+
+
+def with_state(model: nn.Module, state: dict[str, torch.Tensor]) -> Callable[..., Any]:
+    """Return the model as a function that computes with other weights and buffers."""
+    return lambda *args, **kwargs: torch.func.functional_call(model, state, args, kwargs)
 
 
 @contextmanager
@@ -116,13 +121,8 @@ class LossSurface:
             for name, shape, size in names:
                 parts[name] = two[start : start + size].reshape(shape)
                 start += size
-            losses = [
-                self._task.loss_fn(
-                    torch.func.functional_call(self._model, parts, (a.to(two.device),)), b.to(two.device)
-                )
-                for a, b in batches
-            ]
-            return torch.stack(losses).mean()
+            call = with_state(self._model, parts)
+            return torch.stack([self._task.loss_of(call, batch) for batch in batches]).mean()
 
         with evaluating(self._model):
             surface = torch.func.vmap(loss)(weights).reshape(_STEPS, _STEPS)

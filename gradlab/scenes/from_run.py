@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..gradients import Contribution, Contributions, Span, union, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
-from .evaluate import HeldOutLoss, LossSurface, evaluating
+from .evaluate import HeldOutLoss, LossSurface, evaluating, with_state
 from .kinds import (
     Arrow,
     Arrows,
@@ -198,9 +198,10 @@ class RunScenes:
 
     def _slice(self) -> Slice:
         run = self.run
-        x, y = run.loop.namespace.get("x"), run.loop.namespace.get("y")
-        if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
-            x, y = (part.to(run.task.device) for part in run.task.batches[0])
+        names, batch = run.loop.namespace, run.task.batches[0]
+        x, y = names.get("x"), names.get("y")
+        newest = (x, y) if isinstance(x, Tensor) and isinstance(y, Tensor) else names.get("batch")
+        batch = newest if type(newest) is type(batch) else batch
         lr = run.recipe.lr
         named = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
         steps = [4 * lr * (i / (_SLICE_POINTS - 1)) - lr for i in range(_SLICE_POINTS)]
@@ -209,8 +210,7 @@ class RunScenes:
             for t in steps:
                 buffers = {name: buffer.clone() for name, buffer in run.model.named_buffers()}
                 weights = {name: w if g is None else w - t / scale * g for name, w, g in named}
-                output = torch.func.functional_call(run.model, {**buffers, **weights}, (x,))
-                losses.append(float(run.task.loss_fn(output, y)))
+                losses.append(float(run.task.loss_of(with_state(run.model, {**buffers, **weights}), batch)))
         return Slice(steps, losses, lr)
 
 

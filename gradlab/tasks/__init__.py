@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .._checks import brief, did_you_mean, one_of
+from .._checks import did_you_mean, one_of, without_values
 from .bowl import bowl
 from .digits import digits
 from .line import line
@@ -39,4 +39,4 @@ def resolve(task: Any, who: str) -> Task:
         return get(task)
     error = ValueError if isinstance(task, str) else TypeError
     allowed = f"a Task or one of {', '.join(map(repr, names()))}"
-    raise error(f"{who}: task must be {allowed}, got {brief(task)}{did_you_mean(task, names())}")
+    raise error(f"{who}: task must be {allowed}, got {without_values(task)}{did_you_mean(task, names())}")

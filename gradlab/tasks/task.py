@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _checks
-from .._checks import brief
+from .._checks import brief, without_values
 from .._process import RandomStream, learner_threads
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -69,14 +69,17 @@ Picture = TwoWeights | HeldOutImages
 
 @dataclass(frozen=True, eq=False)  # eq=False: two tasks are the same only if they are one; tensors have no plain ==
 class Task:
-    """A model, its data and its loss, all seeded, ready for a loop over `for x, y in task.batches`.
+    """A model, its data and its loss, all seeded, ready for a training loop.
 
     The batches stay on the CPU; the loop moves each one with `x.to(task.device)`, as a real loop does.
 
     name: short, one word.
     builder: seed -> model. It may use torch's global random numbers: `build` seeds them before and restores them after.
-    batches: list of (x, y) tensors in a fixed order, one pair a micro-batch.
-    loss_fn: (model(x), y) -> a tensor with one value.
+    batches: list of micro-batches in a fixed order, all of one kind. Of a pair of tensors (x, y) the model gets x. Any
+        other goes to the model and to the loss as a whole: a dict of tensors as model(**batch), a tuple or list of
+        tensors of another length as model(*batch), a single tensor as model(batch).
+    loss_fn: (output, y) for pairs, (output, batch) for others -> a tensor with one value. It has no parameters of its
+        own to train.
     device: "cpu" or "cuda", where the model is built.
     title: one line in plain words.
     picture: TwoWeights (on contours of the loss), HeldOutImages (images with the model's answers) or None.
@@ -87,7 +90,7 @@ class Task:
 
     name: str
     builder: Callable[[int], nn.Module] = field(repr=False)
-    batches: list[tuple[Tensor, Tensor]] = field(repr=False)
+    batches: list[Any] = field(repr=False)
     loss_fn: Callable[[Any, Any], Tensor] = field(repr=False)
     device: str = "cpu"
     title: str = ""
@@ -97,18 +100,19 @@ class Task:
     def __post_init__(self) -> None:
         for name in ("name", "title"):
             if not isinstance(getattr(self, name), str):
-                raise TypeError(f"Task: {name} must be a text, got {brief(getattr(self, name))}")
+                raise TypeError(f"Task: {name} must be a text, got {without_values(getattr(self, name))}")
         if not self.name.strip():
             raise ValueError(f"Task: name must be a text that is not empty, got {self.name!r}")
         _require_function("builder", self.builder, "seed -> nn.Module", 1)
         _require_function("loss_fn", self.loss_fn, "(output, y) -> loss", 2)
+        _require_no_parameters(self.loss_fn)
         # A frozen dataclass is written through object: what is kept is checked and is a copy of ours.
-        object.__setattr__(self, "batches", _pairs(self.batches))
+        object.__setattr__(self, "batches", _checked_batches(self.batches))
         checked_device("Task: device", _checks.one_of("Task: device", self.device, DEVICES[1:]))
         given: object = self.picture
         if not isinstance(given, Picture | None):
             kinds = "TwoWeights(...) or HeldOutImages(...) of gradlab.tasks"
-            raise TypeError(f"Task: picture must be None or {kinds}, got {brief(given)}")
+            raise TypeError(f"Task: picture must be None or {kinds}, got {without_values(given)}")
         object.__setattr__(self, "lr", _checks.number("Task: lr", self.lr, 1e-12, 1e12))
 
     @property
@@ -128,12 +132,22 @@ class Task:
         with RandomStream(seed, cuda=cuda):
             model = self.builder(seed)
         if not isinstance(model, nn.Module):
-            raise TypeError(f"Task: builder must return a torch.nn.Module, got {brief(model)}")
+            raise TypeError(f"Task: builder must return a torch.nn.Module, got {without_values(model)}")
         devices = {t.device.type for t in (*model.parameters(), *model.buffers())}
         if "meta" in devices:
             raise ValueError("Task: builder must return a model with values, got one with weights on the meta device")
         # Only where something moves: on a model of fake tensors `.to` fails even if there is nothing to do.
         return model if devices <= {self.device} else model.to(self.device)
+
+    def loss_of(self, model: Callable[..., Any], batch: Any) -> Tensor:
+        """Return the loss of one of the batches, moved to `self.device`: what the loop's text computes."""
+        if isinstance(batch, Tensor):
+            return self.loss_fn(model(moved := batch.to(self.device)), moved)
+        if isinstance(batch, dict):
+            by_name = {name: value.to(self.device) for name, value in batch.items()}
+            return self.loss_fn(model(**by_name), by_name)
+        parts = tuple(value.to(self.device) for value in batch)
+        return self.loss_fn(model(parts[0]), parts[1]) if len(parts) == 2 else self.loss_fn(model(*parts), parts)
 
 
 def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
@@ -143,6 +157,17 @@ def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
     whole data set in every batch.
     """
     return [(a.clone(), b.clone()) for a, b in zip(x.split(size), y.split(size), strict=True)]
+
+
+def _require_no_parameters(loss_fn: object) -> None:
+    """Raise ValueError for a module, or a method of one, with parameters that no optimizer would get."""
+    owner = getattr(loss_fn, "__self__", loss_fn)
+    parameters = owner.named_parameters() if isinstance(owner, nn.Module) else ()
+    if name := next((name for name, parameter in parameters if parameter.requires_grad), None):
+        raise ValueError(
+            f"Task: loss_fn must be a function without parameters to train, got {type(owner).__name__} with {name!r}: "
+            "the loop's optimizer gets those of the model only, so make it a part of the model"
+        )
 
 
 def _require_function(name: str, value: object, form: str, arguments: int) -> None:
@@ -163,19 +188,40 @@ def _require_function(name: str, value: object, form: str, arguments: int) -> No
         raise TypeError(f"Task: {name} must be a function {form}, got {wrong}")
 
 
-def _pairs(batches: object) -> list[tuple[Tensor, Tensor]]:
-    """Return a list of (x, y) tensors, or raise for what is none."""
-    allowed = "Task: batches must be a list of (x, y) pairs of tensors; list(loader) makes one from a DataLoader"
+def _checked_batches(batches: object) -> list[Any]:
+    """Return a list of batches of one kind, each a dict, a tuple or a tensor, or raise for what is none."""
+    allowed = (
+        "Task: batches must be a list of (x, y) pairs of tensors, of dicts or tuples of tensors, or of single tensors; "
+        "list(loader) makes one from a DataLoader"
+    )
     if not isinstance(batches, list | tuple):
-        raise TypeError(f"{allowed}, got {brief(batches)}")
+        raise TypeError(f"{allowed}, got {without_values(batches)}")
     if not batches:
         raise ValueError(f"{allowed}, got {batches!r}, which is empty")
-    for i, batch in enumerate(batches):
-        if not isinstance(batch, tuple | list) or len(batch) != 2:
-            raise TypeError(f"{allowed}, got {brief(batch)} as batches[{i}]")
-        for part, value in zip("xy", batch, strict=True):
+    if isinstance(batches, tuple) and isinstance(batches[0], Tensor):
+        raise TypeError(f"{allowed}, got a tuple of tensors; if it is one batch, write [batch]")
+    checked: list[Any] = []
+    for i, given in enumerate(batches):
+        batch = tuple(given) if isinstance(given, list | tuple) else given
+        batch = dict(given) if isinstance(given, Mapping) else batch
+        parts: list[tuple[Any, Any]] = [("batch", batch)]
+        if isinstance(batch, dict):
+            parts = list(batch.items())
+        elif isinstance(batch, tuple):
+            parts = list(zip("xy" if len(batch) == 2 else [f"item {n}" for n in range(len(batch))], batch, strict=True))
+        if not parts or (checked and _kind(batch) != _kind(checked[0])):
+            other = f"; batches[0] is {without_values(checked[0])}" if checked else ""
+            raise TypeError(f"{allowed}, got {without_values(given)} as batches[{i}]{other}")
+        for part, value in parts:
+            if not isinstance(part, str):
+                raise TypeError(f"{allowed}, got a dict with the key {brief(part)}, which is no text, as batches[{i}]")
             if not isinstance(value, Tensor):
-                raise TypeError(f"{allowed}, got {part} = {brief(value)} in batches[{i}]")
+                raise TypeError(f"{allowed}, got {part} = {without_values(value)} in batches[{i}]")
             if value.numel() == 0:
-                raise ValueError(f"{allowed}, got {part} without elements, {brief(value)}, in batches[{i}]")
-    return [(x, y) for x, y in batches]
+                raise ValueError(f"{allowed}, got {part} without elements, {without_values(value)}, in batches[{i}]")
+        checked.append(batch)
+    return checked
+
+
+def _kind(batch: object) -> tuple[type, bool]:
+    return type(batch), isinstance(batch, tuple) and len(batch) == 2

@@ -76,9 +76,9 @@ def from_scratch(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Any)
     optimizer.step()
 
 
-def once_more(model: nn.Module, batch: Any) -> None:
+def once_more(model: nn.Module, batch: dict[str, Tensor]) -> None:
     """Run forward and backward, and leave the gradients, of the input, too: as Liger's benchmark does."""
-    x, *rest = batch[0].value.values()
+    x, *rest = batch.values()
     x.requires_grad_()
     output = model(x, *rest)
     if output.ndim:

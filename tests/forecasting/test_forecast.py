@@ -88,7 +88,7 @@ def run_under_ledger(
     model: nn.Module, loss_fn: Any, batches: list[Any], epochs: int, training: Training, updates: int = 2
 ) -> Ledger:
     """A Ledger over the last of a real run's updates."""
-    program = Program(training.source())
+    program = Program(training.source(batches[0]))
     names = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches, "device": "cpu", "epochs": epochs}
     for _ in program.setup(names):
         pass

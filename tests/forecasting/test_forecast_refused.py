@@ -74,6 +74,12 @@ def test_a_builder_that_fails_is_told() -> None:
         forecast(Task("mine", build, [sample()], nn.functional.mse_loss))
 
 
+def test_a_lazy_layer_of_a_task_is_told() -> None:
+    task = Task("mine", lambda seed: nn.LazyLinear(4), [sample()], nn.functional.mse_loss)
+    with pytest.raises(ForecastError, match=r"^forecast: mine has a lazy layer, .* as nn.Linear has it$"):
+        forecast(task)
+
+
 BATCH = "batch.* must be a whole number from 1 to 1,048,576, got"
 CONTEXT = r"context of 'gpt2-1.5b' must be a whole number from 1 to 1,024"
 SAMPLE = r"a module needs a sample batch, batch=\(x, y\), each a tensor .* got batch="

@@ -79,7 +79,9 @@ def test_a_task_of_ones_own() -> None:
     [
         *(("name", v) for v in (None, 3, "", "  ")),
         *(("builder", v) for v in (None, "Linear", nn.Parameter(X))),
-        *(("batches", v) for v in (None, [], (), 4, "xy", {1: 2}, iter([(X, Y)]), X, [X], [(X,)], [(X, Y, X)])),
+        *(("batches", v) for v in (None, [], (), 4, "xy", {1: 2}, iter([(X, Y)]), X, (X, Y))),
+        *(("batches", v) for v in ([{}], [()], [{"x": 1}], [{1: X}], [{"x": X[:0]}], [(X, Y, 1)], [X[:0]])),
+        *(("batches", v) for v in ([(X, Y), X], [X, {"x": X}], [(X, Y), (X, Y, X)])),
         *(("batches", v) for v in ([(X, None)], [([1.0], Y)], [(X, Y), "xy"], [(torch.zeros(0, 2), Y)])),
         *(("loss_fn", v) for v in (None, "mse", 3)),
         *(("device", v) for v in (None, "auto", "tpu", "", torch.device("cpu"), 0)),
@@ -133,6 +135,17 @@ class OtherLoss(nn.Module):
     """A loss as a class, of which an instance is wanted."""
 
 
+class LearnedLoss(nn.Module):
+    """A loss with a parameter that the optimizer of a loop does not get."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, output: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return (self.scale * output - y).square().mean()
+
+
 MODEL = nn.Linear(4, 2)
 
 
@@ -164,8 +177,22 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         r"Task: batches must .*, got y = \[1\] in batches\[0\]$",
     ),
     (
-        lambda: Task(**{**GOOD, "batches": [(X.repeat(99, 99), Y, Y)]}),
-        r"got \[a tensor of shape \(198, 198\), .* as batches",
+        lambda: Task(**{**GOOD, "batches": [(X, Y), (X.repeat(99, 99), Y, Y)]}),
+        r"got \[a tensor of shape \(198, 198\) and torch.float32, .*\] as batches\[1\]; batches\[0\] is \[a tensor",
+    ),
+    (
+        lambda: Task(**{**GOOD, "loss_fn": LearnedLoss()}),
+        "^Task: loss_fn must be a function without parameters to train, got LearnedLoss with 'scale': the loop's "
+        "optimizer gets those of the model only, so make it a part of the model$",
+    ),
+    (lambda: Task(**{**GOOD, "loss_fn": LearnedLoss().forward}), "Task: loss_fn must .* got LearnedLoss with 'scale'"),
+    (
+        lambda: Task(**{**GOOD, "lr": torch.arange(7.0)}),
+        r"^Task: lr must be a number from .*, got a tensor of shape \(7,\) and torch.float32$",
+    ),
+    (
+        lambda: Task(**{**GOOD, "batches": [(X, [[Y, None]])]}),
+        r"got y = \[\[a tensor of shape \(2, 1\) and torch.float32, None\]\] in batches\[0\]$",
     ),
     (lambda: tasks.get("digts"), r"tasks.get: name must be one of .* got 'digts'; did you mean 'digits'\?"),
     (
