@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from .._process import Patches
-from .events import Backward, Event, GradEdited
+from .events import Backward, Event, Forward, GradEdited
 from .finding import SEVERITIES, Finding
 from .listeners.backward import BackwardListener
 from .listeners.event_log import EventLog
@@ -17,7 +18,7 @@ from .listeners.optimizers import OptimizerListener
 from .listeners.scaling import ScalingListener
 from .listeners.schedulers import SchedulerListener
 from .rules import RULES
-from .rules.base import FACTS, RuleContext
+from .rules.base import FACTS, Rule, RuleContext
 
 _LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
 
@@ -33,14 +34,28 @@ class RuleRunner:
         self.counts: Counter[type] = Counter()
         """Number of events of each kind."""
         self.looks = 0
-        """Number of losses whose graph was looked at."""
+        """Number of losses that were looked at in detail."""
         self.edits = 0
         """How often gradients were changed by hand, and not to zeros."""
         self.context = RuleContext(log)
-        self._rules = [rule(self.context) for rule in RULES]
-        self._subscribers: dict[type, list[Callable[[Any], None]]] = {
-            fact: [getattr(rule, name) for rule in self._rules if hasattr(rule, name)] for name, fact in FACTS.items()
-        }
+        self._rules = {rule: rule(self.context) for rule in RULES if not rule.sleeps}
+        self._asleep = [rule for rule in RULES if rule.sleeps]
+        self._subscribers: dict[type, list[Callable[[Any], None]]] = {fact: [] for fact in FACTS.values()}
+        for rule in self._rules.values():
+            self._subscribe(rule)
+
+    def _subscribe(self, rule: Rule) -> None:
+        for name, fact in FACTS.items():
+            if (hear := getattr(rule, name, None)) is not None:
+                self._subscribers[fact].append(hear)
+
+    def _wake(self, kind: type) -> None:
+        """Make the rules that hear facts of a kind, of which one is not plain; from then on they hear all."""
+        names = [name for name, fact in FACTS.items() if fact is kind]
+        for rule in [one for one in self._asleep if any(hasattr(one, name) for name in names)]:
+            self._asleep.remove(rule)
+            self._rules[rule] = made = rule(self.context)
+            self._subscribe(made)
 
     def start(self) -> None:
         """Begin to listen, to the thread that calls this."""
@@ -66,24 +81,40 @@ class RuleRunner:
         self.log.flush()
 
     def take(self, events: list[Event]) -> None:
-        """Go through events in order."""
-        follow, subscribers = self.context.state.follow, self._subscribers
+        """Go through events in order: rules hear each before the state takes it in."""
+        state, subscribers = self.context.state, self._subscribers
         self.counts.update(map(type, events))
-        self.looks += sum("flaws" in vars(one) for one in events if type(one) is Backward)  # filled in by a look alone
+        self.looks += sum(one.looked for one in events if type(one) is Backward)
         self.edits += sum(any(map(float, one.norms)) for one in events if type(one) is GradEdited)
         for event in events:
-            for fact in follow(event):
-                for hear in subscribers[type(fact)]:
-                    hear(fact)
+            for part in state.parts(event):
+                kind = type(fact := state.fact(part))
+                if kind in subscribers:
+                    if self._asleep and not is_plain(fact):
+                        self._wake(kind)
+                    for hear in subscribers[kind]:
+                        hear(fact)
+                state.take(part)
 
     def end(self, *, normal: bool) -> None:
         """The watch is over; ``normal`` is False if an exception ended it."""
-        for rule in self._rules:
-            rule.end(normal=normal)
+        for rule in RULES:
+            if rule in self._rules or rule.ends:
+                self._rules.setdefault(rule, rule(self.context)).end(normal=normal)
 
     def findings(self) -> list[Finding]:
         """Return what was found, the gravest first, in the order in which it was seen."""
         return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def is_plain(fact: Any) -> bool:
+    """Return whether a fact is as most are, so that no rule need be made for it."""
+    if type(fact) is Backward:
+        looked = fact.flaws or fact.terms or fact.nodes or fact.alive or fact.holder
+        return not looked and not fact.nonzero and (type(fact.loss) is not float or math.isfinite(fact.loss))
+    if type(fact) is Forward:
+        return fact.training and fact.grad and not fact.train_kind
+    return bool(getattr(fact, "plain", False))
 
 
 _RECENT = 40  # backward passes; two of the longest windows of a Recipe

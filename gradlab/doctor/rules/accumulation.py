@@ -12,12 +12,11 @@ from ..finding import Cause, Code
 from ..source.blocks import loops_around
 from ..source.calls import condition_around
 from ..source.grad_lines import clears_by_hand, with_loss
-from ..state.grad_state import StepFacts
+from ..state.grad_state import MOST_SIZES, StepFacts
 from ...formatting import batches_text
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
-_MOST_WINDOWS = 256
 _SELDOM = 4  # times as many steps with one batch
 _PILE = 8  # batches
 _NEAR = 0.01
@@ -43,6 +42,7 @@ def lost_in(facts: StepFacts) -> list[Any]:
 class ZeroGradInMicroBatch(Rule):
     """``zero_grad()`` runs inside a window of micro-batches, so a step applies only the last of them."""
 
+    sleeps = True
     ZERO_GRAD_IN_MICRO_BATCH = Code(
         "zero-grad-in-micro-batch",
         "07_gradient_accumulation",
@@ -80,6 +80,7 @@ class ZeroGradInMicroBatch(Rule):
 class WindowDropped(Rule):
     """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
 
+    sleeps = ends = True
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
         "last-accumulation-window-dropped",
         "07_gradient_accumulation",
@@ -97,30 +98,23 @@ class WindowDropped(Rule):
     ENDED_INSIDE = LAST_ACCUMULATION_WINDOW_DROPPED.with_(severity="hint")
 
     def _begin(self) -> None:
-        self._sizes: defaultdict[int, list[int]] = defaultdict(list)
         self._wiped: defaultdict[int, list[Any]] = defaultdict(list)
-        self._site: dict[int, Any] = {}
         self._odd: dict[int, str] = {}
 
     def step(self, facts: StepFacts) -> None:
-        """Note how many passes of one line this step applies, and how many of them were lost before."""
-        optimizer, fresh = facts.step.optimizer, facts.fresh
-        if len({one.call_path for one in fresh}) != 1 or facts.step.backward or facts.edited:
-            return
-        sizes = self._sizes[optimizer]
-        if len(sizes) >= _MOST_WINDOWS:
-            return
-        sizes.append(len(fresh))
-        self._site[optimizer] = facts.step.site
+        """Note what was lost before this step, and a window that is longer than the first one."""
+        optimizer, fresh, sizes = facts.step.optimizer, facts.fresh, self.context.state.sizes[facts.step.optimizer]
         if lost := lost_in(facts):
             self._wiped[optimizer].append((len(fresh), lost))
-        if len(fresh) > sizes[0]:
+        if sizes and len(fresh) > sizes[0]:
             self._odd[optimizer] = f"update {facts.number} applied {len(fresh)} batches ({numbered(fresh)})"
 
     def end(self, *, normal: bool) -> None:
         """Judge each optimizer's windows as a whole."""
         code = self.LAST_ACCUMULATION_WINDOW_DROPPED
-        for optimizer, sizes in self._sizes.items():
+        for optimizer, sizes in self.context.state.sizes.items():
+            if not sizes:
+                continue
             window, often = Counter(sizes).most_common(1)[0]
             wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
             left = left_in(self.context, optimizer)
@@ -135,12 +129,12 @@ class WindowDropped(Rule):
                 continue
             elif wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
                 self._say(code, optimizer, f"{numbered(wiped[-1])} was cleared before any step; a window has {window}")
-            elif normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
+            elif normal and 0 < len(left) < window and often == len(sizes) < MOST_SIZES:
                 words = f"{numbered(left)} was never applied: training ended inside a window of {window}"
                 self._say(self.ENDED_INSIDE, optimizer, words)
 
     def _say(self, code: Code, optimizer: int, seen: str, **words: Any) -> None:
-        site = self._site[optimizer]
+        site = self.context.state.sites[optimizer]
         self.report(code, site, seen, partial(condition_around, self.context.log.path(site)), of=optimizer, **words)
 
 
@@ -166,6 +160,7 @@ class StepLeftOut(Rule):
     clearing, too, but what is left may be meant: a hint.
     """
 
+    sleeps = ends = True
     SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
         severity="hint",
         message="Where a step was left out, its batch stayed in `.grad`, and the next step applied it as well.",
@@ -175,7 +170,6 @@ class StepLeftOut(Rule):
     def _begin(self) -> None:
         self._others: set[int] = set()  # optimizers with steps of another kind
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
-        self._last: dict[int, StepFacts] = {}
         self._pile: dict[int, list[Backward]] = {}  # the most that came without a step and were cleared at once
 
     def step(self, facts: StepFacts) -> None:
@@ -185,8 +179,7 @@ class StepLeftOut(Rule):
             one.skipped_by_scaler or one.retain for one in fresh
         )
         self._others |= set() if alike and not facts.edited else {optimizer}
-        self._last[optimizer] = facts
-        if len(fresh) > 1 and len(self._longer[optimizer]) < _MOST_WINDOWS:
+        if len(fresh) > 1 and len(self._longer[optimizer]) < MOST_SIZES:
             self._longer[optimizer].append(facts)
         for cleared in facts.since.clearings if alike else ():
             lost = [one for one in cleared.lost if one.call_path == fresh[0].call_path]
@@ -194,10 +187,10 @@ class StepLeftOut(Rule):
 
     def end(self, *, normal: bool) -> None:
         """Look for a few longer ones among many of one batch, or many batches in the end."""
-        for optimizer, last in self._last.items():
+        for optimizer, last in self.context.state.last.items():
             longer = self._longer[optimizer]
             apart = sum(two.number - one.number > 1 for one, two in pairwise(longer))  # else windows have grown
-            if optimizer in self._others or last.number < (1 + _SELDOM) * max(1, len(longer)):
+            if optimizer in self._others or not last.fresh or last.number < (1 + _SELDOM) * max(1, len(longer)):
                 continue
             own = last.fresh[0].call_path
             left = [one for one in left_in(self.context, optimizer) if one.call_path == own]
@@ -229,6 +222,7 @@ class LossNotDivided(Rule):
     looks the same.
     """
 
+    sleeps = True
     LOSS_NOT_DIVIDED = Code(
         "loss-not-divided",
         "07_gradient_accumulation",
@@ -251,7 +245,6 @@ class LossNotDivided(Rule):
 
     def _begin(self) -> None:
         self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> size -> how often
-        self._others: Counter[int] = Counter()
 
     def step(self, facts: StepFacts) -> None:
         """Look for a window of means, all of one line and over the same parameters."""
@@ -259,13 +252,12 @@ class LossNotDivided(Rule):
         plain = all(one.mass and not one.given and not one.retain and not one.create for one in fresh)
         alike = len({(one.call_path, one.added) for one in fresh}) == 1
         if count < 2 or not plain or not alike or facts.edited or any(held.used_by >= 0 for held in facts.held):
-            self._others[optimizer] += min(2, count)
             return
         windows, site = self._windows[optimizer], fresh[-1].site
         windows[count] += 1
         divisions = [sum(abs(scale * count - 1) < _NEAR for scale in one.scales) for one in fresh]
         tokens = [one.tokens for one in fresh if isinstance(one.tokens, float)]
-        if windows.total() < 2 or windows.total() <= self._others[optimizer]:
+        if windows.total() < 2 or 2 * windows.total() <= facts.number:
             return
         seen = f"update {facts.number} applied {numbered(fresh)}, each a mean"
         if min(divisions) >= 2 and self._often((optimizer, "twice"), windows):

@@ -173,6 +173,10 @@ class Rule:
     """A rule: it has a method of FACTS for each fact that it wants to hear; its codes are class attributes."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
+    sleeps: ClassVar[bool] = False
+    """True if it is made only when a fact that it hears is not plain: see ``runner.is_plain``."""
+    ends: ClassVar[bool] = False
+    """True if it judges the end also where it was not made before."""
 
     def __init_subclass__(cls) -> None:
         cls.codes = frozenset(value for value in vars(cls).values() if isinstance(value, Code))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -42,6 +41,7 @@ def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None
 class MissingZeroGrad(Rule):
     """A step applies batches again that a step of the same optimizer has applied before, beside a new one."""
 
+    sleeps = True
     MISSING_ZERO_GRAD = Code(
         "missing-zero-grad",
         "03_forgetting_zero_grad",
@@ -143,6 +143,7 @@ def _used_by(optimizer: int, groups: Iterable[ParamGroupState]) -> list[tuple[in
 class DoubleStep(Rule):
     """Two steps on the same gradients."""
 
+    sleeps = True
     DOUBLE_STEP = Code(
         "double-step",
         "06_optimizer_step",
@@ -167,6 +168,7 @@ class DoubleStep(Rule):
 class ForeignGradients(Rule):
     """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
 
+    sleeps = True
     FOREIGN_GRADIENTS_IN_STEP = Code(
         "foreign-gradients-in-step",
         "04_zero_grad",
@@ -175,23 +177,20 @@ class ForeignGradients(Rule):
         fix="Call {optimizer}.zero_grad() right before the first backward() of its own loss.",
     )
 
-    def _begin(self) -> None:
-        self._alone: defaultdict[int, set[Any]] = defaultdict(set)  # optimizer -> lines whose passes it used at once
-
     def step(self, facts: StepFacts) -> None:
         """Look for a pass of another line that another optimizer had used before this one's own pass began."""
         optimizer, site, own = facts.step.optimizer, facts.step.site, facts.fresh
         if not own or facts.edited or any(held.used_by == optimizer for held in facts.held):
             return  # what this optimizer itself has used before is MissingZeroGrad's
         newest = [held.backward for held in facts.held if held.used_by < 0][-1]
-        self._alone[optimizer].add(newest.site)
+        alone = self.context.state.lines[optimizer] | {newest.site}
         foreign = [
             held.backward
             for held in facts.held
             if held.backward.stepped_params & ~facts.step.params
             and held.backward.stepped_params & facts.step.params == 0
             and held.backward.first_step_pass < newest.number
-            and held.backward.site not in self._alone[optimizer]
+            and held.backward.site not in alone
         ]
         if foreign and (times := self.count(site)) >= 2:
             own = [one for one in own if one not in foreign]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import ClassVar
 
-from ..events import Backward, Forward, LossFlaw, LossTerm
+from ..events import Backward, LossFlaw, LossTerm
 from ..finding import Code
 from ..graphs.op_trace import TAKES_NUMBERS
 from ..source.cuts import cut_place
@@ -23,6 +23,7 @@ class LossFlaws(Rule):
     end, with the lines of an update that was recorded for it.
     """
 
+    sleeps = True
     # Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
     # dimension, or of Sigmoid. That is what was computed, so the doubt is only whether it was meant.
     SOFTMAX_BEFORE_CROSS_ENTROPY = Code(
@@ -99,7 +100,6 @@ class LossFlaws(Rule):
 
     def _begin(self) -> None:
         self._flaws: dict[tuple[str, int], tuple[Backward, LossFlaw]] = {}
-        self._training = 0
         self._terms: dict[tuple[int, int], list[tuple[Backward, LossTerm]]] = {}
 
     def backward(self, backward: Backward) -> None:
@@ -111,10 +111,6 @@ class LossFlaws(Rule):
         for term in backward.terms:
             if len(known := self._terms.setdefault((backward.call_path, term.place), [])) < _MOST_LOOKS:
                 known.append((backward, term))
-
-    def forward(self, event: Forward) -> None:
-        """Note which models are in training mode: what reaches only such a one lacks an optimizer, perhaps."""
-        self._training |= event.params if event.training else 0
 
     def end(self, *, normal: bool) -> None:
         """Report it."""
@@ -137,7 +133,7 @@ class LossFlaws(Rule):
         for backward, term in looks:
             stepped = backward.stepped_params
             covered = self.context.state.covered()
-            strange = term.by_loss_function and not term.made_of & covered and not term.reach & self._training
+            strange = term.by_loss_function and not term.made_of & covered and not term.reach & self.context.state.training
             own = term.made_of & stepped and not term.reach & ~covered
             by_choice = term.reach and any(one.no_grad for one in term.cuts)
             if stepped and not term.reach & stepped and ((own and not by_choice) or strange):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict, deque
+from collections import deque
 
 from ...formatting import short
 from ..events import Backward, LossFlaw, bit_positions
@@ -11,7 +11,6 @@ from ..finding import Code
 from ..state.grad_state import StepFacts
 from .base import Rule
 
-_REMEMBERED = 16
 _MOST = 256
 _SCALED_ROW = 8  # a scaler's first scale is too large for some batches, and it skips these steps
 _FIXES = {
@@ -33,6 +32,7 @@ class NanLoss(Rule):
     pass. A pass that is skipped, or whose gradients are repaired, leaves the next loss finite: nothing is said.
     """
 
+    sleeps = True
     NAN_LOSS = Code(
         "nan-loss",
         "08_mixed_precision",
@@ -63,7 +63,6 @@ class NanLoss(Rule):
     )
 
     def _begin(self) -> None:
-        self._losses: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
         self._first: dict[int, Backward] = {}  # call path -> first pass of the row of losses that are not finite
         self._flaws: dict[int, LossFlaw] = {}
         self._stepped: dict[int, tuple[int, int]] = {}  # pass -> number and parameters of the step that applied it
@@ -81,7 +80,6 @@ class NanLoss(Rule):
             elif flaw.kind.startswith("nan-") and (path not in self._flaws or flaw.edit):
                 self._flaws[path] = flaw
         if math.isfinite(loss):
-            self._losses[path].append(loss)
             if path not in self._proven:
                 self.times[path] = 0
                 self._first.pop(path, None)
@@ -117,14 +115,14 @@ class NanLoss(Rule):
         return any(not one.isfinite().all() for one in floats)
 
     def _say(self, path: int, first: Backward) -> None:
-        flaw, before = self._flaws.get(path, LossFlaw("")), [short(loss) for loss in self._losses[path]][-3:]
+        flaw, before = self._flaws.get(path, LossFlaw("")), [short(loss) for loss in self.context.state.losses[path]][-3:]
         update, _ = self._stepped.get(first.number, (0, 0))
         seen = f"batch {first.number} is the first whose loss is {short(first.loss)}"
         seen += f"; the losses before it were {', '.join(before)}" if before else ""
         seen += f"; update {update} applied its gradients" if update else ""
         weights = self.SLOPE if flaw.seen else self.WEIGHTS
         codes = {"nan-data": self.DATA, "nan-operation": self.OPERATION, "nan-weights": weights}
-        grew = flaw.kind != "nan-data" and _grew(self._losses[path])
+        grew = flaw.kind != "nan-data" and _grew(self.context.state.losses[path])
         code, edit = (self.DIVERGED, None) if grew else (codes.get(flaw.kind, self.NAN_LOSS), flaw.edit)
         how = next(text for part, text in _FIXES.items() if part in flaw.seen)
         number = "NaN" if math.isnan(first.loss) else "infinite"

@@ -35,6 +35,7 @@ class OptimizerRemade(Rule):
     several epochs for each of them.
     """
 
+    sleeps = True
     OPTIMIZER_REMADE = Code(
         "optimizer-remade",
         "06_optimizer_step",
@@ -47,14 +48,11 @@ class OptimizerRemade(Rule):
 
     def _begin(self) -> None:
         self._settings: dict[Any, set[str]] = {}
-        self._kept: set[Any] = set()  # lines whose optimizers took more than one step
 
     def step(self, facts: StepFacts) -> None:
         """Judge the first step of an optimizer that goes on where another has stopped."""
         step, made = facts.step, self.context.state.optimizers[facts.step.optimizer]
         if not step.resumes:
-            if facts.number > 1:
-                self._kept.add(made.site)
             return
         settings = self._settings.setdefault(made.site, set())
         if len(settings) < _MOST:
@@ -62,7 +60,9 @@ class OptimizerRemade(Rule):
         if step.resumes < _REMADE or made.site == NO_SITE or made.is_custom_class or made.kind in _STATELESS_BY_DESIGN:
             return
         others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
-        if made.site in self._kept and _meant(made.lines, step.lines, others=others):
+        state = self.context.state
+        several = any(state.steps.get(number, 0) > 1 for number, one in state.optimizers.items() if one.site == made.site)
+        if several and _meant(made.lines, step.lines, others=others):
             return
         seen = f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
         seen += f"{how_many(step.params)}, the last before backward pass {self.context.state.newest}"
@@ -87,6 +87,7 @@ class SharedParams(Rule):
     nor of optimizers that hand their step on to another one, as SAM does.
     """
 
+    sleeps = True
     PARAMS_IN_TWO_OPTIMIZERS = Code(
         "params-in-two-optimizers",
         "06_optimizer_step",

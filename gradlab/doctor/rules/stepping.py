@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from ..events import NO_SITE, Site, union_bits
 from ..finding import Cause, Code, Edit
-from ..graphs.op_trace import TAKES_NUMBERS, Op
+from ..graphs.op_trace import TAKES_NUMBERS
 from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets, wrong_step
 from ..source.cuts import cut_place
 from ..source.grad_lines import clears_by_hand, updates_by_hand
@@ -19,7 +18,6 @@ from ..source.wiring import frozen_by, remade_below
 from ..state.grad_state import StepFacts
 from .base import Rule, how_many, numbered
 
-_PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
 _ENOUGH = 4  # steps
 _REGULAR = 5  # times, with as many updates between them: what logs gradients and clears them, say
 
@@ -27,6 +25,7 @@ _REGULAR = 5  # times, with as many updates between them: what logs gradients an
 class EmptyStep(Rule):
     """A step finds no gradient at all: says why."""
 
+    sleeps = ends = True
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
         "zero-grad-between-backward-and-step",
         "04_zero_grad",
@@ -70,13 +69,6 @@ class EmptyStep(Rule):
 
     def _begin(self) -> None:
         self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
-        self._newest = NO_SITE  # line of a backward pass
-        self._cuts: Sequence[Op] = ()  # what the newest graph that was looked at is cut by
-
-    def backward(self, backward: Any) -> None:
-        """Remember the newest line."""
-        self._newest, self._cuts = backward.site, backward.cuts or self._cuts
-
     def step(self, facts: StepFacts) -> None:
         """Look for the reason in what has happened since the last step."""
         step, since = facts.step, facts.since
@@ -99,7 +91,7 @@ class EmptyStep(Rule):
         state, known = self.context.state, {site for _, site in self.context.findings}
         for optimizer, steps in state.steps.items():
             made, site = state.optimizers[optimizer], state.sites[optimizer]
-            told = {site, self.context.made_at(optimizer, site), self._newest} & known
+            told = {site, self.context.made_at(optimizer, site), state.newest_site} & known
             if steps >= _ENOUGH and optimizer not in state.fed and not made.is_custom_class and not told:
                 reached = state.reached & ~state.params_of[optimizer]
                 seen = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
@@ -157,12 +149,13 @@ class EmptyStep(Rule):
         log, optimizer = self.context.log, facts.step.optimizer
         called, params = facts.since.called, facts.step.params
         stale = params & ~called if called & facts.since.elsewhere else 0
-        newest = self._newest if self._newest != NO_SITE else facts.step.site
+        newest = self.context.state.newest_site
+        newest = newest if newest != NO_SITE else facts.step.site
         if not stale and not called & params:
             return  # its model was not even called: this optimizer has a rest
         if not stale:
             seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
-            cuts = self._cuts
+            cuts = self.context.state.cuts
             self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_place(one for one in cuts if one.lost & params or one.name in TAKES_NUMBERS))
         elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
             late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
@@ -180,6 +173,7 @@ def in_no_module(stale: int, held: str) -> str:
 class NeverSteps(Rule):
     """Gradients are computed, and no step is ever taken."""
 
+    sleeps = ends = True
     NEVER_STEPS = Code(
         "never-steps",
         "06_optimizer_step",
@@ -188,30 +182,20 @@ class NeverSteps(Rule):
         fix="Call {optimizer}.step() after backward(), in every update.",
     )
 
-    def _begin(self) -> None:
-        self._passes: list[Any] = []
-        self._count = 0
-
-    def accumulate(self, added: Any) -> None:
-        """Count the passes; the first few are enough to say where, also of a net that is trained less often."""
-        self._count += 1
-        if len(self._passes) < _PASSES:
-            self._passes.append(added.backward)
-
     def end(self, *, normal: bool) -> None:
         """Look for an optimizer that was never used, although its parameters got gradients."""
         state, index = self.context.state, self.context.log.index
-        if self._count < 4:
+        if state.newest < 4:
             return
         stepped = union_bits(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
         for optimizer, params in state.params_of.items():
-            passes = [one for one in self._passes if one.added & params]
+            passes = [one for one in state.first_passes if one.added & params]
             if not params & stepped and len(passes) >= 3 and not index.weights_ever_written(params):
                 own = [
                     one for one in passes if not one.stepped_params
                 ] or passes  # not those that another optimizer has used
                 site, edit = self._edit(optimizer, [one.site for one in own], scaled=own[-1].scaled)
-                seen = f"{self._count} backward passes, 0 steps of {self.context.name(optimizer)}"
+                seen = f"{state.newest} backward passes, 0 steps of {self.context.name(optimizer)}"
                 self.report(self.NEVER_STEPS, site, seen, edit, of=optimizer)
 
     def _edit(self, optimizer: int, backwards: list[Site], *, scaled: bool) -> tuple[Site, Edit | Cause | None]:

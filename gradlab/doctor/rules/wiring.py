@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions, union_bits
+from ..events import MANUAL_UPDATE, NO_SITE, Backward, Site, Step, bit_positions, union_bits
 from ..finding import Cause, Code, Edit
-from ..graphs.op_trace import Op
 from ..source.calls import in_scope
 from ..source.cuts import cut_place
 from ..source.grad_lines import updates_by_hand
@@ -21,7 +19,6 @@ from .loss_functions import LossFlaws
 from .several_optimizers import SharedParams
 from .stepping import EmptyStep, in_no_module
 
-_MOST_PASSES = 64
 _ENOUGH = 3  # steps
 
 
@@ -33,6 +30,7 @@ class MissingParams(Rule):
     loss is never used. Anything else may be meant to stay as it is: a hint.
     """
 
+    sleeps = ends = True
     PARAMS_MISSING_FROM_OPTIMIZER = Code(
         "params-missing-from-optimizer",
         "04_zero_grad",
@@ -66,23 +64,8 @@ class MissingParams(Rule):
         self._step: dict[int, Step] = {}  # params of a pass that no optimizer holds -> the last step beside them
         self._first: dict[int, int] = {}  # such parameters -> number of the first pass that reached them
         self._late: dict[int, Site | None] = {}  # the line that made such parameters, if the optimizer was there before
-        self._passes: list[Backward] = []
         self._by_hand = False  # gradients are copied from one net to another, as by workers that share a model
         self._moved = 0  # parameters that were written to, also through .data
-        self._training = 0  # parameters of models that were called in training mode ...
-        self._fed = 0  # ... and of those that were given what other parameters have made
-
-    def forward(self, event: Forward) -> None:
-        """Note which models are in training mode: one that is meant to stay as it is seldom is."""
-        if event.training and event.grad:
-            self._training |= event.params
-            self._fed |= event.params if event.fed else 0
-
-    def accumulate(self, added: Any) -> None:
-        """Note the first passes, to see whether anybody uses them; not those that want other gradients."""
-        backward = added.backward
-        if len(self._passes) < _MOST_PASSES and not (backward.given or backward.create):
-            self._passes.append(backward)
 
     def step(self, facts: StepFacts) -> None:
         """Note which parameters got gradients together with those that are stepped here."""
@@ -114,8 +97,9 @@ class MissingParams(Rule):
             return
         state = self.context.state
         by_line: defaultdict[int, list[Backward]] = defaultdict(list)
-        for backward in self._passes if any(state.step_calls.values()) else ():
-            by_line[backward.call_path].append(backward)
+        for backward in state.first_passes if any(state.step_calls.values()) else ():
+            if not (backward.given or backward.create):
+                by_line[backward.call_path].append(backward)
         for passes in by_line.values():
             newest = passes[-1]
             if updates_by_hand(newest.site) != newest.site or any(
@@ -137,9 +121,9 @@ class MissingParams(Rule):
         both = bool(near and stepped)
         # A backbone may be meant to stay as it is, or all but the biases; a head that comes after all else is not.
         downstream = both and min(near) < min(stepped) and max(near) <= min(stepped)
-        trained = missing & self._training == missing
+        trained = missing & self.context.state.training == missing
         # A net beside what is stepped, as a critic: neither is given what the other has made.
-        apart = not (missing | step.params) & self._fed and step.params & registered == step.params
+        apart = not (missing | step.params) & self.context.state.given_outputs and step.params & registered == step.params
         critic = both and trained and self.context.whole_models(missing) == missing and apart
         late = next((site for params, site in self._late.items() if params & missing and site), None)
         module = step.params & registered and trained
@@ -190,6 +174,7 @@ class MissingParams(Rule):
 class FrozenGroup(Rule):
     """A whole group of an optimizer's parameters requires no gradient, from its first step to the end: a hint."""
 
+    sleeps = True
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
         severity="hint",
         message="A whole group of this optimizer's parameters requires no gradient: its steps leave them as they are.",
@@ -222,35 +207,25 @@ class FrozenGroup(Rule):
 class ModulesWithoutGradient(Rule):
     """Some parameters of an optimizer never get a gradient, because the source cuts the graph behind them."""
 
+    ends = sleeps = True
     GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.with_(
         severity="hint",
         message="Some of the optimizer's parameters never get a gradient: the graph is cut behind them.",
         fix="Take out what cuts the graph behind these parameters, or leave them out of {optimizer}.",
     )
 
-    def _begin(self) -> None:
-        self._passes = 0
-        self._site: Site = NO_SITE
-        self._cuts: Sequence[Op] = ()
-
-    def accumulate(self, added: Any) -> None:
-        """Count the passes."""
-        self._passes += 1
-        self._site = added.backward.site
-        self._cuts = added.backward.cuts or self._cuts
-
     def end(self, *, normal: bool) -> None:
         """Say which parts were never reached, where the source cuts them off."""
-        if self._passes < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
+        if self.context.state.newest < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         context, state, index = self.context, self.context.state, self.context.log.index
         for optimizer, params in state.params_of.items():
             never = params & ~state.reached
             never &= ~(index.frozen(never) | index.weights_ever_written(never))  # those are not to learn by this
             if never and never != params and state.steps.get(optimizer):
-                own = [one for one in self._cuts if one.lost & never]
+                own = [one for one in state.cuts if one.lost & never]
                 cut = cut_place(own) if own else None
                 if cut is not None:
                     seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
-                    seen += f"{self._passes} backward passes{context.listed(never)}"
-                    self.report(self.GRAPH_BROKEN, self._site, seen, cut, of=optimizer)
+                    seen += f"{state.newest} backward passes{context.listed(never)}"
+                    self.report(self.GRAPH_BROKEN, state.newest_site, seen, cut, of=optimizer)

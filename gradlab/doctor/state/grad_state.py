@@ -5,7 +5,10 @@ Parameters whose gradients have the same history share a group, so a thousand pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+import math
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -78,28 +81,23 @@ class MaybeCleared:
     params: int
 
 
-@dataclass
+@dataclass(slots=True)
 class StepFacts:
-    """A step, with what it found in ``.grad``."""
+    """A step, with what it found in ``.grad``; it is made before the step is taken in."""
 
     step: Step
     number: int
     """Which step of this optimizer it is, counted from 1."""
     groups: list[ParamGroupState]
     since: SinceLastStep
-
-    held: list[HeldBackward] = field(init=False)
+    held: list[HeldBackward]
     """All that is in the gradients, without repeats by parameter."""
-    fresh: list[Backward] = field(init=False)
+    fresh: list[Backward]
     """The backward passes that no step has used yet, oldest first, each once."""
-    edited: bool = field(init=False)
+    edited: bool
     """True if these gradients were changed by hand."""
-
-    def __post_init__(self) -> None:
-        """Take it together once, since nearly every rule asks."""
-        self.held = [held for group in self.groups for held in group.held]
-        self.fresh = unique_sorted([held.backward for held in self.held if held.used_by < 0])
-        self.edited = any(group.edited for group in self.groups)
+    plain: bool
+    """True if it applied one new pass and nothing else, as most steps do: then no rule asleep wakes up."""
 
 
 def unique_sorted(backwards: list[Backward]) -> list[Backward]:
@@ -110,18 +108,19 @@ def unique_sorted(backwards: list[Backward]) -> list[Backward]:
 
 
 _MOST_HELD = 128
+_FIRST_PASSES, _LOSSES = 64, 16
+MOST_SIZES = 256
 _MOST_REMEMBERED = 512
 
 
 class GradState:
-    """Follows the events, and returns what each means for the gradients: the facts that rules hear."""
+    """Follows the events: ``parts`` of each, ``fact`` as it is before a part is taken in, and then ``take``."""
 
     def __init__(self) -> None:
-        self._followers: dict[type[events.Event], Callable[[Any], Iterable[Any] | None]] = {
+        self._takers: dict[type, Callable[[Any], None]] = {
             events.Added: self._added,
             events.Backward: self._backward,
             events.Clear: self._clear,
-            events.Clip: self._clip,
             events.GradEdited: self._edit,
             events.Forward: self._called,
             events.OptimizerMade: self._made,
@@ -134,6 +133,12 @@ class GradState:
         self._known = 0
         self.since: dict[int, SinceLastStep] = {}
         self.steps: dict[int, int] = {}
+        self.last: dict[int, StepFacts] = {}
+        """The newest step of each optimizer."""
+        self.sizes: defaultdict[int, list[int]] = defaultdict(list)
+        """How many new passes of one line each step of an optimizer has applied; of the first steps only."""
+        self.lines: defaultdict[int, set[Site]] = defaultdict(set)
+        """Lines whose passes an optimizer has applied as the newest."""
         self.optimizers: dict[int, events.OptimizerMade] = {}
         self.sites: dict[int, Site] = {}
         """Where each optimizer has stepped last."""
@@ -141,6 +146,8 @@ class GradState:
         """Steps of each optimizer, those that its scaler skipped included."""
         self.params_of: dict[int, int] = {}
         """Parameters of each optimizer, as far as it was seen at work."""
+        self.shared = self._covered = 0
+        """Parameters that several optimizers hold, and those that some does."""
         self.last_clear: Site = NO_SITE
         """The line that cleared gradients last."""
         self.clear_sites: dict[Site, int] = {}
@@ -149,17 +156,88 @@ class GradState:
         """Optimizers that have found a gradient in a step, or that were given a closure which made some."""
         self.reached = 0
         """Parameters that a backward pass has added to."""
+        self.training = self.given_outputs = 0
+        """Parameters of models that were called in training mode, and of those that were given others' outputs."""
+        self.training_sites: set[Site] = set()
+        """Lines that take steps, or call models in training."""
+        self.called_since_step = False
+        """True if a model was called with gradients since the last step."""
         self.last_stepped = -1
         """The optimizer that stepped last."""
         self.newest = 0
         """Number of the newest backward pass."""
+        self.newest_site = NO_SITE
+        """Its line."""
+        self.first_passes: list[Backward] = []
+        """The first that have added to gradients."""
+        self.cuts: Sequence[Any] = ()
+        """What cuts the newest graph that was looked at, each an Op."""
+        self.losses: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_LOSSES))
+        """Call path -> its last losses that were finite."""
         self._zero = self._nonzero = 0
         """Parameters whose gradient was all zeros when it was seen last, and those where it was not."""
 
-    def follow(self, event: events.Event) -> Iterable[Any]:
-        """Take an event in; yield the facts that rules hear, each while the state is as the fact says."""
-        follower = self._followers.get(type(event))
-        return (event,) if follower is None or (facts := follower(event)) is None else facts
+    def parts(self, event: Any) -> list[Any]:
+        """Return what an event stands for: zeros that are found in ``.grad`` are a clearing that nobody has told of.
+
+        Somebody has cleared them if one of them had been something else. What a pass itself has left at zero, nobody
+        has cleared. Of what was not seen before nobody knows: it holds nothing, and no pass counts as lost.
+        """
+        norms = getattr(event, "norms", None)
+        if norms is None or not isinstance(event, (Backward, events.GradEdited)):
+            return [event]
+        params = event.found if isinstance(event, Backward) else event.params
+        zeros = _zeros(params, norms)
+        unseen = zeros & ~self._zero & ~self._nonzero
+        cleared = zeros & self._nonzero
+        if isinstance(event, Backward):
+            event.norms, event.found, event.nonzero = None, event.found & ~zeros, params & ~zeros
+        else:
+            event.params &= ~(zeros if cleared else zeros & ~self._zero)
+        emptied: list[Any] = [Clear(NO_SITE, zeros)] if cleared else [MaybeCleared(unseen)] if unseen else []
+        self._zero, self._nonzero = self._zero & ~params | zeros, self._nonzero & ~params | params & ~zeros
+        return [*emptied, event]
+
+    def fact(self, event: Any) -> Any:
+        """Return what rules hear of an event, as things are before it is taken in; None if they hear nothing."""
+        kind = type(event)
+        if kind is Step:
+            self.last[event.optimizer] = facts = self._facts(event)
+            return None if event.closure else facts
+        if kind is events.Added:
+            if not event.params:
+                return None
+            used = event.params & self.params_of.get(event.backward.closure_of, 0)
+            event.groups = self.groups(used) + self.groups(event.params & ~used)
+            event.plain = not any(group.held for group in event.groups)
+        elif kind is events.ScalerStep and not event.taken:
+            event.refused = any(group.fresh for group in self.groups(event.params))
+        elif kind is events.Clip:
+            event.groups = self.groups(event.params)
+        return event
+
+    def take(self, event: Any) -> None:
+        """Take an event in."""
+        taker = self._takers.get(type(event))
+        if taker is not None:
+            taker(event)
+        elif isinstance(event, MaybeCleared):
+            for group in self.groups(event.params):
+                group.empty()
+            self._merge()
+
+    def _facts(self, step: Step) -> StepFacts:
+        groups, since = self.groups(step.present), self.since[step.optimizer]
+        held = [one for group in groups for one in group.held]
+        fresh = unique_sorted([one.backward for one in held if one.used_by < 0])
+        edited = any(group.edited for group in groups)
+        plain = (
+            len(fresh) == 1 == len(since.backwards)
+            and not (edited or since.clearings or step.scaler or step.backward or step.resumes or step.frozen)
+            and not (fresh[0].added & ~self._covered or step.params & self.shared or fresh[0].scaled)
+            and all(one.used_by < 0 for one in held)
+        )
+        return StepFacts(step, self.steps.get(step.optimizer, 0) + 1, groups, since, held, fresh, edited, plain)
 
     def groups(self, params: int) -> list[ParamGroupState]:
         """Return the groups of some parameters, split off where a group has others, too."""
@@ -176,23 +254,17 @@ class GradState:
                 self._groups.append(part)
         return found
 
-    def _backward(self, event: events.Backward) -> Iterator[Any]:
+    def _backward(self, event: Backward) -> None:
         """A backward pass begins."""
-        if event.norms is not None:  # zeros that no version has told of
-            params, norms = event.found, event.norms
-            zeros = _zeros(params, norms)
-            event.norms = None
-            event.found &= ~zeros
-            yield from self._emptied(zeros)
-            self._seen(params, norms)
-            event.nonzero = params & ~zeros
-        self.newest = event.number
-        yield event
+        self.newest, self.newest_site = event.number, event.site
+        self.cuts = event.cuts or self.cuts
+        if type(event.loss) is float and math.isfinite(event.loss):
+            self.losses[event.call_path].append(event.loss)
         for since in self.since.values():
             since.others += 1
             since.after = 0
 
-    def _added(self, event: events.Added) -> Iterator[Any]:
+    def _added(self, event: events.Added) -> None:
         """A backward pass has added to gradients."""
         backward, params = event.backward, event.params
         if not params:
@@ -200,33 +272,48 @@ class GradState:
         self._seen(params, event.norms)
         backward.zeros |= params & self._zero
         used = params & self.params_of.get(backward.closure_of, 0)  # a closure's pass is used by the step that calls it
-        event.groups = groups = self.groups(used) + self.groups(params & ~used)
-        yield event
         backward.added |= params
         self.reached |= params
+        if len(self.first_passes) < _FIRST_PASSES:
+            self.first_passes.append(backward)
         backward.step_index = self.steps.get(backward.closure_of, 0)
         backward.stepped_params |= used
-        for group in groups:
+        for group in event.groups:
             group.held.append(HeldBackward(backward, backward.closure_of if group.params & used else -1))
             if len(group.held) > _MOST_HELD:
                 group.forget(4, _MOST_HELD // 2)
-        covered = self.covered()
+        elsewhere = params & ~self._covered
         for optimizer, own in self.params_of.items():
-            self.since[optimizer].elsewhere |= params & ~covered
-            if own & params:
-                since = self.since[optimizer]
-                if backward not in since.backwards[-1:]:
-                    since.others -= 1
-                    if len(since.backwards) < _MOST_REMEMBERED:
-                        since.backwards.append(backward)
-        self._merge()
+            since = self.since[optimizer]
+            since.elsewhere |= elsewhere
+            if own & params and backward not in since.backwards[-1:]:
+                since.others -= 1
+                if len(since.backwards) < _MOST_REMEMBERED:
+                    since.backwards.append(backward)
+        if len(self._groups) > 2:
+            self._merge()
 
     def covered(self) -> int:
         """Return the parameters that some optimizer holds."""
-        return union_bits(self.params_of.values())
+        return self._covered
+
+    def _hold(self, optimizer: int, params: int) -> None:
+        """Note what an optimizer holds, and what several do."""
+        if self.params_of.get(optimizer) != params:
+            self.params_of[optimizer] = params
+            self._covered = union_bits(self.params_of.values())
+            self.shared = union_bits(
+                one & two for (_, one), (_, two) in itertools.combinations(self.params_of.items(), 2)
+            )
 
     def _called(self, event: events.Forward) -> None:
         """A model was called."""
+        if event.grad and event.training:
+            self.training |= event.params
+            self.given_outputs |= event.params if event.fed else 0
+            if len(self.training_sites) < _FIRST_PASSES:
+                self.training_sites.add(event.site)
+        self.called_since_step = self.called_since_step or event.grad
         for since in self.since.values():
             since.called |= event.params
             since.after |= event.params if event.grad else 0
@@ -239,23 +326,7 @@ class GradState:
             self._zero |= (zeros := _zeros(params, norms))
             self._nonzero |= params & ~zeros
 
-    def _emptied(self, zeros: int) -> Iterable[Any]:
-        """Take it in that zeros were found in ``.grad``.
-
-        Somebody has cleared them if one of them had been something else. What a pass itself has left at zero, nobody
-        has cleared. Of what was not seen before nobody knows: it holds nothing, and no pass counts as lost.
-        """
-        unseen = zeros & ~self._zero & ~self._nonzero
-        if zeros & self._nonzero:
-            self._clear(events.Clear(NO_SITE, zeros))
-        elif unseen:
-            for group in self.groups(unseen):
-                group.empty()
-            self._merge()
-            return (MaybeCleared(unseen),)
-        return ()
-
-    def _clear(self, event: events.Clear) -> Iterable[Any]:
+    def _clear(self, event: events.Clear) -> None:
         """Gradients were cleared."""
         lost: list[events.Backward] = []
         for group in self.groups(event.params):
@@ -272,52 +343,51 @@ class GradState:
             if params & event.params and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
                 self.since[optimizer].clearings.append(event)
         self._merge()
-        return ()
 
-    def _reused(self, event: events.ParamSlotReused) -> Iterable[Any]:
+    def _reused(self, event: events.ParamSlotReused) -> None:
         """The bits of parameters that are gone go to new ones."""
         self._seen(event.params, None)
         for group in self.groups(event.params):
             group.empty()
-        for optimizer in self.params_of:
-            self.params_of[optimizer] &= ~event.params
+        for optimizer, params in [*self.params_of.items()]:
+            self._hold(optimizer, params & ~event.params)
         self._merge()
-        return ()
 
-    def _edit(self, event: events.GradEdited) -> Iterable[Any]:
+    def _edit(self, event: events.GradEdited) -> None:
         """Gradients were written to by hand."""
-        zeros = _zeros(event.params, event.norms)
-        emptied = zeros if zeros & self._nonzero else zeros & ~self._zero
-        facts = self._emptied(zeros)
-        self._seen(event.params, event.norms)
-        for group in self.groups(event.params & ~emptied):
+        for group in self.groups(event.params):
             group.edited = True
-        return facts
 
     def _made(self, event: events.OptimizerMade) -> None:
         """An optimizer was made."""
         self.optimizers[event.optimizer] = event
         self.since[event.optimizer] = SinceLastStep()
-        self.params_of[event.optimizer] = event.params
+        self._hold(event.optimizer, event.params)
 
-    def _step(self, event: events.Step) -> Iterator[Any]:
+    def _step(self, event: events.Step) -> None:
         """An optimizer takes a step."""
         optimizer = event.optimizer
-        self.params_of[optimizer] = event.params
+        facts = self.last[optimizer]
+        self._hold(optimizer, event.params)
         self.sites[optimizer] = event.site
-        self.last_stepped = optimizer
-        self.steps[optimizer] = self.steps.get(optimizer, 0) + 1
+        if len(self.training_sites) < _FIRST_PASSES:
+            self.training_sites.add(event.site)
+        self.last_stepped, self.called_since_step = optimizer, False
+        self.steps[optimizer] = facts.number
         if not event.scaler:
             self.step_calls[optimizer] = self.step_calls.get(optimizer, 0) + 1
-        groups = self.groups(event.present)
         if event.present or event.closure:
             self.fed.add(optimizer)
-        if not event.closure:
-            yield StepFacts(event, self.steps[optimizer], groups, self.since[optimizer])
-        for group in groups:
-            for held in group.fresh:
-                held.backward.step_index = self.steps[optimizer]
+        sizes, fresh = self.sizes[optimizer], facts.fresh
+        if not (event.closure or event.backward or facts.edited) and len({one.call_path for one in fresh}) == 1:
+            if len(sizes) < MOST_SIZES:
+                sizes.append(len(fresh))
+        if fresh and len(self.lines[optimizer]) < _FIRST_PASSES:
+            self.lines[optimizer].add(fresh[-1].site)
+        for group in facts.groups:
             for held in group.held:
+                if held.used_by < 0:
+                    held.backward.step_index = facts.number
                 held.used_by = optimizer
                 held.backward.stepped_params |= group.params
                 held.backward.first_step_pass = held.backward.first_step_pass or self.newest
@@ -328,22 +398,16 @@ class GradState:
         """A scaler has taken a step, or skipped it."""
         self.step_calls[event.optimizer] = self.step_calls.get(event.optimizer, 0) + 1
         if not event.taken:  # the gradients were inf or NaN; it has had its chance to use them
-            event.refused = any(group.fresh for group in self.groups(event.params))
             for group in self.groups(event.params):
                 for held in group.held:
                     held.backward.skipped_by_scaler = True
             self.since[event.optimizer] = SinceLastStep()
 
-    def _unscale(self, event: events.Unscale) -> Iterable[Any]:
+    def _unscale(self, event: events.Unscale) -> None:
         """Gradients were divided by the loss scale."""
         for group in self.groups(event.params):
             for held in group.held:
                 held.unscaled = True
-        return ()
-
-    def _clip(self, event: events.Clip) -> None:
-        """Gradients are clipped."""
-        event.groups = self.groups(event.params)
 
     def _merge(self) -> None:
         """Put groups together that hold nothing: most of a loop's life they all do."""
