@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._process import Patches
-from .events import Backward, Event, Forward, GradEdited
+from .events import Added, Backward, Event, Forward, GradEdited
 from .finding import SEVERITIES, Finding
 from .listeners.backward import BackwardListener
 from .listeners.event_log import EventLog
@@ -19,6 +19,7 @@ from .listeners.scaling import ScalingListener
 from .listeners.schedulers import SchedulerListener
 from .rules import RULES
 from .rules.base import FACTS, Rule, RuleContext
+from .state.grad_state import StepFacts
 
 _LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
 
@@ -38,24 +39,19 @@ class RuleRunner:
         self.edits = 0
         """How often gradients were changed by hand, and not to zeros."""
         self.context = RuleContext(log)
-        self._rules = {rule: rule(self.context) for rule in RULES if not rule.sleeps}
-        self._asleep = [rule for rule in RULES if rule.sleeps]
+        self._rules: dict[type[Rule], Rule] = {}
+        self._asleep = list(RULES)
         self._subscribers: dict[type, list[Callable[[Any], None]]] = {fact: [] for fact in FACTS.values()}
-        for rule in self._rules.values():
-            self._subscribe(rule)
+        self._wake(frozenset(("start",)))
 
-    def _subscribe(self, rule: Rule) -> None:
-        for name, fact in FACTS.items():
-            if (hear := getattr(rule, name, None)) is not None:
-                self._subscribers[fact].append(hear)
-
-    def _wake(self, kind: type) -> None:
-        """Make the rules that hear facts of a kind, of which one is not plain; from then on they hear all."""
-        names = [name for name, fact in FACTS.items() if fact is kind]
-        for rule in [one for one in self._asleep if any(hasattr(one, name) for name in names)]:
-            self._asleep.remove(rule)
-            self._rules[rule] = made = rule(self.context)
-            self._subscribe(made)
+    def _wake(self, marks: frozenset[str]) -> None:
+        """Make the rules that one of these marks of a fact concerns; from then on they hear all."""
+        for kind in [one for one in self._asleep if one.wakes_on & marks]:
+            self._asleep.remove(kind)
+            self._rules[kind] = rule = kind(self.context)
+            for name, fact in FACTS.items():
+                if (hear := getattr(rule, name, None)) is not None:
+                    self._subscribers[fact].append(hear)
 
     def start(self) -> None:
         """Begin to listen, to the thread that calls this."""
@@ -90,8 +86,8 @@ class RuleRunner:
             for part in state.parts(event):
                 kind = type(fact := state.fact(part))
                 if kind in subscribers:
-                    if self._asleep and not is_plain(fact):
-                        self._wake(kind)
+                    if marks := marks_of(fact):
+                        self._wake(marks)
                     for hear in subscribers[kind]:
                         hear(fact)
                 state.take(part)
@@ -107,16 +103,18 @@ class RuleRunner:
         return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def is_plain(fact: Any) -> bool:
-    """Return whether a fact is as most are, so that no rule need be made for it."""
+def marks_of(fact: Any) -> frozenset[str]:
+    """Return what is unusual about a fact, in words for which rules are made; most have nothing."""
     if type(fact) is Backward:
         looked = fact.flaws or fact.terms or fact.nodes or fact.alive or fact.holder
-        return not looked and not fact.nonzero and (type(fact.loss) is not float or math.isfinite(fact.loss))
+        odd = looked or fact.nonzero or (type(fact.loss) is float and not math.isfinite(fact.loss))
+        return _ODD_PASS if odd else _NOTHING
     if type(fact) is Forward:
-        return fact.training and fact.grad and not fact.train_kind
-    return bool(getattr(fact, "plain", False))
+        return _NOTHING if fact.training and fact.grad and not fact.train_kind else _SENSITIVE
+    return fact.marks if type(fact) in (StepFacts, Added) else frozenset((type(fact).__name__,))
 
 
+_NOTHING, _ODD_PASS, _SENSITIVE = frozenset[str](), frozenset(("pass",)), frozenset(("Forward",))
 _RECENT = 40  # backward passes; two of the longest windows of a Recipe
 
 

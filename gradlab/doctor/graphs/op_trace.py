@@ -190,7 +190,10 @@ class OpTrace(TorchFunctionMode):
             if isinstance(one, Tensor):
                 yield self.op(one)
             elif type(one) in (int, float):
-                yield next((op for value, op in self.numbers if type(one) is type(value) is float and value == one), Op("number"))
+                yield next(
+                    (op for value, op in self.numbers if type(one) is type(value) is float and value == one),
+                    Op("number"),
+                )
             elif isinstance(one, (list, tuple)) and len(one) <= 64 and not all(isinstance(part, int) for part in one):
                 yield from self._inputs(one)
 

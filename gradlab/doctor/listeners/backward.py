@@ -33,6 +33,7 @@ class BackwardListener(Listener):
         self._losses = autograd_graph.Roots()
         self._watcher = LossWatcher(log.trace)
         self._retained = 0
+        self._steps = -1  # how many steps there were when the last pass began
         self._call = threading.local()  # given: does the call under way in this thread give gradients?
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
         self._began: dict[int, int] = {}  # call path -> autograd's number when its last pass began
@@ -144,11 +145,12 @@ class BackwardListener(Listener):
         if isinstance(root := outputs[0], Tensor):
             self._watcher.look(backward, root, sys._getframe(2))
         if isinstance(root, Tensor) and (node := root.grad_fn) is not None:
-            if len(outputs) == 1:
+            if len(outputs) == 1 and log.steps == self._steps:  # no step since the last pass: windows are summed up
                 backward.mass, backward.scales, backward.tokens = loss_scale(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
             passes.compiled = self._watcher.compiled
             self._look_at_graph(backward, node)
+        self._steps = log.steps
         if backward.create:  # puts new tensors into .grad: while the old ones live, no new one can pass for one of them
             passes.replaced = index.grads(backward.found)
         if backward.found and (self._checks or index.wanted_values & backward.found):

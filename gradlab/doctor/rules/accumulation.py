@@ -42,7 +42,7 @@ def lost_in(facts: StepFacts) -> list[Any]:
 class ZeroGradInMicroBatch(Rule):
     """``zero_grad()`` runs inside a window of micro-batches, so a step applies only the last of them."""
 
-    sleeps = True
+    wakes_on = frozenset(("lost",))
     ZERO_GRAD_IN_MICRO_BATCH = Code(
         "zero-grad-in-micro-batch",
         "07_gradient_accumulation",
@@ -80,7 +80,12 @@ class ZeroGradInMicroBatch(Rule):
 class WindowDropped(Rule):
     """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
 
-    sleeps = ends = True
+    wakes_on = frozenset(
+        (
+            "several",
+            "lost",
+        )
+    )
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
         "last-accumulation-window-dropped",
         "07_gradient_accumulation",
@@ -160,7 +165,13 @@ class StepLeftOut(Rule):
     clearing, too, but what is left may be meant: a hint.
     """
 
-    sleeps = ends = True
+    wakes_on = frozenset(
+        (
+            "several",
+            "lost",
+        )
+    )
+    ends = True
     SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
         severity="hint",
         message="Where a step was left out, its batch stayed in `.grad`, and the next step applied it as well.",
@@ -222,7 +233,7 @@ class LossNotDivided(Rule):
     looks the same.
     """
 
-    sleeps = True
+    wakes_on = frozenset(("several",))
     LOSS_NOT_DIVIDED = Code(
         "loss-not-divided",
         "07_gradient_accumulation",
@@ -249,30 +260,35 @@ class LossNotDivided(Rule):
     def step(self, facts: StepFacts) -> None:
         """Look for a window of means, all of one line and over the same parameters."""
         optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
-        plain = all(one.mass and not one.given and not one.retain and not one.create for one in fresh)
+        later = fresh[1:]  # how a loss is made is not looked at where a step came right before
+        plain = all(one.mass and not one.given and not one.retain and not one.create for one in later)
         alike = len({(one.call_path, one.added) for one in fresh}) == 1
         if count < 2 or not plain or not alike or facts.edited or any(held.used_by >= 0 for held in facts.held):
             return
         windows, site = self._windows[optimizer], fresh[-1].site
         windows[count] += 1
-        divisions = [sum(abs(scale * count - 1) < _NEAR for scale in one.scales) for one in fresh]
-        tokens = [one.tokens for one in fresh if isinstance(one.tokens, float)]
+        divisions = [sum(abs(scale * count - 1) < _NEAR for scale in one.scales) for one in later]
+        tokens = [one.tokens for one in later if isinstance(one.tokens, float)]
         if windows.total() < 2 or 2 * windows.total() <= facts.number:
             return
         seen = f"update {facts.number} applied {numbered(fresh)}, each a mean"
         if min(divisions) >= 2 and self._often((optimizer, "twice"), windows):
             self.report(self.TWICE, site, f"{seen}, divided by {count} twice", Cause(*site), count=count)
-        elif self._undivided(fresh, divisions) and self._often(optimizer, windows):
+        elif self._undivided(later, divisions, count) and self._often(optimizer, windows):
             edit = partial(with_loss, site, f"{{}} / {count}") if len(windows) == 1 else Cause(*site)
             self.report(self.LOSS_NOT_DIVIDED, site, f"{seen}, without a division", edit, count=count)
-        elif len(tokens) == count and max(tokens) > _UNEQUAL * min(tokens) and self._often((optimizer, "sums"), windows):
+        elif (
+            len(tokens) == len(later)
+            and max(tokens) > _UNEQUAL * min(tokens)
+            and self._often((optimizer, "sums"), windows)
+        ):
             listed = ", ".join(f"{number:,.0f}" for number in tokens[:8])
             self.report(self.UNEQUAL, site, f"{seen}: over {listed} targets", Cause(*site), count=count)
 
-    def _undivided(self, fresh: list[Backward], divisions: list[int]) -> bool:
+    def _undivided(self, later: list[Backward], divisions: list[int], count: int) -> bool:
         """Return whether nothing divides the means; one that is multiplied, as by the batch size, is a sum on purpose."""
-        scales = [scale for one in fresh for scale in one.scales]
-        light = min(one.mass for one in fresh) < len(fresh) ** -0.5
+        scales = [scale for one in later for scale in one.scales]
+        light = min(one.mass for one in later) < count**-0.5
         return not any(divisions) and max(scales, default=1) <= 1 and not light
 
     def _often(self, what: Any, windows: Counter[int]) -> bool:

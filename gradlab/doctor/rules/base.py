@@ -173,8 +173,8 @@ class Rule:
     """A rule: it has a method of FACTS for each fact that it wants to hear; its codes are class attributes."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
-    sleeps: ClassVar[bool] = False
-    """True if it is made only when a fact that it hears is not plain: see ``runner.is_plain``."""
+    wakes_on: ClassVar[frozenset[str]] = frozenset(("start",))
+    """The marks of facts for which it is made, if one of them comes: see ``runner.marks_of``; "start" for all."""
     ends: ClassVar[bool] = False
     """True if it judges the end also where it was not made before."""
 

@@ -41,7 +41,13 @@ def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None
 class MissingZeroGrad(Rule):
     """A step applies batches again that a step of the same optimizer has applied before, beside a new one."""
 
-    sleeps = True
+    wakes_on = frozenset(
+        (
+            "again",
+            "closure",
+            "pass",
+        )
+    )
     MISSING_ZERO_GRAD = Code(
         "missing-zero-grad",
         "03_forgetting_zero_grad",
@@ -75,7 +81,9 @@ class MissingZeroGrad(Rule):
         if optimizer >= 0:
             now = state.steps.get(optimizer, 0)
             used = _used_by(optimizer, added.groups)
-            again = [one for one in used if one[1].step_index < now or (added.backward.moved and one[1].step_index == now)]
+            again = [
+                one for one in used if one[1].step_index < now or (added.backward.moved and one[1].step_index == now)
+            ]
             self._judge(optimizer, state.sites[optimizer], now, again, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
@@ -143,7 +151,7 @@ def _used_by(optimizer: int, groups: Iterable[ParamGroupState]) -> list[tuple[in
 class DoubleStep(Rule):
     """Two steps on the same gradients."""
 
-    sleeps = True
+    wakes_on = frozenset(("again",))
     DOUBLE_STEP = Code(
         "double-step",
         "06_optimizer_step",
@@ -168,7 +176,7 @@ class DoubleStep(Rule):
 class ForeignGradients(Rule):
     """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
 
-    sleeps = True
+    wakes_on = frozenset(("foreign",))
     FOREIGN_GRADIENTS_IN_STEP = Code(
         "foreign-gradients-in-step",
         "04_zero_grad",

@@ -19,7 +19,7 @@ _FEW_GRAPHS, _FEW_BATCHES = 6, 3
 class CarriedGraph(Rule):
     """The graph grows from update to update, or the graphs of past updates stay alive in a variable."""
 
-    sleeps = True
+    wakes_on = frozenset(("pass",))
     RETAIN_GRAPH_GROWTH = Code(
         "retain-graph-growth",
         "01_autograd",

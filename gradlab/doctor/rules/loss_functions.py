@@ -23,7 +23,7 @@ class LossFlaws(Rule):
     end, with the lines of an update that was recorded for it.
     """
 
-    sleeps = True
+    wakes_on = frozenset(("pass",))
     # Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
     # dimension, or of Sigmoid. That is what was computed, so the doubt is only whether it was meant.
     SOFTMAX_BEFORE_CROSS_ENTROPY = Code(
@@ -133,7 +133,9 @@ class LossFlaws(Rule):
         for backward, term in looks:
             stepped = backward.stepped_params
             covered = self.context.state.covered()
-            strange = term.by_loss_function and not term.made_of & covered and not term.reach & self.context.state.training
+            strange = (
+                term.by_loss_function and not term.made_of & covered and not term.reach & self.context.state.training
+            )
             own = term.made_of & stepped and not term.reach & ~covered
             by_choice = term.reach and any(one.no_grad for one in term.cuts)
             if stepped and not term.reach & stepped and ((own and not by_choice) or strange):
@@ -145,7 +147,9 @@ class LossFlaws(Rule):
         stepped, words = backward.stepped_params, f"`{term.words}`" if term.words else "the term"
         own = [one for one in term.cuts if one.lost & stepped or not one.inputs or one.name in TAKES_NUMBERS]
         site = term.site if term.site[1] else backward.site
-        seen = f"at batch {backward.number}, {words} has no gradient for any of the {how_many(stepped)} that were stepped"
+        seen = (
+            f"at batch {backward.number}, {words} has no gradient for any of the {how_many(stepped)} that were stepped"
+        )
         if term.made_of & stepped:
             code = self.PENALTY if own and own[0].name == "grad" else self.LOSS_TERM_DETACHED
             self.report(code, backward.site, seen, partial(cut_place, own))

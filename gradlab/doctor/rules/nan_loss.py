@@ -32,7 +32,7 @@ class NanLoss(Rule):
     pass. A pass that is skipped, or whose gradients are repaired, leaves the next loss finite: nothing is said.
     """
 
-    sleeps = True
+    wakes_on = frozenset(("pass",))
     NAN_LOSS = Code(
         "nan-loss",
         "08_mixed_precision",
@@ -115,7 +115,10 @@ class NanLoss(Rule):
         return any(not one.isfinite().all() for one in floats)
 
     def _say(self, path: int, first: Backward) -> None:
-        flaw, before = self._flaws.get(path, LossFlaw("")), [short(loss) for loss in self.context.state.losses[path]][-3:]
+        flaw, before = (
+            self._flaws.get(path, LossFlaw("")),
+            [short(loss) for loss in self.context.state.losses[path]][-3:],
+        )
         update, _ = self._stepped.get(first.number, (0, 0))
         seen = f"batch {first.number} is the first whose loss is {short(first.loss)}"
         seen += f"; the losses before it were {', '.join(before)}" if before else ""

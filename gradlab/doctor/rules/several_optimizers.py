@@ -35,7 +35,7 @@ class OptimizerRemade(Rule):
     several epochs for each of them.
     """
 
-    sleeps = True
+    wakes_on = frozenset(("resumes",))
     OPTIMIZER_REMADE = Code(
         "optimizer-remade",
         "06_optimizer_step",
@@ -61,7 +61,9 @@ class OptimizerRemade(Rule):
             return
         others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
         state = self.context.state
-        several = any(state.steps.get(number, 0) > 1 for number, one in state.optimizers.items() if one.site == made.site)
+        several = any(
+            state.steps.get(number, 0) > 1 for number, one in state.optimizers.items() if one.site == made.site
+        )
         if several and _meant(made.lines, step.lines, others=others):
             return
         seen = f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
@@ -87,7 +89,7 @@ class SharedParams(Rule):
     nor of optimizers that hand their step on to another one, as SAM does.
     """
 
-    sleeps = True
+    wakes_on = frozenset(("shared",))
     PARAMS_IN_TWO_OPTIMIZERS = Code(
         "params-in-two-optimizers",
         "06_optimizer_step",

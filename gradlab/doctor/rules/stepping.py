@@ -25,7 +25,8 @@ _REGULAR = 5  # times, with as many updates between them: what logs gradients an
 class EmptyStep(Rule):
     """A step finds no gradient at all: says why."""
 
-    sleeps = ends = True
+    wakes_on = frozenset(("none",))
+    ends = True
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
         "zero-grad-between-backward-and-step",
         "04_zero_grad",
@@ -69,6 +70,7 @@ class EmptyStep(Rule):
 
     def _begin(self) -> None:
         self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
+
     def step(self, facts: StepFacts) -> None:
         """Look for the reason in what has happened since the last step."""
         step, since = facts.step, facts.since
@@ -156,7 +158,12 @@ class EmptyStep(Rule):
         if not stale:
             seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
             cuts = self.context.state.cuts
-            self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_place(one for one in cuts if one.lost & params or one.name in TAKES_NUMBERS))
+            self.report(
+                self.GRAPH_BROKEN,
+                newest,
+                seen,
+                lambda: cut_place(one for one in cuts if one.lost & params or one.name in TAKES_NUMBERS),
+            )
         elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
             late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
             seen = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"
@@ -173,7 +180,8 @@ def in_no_module(stale: int, held: str) -> str:
 class NeverSteps(Rule):
     """Gradients are computed, and no step is ever taken."""
 
-    sleeps = ends = True
+    wakes_on = frozenset(("end",))
+    ends = True
     NEVER_STEPS = Code(
         "never-steps",
         "06_optimizer_step",

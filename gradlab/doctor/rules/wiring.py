@@ -30,7 +30,8 @@ class MissingParams(Rule):
     loss is never used. Anything else may be meant to stay as it is: a hint.
     """
 
-    sleeps = ends = True
+    wakes_on = frozenset(("uncovered", "edited"))
+    ends = True
     PARAMS_MISSING_FROM_OPTIMIZER = Code(
         "params-missing-from-optimizer",
         "04_zero_grad",
@@ -123,7 +124,9 @@ class MissingParams(Rule):
         downstream = both and min(near) < min(stepped) and max(near) <= min(stepped)
         trained = missing & self.context.state.training == missing
         # A net beside what is stepped, as a critic: neither is given what the other has made.
-        apart = not (missing | step.params) & self.context.state.given_outputs and step.params & registered == step.params
+        apart = (
+            not (missing | step.params) & self.context.state.given_outputs and step.params & registered == step.params
+        )
         critic = both and trained and self.context.whole_models(missing) == missing and apart
         late = next((site for params, site in self._late.items() if params & missing and site), None)
         module = step.params & registered and trained
@@ -174,7 +177,7 @@ class MissingParams(Rule):
 class FrozenGroup(Rule):
     """A whole group of an optimizer's parameters requires no gradient, from its first step to the end: a hint."""
 
-    sleeps = True
+    wakes_on = frozenset(("frozen",))
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
         severity="hint",
         message="A whole group of this optimizer's parameters requires no gradient: its steps leave them as they are.",
@@ -207,7 +210,8 @@ class FrozenGroup(Rule):
 class ModulesWithoutGradient(Rule):
     """Some parameters of an optimizer never get a gradient, because the source cuts the graph behind them."""
 
-    ends = sleeps = True
+    wakes_on = frozenset(("end",))
+    ends = True
     GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.with_(
         severity="hint",
         message="Some of the optimizer's parameters never get a gradient: the graph is cut behind them.",

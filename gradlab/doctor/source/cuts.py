@@ -134,7 +134,9 @@ def number_term(op: Op, numbers: list[Op], frame: FrameType | None) -> tuple[str
     values, scope = variables(frame), function_around(site)
     sides = [side for one in ast.walk(statement) if isinstance(one, ast.BinOp) for side in (one.left, one.right)]
     sides += [one.value for one in ast.walk(statement) if isinstance(one, ast.AugAssign)]
-    sides += [one.args[0] for one in ast.walk(statement) if isinstance(one, ast.Call) and called(one) == op.name and one.args]
+    sides += [
+        one.args[0] for one in ast.walk(statement) if isinstance(one, ast.Call) and called(one) == op.name and one.args
+    ]
     for side in sorted(sides, key=lambda one: -len(ast.unparse(one))):
         names = {one.id for one in ast.walk(side) if isinstance(one, ast.Name) and one.id in values}
         direct = _taken(side, site[0], numbers)
@@ -177,5 +179,7 @@ def _behind(names: set[str], scope: ast.AST, site: Site, numbers: list[Op]) -> O
 
 def sources(op: Op) -> list[str]:
     """Return what the learner calls the outputs of models that a term is made of."""
-    calls = [one for one in ops_below(op) if one.inputs and any(not inner.lines for inner in one.inputs) and one.made_of]
+    calls = [
+        one for one in ops_below(op) if one.inputs and any(not inner.lines for inner in one.inputs) and one.made_of
+    ]
     return list(dict.fromkeys(name for one in calls if (name := label(one)) and name.isidentifier()))[:2]

@@ -10,7 +10,18 @@ import torch
 from ..events import LossFlaw, Site
 from ..finding import Cause, Edit
 from ..graphs.op_trace import Op
-from .syntax import called, dotted, function_around, node_place, nodes_at, own_nodes, reworded, source_line, syntax_tree, words_of
+from .syntax import (
+    called,
+    dotted,
+    function_around,
+    node_place,
+    nodes_at,
+    own_nodes,
+    reworded,
+    source_line,
+    syntax_tree,
+    words_of,
+)
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:

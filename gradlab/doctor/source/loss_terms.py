@@ -31,7 +31,9 @@ def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[Lo
         if not one.made_of and numbers and (pair := number_term(_creation(one), numbers, frame)) is not None:
             words, number = pair
             own = [number]
-        if any(_bare(inner) in exchanged or inner.name in ("sub", "__rsub__") for cut in own for inner in _given(cut, one)):
+        if any(
+            _bare(inner) in exchanged or inner.name in ("sub", "__rsub__") for cut in own for inner in _given(cut, one)
+        ):
             return ()
         made_of = one.made_of | (number.made_of if number is not None else 0)
         bare = _bare(one)

@@ -96,8 +96,8 @@ class StepFacts:
     """The backward passes that no step has used yet, oldest first, each once."""
     edited: bool
     """True if these gradients were changed by hand."""
-    plain: bool
-    """True if it applied one new pass and nothing else, as most steps do: then no rule asleep wakes up."""
+    marks: frozenset[str]
+    """What is unusual about it; most steps apply one new pass and nothing else."""
 
 
 def unique_sorted(backwards: list[Backward]) -> list[Backward]:
@@ -110,6 +110,7 @@ def unique_sorted(backwards: list[Backward]) -> list[Backward]:
 _MOST_HELD = 128
 _FIRST_PASSES, _LOSSES = 64, 16
 MOST_SIZES = 256
+_NO_MARKS, _CLOSURE = frozenset[str](), frozenset(("closure",))
 _MOST_REMEMBERED = 512
 
 
@@ -209,7 +210,7 @@ class GradState:
                 return None
             used = event.params & self.params_of.get(event.backward.closure_of, 0)
             event.groups = self.groups(used) + self.groups(event.params & ~used)
-            event.plain = not any(group.held for group in event.groups)
+            event.marks = _CLOSURE if event.backward.closure_of >= 0 else _NO_MARKS
         elif kind is events.ScalerStep and not event.taken:
             event.refused = any(group.fresh for group in self.groups(event.params))
         elif kind is events.Clip:
@@ -231,13 +232,38 @@ class GradState:
         held = [one for group in groups for one in group.held]
         fresh = unique_sorted([one.backward for one in held if one.used_by < 0])
         edited = any(group.edited for group in groups)
-        plain = (
-            len(fresh) == 1 == len(since.backwards)
-            and not (edited or since.clearings or step.scaler or step.backward or step.resumes or step.frozen)
-            and not (fresh[0].added & ~self._covered or step.params & self.shared or fresh[0].scaled)
-            and all(one.used_by < 0 for one in held)
-        )
-        return StepFacts(step, self.steps.get(step.optimizer, 0) + 1, groups, since, held, fresh, edited, plain)
+        number, params = self.steps.get(step.optimizer, 0) + 1, step.params
+        if (
+            len(held) == 1 == len(since.backwards)
+            and held[0].used_by < 0
+            and not (
+                edited
+                or since.clearings
+                or step.scaler
+                or step.resumes
+                or step.frozen
+                or params & self.shared
+                or held[0].backward.first_step_pass
+                or held[0].backward.scaled
+                or held[0].backward.added & ~self._covered
+            )
+        ):
+            return StepFacts(step, number, groups, since, held, fresh, edited, _NO_MARKS)
+        odd = {
+            "again": any(one.used_by >= 0 for one in held),
+            "foreign": any(one.used_by < 0 and one.backward.first_step_pass for one in held),
+            "several": len(fresh) > 1 or len(since.backwards) > 1,
+            "none": not fresh,
+            "lost": bool(since.clearings),
+            "edited": edited,
+            "scaled": step.scaler or any(one.scaled for one in fresh),
+            "resumes": step.resumes > 0,
+            "frozen": step.frozen > 0,
+            "uncovered": any(one.added & ~self._covered for one in fresh),
+            "shared": params & self.shared != 0,
+        }
+        marks = frozenset([mark for mark, seen in odd.items() if seen])
+        return StepFacts(step, number, groups, since, held, fresh, edited, marks)
 
     def groups(self, params: int) -> list[ParamGroupState]:
         """Return the groups of some parameters, split off where a group has others, too."""
