@@ -111,7 +111,7 @@ class Backward(Event):
     mass: float = 0.0
     """By how much the means in its loss are weighed, all together; 0 if it is made of none."""
     tokens: Any = None
-    """The sum of the weights of the targets that a cross entropy is a mean over: their number, without those ignored."""
+    """The number of targets that a cross entropy is a mean over, each with its weight; those ignored have none."""
     scaled: bool = False
     """True if the loss was multiplied by a GradScaler."""
     nodes: int = 0

@@ -11,15 +11,14 @@ from .._process import Patches
 from .events import Added, Backward, Event, Forward, GradEdited
 from .finding import SEVERITIES, Finding
 from .listeners.backward import BackwardListener
-from .listeners.event_log import EventLog
-from .listeners.listener import Listener, never_raises
+from .listeners.event_log import EventLog, Listener, never_raises
 from .listeners.modules import ModuleListener
 from .listeners.optimizers import OptimizerListener
 from .listeners.scaling import ScalingListener
 from .listeners.schedulers import SchedulerListener
 from .rules import RULES
 from .rules.base import FACTS, Rule, RuleContext
-from .state.grad_state import StepFacts
+from .state.facts import StepFacts
 
 _LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
 

@@ -21,6 +21,7 @@ from ... import _torch
 from ..events import Site, union_bits
 from ..frames import call_lines
 from ..state.param_index import ParamIndex
+from .autograd_graph import leaves
 
 _MOST_OPS = 20_000
 _MOST_WAITING = 16  # backward passes of other call paths
@@ -219,9 +220,7 @@ class OpTrace(TorchFunctionMode):
         return found
 
     def _untraced(self, tensor: Tensor) -> Op:
-        """Return what is known of a result that nothing was seen to make, as that of a function of the learner's own."""
-        from .autograd_graph import leaves
-
+        """Return what is known of a result that nothing was seen to make, as a function of the learner's own."""
         found = [leaf for leaf, _ in leaves(tensor.grad_fn)]
         reach = self._bits([leaf for leaf in found if isinstance(leaf, nn.Parameter)]) | self._known(found)
         if not reach:  # a function that makes its graph when backward() runs, as a reentrant checkpoint does

@@ -13,12 +13,11 @@ from ..._process import Original, Patches
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..frames import site_and_path
 from ..graphs import autograd_graph
+from ..graphs.autograd_graph import loss_scale
 from ..graphs.graph_leaks import find_graph_holder, find_hook_holder
 from ..graphs.loss_graph import LossWatcher
-from ..graphs.loss_scale import loss_scale
 from ..source.grad_lines import updates_by_hand
-from .event_log import EventLog
-from .listener import Listener, never_raises
+from .event_log import EventLog, Listener, never_raises
 
 _MOST_CALL_PATHS = 512
 _VALUE_CHECKS = 12  # how often gradients that were there when a backward began are looked at

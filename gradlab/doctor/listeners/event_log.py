@@ -1,4 +1,4 @@
-"""The event log: what is watched, and the events that wait until the rules read them."""
+"""The event log: what is watched, on which thread, and the events that wait; and what a listener is."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 from types import FrameType
+from typing import Any
+from weakref import WeakSet
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
 
 from ... import _torch
+from ..._process import Original, Patches
 from ..events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
 from ..frames import call_lines
 from ..graphs.autograd_graph import Roots
@@ -20,7 +24,72 @@ from ..graphs.op_trace import OpTrace
 from ..state.names import VariableNames, wrapped_optimizer
 from ..state.param_index import ParamIndex, fetch_norms
 from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
-from .threads import WatchedThread
+
+
+class WatchedThread:
+    """The thread that is watched, and those that train beside it; older ones than the watch do not count."""
+
+    def __init__(self) -> None:
+        self.ident = 0
+        """Python's number for it, 0 for none."""
+        self.may_change = False
+        """True if the watch may go over to another thread."""
+        self.beside: dict[int, str] = {}
+        """Threads that trained and were not watched: number -> name."""
+        self._first = self._watched = threading.current_thread()
+        self._older = WeakSet(threading.enumerate())
+        self._older.discard(self._first)
+
+    @property
+    def followed(self) -> str:
+        """The name of the thread that is watched, "" if it is the one that began the watch."""
+        return "" if self._watched is self._first else self._watched.name
+
+    def listen(self) -> None:
+        """Take what the thread that calls this does from now on."""
+        self.ident = threading.get_ident()
+
+    def ignore(self) -> None:
+        """Take nothing any more: whoever has kept one of our functions gets what it stands for."""
+        self.ident = 0
+
+    def is_here(self) -> bool:
+        """Return whether this is the watching thread."""
+        return threading.get_ident() == self.ident
+
+    def runs_elsewhere(self) -> bool:
+        """Return whether another thread is watched, and has not ended."""
+        return self.may_change and self._watched is not threading.current_thread() and self._watched.is_alive()
+
+    def may_go_over(self) -> bool:
+        """Return whether the thread that calls this could be watched instead."""
+        return bool(self.ident) and self.may_change and threading.current_thread() not in self._older
+
+    def goes_over(self, *, trained: bool) -> bool:
+        """Return whether the thread that calls this, which is about to train, is watched from now on.
+
+        One that is watched and has ``trained`` is left only when it has ended: threads may take turns.
+        """
+        if self._trains_by_itself():
+            if trained and self._watched.is_alive():
+                self._note()
+            else:
+                self._watched = threading.current_thread()
+                self.listen()
+        return self.is_here()
+
+    def steps_elsewhere(self) -> None:
+        """Note a step on a thread that is not watched."""
+        if self._trains_by_itself():
+            self._note()
+
+    def _trains_by_itself(self) -> bool:
+        """Return whether the thread could be watched, and is none of autograd's that works for another."""
+        return self.may_go_over() and _torch.current_graph_task() < 0
+
+    def _note(self) -> None:
+        self.beside[threading.get_ident()] = threading.current_thread().name
+
 
 _FIRST_FLUSH, _FLUSH = 24, 512
 _MOST_WAITING = 8192
@@ -184,3 +253,50 @@ class EventLog:
 def _settings(optimizer: Optimizer) -> str:
     plain = {name: value for name, value in optimizer.defaults.items() if isinstance(value, (int, float, tuple))}
     return ", ".join(f"{name}={value}" for name, value in plain.items())
+
+
+def never_raises(look: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep a failure of ours out of the learner's loop: for methods of what has a ``log``."""
+
+    @wraps(look)
+    def careful(self: Any, *args: Any, **kwargs: Any) -> Any:
+        log: EventLog = self.log
+        if log.failure:
+            return None
+        try:
+            return look(self, *args, **kwargs)
+        except Exception as error:
+            return log.give_up(error)
+
+    return careful
+
+
+class Listener:
+    """Replaces some of PyTorch's functions by ones that also write down what happens."""
+
+    def __init__(self, log: EventLog) -> None:
+        self.log = log
+
+    def patch(self, patches: Patches) -> None:
+        """Put the replacements in."""
+
+    def hooks(self) -> list[Any]:
+        """Register hooks, where PyTorch has some; return the handles that remove them."""
+        return []
+
+    def after(self, look: Callable[[Any, Any], None], *, anywhere: bool = False) -> Callable[[Original], Any]:
+        """Return what makes a method that does as before, and then calls ``look(its object, its result)``.
+
+        What other threads than the watched one do counts only ``anywhere``.
+        """
+
+        def make(original: Original) -> Any:
+            def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
+                result = original.call(owner, *args, **kwargs)
+                if anywhere or self.log.is_watched_thread():
+                    look(owner, result)
+                return result
+
+            return call
+
+        return make

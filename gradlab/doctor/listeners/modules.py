@@ -19,8 +19,7 @@ from ..._process import Original, Patches, ThreadHook
 from ..events import NO_SITE, Forward, Mode, Site
 from ..frames import call_lines, call_site, outside_constructors, outside_doctor
 from ..state.watched import UncopiedLoad
-from .event_log import EventLog
-from .listener import Listener, never_raises
+from .event_log import EventLog, Listener, never_raises
 
 _SMALL = 1_000_000  # elements
 _MOST_LINES = 512

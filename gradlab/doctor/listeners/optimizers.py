@@ -18,8 +18,7 @@ from ..frames import call_lines, call_site
 from ..state.names import wrapped_optimizer
 from ..state.param_index import first_values
 from ..state.watched import WatchedOptimizer
-from .event_log import EventLog
-from .listener import Listener, never_raises
+from .event_log import EventLog, Listener, never_raises
 
 _MOST_MAKERS = 64  # lines that make optimizers, with their weights
 _LOOK_EVERY = 8  # steps

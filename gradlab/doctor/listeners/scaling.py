@@ -15,7 +15,7 @@ from ..._process import Original, Patches
 from ..events import Clip, ScalerStep, ScalerUpdate, Unscale
 from ..frames import call_site, outside_doctor
 from ..graphs.autograd_graph import mark_scaled
-from .listener import Listener, never_raises
+from .event_log import Listener, never_raises
 
 
 class ScalingListener(Listener):

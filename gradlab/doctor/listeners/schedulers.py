@@ -22,8 +22,7 @@ from ..._process import Original, Patches
 from ..events import NO_SITE, Schedule, SchedulePlan
 from ..frames import FrameValues, call_chain, call_lines, call_site
 from ..source.blocks import loops_around
-from .event_log import EventLog
-from .listener import Listener, never_raises
+from .event_log import EventLog, Listener, never_raises
 
 _LENGTHS = ("total_steps", "T_max", "total_iters", "step_size")
 _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)

@@ -7,13 +7,14 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from ...formatting import batches_text
 from ..events import MANUAL_UPDATE, NO_SITE, Backward, Site
 from ..finding import Cause, Code
 from ..source.blocks import loops_around
 from ..source.calls import condition_around
 from ..source.grad_lines import clears_by_hand, with_loss
-from ..state.grad_state import MOST_SIZES, StepFacts
-from ...formatting import batches_text
+from ..state.facts import StepFacts
+from ..state.grad_state import MOST_SIZES
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
@@ -47,7 +48,7 @@ class ZeroGradInMicroBatch(Rule):
         "zero-grad-in-micro-batch",
         "07_gradient_accumulation",
         "The loop to keep",
-        message="The gradients are cleared inside a window of micro-batches, so each update applies only the last of them.",
+        message="The gradients are cleared inside a window of micro-batches, so each update applies only the last.",
         fix="Clear the gradients once for each window instead: move this line to right after {optimizer}.step().",
     )
 
@@ -58,10 +59,10 @@ class ZeroGradInMicroBatch(Rule):
         sites = {one.site for one in cleared}
         # The step() of an optimizer of the learner's own may bring back what it has kept, as DP-SGD does.
         own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].is_custom_class
-        if not lost or len(sites) != 1 or facts.edited or own or not self._inside(*sites, facts.fresh):
+        site = next(iter(sites), NO_SITE)
+        if not lost or len(sites) != 1 or facts.edited or own or not self._inside(site, facts.fresh):
             self.times[optimizer] = 0
         elif self.count(optimizer) >= 2:
-            (site,) = sites
             site = site if site != NO_SITE else clears_by_hand(facts.step.site)
             seen = f"update {facts.number} applied {numbered(facts.fresh)} of {len(facts.fresh) + len(lost)}; "
             seen += f"{numbered(lost)} had been cleared in line {site[1]}"
@@ -249,8 +250,8 @@ class LossNotDivided(Rule):
         fix="Divide each loss once: look for the second division in what calls backward().",
     )
     UNEQUAL = LOSS_NOT_DIVIDED.with_(
-        message="Each micro-batch is a mean over its own number of targets, so a target counts more where there are few "
-        "of them.",
+        message="Each micro-batch is a mean over its own number of targets, so a target counts more where there are "
+        "few.",
         fix='Add up the losses (reduction="sum") and divide by the number of targets in the whole window.',
     )
 
@@ -286,7 +287,7 @@ class LossNotDivided(Rule):
             self.report(self.UNEQUAL, site, f"{seen}: over {listed} targets", Cause(*site), count=count)
 
     def _undivided(self, later: list[Backward], divisions: list[int], count: int) -> bool:
-        """Return whether nothing divides the means; one that is multiplied, as by the batch size, is a sum on purpose."""
+        """Return whether nothing divides the means; what is multiplied, as by the batch size, is a sum on purpose."""
         scales = [scale for one in later for scale in one.scales]
         light = min(one.mass for one in later) < count**-0.5
         return not any(divisions) and max(scales, default=1) <= 1 and not light

@@ -26,7 +26,8 @@ from ..events import (
 )
 from ..finding import Cause, Code, Edit, Finding
 from ..source.syntax import edited, excerpt
-from ..state.grad_state import GradState, MaybeCleared, StepFacts
+from ..state.facts import MaybeCleared, StepFacts
+from ..state.grad_state import GradState
 
 if TYPE_CHECKING:
     from ..listeners.event_log import EventLog

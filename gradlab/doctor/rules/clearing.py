@@ -12,7 +12,7 @@ from ..finding import Cause, Code, Edit
 from ..source.calls import name_in_scope, without_brackets
 from ..source.grad_lines import mentions_grad, replaced, statement_at
 from ..source.syntax import function_around, own_nodes
-from ..state.grad_state import MaybeCleared, ParamGroupState, StepFacts
+from ..state.facts import MaybeCleared, ParamGroupState, StepFacts
 from .base import Rule, RuleContext, numbered
 
 
@@ -56,8 +56,8 @@ class MissingZeroGrad(Rule):
         fix="Clear the gradients once for each update, before its first backward(): {optimizer}.zero_grad().",
     )
     IN_CLOSURE = MISSING_ZERO_GRAD.with_(
-        message="The closure does not clear `.grad`, so each of its passes adds to those before: step(closure) may call "
-        "it several times, and moves the weights between the calls.",
+        message="The closure does not clear `.grad`, so each of its passes adds to those before: step(closure) may "
+        "call it several times, and moves the weights between the calls.",
         fix="Call {optimizer}.zero_grad() inside the closure, before its backward().",
     )
     BY_HAND = MISSING_ZERO_GRAD.with_(fix="Set each `.grad` to None once for each update, before its first backward().")

@@ -35,7 +35,7 @@ from ..source.syntax import (
 from ..source.wiring import frozen_by
 from .base import Rule
 from .clipping import Clipping
-from .nan_loss import NanLoss
+from .losses import NanLoss
 from .scaling import NEVER_SCALED, Scaling, missing_update
 from .scheduling import Scheduling
 from .stepping import EmptyStep

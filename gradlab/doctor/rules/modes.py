@@ -13,7 +13,7 @@ from ..finding import Cause, Code, Edit
 from ..source.blocks import name_in, no_grad_place, train_place, validation_place
 from ..source.calls import call_it, without_brackets
 from ..source.syntax import source_line
-from ..state.grad_state import StepFacts
+from ..state.facts import StepFacts
 from .base import Rule, RuleContext
 
 _ENOUGH = 3  # updates, or graphs that were thrown away

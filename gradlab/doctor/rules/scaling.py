@@ -12,7 +12,7 @@ from ..finding import Cause, Code, Edit
 from ..source.calls import without_brackets
 from ..source.grad_lines import calls_on, receiver, replaced, with_loss
 from ..source.syntax import function_around, loop_around, node_place, own_nodes, statements_around
-from ..state.grad_state import StepFacts
+from ..state.facts import StepFacts
 from .base import Rule, RuleContext, numbered
 from .clearing import MissingZeroGrad, clear_below
 

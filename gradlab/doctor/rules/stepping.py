@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 from ..events import NO_SITE, Site, union_bits
 from ..finding import Cause, Code, Edit
@@ -15,7 +14,7 @@ from ..source.cuts import cut_place
 from ..source.grad_lines import clears_by_hand, updates_by_hand
 from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, remade_below
-from ..state.grad_state import StepFacts
+from ..state.facts import StepFacts
 from .base import Rule, how_many, numbered
 
 _ENOUGH = 4  # steps

@@ -13,10 +13,10 @@ from ..._process import Original
 from ...formatting import number_of
 from ..events import NO_SITE, Site
 from ..finding import SEVERITIES, Code
-from ..listeners.listener import never_raises
+from ..listeners.event_log import never_raises
 from .base import Rule
 from .known_errors import RAISED, TORCH, first_sentence
-from .loss_functions import LossFlaws
+from .losses import LossFlaws
 from .scheduling import Scheduling
 
 _GRADLAB = str(Path(__file__).parents[2])

@@ -23,7 +23,7 @@ from ..source.syntax import (
     syntax_tree,
     words_of,
 )
-from ..state.grad_state import StepFacts
+from ..state.facts import StepFacts
 from .base import Rule
 from .modes import Validation
 from .stepping import EmptyStep

@@ -9,103 +9,11 @@ import itertools
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import events
 from ..events import NO_SITE, Backward, Clear, Site, Step, bit_positions, union_bits
-
-
-@dataclass(slots=True, eq=False)
-class HeldBackward:
-    """A backward pass inside a ``.grad``."""
-
-    backward: Backward
-    used_by: int = -1
-    """The optimizer whose step has used it last, -1 for none."""
-    unscaled: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class ParamGroupState:
-    """Parameters whose gradients have the same contents."""
-
-    params: int
-    held: list[HeldBackward] = field(default_factory=list)
-    edited: bool = False
-    """True if ``.grad`` was written to by hand since it was last cleared or used."""
-    forgotten: int = 0
-    """How many more passes are inside, which steps have used: only some are remembered one by one."""
-
-    @property
-    def fresh(self) -> list[HeldBackward]:
-        """What no step has used yet."""
-        return [held for held in self.held if held.used_by < 0]
-
-    def split_off(self, params: int) -> ParamGroupState:
-        """Take some parameters out into a group of their own."""
-        self.params &= ~params
-        return replace(self, params=params, held=[replace(held) for held in self.held])
-
-    def forget(self, first: int, after: int) -> None:
-        """Remember only the number of those between two places."""
-        self.forgotten += sum(held.used_by >= 0 for held in self.held[first:after])
-        del self.held[first:after]
-
-    def empty(self) -> None:
-        """Nothing is inside any more."""
-        self.held, self.forgotten, self.edited = [], 0, False
-
-
-@dataclass
-class SinceLastStep:
-    """What has happened to an optimizer's parameters since its last step."""
-
-    backwards: list[Backward] = field(default_factory=list)
-    clearings: list[Clear] = field(default_factory=list)
-    """Clearings of what no step had used."""
-    others: int = 0
-    """Backward passes that added to none of its parameters."""
-    called: int = 0
-    """Parameters of the models that were called."""
-    after: int = 0
-    """Parameters of those that were called, with gradients, since the newest backward pass."""
-    elsewhere: int = 0
-    """Parameters that backward passes have added to and that no optimizer holds."""
-
-
-@dataclass(frozen=True)
-class MaybeCleared:
-    """Zeros were found in gradients that were not looked at before: cleared, or never anything else."""
-
-    params: int
-
-
-@dataclass(slots=True)
-class StepFacts:
-    """A step, with what it found in ``.grad``; it is made before the step is taken in."""
-
-    step: Step
-    number: int
-    """Which step of this optimizer it is, counted from 1."""
-    groups: list[ParamGroupState]
-    since: SinceLastStep
-    held: list[HeldBackward]
-    """All that is in the gradients, without repeats by parameter."""
-    fresh: list[Backward]
-    """The backward passes that no step has used yet, oldest first, each once."""
-    edited: bool
-    """True if these gradients were changed by hand."""
-    marks: frozenset[str]
-    """What is unusual about it; most steps apply one new pass and nothing else."""
-
-
-def unique_sorted(backwards: list[Backward]) -> list[Backward]:
-    """Return backward passes without repeats, oldest first."""
-    if len(backwards) < 2:
-        return backwards
-    return sorted({backward.number: backward for backward in backwards}.values(), key=lambda one: one.number)
-
+from .facts import Contribution, MaybeCleared, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
 
 _MOST_HELD = 128
 _FIRST_PASSES, _LOSSES = 64, 16
@@ -151,8 +59,6 @@ class GradState:
         """Parameters that several optimizers hold, and those that some does."""
         self.last_clear: Site = NO_SITE
         """The line that cleared gradients last."""
-        self.clear_sites: dict[Site, int] = {}
-        """Line that clears -> the parameters whose gradients it has cleared."""
         self.fed: set[int] = set()
         """Optimizers that have found a gradient in a step, or that were given a closure which made some."""
         self.reached = 0
@@ -232,38 +138,21 @@ class GradState:
         held = [one for group in groups for one in group.held]
         fresh = unique_sorted([one.backward for one in held if one.used_by < 0])
         edited = any(group.edited for group in groups)
-        number, params = self.steps.get(step.optimizer, 0) + 1, step.params
-        if (
-            len(held) == 1 == len(since.backwards)
-            and held[0].used_by < 0
-            and not (
-                edited
-                or since.clearings
-                or step.scaler
-                or step.resumes
-                or step.frozen
-                or params & self.shared
-                or held[0].backward.first_step_pass
-                or held[0].backward.scaled
-                or held[0].backward.added & ~self._covered
-            )
-        ):
-            return StepFacts(step, number, groups, since, held, fresh, edited, _NO_MARKS)
-        odd = {
-            "again": any(one.used_by >= 0 for one in held),
-            "foreign": any(one.used_by < 0 and one.backward.first_step_pass for one in held),
-            "several": len(fresh) > 1 or len(since.backwards) > 1,
-            "none": not fresh,
-            "lost": bool(since.clearings),
-            "edited": edited,
-            "scaled": step.scaler or any(one.scaled for one in fresh),
-            "resumes": step.resumes > 0,
-            "frozen": step.frozen > 0,
-            "uncovered": any(one.added & ~self._covered for one in fresh),
-            "shared": params & self.shared != 0,
-        }
-        marks = frozenset([mark for mark, seen in odd.items() if seen])
-        return StepFacts(step, number, groups, since, held, fresh, edited, marks)
+        odd = (
+            ("again", any(one.used_by >= 0 for one in held)),
+            ("foreign", any(one.used_by < 0 and one.backward.first_step_pass for one in held)),
+            ("several", len(fresh) > 1 or len(since.backwards) > 1),
+            ("none", not fresh),
+            ("lost", bool(since.clearings)),
+            ("edited", edited),
+            ("scaled", step.scaler or any(one.scaled for one in fresh)),
+            ("resumes", step.resumes > 0),
+            ("frozen", step.frozen > 0),
+            ("uncovered", any(one.added & ~self._covered for one in fresh)),
+            ("shared", step.params & self.shared > 0),
+        )
+        marks = frozenset([mark for mark, seen in odd if seen])
+        return StepFacts(step, self.steps.get(step.optimizer, 0) + 1, groups, since, held, fresh, edited, marks)
 
     def groups(self, params: int) -> list[ParamGroupState]:
         """Return the groups of some parameters, split off where a group has others, too."""
@@ -285,6 +174,8 @@ class GradState:
         self.newest, self.newest_site = event.number, event.site
         self.cuts = event.cuts or self.cuts
         if type(event.loss) is float and math.isfinite(event.loss):
+            if len(self.losses) > _MOST_HELD:
+                self.losses.clear()
             self.losses[event.call_path].append(event.loss)
         for since in self.since.values():
             since.others += 1
@@ -305,9 +196,9 @@ class GradState:
         backward.step_index = self.steps.get(backward.closure_of, 0)
         backward.stepped_params |= used
         for group in event.groups:
-            group.held.append(HeldBackward(backward, backward.closure_of if group.params & used else -1))
+            group.held.append(Contribution(backward, backward.closure_of if group.params & used else -1))
             if len(group.held) > _MOST_HELD:
-                group.forget(4, _MOST_HELD // 2)
+                del group.held[4 : _MOST_HELD // 2]
         elsewhere = params & ~self._covered
         for optimizer, own in self.params_of.items():
             since = self.since[optimizer]
@@ -363,8 +254,6 @@ class GradState:
         event.lost = unique_sorted(lost)
         if event.site != NO_SITE:
             self.last_clear = event.site
-            if event.site in self.clear_sites or len(self.clear_sites) < _MOST_HELD:
-                self.clear_sites[event.site] = self.clear_sites.get(event.site, 0) | event.params
         for optimizer, params in self.params_of.items() if event.lost else ():
             if params & event.params and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
                 self.since[optimizer].clearings.append(event)
@@ -405,9 +294,9 @@ class GradState:
         if event.present or event.closure:
             self.fed.add(optimizer)
         sizes, fresh = self.sizes[optimizer], facts.fresh
-        if not (event.closure or event.backward or facts.edited) and len({one.call_path for one in fresh}) == 1:
-            if len(sizes) < MOST_SIZES:
-                sizes.append(len(fresh))
+        alike = not (event.closure or event.backward or facts.edited) and len({one.call_path for one in fresh}) == 1
+        if alike and len(sizes) < MOST_SIZES:
+            sizes.append(len(fresh))
         if fresh and len(self.lines[optimizer]) < _FIRST_PASSES:
             self.lines[optimizer].add(fresh[-1].site)
         for group in facts.groups:

@@ -1,0 +1,371 @@
+"""What losses and their graphs show: wrong inputs, terms that move no weight, NaN, and graphs that grow."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from functools import partial
+from itertools import pairwise
+from typing import Any, ClassVar
+
+from ...formatting import short
+from ..events import Backward, LossFlaw, LossTerm, bit_positions
+from ..finding import Cause, Code
+from ..graphs.autograd_graph import LOOK_EVERY
+from ..graphs.op_trace import TAKES_NUMBERS
+from ..source.carried import without_graph
+from ..source.cuts import cut_place
+from ..source.loss_edits import without_call
+from ..source.syntax import cause_at
+from ..state.facts import StepFacts
+from .base import Rule, how_many
+
+_MOST_LOOKS = 16  # of one term
+
+
+class LossFlaws(Rule):
+    """What the graphs and expressions of losses show.
+
+    They are looked at in the first three passes of each line and a few later ones. Something found is reported at the
+    end, with the lines of an update that was recorded for it.
+    """
+
+    wakes_on = frozenset(("pass",))
+    # Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
+    # dimension, or of Sigmoid. That is what was computed, so the doubt is only whether it was meant.
+    SOFTMAX_BEFORE_CROSS_ENTROPY = Code(
+        "softmax-before-cross-entropy",
+        "01_autograd",
+        severity="warning",
+        message="The model's output goes through softmax and then into cross_entropy, which applies log_softmax again: "
+        "the loss cannot come near 0 and the gradients are small.",
+        fix="Take the {activation} out: the loss expects the result of the last layer as it is, the logits.",
+    )
+    # Known from the graph, too: the input of the loss, but for reshaping, is the result of Sigmoid or Softmax.
+    SIGMOID_BEFORE_BCE_WITH_LOGITS = Code(
+        "sigmoid-before-bce-with-logits",
+        "01_autograd",
+        severity="warning",
+        message="The model's output goes through {activation} and then into a loss with logits, which applies sigmoid "
+        "again: its probabilities stay between 0.5 and 0.73.",
+        fix="Take the {activation} out: the loss expects the result of the last layer as it is, the logits.",
+    )
+    # Predictions and targets have the same elements in different shapes, such as (N, 1) and (N,). Known from the shapes
+    # in the graph, as they were before a squared, absolute or Huber difference was broadcast. Where the target needs no
+    # gradient, its shape is read from the variables in the line that ran; if it is not known, the difference has to be
+    # one of pairs. Pairs that are made by ``unsqueeze``, or of (N, 1) and (1, N), are left alone, and so is what is
+    # broadcast to the shape of the prediction.
+    LOSS_BROADCASTS = Code(
+        "loss-broadcasts",
+        "01_autograd",
+        severity="warning",
+        message="Predictions and targets have different shapes, so the loss compares every prediction with every "
+        "target.",
+        fix="Give both sides of the loss the same shape, such as {shape}.",
+    )
+    # Known from the graph, in which the term has no part, and from the source: what made it has ``.item()``,
+    # ``.detach()``, ``torch.tensor(...)`` or ``no_grad`` around something computed from the model, or it is made of a
+    # gradient without ``create_graph=True``. A constant that is added changes no gradient, so it is hardly ever meant.
+    # Factors, targets and ``a + (b - a).detach()`` are left alone; a sum in another function is not seen.
+    LOSS_TERM_DETACHED = Code(
+        "loss-term-detached",
+        "01_autograd",
+        "Cutting the graph",
+        severity="warning",
+        message="One term of the loss is cut off from the model, so it changes the number and no gradient.",
+        fix="Take out what cuts it off: .item(), .detach(), .data, float(...), torch.tensor(...) or no_grad().",
+    )
+    KINDS: ClassVar[dict[str, Code]] = {
+        "softmax": SOFTMAX_BEFORE_CROSS_ENTROPY,
+        "sigmoid": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
+            severity="hint",
+            message="The model's output goes through sigmoid before cross_entropy, so its logits stay between 0 and 1.",
+        ),
+        "nll-loss": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
+            message="nll_loss expects log-probabilities and is given probabilities, so the loss is not a "
+            "log-likelihood.",
+            fix="Use log_softmax in place of softmax.",
+        ),
+        "kl-div": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
+            message="kl_div expects log-probabilities and is given probabilities, so the loss is no divergence and can "
+            "be negative.",
+            fix="Use log_softmax in place of {activation}.",
+        ),
+        "with-logits": SIGMOID_BEFORE_BCE_WITH_LOGITS,
+        "broadcast": LOSS_BROADCASTS,
+    }
+    """The code, with its words, for each kind of flaw."""
+    PENALTY = LOSS_TERM_DETACHED.with_(
+        message="One term of the loss is made of a gradient that is cut off from the model, so it changes the number "
+        "and moves no weight.",
+        fix="Compute the gradient with create_graph=True.",
+    )
+    OF_OTHERS = LOSS_TERM_DETACHED.with_(
+        message="One term of the loss reaches no weight that the step moves: it is made of {sources} only.",
+        fix="Compute this term from the output of the model that is trained.",
+    )
+
+    def _begin(self) -> None:
+        self._flaws: dict[tuple[str, int], tuple[Backward, LossFlaw]] = {}
+        self._terms: dict[tuple[int, int], list[tuple[Backward, LossTerm]]] = {}
+
+    def backward(self, backward: Backward) -> None:
+        """Keep what was found in the graph."""
+        for flaw in backward.flaws:
+            key = flaw.kind, backward.call_path
+            if flaw.kind in self.KINDS and (key not in self._flaws or (flaw.loss and not self._flaws[key][1].loss)):
+                self._flaws[key] = backward, flaw
+        for term in backward.terms:
+            if len(known := self._terms.setdefault((backward.call_path, term.place), [])) < _MOST_LOOKS:
+                known.append((backward, term))
+
+    def end(self, *, normal: bool) -> None:
+        """Report it."""
+        order = [*self.KINDS]
+        for backward, flaw in sorted(self._flaws.values(), key=lambda pair: order.index(pair[1].kind)):
+            if flaw.seen:
+                site = flaw.loss[-1] if flaw.loss else backward.site
+                seen = f"at batch {backward.number}, {flaw.seen}"
+                edit = without_call(flaw) if flaw.source else flaw.edit
+                self.report(self.KINDS[flaw.kind], site, seen, edit, **flaw.words)
+        for looks in self._terms.values():
+            self._judge_term(looks)
+
+    def _judge_term(self, looks: list[tuple[Backward, LossTerm]]) -> None:
+        """Report a term that reached none of the weights that were stepped by its passes, though it was made of them.
+
+        What belongs to no optimizer, as a teacher, may be cut off; but a loss of nothing else is none.
+        """
+        useless = []
+        for backward, term in looks:
+            stepped = backward.stepped_params
+            covered = self.context.state.covered()
+            strange = (
+                term.by_loss_function and not term.made_of & covered and not term.reach & self.context.state.training
+            )
+            cut_off = term.made_of & stepped and not term.reach & ~covered
+            by_choice = term.reach and any(one.no_grad for one in term.cuts)
+            if stepped and not term.reach & stepped and ((cut_off and not by_choice) or strange):
+                useless.append((backward, term))
+        used = [backward for backward, _ in looks if backward.stepped_params]
+        if not useless or len(useless) < len(used):
+            return
+        backward, term = useless[-1]
+        stepped, words = backward.stepped_params, f"`{term.words}`" if term.words else "the term"
+        own = [one for one in term.cuts if one.lost & stepped or not one.inputs or one.name in TAKES_NUMBERS]
+        site = term.site if term.site[1] else backward.site
+        seen = (
+            f"at batch {backward.number}, {words} has no gradient for any of the {how_many(stepped)} that were stepped"
+        )
+        if term.made_of & stepped:
+            code = self.PENALTY if own and own[0].name == "grad" else self.LOSS_TERM_DETACHED
+            self.report(code, backward.site, seen, partial(cut_place, own))
+        else:
+            name = self.context.part_name(term.made_of) if term.made_of else ""
+            sources = " and ".join(f"`{one}`" for one in (*term.sources, name) if one) or "data"
+            self.report(self.OF_OTHERS, site, seen, cause_at(site), sources=sources)
+
+
+_MOST = 256
+_SCALED_ROW = 8  # a scaler's first scale is too large for some batches, and it skips these steps
+_FIXES = {
+    "torch.log": "Keep the input of the logarithm above 0, for example with clamp_min(1e-8), or use the logits.",
+    "division": "Keep the divisor away from 0, for example by adding 1e-8 to it.",
+    "torch.exp": "Keep the input of the exponential below 80, for example with clamp(max=80), or use torch.logsumexp.",
+    "softmax": "Leave at least one entry of each row unmasked.",
+    "mean over": "Leave the mean out where nothing is selected.",
+    "cross_entropy": "Skip the batches in which no target is left.",
+    "": "Keep the input of this operation in the range where its result and its gradient are finite.",
+}
+
+
+class NanLoss(Rule):
+    """The loss is NaN or infinite, a step applies its gradients, and it stays so.
+
+    Known from the number itself, when ``backward()`` begins (on a GPU: when the next batch of numbers is fetched). The
+    operation is known on the CPU, from what the first such graph has saved; its line, when the loop goes on to another
+    pass. A pass that is skipped, or whose gradients are repaired, leaves the next loss finite: nothing is said.
+    """
+
+    wakes_on = frozenset(("pass",))
+    NAN_LOSS = Code(
+        "nan-loss",
+        "08_mixed_precision",
+        severity="warning",
+        message="The loss is {number} from batch {batch} on: which operation made it is not known.",
+        fix="Run a few batches under torch.autograd.set_detect_anomaly(True): it names the operation.",
+    )
+    DIVERGED = NAN_LOSS.with_(
+        message="The loss is {number} from batch {batch} on: it grew from batch to batch, as it does when the learning "
+        "rate is too large.",
+        fix="Use a smaller learning rate, or clip the gradients.",
+    )
+    OPERATION = NAN_LOSS.with_(
+        message="The loss is {number} from batch {batch} on: the first operation whose result is not finite is {what}.",
+        fix="{how}",
+    )
+    DATA = NAN_LOSS.with_(
+        message="The loss is {number} from batch {batch} on: {what} hold NaN already.",
+        fix="Find the rows of the data that hold NaN, and leave them out or fill them in.",
+    )
+    WEIGHTS = NAN_LOSS.with_(
+        message="The loss is {number} from batch {batch} on: the update before it made weights NaN or infinite.",
+    )
+    SLOPE = NAN_LOSS.with_(
+        message="The loss is {number} from batch {batch} on: the update before it made weights NaN or infinite, and "
+        "the graph has {what}, whose gradient is infinite at the edge of its range.",
+        fix="{how}",
+    )
+
+    def _begin(self) -> None:
+        self._first: dict[int, Backward] = {}  # call path -> first pass of the row of losses that are not finite
+        self._flaws: dict[int, LossFlaw] = {}
+        self._stepped: dict[int, tuple[int, int]] = {}  # pass -> number and parameters of the step that applied it
+        self._spoilt: set[int] = set()  # call paths whose weights are not finite in later passes
+        self._proven: dict[int, Backward] = {}
+
+    def backward(self, backward: Backward) -> None:
+        """Follow the losses of each line."""
+        loss, path = backward.loss, backward.call_path
+        if not isinstance(loss, float) or (path in self._proven and not backward.flaws):
+            return
+        for flaw in backward.flaws:
+            if flaw.kind == "nan-spoilt":
+                self._spoilt.add(path)
+            elif flaw.kind.startswith("nan-") and (path not in self._flaws or flaw.edit):
+                self._flaws[path] = flaw
+        if math.isfinite(loss):
+            if path not in self._proven:
+                self.times[path] = 0
+                self._first.pop(path, None)
+            return
+        first = self._first.setdefault(path, backward)
+        row = self.count(path)
+        if path in self._proven or first is backward:
+            return
+        never_applied = backward.scaled and math.isnan(loss) and row >= _SCALED_ROW
+        if never_applied or (first.number in self._stepped and self._stays(path, first)):
+            self._proven[path] = first
+
+    def step(self, facts: StepFacts) -> None:
+        """Note which of them a step has applied."""
+        for first in self._first.values() if not facts.edited else ():
+            if first in facts.fresh and len(self._stepped) < _MOST:
+                self._stepped[first.number] = facts.number, facts.step.params
+
+    def end(self, *, normal: bool) -> None:
+        """Report each line once; where the loop ended with the first, its weights tell."""
+        for path, first in self._first.items():
+            if path in self._proven or self._weights_lost(first):
+                self._say(path, first)
+
+    def _stays(self, path: int, first: Backward) -> bool:
+        row = self.times[path]  # weights are looked at now and then: on a GPU that takes a wait
+        return path in self._spoilt or (row & (row - 1) == 0 and self._weights_lost(first))
+
+    def _weights_lost(self, first: Backward) -> bool:
+        _, params = self._stepped.get(first.number, (0, 0))
+        tensors = map(self.context.log.index.param, bit_positions(params))
+        floats = (one.detach() for one in tensors if one is not None and one.is_floating_point())
+        return any(not one.isfinite().all() for one in floats)
+
+    def _say(self, path: int, first: Backward) -> None:
+        flaw, before = (
+            self._flaws.get(path, LossFlaw("")),
+            [short(loss) for loss in self.context.state.losses[path]][-3:],
+        )
+        update, _ = self._stepped.get(first.number, (0, 0))
+        seen = f"batch {first.number} is the first whose loss is {short(first.loss)}"
+        seen += f"; the losses before it were {', '.join(before)}" if before else ""
+        seen += f"; update {update} applied its gradients" if update else ""
+        weights = self.SLOPE if flaw.seen else self.WEIGHTS
+        codes = {"nan-data": self.DATA, "nan-operation": self.OPERATION, "nan-weights": weights}
+        grew = flaw.kind != "nan-data" and _grew(self.context.state.losses[path])
+        code, edit = (self.DIVERGED, None) if grew else (codes.get(flaw.kind, self.NAN_LOSS), flaw.edit)
+        how = next(text for part, text in _FIXES.items() if part in flaw.seen)
+        number = "NaN" if math.isnan(first.loss) else "infinite"
+        self.report(code, first.site, seen, edit, number=number, batch=first.number, what=flaw.seen, how=how)
+
+
+def _grew(losses: deque[float]) -> bool:
+    sizes = [abs(loss) for loss in losses]
+    return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
+
+
+_LOOKS = 5  # in a row, at each of which more graphs have to be alive: a cache of the last ones stops growing
+_FEW_GRAPHS, _FEW_BATCHES = 6, 3
+
+
+class CarriedGraph(Rule):
+    """The graph grows from update to update, or the graphs of past updates stay alive in a variable."""
+
+    wakes_on = frozenset(("pass",))
+    RETAIN_GRAPH_GROWTH = Code(
+        "retain-graph-growth",
+        "01_autograd",
+        "What is freed",
+        message="Each backward() goes back through all earlier batches: retain_graph=True keeps their graphs, and what "
+        "is carried from batch to batch is never detached.",
+        fix="Detach what is carried from one batch to the next, and call backward() without retain_graph=True.",
+    )
+    GRAPH_RETAINED_MEMORY_LEAK = Code(
+        "graph-retained-memory-leak",
+        "10_loop_doctor",
+        "Fine, until it is killed",
+        message="`{name}` keeps the graphs of past batches alive: what is added to it still has its graph, so memory "
+        "grows with every batch.",
+        fix="Store what is added to `{name}` without its graph: detach() it, or take the number with item().",
+    )
+    STATE_WITH_GRAPH = GRAPH_RETAINED_MEMORY_LEAK.with_(
+        severity="hint",
+        message="`{name}` carries its graph from batch to batch: memory grows until it starts anew.",
+        fix="Detach `{name}` between two batches if no gradient goes back through earlier ones.",
+    )
+
+    KEPT_BY_HOOK = GRAPH_RETAINED_MEMORY_LEAK.with_(
+        message="A forward hook keeps outputs with their graphs in `{name}`: memory grows with every batch.",
+        fix="Store output.detach(), and remove the hook with handle.remove() when it has done its work.",
+    )
+
+    def _begin(self) -> None:
+        self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
+        self._hooked: deque[int] = deque(maxlen=_LOOKS)  # how many outputs hooks have kept
+        self._kept: deque[Any] = deque(maxlen=_LOOKS)
+
+    def backward(self, backward: Any) -> None:
+        """Look at the counts that the listener has taken now and then."""
+        if backward.nodes:
+            self._nodes[backward.site].append((backward.number, backward.nodes))
+            self._growing(backward.site)
+        if backward.number % LOOK_EVERY == 0:
+            self._kept.append(backward)
+            self._leaking(backward)
+
+    def _growing(self, site: Any) -> None:
+        counts = self._nodes[site]
+        sizes = [size for _, size in counts]
+        rising = all(later > earlier for earlier, later in pairwise(sizes[-5:]))
+        if len(sizes) >= 5 and rising and sizes[-1] >= 2 * sizes[-5] - sizes[-5] // 2:
+            (first, few), (last, many) = counts[0], counts[-1]
+            seen = f"the graph had {few} nodes at batch {first} and {many} at batch {last}"
+            self.report(self.RETAIN_GRAPH_GROWTH, site, seen, Cause(*site))
+
+    def _leaking(self, newest: Any) -> None:
+        holder, counts = newest.holder, [one.alive for one in self._kept]
+        if holder is not None and holder.hook:
+            self._hooked.append(holder.batches)
+            if len(self._hooked) == _LOOKS and all(few < many for few, many in pairwise(self._hooked)):
+                before = f"and {self._hooked[0]} some batches before"
+                seen = f"at batch {newest.number} it held {holder.batches} outputs, {before}"
+                self.report(self.KEPT_BY_HOOK, holder.site, seen, Cause(*holder.site), name=holder.name)
+            return
+        if holder is None or holder.batches < _FEW_BATCHES or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
+            return
+        if len(counts) < _LOOKS or counts[-1] < _FEW_GRAPHS or not all(few < many for few, many in pairwise(counts)):
+            return  # as many as ever: what an update needs of the one before
+        seen = f"at batch {newest.number} `{holder.name}` held graphs of at least {holder.batches} earlier batches"
+        if holder.carried:
+            self.report(self.STATE_WITH_GRAPH, holder.site, seen, name=holder.name)
+        else:
+            edit = partial(without_graph, holder)
+            self.report(self.GRAPH_RETAINED_MEMORY_LEAK, holder.site, seen, edit, name=holder.name)
