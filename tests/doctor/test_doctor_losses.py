@@ -58,7 +58,7 @@ def test_a_loop_that_ends_early_leaves_no_mode(updates: int) -> None:
     assert not torch._C._len_torch_function_stack()
 
 
-def test_a_mode_of_the_learners_own_is_taken_off_by_its_own_block() -> None:
+def test_a_mode_of_the_learners_own_keeps_its_place() -> None:
     with torch.device("cpu"):
         outer = watch()
         outer.__enter__()

@@ -128,10 +128,10 @@ def older(node: Any, number: int) -> bool:
 _SAME = ("View", "ReshapeAlias", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Alias")
 _MOST = 64  # nodes
 
-Scale = tuple[float, tuple[float, ...], Any]
+Means = tuple[float, tuple[float, ...], Any]
 
 
-def loss_scale(root: Any) -> Scale:
+def weighed_means(root: Any) -> Means:
     """Return the weights of the means that a loss is a sum of, all together; what the first of them is multiplied with;
     and the number of targets that it is a mean over, where it is a cross entropy.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,11 +110,13 @@ def cuts(op: Op, params: int = -1) -> list[Op]:
 class OpTrace(TorchFunctionMode):
     """Follows the calls of some updates; it lies below all modes of the learner's own, and changes no result."""
 
-    def __init__(self, index: ParamIndex, give_up: Callable[[Exception], object]) -> None:
+    def __init__(self, index: ParamIndex) -> None:
         """Parameters that are met are watched from then on."""
         super().__init__()
         self._index = index
-        self._bits, self._known, self._give_up = index.bits, index.known_bits, give_up
+        self._bits, self._known = index.bits, index.known_bits
+        self.failure = ""
+        """Why nothing is followed any more; "" as long as all is well."""
         self._key = f"gradlab.op.{id(self)}"
         self._plain: dict[int, tuple[weakref.ref[Any], Op]] = {}
         self.numbers: list[tuple[Any, Op]] = []
@@ -153,8 +155,9 @@ class OpTrace(TorchFunctionMode):
         return result
 
     def _fail(self, error: Exception) -> None:
+        """Follow nothing any more, after a tensor of a kind that nobody thought of; all else is judged as before."""
+        self.failure = f"{type(error).__name__}: {error}"
         self.on = False
-        self._give_up(error)
 
     def _note(self, func: Any, name: str, inputs: tuple[Op, ...], args: Any, kwargs: Any, result: Any) -> None:
         changed = args[0] if name == "__setitem__" else result
@@ -169,7 +172,7 @@ class OpTrace(TorchFunctionMode):
         method, no_grad = hasattr(func, "__objclass__"), not torch.is_grad_enabled()
         op = Op(name, inputs, call_lines(sys._getframe(2)), 0, made_of, (), False, no_grad, method)
         if not results:
-            self.numbers.append((result, op))
+            self.numbers.append((result if type(result) is float else None, op))
             return
         if name == "kl_div" and _no_logarithms(args[0] if args else kwargs.get("input")):
             op.flaw = "probabilities"
@@ -245,7 +248,7 @@ class OpTrace(TorchFunctionMode):
 
     def start(self) -> None:
         """Follow from here on, unless something was compiled: dynamo would compile again for each mode."""
-        if not self.on and not _torch.compiled_anything():
+        if not self.on and not self.failure and not _torch.compiled_anything():
             self.on, self._count = True, 0
             if not self._placed:
                 try:

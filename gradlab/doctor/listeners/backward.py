@@ -13,7 +13,7 @@ from ..._process import Original, Patches
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..frames import site_and_path
 from ..graphs import autograd_graph
-from ..graphs.autograd_graph import loss_scale
+from ..graphs.autograd_graph import weighed_means
 from ..graphs.graph_leaks import find_graph_holder, find_hook_holder
 from ..graphs.loss_graph import LossWatcher
 from ..source.grad_lines import updates_by_hand
@@ -145,7 +145,7 @@ class BackwardListener(Listener):
             self._watcher.look(backward, root, sys._getframe(2))
         if isinstance(root, Tensor) and (node := root.grad_fn) is not None:
             if len(outputs) == 1 and log.steps == self._steps:  # no step since the last pass: windows are summed up
-                backward.mass, backward.scales, backward.tokens = loss_scale(node)
+                backward.mass, backward.scales, backward.tokens = weighed_means(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
             passes.compiled = self._watcher.compiled
             self._look_at_graph(backward, node)

@@ -147,7 +147,7 @@ class EventLog:
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
         self.steps = 0
-        self.trace = OpTrace(self.index, self.give_up)
+        self.trace = OpTrace(self.index)
         self.failure = ""
         """What went wrong in here, "" if nothing did; then nothing is looked at any more."""
 

@@ -8,7 +8,7 @@ from ..events import Backward, Clear, Step
 
 
 @dataclass(slots=True, eq=False)
-class Contribution:
+class HeldPass:
     """What a backward pass has put into a ``.grad``, and what became of it."""
 
     backward: Backward
@@ -22,12 +22,12 @@ class ParamGroupState:
     """Parameters whose gradients have the same contents."""
 
     params: int
-    held: list[Contribution] = field(default_factory=list)
+    held: list[HeldPass] = field(default_factory=list)
     edited: bool = False
     """True if ``.grad`` was written to by hand since it was last cleared or used."""
 
     @property
-    def fresh(self) -> list[Contribution]:
+    def fresh(self) -> list[HeldPass]:
         """What no step has used yet."""
         return [held for held in self.held if held.used_by < 0]
 
@@ -74,7 +74,7 @@ class StepFacts:
     """Which step of this optimizer it is, counted from 1."""
     groups: list[ParamGroupState]
     since: SinceLastStep
-    held: list[Contribution]
+    held: list[HeldPass]
     """All that is in the gradients, without repeats by parameter."""
     fresh: list[Backward]
     """The backward passes that no step has used yet, oldest first, each once."""

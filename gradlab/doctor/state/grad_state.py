@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import events
 from ..events import NO_SITE, Backward, Clear, Site, Step, bit_positions, union_bits
-from .facts import Contribution, MaybeCleared, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
+from .facts import HeldPass, MaybeCleared, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
 
 _MOST_HELD = 128
 _FIRST_PASSES, _LOSSES = 64, 16
@@ -196,7 +196,7 @@ class GradState:
         backward.step_index = self.steps.get(backward.closure_of, 0)
         backward.stepped_params |= used
         for group in event.groups:
-            group.held.append(Contribution(backward, backward.closure_of if group.params & used else -1))
+            group.held.append(HeldPass(backward, backward.closure_of if group.params & used else -1))
             if len(group.held) > _MOST_HELD:
                 del group.held[4 : _MOST_HELD // 2]
         elsewhere = params & ~self._covered
