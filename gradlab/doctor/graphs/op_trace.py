@@ -248,6 +248,7 @@ class OpTrace(TorchFunctionMode):
 
     def start(self) -> None:
         """Follow from here on, unless something was compiled: dynamo would compile again for each mode."""
+        self.busy = False
         if not self.on and not self.failure and not _torch.compiled_anything():
             self.on, self._count = True, 0
             if not self._placed:
