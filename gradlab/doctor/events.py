@@ -130,6 +130,8 @@ class Backward(Event):
     """The calls, each an Op, that cut parameters off from the loss; looked for now and then."""
     changes: Sequence[Any] = ()
     """Only known when it fails: the calls that changed a tensor in place, with what made the tensor."""
+    made: Sequence[Any] = ()
+    """Only known when it fails: the calls, each an Op, that its loss was made by, as far as they were followed."""
     looked: bool = False
     """True if its loss was looked at in detail."""
     closure_of: int = -1

@@ -16,8 +16,6 @@ from .base import Rule, numbered
 
 _LESSON = ("07_gradient_accumulation", "Clip after the window")
 _FIX = "Move this call to after the last backward() of an update, right before step()."
-
-
 _LEAST = 3  # calls of a line
 
 
@@ -67,36 +65,33 @@ class Clipping(Rule):
 
     def _begin(self) -> None:
         self._called = False  # was a model called since the last step?
-        self._clipped: dict[int, Any] = {}  # params -> the clip that is followed by no step yet
+        self._clipped: dict[int, Clip] = {}  # params -> the clip that is followed by no step yet
         self._scaled: dict[int, Site] = {}  # optimizer -> the line that steps it by a scaler
         self._open: dict[Site, tuple[Clip, set[int]]] = {}  # line -> its last clip, and the passes that it clipped
         self._missed: dict[Site, int] = {}  # line of a clip in _open -> the optimizer that stepped next, unclipped
         self._wrong: dict[Site, tuple[Clip, int]] = {}  # the last such clip of a line that no later step has used
         self._covered = 0  # parameters whose newest gradients were clipped
 
-    def clip(self, event: Any) -> None:
+    def clip(self, event: Clip) -> None:
         """Look at what there is to clip."""
         if event.measures:
             return
         self.count(event.site)
-        if event.empty:
-            self.count((event.site, "empty"))
+        self.times[event.site, "empty"] += event.empty
         self._close(event.site)
-        passes = {held.backward.number for group in event.groups for held in group.fresh}
-        if event.params & self.context.state.covered():
-            self._open[event.site] = event, passes
+        state = self.context.state
+        covered = state.covered() or -1  # what no optimizer holds is nobody's to clear
+        if event.params & state.covered():
+            self._open[event.site] = event, {held.backward.number for group in event.groups for held in group.fresh}
         self._covered |= event.params
-        covered = self.context.state.covered() or -1  # what no optimizer holds is nobody's to clear
         groups = [group for group in event.groups if group.params & covered]
-        if not groups:
-            return
         held = [one for group in groups for one in group.held]
-        fresh = [one for group in groups for one in group.fresh]
-        if any(group.edited for group in groups) or any(one.backward.closure_of >= 0 for one in held):
+        fresh = [one for one in held if one.used_by < 0]
+        if not groups or any(group.edited for group in groups) or any(one.backward.closure_of >= 0 for one in held):
             return  # in a closure, the step that calls it comes after all
         if any(one.backward.scaled and not one.unscaled for one in fresh):
             self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([one.backward for one in fresh]))
-        elif any(cleared.lost for since in self.context.state.since.values() for cleared in since.clearings):
+        elif any(cleared.lost for since in state.since.values() for cleared in since.clearings):
             return  # there is a reason why there is nothing left to clip
         elif not fresh:
             code = self.CLIP_AFTER_STEP if held and not self._called else self.CLIP_BEFORE_BACKWARD
@@ -118,12 +113,9 @@ class Clipping(Rule):
         unclipped = not self._covered & step.present and not facts.edited and step.optimizer != MANUAL_UPDATE
         for site, (clip, passes) in [*self._open.items()]:
             own = [one for group in facts.groups if group.params & clip.params for one in group.fresh]
-            if site in self._missed:
-                used = any(one.backward.number in passes for one in own)
-            else:
-                used = bool(clip.params & step.present) or not unclipped
-                self._missed |= {} if used else {site: step.optimizer}
-            if used:
+            if site not in self._missed and unclipped and not clip.params & step.present:
+                self._missed[site] = step.optimizer
+            elif site not in self._missed or any(one.backward.number in passes for one in own):
                 self._forget(site)
         self._clipped.clear()
         self._called = False
@@ -146,7 +138,7 @@ class Clipping(Rule):
     def _close(self, site: Site) -> None:
         """The last clip of a line can be used no more."""
         if site in self._missed:
-            self.count((site, "missed"))
+            self.times[site, "missed"] += 1
             self._wrong[site] = self._open[site][0], self._missed[site]
         self._forget(site)
 
@@ -154,22 +146,21 @@ class Clipping(Rule):
         """Tell the lines that clip nothing, or what does not step."""
         for site in [*self._open]:
             self._close(site)
-        calls = {site: self.times[site] for site in self.times if (site, "empty") in self.times or site in self._wrong}
-        for site, count in calls.items():
-            empty, missed = self.times[site, "empty"], self.times[site, "missed"]
-            if empty >= _LEAST and 2 * empty > count and (made := used_up_iterator(self.context.log.path(site))):
-                seen = f"it got no parameters in {empty} of {number_of(count, 'call')}"
-                self.report(self.NOTHING_TO_CLIP, site, seen, partial(_listed, made))
-            elif missed == count >= _LEAST:
+        for site in [key[0] for key in self.times if key[1] == "empty"]:
+            calls, empty, missed = self.times[site], self.times[site, "empty"], self.times[site, "missed"]
+            if empty >= _LEAST and 2 * empty > calls and (made := used_up_iterator(self.context.log.path(site))):
+                seen = f"it got no parameters in {empty} of {number_of(calls, 'call')}"
+                self.report(self.NOTHING_TO_CLIP, site, seen, reworded(made, f"list({words_of(made)})"))
+            elif missed == calls >= _LEAST:
                 clip, optimizer = self._wrong[site]
-                seen = f"{missed} of {number_of(count, 'call')} clip what {self.context.name(optimizer)} does not step"
+                seen = f"{missed} of {number_of(calls, 'call')} clip what {self.context.name(optimizer)} does not step"
                 seen += self.context.listed(clip.params)
                 self.report(self.ANOTHER_IS_STEPPED, site, seen, Cause(*site), of=optimizer)
 
-    def _say(self, code: Code, event: Any, least: int, seen: str) -> None:
+    def _say(self, code: Code, event: Clip, least: int, seen: str) -> None:
         times, calls = self.count((code, event.site)), self.times[event.site]
         if times >= least and 2 * times >= calls:
-            edit = (lambda: self._unscale(event)) if code is self.CLIP_BEFORE_UNSCALE else Cause(*event.site)
+            edit = partial(self._unscale, event) if code is self.CLIP_BEFORE_UNSCALE else Cause(*event.site)
             self.report(code, event.site, f"{times} of {number_of(calls, 'call')}: {seen}", edit)
 
     def _unscale(self, event: Clip) -> Edit | Cause:
@@ -178,12 +169,7 @@ class Clipping(Rule):
         steps = [step for optimizer, step in self._scaled.items() if params_of[optimizer] & event.params]
         scaler = receiver(steps[0], "step", site) if len(steps) == 1 else ""
         call = call_at(steps[0], "step") if scaler and loop_around(steps[0]) is loop_around(site) else None
-        clip, scope = statement_at(site), function_around(site)
-        if call is None or clip is None or scope is None or calls_on(scope, scaler, "unscale_"):
+        clip = statement_at(site)
+        if call is None or clip is None or calls_on(function_around(site), scaler, "unscale_"):
             return Cause(*site)
         return Edit(Cause(site[0], clip.lineno, insert="above"), f"{scaler}.unscale_({ast.unparse(call.args[0])})")
-
-
-def _listed(iterator: Cause) -> Edit | Cause:
-    """Return the edit that makes a list of an iterator."""
-    return reworded(iterator, f"list({words_of(iterator)})")
