@@ -345,8 +345,8 @@ class Forward(Event):
     names: tuple[str, ...] = ()
     """What the learner's function calls the module, when the line calls it for the first time."""
     frozen_norms: int = 0
-    """Parameters of BatchNorm layers in training mode that were frozen, if eval() of a part, or of them alone, tells
-    that they are to rest; 0 if nothing else in it learns."""
+    """Frozen parameters of its BatchNorm layers in training mode, where nothing else is frozen, or where eval() was
+    called on a part with the layer; 0 if nothing in it learns."""
     dropouts: frozenset[Site] = frozenset()
     """Where each forward() begins that mentions a dropout and belongs to a module in it in evaluation mode."""
     fed: bool = False
