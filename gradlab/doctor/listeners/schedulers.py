@@ -28,14 +28,6 @@ _LENGTHS = ("total_steps", "T_max", "total_iters", "step_size")
 _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)
 
 
-def _greatest_lr(scheduler: Any) -> float:
-    """Return the greatest learning rate of a scheduler's optimizer; NaN if that would mean to wait for a GPU."""
-    groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", [])
-    rates = [group.get("lr", math.nan) for group in groups]
-    waits = any(isinstance(lr, Tensor) and lr.device.type != "cpu" for lr in rates)
-    return math.nan if waits else max(map(float, rates), default=math.nan)
-
-
 def _planned_length(scheduler: Any) -> int:
     """Return how many steps a scheduler plans for, or waits between two changes; 0 if that is not known."""
     parts, milestones = getattr(scheduler, "_schedulers", None), getattr(scheduler, "_milestones", None)
@@ -125,7 +117,11 @@ class SchedulerListener(Listener):
 
     @never_raises
     def _rate(self, scheduler: Any) -> float:
-        return _greatest_lr(scheduler)
+        """Return the greatest learning rate of a scheduler's optimizer; NaN if that would mean to wait for a GPU."""
+        groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", [])
+        rates = [group.get("lr", math.nan) for group in groups]
+        waits = any(isinstance(lr, Tensor) and lr.device.type != "cpu" for lr in rates)
+        return math.nan if waits else max(map(float, rates), default=math.nan)
 
     @never_raises
     def _stepped(self, scheduler: Any, before: float, given: Any) -> None:
@@ -134,7 +130,7 @@ class SchedulerListener(Listener):
             if (plan := self._plans.get(scheduler)) is None:
                 plan = self._plans[scheduler] = self._plan(scheduler, call_chain(sys._getframe(3)))
             one = self.log.optimizer(optimizer)
-            event = Schedule(call_site(), one.number, plan, before, _greatest_lr(scheduler))
+            event = Schedule(call_site(), one.number, plan, before, self._rate(scheduler))
             event.other = self.log.optimizers.stepping_instead(one) if one.written < 0 else -1
             if plan.mode and given is not None:
                 event.metric = float(given)  # as the scheduler itself does

@@ -67,8 +67,8 @@ class Clipping(Rule):
         self._called = False  # was a model called since the last step?
         self._clipped: dict[int, Clip] = {}  # params -> the clip that is followed by no step yet
         self._scaled: dict[int, Site] = {}  # optimizer -> the line that steps it by a scaler
-        self._open: dict[Site, tuple[Clip, set[int]]] = {}  # line -> its last clip, and the passes that it clipped
-        self._missed: dict[Site, int] = {}  # line of a clip in _open -> the optimizer that stepped next, unclipped
+        # line -> its last clip, the passes that it clipped, and the optimizer that stepped next, if that is unclipped
+        self._open: dict[Site, tuple[Clip, set[int], int]] = {}
         self._wrong: dict[Site, tuple[Clip, int]] = {}  # the last such clip of a line that no later step has used
         self._covered = 0  # parameters whose newest gradients were clipped
 
@@ -82,7 +82,8 @@ class Clipping(Rule):
         state = self.context.state
         covered = state.covered() or -1  # what no optimizer holds is nobody's to clear
         if event.params & state.covered():
-            self._open[event.site] = event, {held.backward.number for group in event.groups for held in group.fresh}
+            passes = {held.backward.number for group in event.groups for held in group.fresh}
+            self._open[event.site] = event, passes, -1
         self._covered |= event.params
         groups = [group for group in event.groups if group.params & covered]
         held = [one for group in groups for one in group.held]
@@ -111,19 +112,19 @@ class Clipping(Rule):
         """The clipped gradients are used."""
         step = facts.step
         unclipped = not self._covered & step.present and not facts.edited and step.optimizer != MANUAL_UPDATE
-        for site, (clip, passes) in [*self._open.items()]:
+        for site, (clip, passes, missed) in [*self._open.items()]:
             own = [one for group in facts.groups if group.params & clip.params for one in group.fresh]
-            if site not in self._missed and unclipped and not clip.params & step.present:
-                self._missed[site] = step.optimizer
-            elif site not in self._missed or any(one.backward.number in passes for one in own):
-                self._forget(site)
+            if missed < 0 and unclipped and not clip.params & step.present:
+                self._open[site] = clip, passes, step.optimizer
+            elif missed < 0 or any(one.backward.number in passes for one in own):
+                del self._open[site]
         self._clipped.clear()
         self._called = False
 
     def scaler_step(self, event: Any) -> None:
         """They would have been used, if the scaler has skipped the step."""
-        for site in [] if event.taken else [*self._open]:
-            self._forget(site)
+        if not event.taken:
+            self._open.clear()
         self._clipped.clear()
         self._scaled[event.optimizer] = event.site
 
@@ -131,16 +132,12 @@ class Clipping(Rule):
         """The next batch is at work."""
         self._called = self._called or event.grad
 
-    def _forget(self, site: Site) -> None:
-        self._open.pop(site, None)
-        self._missed.pop(site, None)
-
     def _close(self, site: Site) -> None:
         """The last clip of a line can be used no more."""
-        if site in self._missed:
+        clip, _, missed = self._open.pop(site, (None, (), -1))
+        if clip is not None and missed >= 0:
             self.times[site, "missed"] += 1
-            self._wrong[site] = self._open[site][0], self._missed[site]
-        self._forget(site)
+            self._wrong[site] = clip, missed
 
     def end(self, *, normal: bool) -> None:
         """Tell the lines that clip nothing, or what does not step."""

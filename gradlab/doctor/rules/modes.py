@@ -138,8 +138,7 @@ class Validation(Rule):
         self._phases = 0
         self._updates = 0  # since the last row
         self._resumed: set[int] = set()  # modules whose train() is called again, between updates
-        self._meant = self._row_meant = False  # has somebody said train() since the last backward, and before the row?
-        self._undone = self._row_undone = NO_SITE  # a train() that is wrong where a row comes next, and comes before it
+        self._train = self._row_train = NO_SITE, False  # the train() before what comes next and the row; is it wrong?
         self._eval_just_now = False
 
     def mode(self, event: Mode) -> None:
@@ -149,11 +148,10 @@ class Validation(Rule):
         """
         if not event.training and all(_NORM in call.train_kind for call in self._row):
             self._row = []  # statistics of BatchNorm were refreshed, and the evaluation begins now
+        self._train = NO_SITE, False
         if event.training:
-            wrong = self._eval_just_now or _COMPUTED.search(source_line(event.site))
-            self._undone = event.site if wrong else NO_SITE
+            self._train = event.site, self._eval_just_now or bool(_COMPUTED.search(source_line(event.site)))
             self._resumed |= {event.module} if self._stepped else set()
-        self._meant = event.training and not self._undone[1]
         self._eval_just_now = not event.training or (self._eval_just_now and bool(self._row))
 
     def forward(self, event: Forward) -> None:
@@ -163,14 +161,13 @@ class Validation(Rule):
             self._end_of_row()
             self._note(event.site if event.training else NO_SITE)
         elif event.train_kind and event.training and not event.again and event.params & self._stepped:
-            if not self._row:
-                self._row_meant, self._row_undone = self._meant, self._undone
+            self._row_train = self._row_train if self._row else self._train
             self._row = [*self._row[-63:], event]
 
     def backward(self, backward: Backward) -> None:
         """Training goes on."""
         self._end_of_row()
-        self._meant, self._undone = False, NO_SITE
+        self._train = NO_SITE, False
 
     def step(self, facts: StepFacts) -> None:
         """Note what is being trained, and where."""
@@ -200,7 +197,8 @@ class Validation(Rule):
         updates, self._updates = self._updates, 0
         if updates < _ENOUGH:
             return  # so often only as a part of each update: targets, samples, gradient caching
-        if self._row_meant or len({call.site for call in row}) > 1:
+        train, wrong = self._row_train
+        if (train[1] and not wrong) or len({call.site for call in row}) > 1:
             return
         if len(row) < 2 and not _VALIDATES.search(row[-1].caller):
             return  # one call may be a target or a sample
@@ -210,7 +208,7 @@ class Validation(Rule):
         if self._phases >= 2 or len(row) >= 4:
             call = row[-1]
             seen = f"{number_of(len(row), 'call')}{' in a row' if row[1:] else ''} without gradients, in training mode"
-            edit = partial(self._edit, call, self._row_undone, _model_names(self.context, call.module))
+            edit = partial(self._edit, call, train, _model_names(self.context, call.module))
             self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, seen, edit, kind=call.train_kind)
 
     def _edit(self, call: Forward, undone: Site, names: set[str]) -> Edit | Cause | None:
