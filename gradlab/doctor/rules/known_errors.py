@@ -23,9 +23,8 @@ from ..source.cuts import cut_place
 from ..source.syntax import cause_at, function_around, nodes_at, reworded, single_or_none, source_line
 from ..source.wiring import frozen_by
 from .base import Rule
-from .clipping import Clipping
 from .nan_loss import NanLoss
-from .scaling import Scaling, missing_update
+from .scaling import Clipping, Scaling, missing_update
 from .scheduling import Scheduling
 from .stepping import EmptyStep
 
