@@ -13,6 +13,7 @@ from ..source.blocks import name_in, no_grad_place, train_place, validation_plac
 from ..source.calls import call_it, without_brackets
 from ..source.syntax import source_line
 from ..state.grad_state import StepFacts
+from ..state.names import spelled
 from .base import Rule, RuleContext
 
 _ENOUGH = 3  # updates, or graphs that were thrown away
@@ -102,10 +103,9 @@ class EvalLeftOn(Rule):
 def _model_names(context: RuleContext, module: int) -> set[str]:
     """Return the names that a called model has in the learner's functions, and that no other one has, too."""
     inner, first = context.log.models.first_param(module)
-    last, parts = f".{inner.split('.')[-1]}", inner.count(".") + 1
-    known = [name for names in context.log.names.params.values() for name in names]
+    known, last = [name for names in context.log.names.params.values() for name in names], spelled(f".{inner}")
     own = [name for name in context.all_names(first) if known.count(name) == 1 and name.endswith(last)]
-    return {re.sub(rf"(\.[^.\[]+|\[[^\]]*\]){{{parts}}}$", "", name) for name in own} - {""}
+    return {name.removesuffix(last) for name in own} - {""}
 
 
 class Validation(Rule):

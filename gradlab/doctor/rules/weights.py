@@ -140,7 +140,6 @@ class TiedWeights(Rule):
 
     def _begin(self) -> None:
         self._names: dict[int, tuple[str, list[str]]] = {}  # module -> a name as of another network, and the others
-        self._sites: defaultdict[int, set[Site]] = defaultdict(set)  # the same -> who called it since the last step
 
     def forward(self, event: Forward) -> None:
         """Note modules with two names, and the lines that call them."""
@@ -149,14 +148,7 @@ class TiedWeights(Rule):
         if slow and fast and not any(map(_SOURCE_NAME.search, map(str.lower, fast))) and len(self._names) < _MOST_KNOWN:
             self._names[event.module] = slow[0], fast
         if event.grad and event.module in self._names:
-            self._sites[event.module].add(event.site)
-
-    def step(self, facts: StepFacts) -> None:
-        """Note which lines called it for one update."""
-        for module, sites in self._sites.items():
-            if len(self.times) < _MOST_KNOWN:
-                self.count((module, frozenset(sites)))
-        self._sites.clear()
+            self.count((event.module, event.site))
 
     def end(self, *, normal: bool) -> None:
         """Tell ties that were lost, and modules that were called by both names."""
@@ -165,14 +157,13 @@ class TiedWeights(Rule):
             if tie.params and all(reached & param for param in tie.params):
                 names = self.context.param_names(sum(tie.params))
                 self.report(self.TIED_WEIGHTS, tie.site, f"both get gradients: {names}", Cause(*tie.site))
-        for (module, sites), updates in self.times.items():
-            slow, fasts = self._names[module]
-            lines = {site: source_line(site) for site in sorted(sites)}
-            site = next((site for site, line in lines.items() if f"{slow}(" in line), NO_SITE)
-            called_by = "".join(lines.values())
-            fast = next((name for name in fasts if re.search(rf"(?<![\w.]){re.escape(name)}\(", called_by)), "")
-            if updates >= _LEAST and site[1] and fast:
-                seen = f"both were called with gradients on for {updates} updates"
+        for module, (slow, fasts) in self._names.items():
+            sites = sorted(site for (called, site), times in self.times.items() if called == module and times >= _LEAST)
+            site = next((site for site in sites if f"{slow}(" in source_line(site)), NO_SITE)
+            lines = "".join(map(source_line, sites))
+            fast = next((name for name in fasts if re.search(rf"(?<![\w.]){re.escape(name)}\(", lines)), "")
+            if site[1] and fast:
+                seen = f"both were called with gradients on, {slow} {number_of(self.times[module, site], 'time')}"
                 made = [node for _, node in nodes_in([site[0]]) if isinstance(node, ast.Assign)]
                 value = single_or_none(node.value for node in made if dotted(node.targets[0]) == slow)
                 place = node_place(site[0], value) if value is not None else None
