@@ -31,11 +31,11 @@ from .stepping import EmptyStep
 TORCH = str(Path(torch.__file__).parent) + os.sep
 _DOCTOR = str(Path(__file__).parents[1])
 _OF_TENSORS = re.compile(r"[Tt]ensor|\bdimension \d|out of bounds for dimension|\bdtype\b")
-Place = Edit | Cause | None | Literal[False]
+Where = Edit | Cause | None | Literal[False]
 """The place to edit; False if a row of the table does not explain the error."""
 
 
-def _all_frozen(crash: KnownErrors) -> Place:
+def _all_frozen(crash: KnownErrors) -> Where:
     """Find an optimizer none of whose parameters requires a gradient."""
     context = crash.context
     for optimizer, params in context.state.params_of.items():
@@ -45,7 +45,7 @@ def _all_frozen(crash: KnownErrors) -> Place:
     return False
 
 
-def _outside_closure(crash: KnownErrors) -> Place:
+def _outside_closure(crash: KnownErrors) -> Where:
     """Find the calls with parameters that the loss in a closure is made of, if all were before the step()."""
     files = [frame.f_code.co_filename for frame, _ in crash.trace]
     optim = next((at for at, file in enumerate(files) if file.startswith(f"{TORCH}optim")), 0)
@@ -58,13 +58,13 @@ def _outside_closure(crash: KnownErrors) -> Place:
     return cause_at(single_or_none(places) or NO_SITE)
 
 
-def _carried(crash: KnownErrors) -> Place:
+def _carried(crash: KnownErrors) -> Where:
     """Find the state if the pass went back into the graph of the last update."""
     log = crash.context.log
     return crash.newest.carried and carried_state(log.path(crash.site), log.files(), crash.values)
 
 
-def _undetached(crash: KnownErrors) -> Place:
+def _undetached(crash: KnownErrors) -> Where:
     """Find one net's output in two losses with a step between them: one of these is to leave that net alone.
 
     If the step has moved that net, it is the second, which would go through weights that are no more; else the first.
@@ -83,7 +83,7 @@ def _undetached(crash: KnownErrors) -> Place:
     return place is not None and reworded(place, f"{found[place]}.detach()")
 
 
-def _by_step(crash: KnownErrors) -> Place:
+def _by_step(crash: KnownErrors) -> Where:
     """Find the step() that has overwritten a weight, as the shape in the error tells."""
     state, words = crash.context.state, str(crash.error)
     params = map(crash.context.log.index.param, bit_positions(state.params_of.get(state.last_stepped, 0)))
@@ -94,7 +94,7 @@ def _by_step(crash: KnownErrors) -> Place:
     return cause_at(state.sites.get(state.last_stepped, NO_SITE))
 
 
-def _in_place(crash: KnownErrors) -> Place:
+def _in_place(crash: KnownErrors) -> Where:
     made = re.search(r"output \d+ of (\w+?)(Backward\d*)?,", str(crash.error))
     return overwritten(crash.newest.changes, made[1].lower() if made else "", _shape(str(crash.error)))
 
@@ -104,31 +104,31 @@ def _shape(words: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", shape[1]))) if shape else ()
 
 
-def _second_scaler_step(crash: KnownErrors) -> Place:
+def _second_scaler_step(crash: KnownErrors) -> Where:
     crash.site = crash.context.log.scaler_site if "unscale_" in str(crash.error) else crash.site
     return missing_update(crash.context, crash.site)
 
 
-def _left_open(crash: KnownErrors) -> Place:
+def _left_open(crash: KnownErrors) -> Where:
     """Find the update that was left without step() and update(): its unscaled gradients were cleared since."""
     held = [one for group in crash.context.state.groups(crash.newest.added) for one in group.fresh]
     open_one = held and not any(one.unscaled for one in held)
     return missing_update(crash.context, crash.site) if open_one else False
 
 
-def _unscaled_loss(crash: KnownErrors) -> Place:
+def _unscaled_loss(crash: KnownErrors) -> Where:
     crash.site = crash.newest.site
     return Cause(*crash.site)
 
 
-def _cleared(crash: KnownErrors) -> Place:
+def _cleared(crash: KnownErrors) -> Where:
     """Find the line that has cleared the gradients after backward()."""
     clearings = [one.site for since in crash.context.state.since.values() for one in since.clearings if one.site[1]]
     crash.site = clearings[-1] if clearings else crash.site
     return bool(clearings) and Cause(*crash.site)
 
 
-def _grad_is_none(crash: KnownErrors) -> Place:
+def _grad_is_none(crash: KnownErrors) -> Where:
     of_none = isinstance(crash.error, (AttributeError, TypeError)) and ".grad" in source_line(crash.site)
     return of_none and Cause(*(crash.context.state.last_clear if crash.context.state.last_clear[1] else crash.site))
 
@@ -238,7 +238,7 @@ _GRAD_IS_NONE = Code(
 _TWICE, _CHANGED = "Trying to backward through the graph a second time", "modified by an inplace operation"
 _NO_GRAD_FN, _NO_INF_CHECKS = "does not require grad and does not have a grad_fn", "No inf checks were recorded"
 
-TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Place]], ...] = (
+TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Where]], ...] = (
     (_NO_GRAD_FN, _FROZEN, _all_frozen),
     (_NO_GRAD_FN, _OUTSIDE, _outside_closure),
     (_NO_GRAD_FN, _NO_GRAPH, lambda crash: cut_place(crash.newest.cuts)),

@@ -38,7 +38,8 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
     if not updates or len(updates) > 1 or loop_around((site[0], updates[0].lineno)) is not loop:
         below = Cause(site[0], max((one.end_lineno or 0 for one in steps), default=site[1]), insert="below")
         return below if updates else Edit(below, f"{scaler}.update()")
-    between = range(min(one.lineno for one in (*steps, *calls_on(scope, scaler, "unscale_"))), updates[0].lineno)
+    first = min((one.lineno for one in (*steps, *calls_on(scope, scaler, "unscale_"))), default=site[1])
+    between = range(first, updates[0].lineno)
     kind = ast.Continue if loop else ast.Return
     jumps = [one.lineno for one in own_nodes(loop or scope) if isinstance(one, kind) and one.lineno in between]
     if len(jumps) == 1:
@@ -65,7 +66,6 @@ class Scaling(Rule):
         "thousands of times too large.",
         fix="Step through the scaler, scaler.step({optimizer}), and call scaler.update() after it.",
     )
-
     NEVER_SCALED = SCALER_BYPASSED.with_(
         message="scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
         fix="Multiply the loss first: scaler.scale(loss).backward().",
@@ -77,10 +77,8 @@ class Scaling(Rule):
     def scaler_step(self, event: Any) -> None:
         """Look whether the update before this one has been closed."""
         if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
-            seen = (
-                f"{times} steps of {self.context.name(event.optimizer)} came without an update() since the one before"
-            )
-            edit = partial(missing_update, self.context, event.site)
+            name, edit = self.context.name(event.optimizer), partial(missing_update, self.context, event.site)
+            seen = f"{times} steps of {name} came without an update() since the one before"
             self.report(self.SCALER_STEP_WITHOUT_UPDATE, event.site, seen, edit)
         self._open[event.optimizer] = event.scaler
 
@@ -167,7 +165,7 @@ class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before there are any, or in the middle of a window.
 
     Or none are: the call got an iterator that is used up, or the parameters of another optimizer than the one that
-    steps next. Both are known for each call, and told where (nearly) all calls of a line are like that.
+    steps next. All that is known for each call, and told where (nearly) all calls of a line are like that.
     """
 
     CLIP_BEFORE_UNSCALE = Code(
