@@ -130,6 +130,8 @@ class Backward(Event):
     """The calls, each an Op, that cut parameters off from the loss; looked for now and then."""
     changes: Sequence[Any] = ()
     """Only known when it fails: the calls that changed a tensor in place, with what made the tensor."""
+    made: Sequence[Any] = ()
+    """Only known when it fails: the calls, each an Op, that its loss was made by, as far as they were followed."""
     looked: bool = False
     """True if its loss was looked at in detail."""
     closure_of: int = -1
@@ -345,7 +347,8 @@ class Forward(Event):
     names: tuple[str, ...] = ()
     """What the learner's function calls the module, when the line calls it for the first time."""
     frozen_norms: int = 0
-    """Parameters that require no gradient of its BatchNorm layers in training mode; 0 if nothing else in it learns."""
+    """Frozen parameters of its BatchNorm layers in training mode, where nothing else is frozen, or where eval() was
+    called on a part with the layer; 0 if nothing in it learns."""
     dropouts: frozenset[Site] = frozenset()
     """Where each forward() begins that mentions a dropout and belongs to a module in it in evaluation mode."""
     fed: bool = False

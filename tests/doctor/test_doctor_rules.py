@@ -48,6 +48,21 @@ def test_unscaling_twice_is_explained() -> None:
     assert "called twice" in finding.message
 
 
+@pytest.mark.parametrize(("rests", "codes"), [(True, ["optimizer-params-frozen"]), (False, [])])
+def test_a_frozen_norm_is_told_where_its_part_was_to_rest(rests: bool, codes: list[str]) -> None:
+    body = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.BatchNorm1d(4)).requires_grad_(requires_grad=False)
+    model = torch.nn.Sequential(body, torch.nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model[1].parameters(), lr=0.01)
+    with watch() as report:
+        (body if rests else model).eval()
+        model.train()
+        for _ in range(5):
+            optimizer.zero_grad()
+            model(torch.randn(8, 2)).pow(2).mean().backward()
+            optimizer.step()
+    assert report.codes == codes
+
+
 def test_rules_are_found_by_being_there() -> None:
     folder = ROOT / "gradlab" / "doctor" / "rules"
     written = [

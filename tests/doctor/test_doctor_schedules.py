@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-from gradlab.doctor import watch
+from gradlab.doctor import LiveDoctor, watch
 
 LOOP = """\
 import torch
@@ -100,3 +101,23 @@ def test_what_a_loop_counts_to_is_found_without_running_code(tmp_path):
             names = runpy.run_path(str(path))
         del sys.modules["counted"]
     assert names["config"].asked == 1
+
+
+def test_a_schedule_that_is_too_fast_is_told_while_it_runs() -> None:
+    model, doctor = torch.nn.Linear(2, 1), LiveDoctor()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 30)
+
+    def train(*, scheduled: int) -> list[tuple[str, str]]:
+        for batch in range(60):
+            with doctor:
+                (model(torch.ones(4, 2)).mean() / 4).backward()
+                if batch % 4 == 3:
+                    optimizer.step()
+                    optimizer.zero_grad()
+                if batch >= 3 and batch % scheduled == scheduled - 1:
+                    scheduler.step()
+        return [(finding.code, finding.evidence) for finding in doctor.findings()]
+
+    assert train(scheduled=1) == [("scheduler-cadence", "56 steps of the scheduler, 14 of optimizer")]
+    assert train(scheduled=4) == []  # mended

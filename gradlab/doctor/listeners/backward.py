@@ -16,6 +16,7 @@ from ..graphs import autograd_graph
 from ..graphs.autograd_graph import weighed_means
 from ..graphs.graph_leaks import find_graph_holder, find_hook_holder
 from ..graphs.loss_graph import LossWatcher
+from ..graphs.op_trace import ops_below
 from ..source.grad_lines import updates_by_hand
 from .event_log import EventLog, Listener, never_raises
 
@@ -102,9 +103,11 @@ class BackwardListener(Listener):
 
     @never_raises
     def _failed(self, backward: Backward, outputs: Any) -> None:
-        backward.changes = list(self.log.trace.changes)
+        trace, roots = self.log.trace, [one for one in outputs if isinstance(one, Tensor)]
+        backward.changes, nodes = list(trace.changes), autograd_graph.nodes(*(one.grad_fn for one in roots))
+        backward.made = [*filter(None, map(trace.of, nodes)), *(op for one in roots for op in ops_below(trace.op(one)))]
         backward.carried = self.log.passes.last_update >= backward.previous >= 0 and any(
-            autograd_graph.older(one.grad_fn, backward.previous) for one in outputs if isinstance(one, Tensor)
+            autograd_graph.older(one.grad_fn, backward.previous) for one in roots
         )
 
     @never_raises

@@ -148,6 +148,8 @@ class ModuleListener(Listener):
 
     @never_raises
     def _turned(self, module: nn.Module, mode: bool) -> None:
+        rested = self.log.models.rested
+        rested.pop(module, None) if mode else rested.setdefault(module, True)
         self.log.note_callers(site := call_site())
         self.log.emit(Mode(site, id(module), bool(mode)))
 

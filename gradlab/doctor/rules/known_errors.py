@@ -9,185 +9,128 @@ from collections.abc import Callable
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..._frames import Owner, code_owner, variables
-from ..events import NO_SITE, Site, bit_positions
+from ..events import NO_SITE, Backward, Site, bit_positions
 from ..finding import Cause, Code, Edit
-from ..frames import FrameValues
 from ..graphs.autograd_graph import leaves
 from ..source.carried import carried_state, given_between, overwritten
 from ..source.cuts import cut_place
-from ..source.grad_lines import calls_on, receiver
-from ..source.syntax import (
-    cause_at,
-    dotted,
-    function_around,
-    node_place,
-    nodes_at,
-    own_nodes,
-    reworded,
-    single_or_none,
-    source_line,
-)
+from ..source.syntax import cause_at, function_around, nodes_at, reworded, single_or_none, source_line
 from ..source.wiring import frozen_by
 from .base import Rule
-from .clipping import Clipping
 from .losses import NanLoss
-from .scaling import NEVER_SCALED, Scaling, missing_update
+from .scaling import Clipping, Scaling, missing_update
 from .scheduling import Scheduling
 from .stepping import EmptyStep
 
 TORCH = str(Path(torch.__file__).parent) + os.sep
 _DOCTOR = str(Path(__file__).parents[1])
 _OF_TENSORS = re.compile(r"[Tt]ensor|\bdimension \d|out of bounds for dimension|\bdtype\b")
-Located = tuple[Site, Edit | Cause | None]
-"""The line where it shows, and the place to edit."""
+Where = Edit | Cause | None | Literal[False]
+"""The place to edit; False if a row of the table does not explain the error."""
 
 
-def _here(crash: KnownErrors) -> Located:
-    return crash.site, Cause(*crash.site)
-
-
-def _nowhere(crash: KnownErrors) -> Located:
-    return crash.site, None
-
-
-def _all_frozen(crash: KnownErrors) -> Located | None:
+def _all_frozen(crash: KnownErrors) -> Where:
     """Find an optimizer none of whose parameters requires a gradient."""
-    log, state = crash.context.log, crash.context.state
-    for optimizer, params in state.params_of.items():
-        if params and log.index.frozen(params) == params:
-            site = crash.context.made_at(optimizer, crash.site)
-            return site, frozen_by(log.files(), crash.context.all_names(params))
-    return None
+    context = crash.context
+    for optimizer, params in context.state.params_of.items():
+        if params and context.log.index.frozen(params) == params:
+            crash.site = context.made_at(optimizer, crash.site)
+            return frozen_by(context.log.files(), context.all_names(params))
+    return False
 
 
-def _cut(crash: KnownErrors) -> Located:
-    newest = crash.context.log.passes.newest
-    return crash.site, cut_place(newest.cuts) if newest is not None else None
+def _outside_closure(crash: KnownErrors) -> Where:
+    """Find the calls with parameters that the loss in a closure is made of, if all were before the step()."""
+    files = [frame.f_code.co_filename for frame, _ in crash.trace]
+    optim = next((at for at, file in enumerate(files) if file.startswith(f"{TORCH}optim")), 0)
+    callers = [(file, line) for file, (frame, line) in zip(files[:optim], crash.trace, strict=False) if is_users(frame)]
+    made = [op.lines for op in crash.newest.made if any(one.name == "parameter" for one in op.inputs)]
+    if not callers or not made or any(callers[-1] in lines for lines in made):
+        return False
+    scope = function_around(callers[-1])
+    places = {next((site for site in lines if function_around(site) is scope), NO_SITE) for lines in made}
+    return cause_at(single_or_none(places) or NO_SITE)
 
 
-def _outside_closure(crash: KnownErrors) -> Located | None:
-    """Find what the closure of a step() takes from outside: made by a model there, or with a graph of its own."""
-    optim = [at for at, (one, _) in enumerate(crash.trace) if one.f_code.co_filename.startswith(TORCH + "optim")]
-    closure = next((one for one in crash.trace[max(optim) :] if is_users(one[0])), None) if optim else None
-    if closure is None:
-        return None
-    values, scope = FrameValues(closure[0]), function_around((closure[0].f_code.co_filename, closure[1]))
-    functions = [values.of(node.func) for node in ast.walk(scope) if isinstance(node, ast.Call)]
-    if any(isinstance(one, nn.Module) and any(True for _ in one.parameters()) for one in functions):
-        return None  # the forward pass is inside
-    nodes = [node for node in ast.walk(scope) if isinstance(node, (ast.Name, ast.Attribute))]
-    names = {dotted(node) for node in nodes} - {dotted(node) for node in nodes if isinstance(node.ctx, ast.Store)}
-    made: dict[bool, set[Cause]] = {True: set(), False: set()}
-    for frame, line in [one for one in crash.trace[: max(optim)] if is_users(one[0])]:
-        file, values = frame.f_code.co_filename, FrameValues(frame)
-        for node in own_nodes(function_around((file, line))):
-            if isinstance(node, ast.Assign):
-                tensors = [values.of(target) for target in node.targets if dotted(target) in names]
-                functions = [values.of(one.func) for one in ast.walk(node.value) if isinstance(one, ast.Call)]
-                by_model = any(isinstance(one, nn.Module) for one in functions)
-                if any(isinstance(one, Tensor) and (by_model or one.grad_fn is not None) for one in tensors):
-                    made[by_model].add(node_place(file, node))
-    found = made[True] or made[False]
-    return (crash.site, single_or_none(found)) if found else None
-
-
-def _carried(crash: KnownErrors) -> Located | None:
+def _carried(crash: KnownErrors) -> Where:
     """Find the state if the pass went back into the graph of the last update."""
-    log, newest = crash.context.log, crash.context.log.passes.newest
-    if newest is None or not newest.carried:
-        return None
-    values = variables(crash.frame) if crash.frame is not None else {}
-    return crash.site, carried_state(log.path(crash.site), log.files(), values)
+    log = crash.context.log
+    return crash.newest.carried and carried_state(log.path(crash.site), log.files(), crash.values)
 
 
-def _undetached(crash: KnownErrors) -> Located | None:
+def _undetached(crash: KnownErrors) -> Where:
     """Find one net's output in two losses with a step between them: one of these is to leave that net alone.
 
     If the step has moved that net, it is the second, which would go through weights that are no more; else the first.
     """
-    state, (file, line) = crash.context.state, crash.site
+    state, (file, line), found = crash.context.state, crash.site, dict[Cause, str]()
     step, held = state.sites.get(state.last_stepped, NO_SITE), state.params_of.get(state.last_stepped, 0)
-    scope, several = function_around(crash.site), state.covered() & ~held
-    if crash.frame is None or scope is None or not 0 < step[1] < line or function_around(step) is not scope:
-        return None
-    found: dict[Cause, str] = {}
-    for name, value in variables(crash.frame).items():
+    scope = function_around(crash.site)
+    if not 0 < step[1] < line or function_around(step) is not scope or not state.covered() & ~held:
+        return False
+    for name, value in crash.values.items():
         before, after = (given_between(scope, file, name, *lines) for lines in ((1, step[1]), (step[1] + 1, line)))
-        if several and isinstance(value, Tensor) and value.grad_fn is not None and before and after:
+        if isinstance(value, Tensor) and value.grad_fn is not None and before and after:
             moved = crash.context.log.index.known_bits(leaf for leaf, _ in leaves(value.grad_fn)) & held
             found |= dict.fromkeys(after if moved else before, name)
     place = single_or_none(found)
-    return (crash.site, reworded(place, f"{found[place]}.detach()")) if place is not None else None
+    return place is not None and reworded(place, f"{found[place]}.detach()")
 
 
-def _second_pass(crash: KnownErrors) -> Located:
-    return crash.site, Cause(*crash.site) if len(crash.context.log.path(crash.site)) == 1 else None
-
-
-def _by_step(crash: KnownErrors) -> Located | None:
+def _by_step(crash: KnownErrors) -> Where:
     """Find the step() that has overwritten a weight, as the shape in the error tells."""
-    state, index, said = crash.context.state, crash.context.log.index, str(crash.error)
-    shape = re.search(r"Tensor \[([\d, ]*)\]", said)
-    weight = "which is output" not in said or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", said)
-    params = [index.param(one) for one in bit_positions(state.params_of.get(state.last_stepped, 0))]
-    shapes = {tuple(sorted(param.shape)) for param in params if param is not None}
-    if not weight or shape is None or tuple(sorted(map(int, re.findall(r"\d+", shape[1])))) not in shapes:
-        return None
-    return crash.site, cause_at(state.sites.get(state.last_stepped, NO_SITE))
+    state, words = crash.context.state, str(crash.error)
+    params = map(crash.context.log.index.param, bit_positions(state.params_of.get(state.last_stepped, 0)))
+    shapes = [sorted(param.shape) for param in params if param is not None]
+    weight = "which is output" not in words or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", words)
+    if not weight or sorted(_shape(words)) not in shapes:
+        return False
+    return cause_at(state.sites.get(state.last_stepped, NO_SITE))
 
 
-def _in_place(crash: KnownErrors) -> Located:
+def _in_place(crash: KnownErrors) -> Where:
     made = re.search(r"output \d+ of (\w+?)(Backward\d*)?,", str(crash.error))
-    shape = re.search(r"Tensor \[([\d, ]*)\]", str(crash.error))
-    newest, sizes = crash.context.log.passes.newest, re.findall(r"\d+", shape[1]) if shape else []
-    changes = newest.changes if newest is not None else ()
-    return crash.site, overwritten(changes, made[1].lower() if made else "", tuple(map(int, sizes)))
+    return overwritten(crash.newest.changes, made[1].lower() if made else "", _shape(str(crash.error)))
 
 
-def _second_scaler_step(crash: KnownErrors) -> Located:
-    step = crash.context.log.scaler_site if "unscale_" in str(crash.error) else crash.site
-    return step, missing_update(crash.context, step)
+def _shape(words: str) -> tuple[int, ...]:
+    shape = re.search(r"Tensor \[([\d, ]*)\]", words)
+    return tuple(map(int, re.findall(r"\d+", shape[1]))) if shape else ()
 
 
-def _left_open(crash: KnownErrors) -> Located | None:
+def _second_scaler_step(crash: KnownErrors) -> Where:
+    crash.site = crash.context.log.scaler_site if "unscale_" in str(crash.error) else crash.site
+    return missing_update(crash.context, crash.site)
+
+
+def _left_open(crash: KnownErrors) -> Where:
     """Find the update that was left without step() and update(): its unscaled gradients were cleared since."""
-    inner, context = crash.trace[-1][0], crash.context
-    optimizer = context.log.optimizers.find(inner.f_locals["optimizer"]) if "optimizer" in inner.f_locals else None
-    groups = context.state.groups(optimizer.params) if optimizer is not None else []
-    held = [one for group in groups for one in group.fresh]
-    if not held or any(one.unscaled for one in held):
-        return None
-    scaler, scope = receiver(crash.site, "unscale_"), function_around(crash.site)
-    steps = calls_on(scope, scaler, "step") if scaler else []
-    return crash.site, missing_update(context, (crash.site[0], steps[0].lineno)) if steps else None
+    held = [one for group in crash.context.state.groups(crash.newest.added) for one in group.fresh]
+    open_one = held and not any(one.unscaled for one in held)
+    return missing_update(crash.context, crash.site) if open_one else False
 
 
-def _unscaled_loss(crash: KnownErrors) -> Located:
-    newest = crash.context.log.passes.newest
-    site = newest.site if newest is not None else crash.site
-    return site, Cause(*site)
+def _unscaled_loss(crash: KnownErrors) -> Where:
+    crash.site = crash.newest.site
+    return Cause(*crash.site)
 
 
-def _cleared(crash: KnownErrors) -> Located | None:
+def _cleared(crash: KnownErrors) -> Where:
     """Find the line that has cleared the gradients after backward()."""
-    clearings = [one.site for since in crash.context.state.since.values() for one in since.clearings]
-    sites = [site for site in clearings if site != NO_SITE]
-    return (sites[-1], Cause(*sites[-1])) if sites else None
+    clearings = [one.site for since in crash.context.state.since.values() for one in since.clearings if one.site[1]]
+    crash.site = clearings[-1] if clearings else crash.site
+    return bool(clearings) and Cause(*crash.site)
 
 
-def _clips(crash: KnownErrors) -> Located | None:
-    return _here(crash) if "clip" in source_line(crash.site) else None
-
-
-def _grad_is_none(crash: KnownErrors) -> Located | None:
-    if not isinstance(crash.error, (AttributeError, TypeError)) or ".grad" not in source_line(crash.site):
-        return None
-    return crash.site, cause_at(crash.context.state.last_clear) or Cause(*crash.site)
+def _grad_is_none(crash: KnownErrors) -> Where:
+    of_none = isinstance(crash.error, (AttributeError, TypeError)) and ".grad" in source_line(crash.site)
+    return of_none and Cause(*(crash.context.state.last_clear if crash.context.state.last_clear[1] else crash.site))
 
 
 RAISED = Code(
@@ -292,72 +235,79 @@ _GRAD_IS_NONE = Code(
     fix="Read `.grad` between backward() and zero_grad(), or leave out the parameters whose `.grad` is None.",
 )
 
-_TWICE, _IN_PLACE = "Trying to backward through the graph a second time", "modified by an inplace operation"
+_TWICE, _CHANGED = "Trying to backward through the graph a second time", "modified by an inplace operation"
 _NO_GRAD_FN, _NO_INF_CHECKS = "does not require grad and does not have a grad_fn", "No inf checks were recorded"
 
-TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Located | None]], ...] = (
+TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Where]], ...] = (
     (_NO_GRAD_FN, _FROZEN, _all_frozen),
     (_NO_GRAD_FN, _OUTSIDE, _outside_closure),
-    (_NO_GRAD_FN, _NO_GRAPH, _cut),
+    (_NO_GRAD_FN, _NO_GRAPH, lambda crash: cut_place(crash.newest.cuts)),
     (_TWICE, _GRAPH_OUTSIDE, _outside_closure),
     (_TWICE, _CARRIED_STATE, _carried),
     (_TWICE, _UNDETACHED, _undetached),
-    (_TWICE, _BACKWARD_TWICE, _second_pass),
-    (_IN_PLACE, _CARRIED_STATE, _carried),
-    (_IN_PLACE, _MODIFIED_BY_STEP, _by_step),
-    (_IN_PLACE, _MODIFIED_IN_PLACE, _in_place),
+    (
+        _TWICE,
+        _BACKWARD_TWICE,
+        lambda crash: Cause(*crash.site) if len(crash.context.log.path(crash.site)) == 1 else None,
+    ),
+    (_CHANGED, _CARRIED_STATE, _carried),
+    (_CHANGED, _MODIFIED_BY_STEP, _by_step),
+    (_CHANGED, _MODIFIED_IN_PLACE, _in_place),
     ("step() has already been called since the last update()", _NO_UPDATE, _second_scaler_step),
     ("unscale_() is being called after step()", _NO_UPDATE, _second_scaler_step),
     ("unscale_() has already been called", _LEFT_OPEN, _left_open),
-    ("unscale_() has already been called", _UNSCALE_TWICE, _here),
-    ("_scale is None", NEVER_SCALED, _unscaled_loss),
+    ("unscale_() has already been called", _UNSCALE_TWICE, lambda crash: Cause(*crash.site)),
+    ("_scale is None", Scaling.NEVER_SCALED, _unscaled_loss),
     (_NO_INF_CHECKS, EmptyStep.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, _cleared),
-    (_NO_INF_CHECKS, _NOT_REACHED, _nowhere),
-    ("The specified number of total steps is", _SCHEDULE_OVER, _here),
-    ("nested_tensorlist[0].empty()", _NOTHING_TO_CLIP, _clips),
-    ("out of memory", _NO_ROOM, _nowhere),
+    (_NO_INF_CHECKS, _NOT_REACHED, lambda crash: None),
+    ("The specified number of total steps is", _SCHEDULE_OVER, lambda crash: Cause(*crash.site)),
+    (
+        "nested_tensorlist[0].empty()",
+        _NOTHING_TO_CLIP,
+        lambda crash: "clip" in source_line(crash.site) and Cause(*crash.site),
+    ),
+    ("out of memory", _NO_ROOM, lambda crash: None),
     ("None", _GRAD_IS_NONE, _grad_is_none),
 )
-"""Words of an error, what they mean, and where; of several rows with the same words the first that finds a place."""
+"""Words of an error, what they mean, and where; of several rows with the same words the first that applies."""
 
 
 class KnownErrors(Rule):
     """Explains the exception that has ended a loop, where its cause is known."""
 
-    error: BaseException
-    frame: FrameType | None
-    """The learner's function that it came from."""
     site: Site
-    """The learner's line."""
-    trace: list[tuple[FrameType, int]]
-    """The functions that the error came through and their lines, the innermost last; without the doctor's."""
+    """The learner's line where it shows."""
+    newest: Backward
+    """The newest backward pass."""
 
     def explain(self, error: BaseException) -> None:
         """Add a finding for an exception that PyTorch has raised, or whose cause is known; others speak themselves."""
         if not isinstance(error, Exception):
             return
-        message, log = str(error), self.context.log
+        log, words, self.error = self.context.log, str(error), error
         self.trace = [one for one in walk_tb(error.__traceback__) if not one[0].f_code.co_filename.startswith(_DOCTOR)]
         own = [one for one in self.trace if is_users(one[0])]
         frame, line = own[-1] if own else (None, 0)
-        self.error, self.frame = error, frame
-        self.site = (frame.f_code.co_filename, line) if frame is not None else NO_SITE
+        site = self.site = (frame.f_code.co_filename, line) if frame is not None else NO_SITE
+        self.values = variables(frame) if frame is not None else {}
+        self.newest = log.passes.newest or Backward(0, site)
         log.find_names(frame, params=log.index.all())
-        for words, code, find in TABLE:
-            if words in message and (place := find(self)) is not None:
-                self.report(code, place[0], _first_sentence(error), place[1])
+        for part, code, find in TABLE:
+            if part in words and (place := find(self)) is not False:
+                speaker = "Python" if isinstance(error, (AttributeError, TypeError)) else "PyTorch"
+                self.report(code, self.site, f"{speaker}: {first_sentence(words)}", place)
                 return
-        if own and self._is_pytorchs() and not self.context.has_finding(NanLoss.NAN_LOSS):  # which has led to it
-            fixes = (RAISED.with_(fix=fix) for pattern, fix in _FIXES.items() if re.search(pattern, message))
-            self.report(next(fixes, RAISED), self.site, f"PyTorch: {first_sentence(message)}")
+        if own and self._is_pytorchs(words) and not self.context.has_finding(NanLoss.NAN_LOSS):  # which has led to it
+            fixes = (RAISED.with_(fix=fix) for pattern, fix in _FIXES.items() if re.search(pattern, words))
+            self.report(next(fixes, RAISED), site, f"PyTorch: {first_sentence(words)}")
 
-    def _is_pytorchs(self) -> bool:
+    def _is_pytorchs(self, words: str) -> bool:
         """Return whether PyTorch's code has raised the error, or what it has in C++, called in the learner's line."""
-        inner, error, message = self.trace[-1][0], self.error, str(self.error)
+        inner = self.trace[-1][0]
         if inner.f_code.co_filename.startswith(TORCH):
-            return not isinstance(error, OSError) and not message.startswith("Caught ")  # a worker's error is passed on
+            return not isinstance(self.error, OSError) and not words.startswith("Caught ")  # a worker's is passed on
         raised = any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes_at(self.site))
-        return is_users(inner) and not raised and (type(error) is RuntimeError or bool(_OF_TENSORS.search(message)))
+        return is_users(inner) and not raised and (type(self.error) is RuntimeError or bool(_OF_TENSORS.search(words)))
 
 
 KnownErrors.codes = frozenset({code.name: code for code in (*(row[1] for row in TABLE), RAISED)}.values())
@@ -371,8 +321,3 @@ def is_users(frame: FrameType) -> bool:
 def first_sentence(words: str) -> str:
     """Return the first sentence of what PyTorch says, which may be long."""
     return words.strip().splitlines()[0].partition(". ")[0][:160].rstrip(".") if words.strip() else ""
-
-
-def _first_sentence(error: BaseException) -> str:
-    speaker = "Python" if isinstance(error, (AttributeError, TypeError)) else "PyTorch"
-    return f"{speaker}: {first_sentence(str(error))}"

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections import deque
 from functools import partial
-from typing import Any
 
 from ...formatting import number_of
-from ..events import NO_SITE, Site
+from ..events import NO_SITE, Backward, Forward, Mode, Site
 from ..finding import Cause, Code, Edit
 from ..source.blocks import name_in, no_grad_place, train_place, validation_place
 from ..source.calls import call_it, without_brackets
 from ..source.syntax import source_line
 from ..state.facts import StepFacts
+from ..state.names import spelled
 from .base import Rule, RuleContext
 
 _ENOUGH = 3  # updates, or graphs that were thrown away
@@ -41,10 +41,10 @@ class EvalLeftOn(Rule):
         self._trained: set[int] = set()  # modules that were trained in training mode
         self._eval: dict[int, Site] = {}  # module -> where it was put into evaluation mode
         self._evaluated: set[int] = set()  # modules that were called without gradients since
-        self._calls: deque[Any] = deque(maxlen=16)
+        self._calls: deque[Forward] = deque(maxlen=16)
         self._updates = 0
 
-    def mode(self, event: Any) -> None:
+    def mode(self, event: Mode) -> None:
         """Remember where evaluation mode was switched on."""
         self._evaluated.discard(event.module)
         if event.training:
@@ -53,7 +53,7 @@ class EvalLeftOn(Rule):
         else:
             self._eval[event.module] = event.site
 
-    def forward(self, event: Any) -> None:
+    def forward(self, event: Forward) -> None:
         """Remember the calls that may be part of an update."""
         if event.grad and event.params:
             self._calls.append(event)
@@ -66,30 +66,28 @@ class EvalLeftOn(Rule):
         self._calls.clear()
         if not calls or not facts.fresh:
             return
-        if trained := [call for call in calls if call.training]:
-            self._trained |= {call.module for call in trained if call.train_kind}
-            self._updates = 0
-            return
         call = calls[-1]
-        if call.train_kind or not call.eval_kind:
-            return
-        self._updates += 1
-        if self._updates == _ENOUGH or (self._updates > _ENOUGH and call.module in self._trained):
-            self._say(call, calls, all_of_it=not call.params & ~facts.step.params)
+        if any(one.training for one in calls):
+            self._trained |= {one.module for one in calls if one.training and one.train_kind}
+            self._updates = 0
+        elif call.eval_kind and not call.train_kind:
+            self._updates += 1
+            trained, alone = call.module in self._trained, len({one.site for one in calls}) == 1
+            if self._updates == _ENOUGH or (self._updates > _ENOUGH and trained):
+                whole = not call.params & ~facts.step.params
+                self._say(call, call.site if alone else NO_SITE, trained=trained, whole=whole)
 
-    def _say(self, call: Any, calls: list[Any], *, all_of_it: bool) -> None:
+    def _say(self, call: Forward, only: Site, *, trained: bool, whole: bool) -> None:
         where = self._eval.get(call.module, NO_SITE)
-        names = _model_names(self.context, call.module)
-        sites = {one.site for one in calls}
-        edit = partial(self._edit, where, call.site if len(sites) == 1 else NO_SITE, names)
-        if call.module in self._trained:
+        edit = partial(self._edit, where, only, _model_names(self.context, call.module))
+        if trained:
             seen = f"{self._updates} updates in evaluation mode without a train(); earlier ones were in training mode"
             self.report(self.EVAL_MODE_LEFT_ON, where if where[1] else call.site, seen, edit, kind=call.eval_kind)
-        elif all_of_it and ".eval()" in source_line(where):  # else a part is trained, or a library has done it
+        elif whole and ".eval()" in source_line(where):  # else a part is trained, or a library has done it
             # eval() for training itself keeps the statistics of a trained model, perhaps
-            meant = _NORM in call.eval_kind and call.module not in self._evaluated and len(sites) == 1
-            seen = f"{self._updates} updates after eval(), none in training mode"
+            meant = _NORM in call.eval_kind and call.module not in self._evaluated and only[1]
             code = self.NEVER_IN_TRAINING.with_(severity="hint") if meant else self.NEVER_IN_TRAINING
+            seen = f"{self._updates} updates after eval(), none in training mode"
             self.report(code, where, seen, edit, kind=call.eval_kind)
 
     def _edit(self, where: Site, call: Site, names: set[str]) -> Edit | Cause | None:
@@ -105,12 +103,9 @@ class EvalLeftOn(Rule):
 def _model_names(context: RuleContext, module: int) -> set[str]:
     """Return the names that a called model has in the learner's functions, and that no other one has, too."""
     inner, first = context.log.models.first_param(module)
-    known, names = context.log.names.params, set()
-    for name in context.all_names(first):
-        parts = re.findall(r"\.?[^.\[]+|\[.*?\]", name)
-        if sum(name in others for others in known.values()) == 1 and parts[-1] == f".{inner.split('.')[-1]}":
-            names.add("".join(parts[: -inner.count(".") - 1]))
-    return names - {""}
+    known, last = [name for names in context.log.names.params.values() for name in names], spelled(f".{inner}")
+    own = [name for name in context.all_names(first) if known.count(name) == 1 and name.endswith(last)]
+    return {name.removesuffix(last) for name in own} - {""}
 
 
 class Validation(Rule):
@@ -137,47 +132,42 @@ class Validation(Rule):
     )
 
     def _begin(self) -> None:
-        self._row: list[Any] = []  # calls in training mode without gradients, with no training between them
+        self._row: list[Forward] = []  # calls in training mode without gradients, with no training between them
         self._stepped = 0
         self._training: set[Site] = set()  # lines that take steps, or call models in training
         self._phases = 0
         self._updates = 0  # since the last row
         self._resumed: set[int] = set()  # modules whose train() is called again, between updates
-        self._meant = self._row_meant = False  # has somebody said train() since the last backward, and before the row?
-        self._undone = self._row_undone = NO_SITE  # a train() that is wrong where a row comes next, and comes before it
+        self._train = self._row_train = NO_SITE, False  # the train() before what comes next and the row; is it wrong?
         self._eval_just_now = False
 
-    def mode(self, event: Any) -> None:
+    def mode(self, event: Mode) -> None:
         """train() right before the calls: the statistics of BatchNorm are being taken, say.
 
         But not if eval() came right before it, since nobody can have meant both, and not ``train(phase != "val")``.
         """
-        if not event.training and self._row and all(_NORM in call.train_kind for call in self._row):
+        if not event.training and all(_NORM in call.train_kind for call in self._row):
             self._row = []  # statistics of BatchNorm were refreshed, and the evaluation begins now
-        computed = event.training and _COMPUTED.search(source_line(event.site)) is not None
-        self._meant = event.training and not self._eval_just_now and not computed
+        self._train = NO_SITE, False
         if event.training:
-            self._undone = event.site if self._eval_just_now or computed else NO_SITE
+            self._train = event.site, self._eval_just_now or bool(_COMPUTED.search(source_line(event.site)))
             self._resumed |= {event.module} if self._stepped else set()
         self._eval_just_now = not event.training or (self._eval_just_now and bool(self._row))
 
-    def forward(self, event: Any) -> None:
+    def forward(self, event: Forward) -> None:
         """Collect calls without gradients that follow one another with no training between them."""
-        if not event.training:
-            self._eval_just_now = False
+        self._eval_just_now = self._eval_just_now and event.training
         if event.grad:
             self._end_of_row()
             self._note(event.site if event.training else NO_SITE)
         elif event.train_kind and event.training and not event.again and event.params & self._stepped:
-            if not self._row:
-                self._row_meant, self._row_undone = self._meant, self._undone
-            self._row.append(event)
-            del self._row[:-64]
+            self._row_train = self._row_train if self._row else self._train
+            self._row = [*self._row[-63:], event]
 
-    def backward(self, backward: Any) -> None:
+    def backward(self, backward: Backward) -> None:
         """Training goes on."""
         self._end_of_row()
-        self._meant, self._undone = False, NO_SITE
+        self._train = NO_SITE, False
 
     def step(self, facts: StepFacts) -> None:
         """Note what is being trained, and where."""
@@ -194,40 +184,41 @@ class Validation(Rule):
         self._end_of_row()
         graphs, training = self.context.log.passes.unused_graphs, self._training_lines()
         for lines, wasted in graphs.wasted.items():
-            for site in lines if wasted >= _ENOUGH else ():  # the model may be called by what training calls, too
-                if (place := no_grad_place(site, training, used=lines in graphs.used)) is not None:
-                    seen = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
-                    self.report(self.VALIDATION_BUILDS_GRAPH, site, seen, place)
-                    break
+            places = [(site, no_grad_place(site, training, used=lines in graphs.used)) for site in lines]
+            found = next(((site, place) for site, place in places if place is not None), None)
+            if found is not None and wasted >= _ENOUGH:  # the model may be called by what training calls, too
+                seen = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
+                self.report(self.VALIDATION_BUILDS_GRAPH, found[0], seen, found[1])
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
-        updates, self._updates = self._updates, 0 if row else self._updates
+        if not row:
+            return
+        updates, self._updates = self._updates, 0
         if updates < _ENOUGH:
             return  # so often only as a part of each update: targets, samples, gradient caching
-        if not row or self._row_meant or len({call.site for call in row}) > 1:
+        train, wrong = self._row_train
+        if (train[1] and not wrong) or len({call.site for call in row}) > 1:
             return
         if len(row) < 2 and not _VALIDATES.search(row[-1].caller):
             return  # one call may be a target or a sample
         if len(row) > 1 and len({call.first for call in row}) == 1:
             return  # the same input again and again is Monte Carlo dropout
         self._phases += 1
-        if self._phases < 2 and len(row) < 4:
-            return
-        call = row[-1]
-        seen = f"{number_of(len(row), 'call')}{' in a row' if row[1:] else ''} without gradients, in training mode"
-        edit = partial(self._edit, call, self._row_undone, _model_names(self.context, call.module))
-        self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, seen, edit, kind=call.train_kind)
+        if self._phases >= 2 or len(row) >= 4:
+            call = row[-1]
+            seen = f"{number_of(len(row), 'call')}{' in a row' if row[1:] else ''} without gradients, in training mode"
+            edit = partial(self._edit, call, train, _model_names(self.context, call.module))
+            self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, seen, edit, kind=call.train_kind)
 
-    def _edit(self, call: Any, undone: Site, names: set[str]) -> Edit | Cause | None:
+    def _edit(self, call: Forward, undone: Site, names: set[str]) -> Edit | Cause | None:
         """Return ``model.eval`` with brackets, the train() that undoes it, or where ``model.eval()`` is missing."""
         if names and (named := without_brackets(self.context.log.files(), "eval", names)):
             return call_it(named)
         if undone[1]:
             line = source_line(undone).strip()
             return Edit(Cause(*undone), line.replace(".train()", ".eval()")) if ".train()" in line else Cause(*undone)
-        place = validation_place(call.site, self._training_lines())
-        name = name_in(call.site, names)
+        place, name = validation_place(call.site, self._training_lines()), name_in(call.site, names)
         return Edit(place, f"{name}.eval()") if name and call.module in self._resumed else place
 
     def _training_lines(self) -> set[Site]:

@@ -1,51 +1,51 @@
-"""Loss scaling."""
+"""What lies between backward() and step(): loss scaling, and clipping."""
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from functools import partial
 from typing import Any
 
-from ..events import Site
+from ...formatting import number_of
+from ..events import MANUAL_UPDATE, Clip, Site
 from ..finding import Cause, Code, Edit
-from ..source.calls import without_brackets
-from ..source.grad_lines import calls_on, receiver, replaced, with_loss
-from ..source.syntax import function_around, loop_around, node_place, own_nodes, statements_around
+from ..source.blocks import used_up_iterator
+from ..source.calls import call_it, without_brackets
+from ..source.grad_lines import call_at, calls_on, receiver, replaced, statement_at, with_loss
+from ..source.syntax import function_around, loop_around, node_place, own_nodes, reworded, statements_around, words_of
 from ..state.facts import StepFacts
 from .base import Rule, RuleContext, numbered
 from .clearing import MissingZeroGrad, clear_below
 
+_WINDOW = ("07_gradient_accumulation", "Clip after the window")
+_MOVE = "Move this call to after the last backward() of an update, right before step()."
+_LEAST = 3  # calls of a line
 
-def missing_update(context: RuleContext, step: Site) -> Edit | Cause | None:
-    """Return the missing ``scaler.update()``, or what skips it: for ``scaler.step(optimizer)`` at a line.
+
+def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
+    """Return where ``scaler.update()`` is missing, for a line with ``scaler.step()`` or ``unscale_()``.
 
     It is a call without brackets, a line above the ``continue`` that jumps over it, the ``if`` around it, or a line
     below the last step.
     """
-    scaler, scope, loop = receiver(step, "step"), function_around(step), loop_around(step)
-    if not scaler or scope is None:
+    scaler, scope, loop = receiver(site, "step") or receiver(site, "unscale_"), function_around(site), loop_around(site)
+    if not scaler:
         return None
     if named := without_brackets(context.log.files(), "update", [scaler]):
-        return replaced((named.file, named.line), ".update", ".update()") or named
-    steps = [one for one in calls_on(scope, scaler, "step") if loop_around((step[0], one.lineno)) is loop]
-    first = min(one.lineno for one in (*steps, *calls_on(scope, scaler, "unscale_")))
-    below = Cause(step[0], max(one.end_lineno or 0 for one in steps), insert="below")
+        return call_it(named)
+    steps = [one for one in calls_on(scope, scaler, "step") if loop_around((site[0], one.lineno)) is loop]
     updates = calls_on(scope, scaler, "update")
-    if not updates:
-        return Edit(below, f"{scaler}.update()")
-    update = updates[0].lineno
-    if len(updates) > 1 or loop_around((step[0], update)) is not loop:
-        return below
-    jumps = [
-        one.lineno
-        for one in own_nodes(loop or scope)
-        if isinstance(one, ast.Continue if loop else ast.Return) and first < one.lineno < update
-    ]
+    if not updates or len(updates) > 1 or loop_around((site[0], updates[0].lineno)) is not loop:
+        below = Cause(site[0], max((one.end_lineno or 0 for one in steps), default=site[1]), insert="below")
+        return below if updates else Edit(below, f"{scaler}.update()")
+    first = min((one.lineno for one in (*steps, *calls_on(scope, scaler, "unscale_"))), default=site[1])
+    between = range(first, updates[0].lineno)
+    kind = ast.Continue if loop else ast.Return
+    jumps = [one.lineno for one in own_nodes(loop or scope) if isinstance(one, kind) and one.lineno in between]
     if len(jumps) == 1:
-        return Edit(Cause(step[0], jumps[0], insert="above"), f"{scaler}.update()")
-    tests = [one.test for one in statements_around((step[0], update), ast.If) if isinstance(one, ast.If)]
-    return node_place(step[0], tests[0]) if tests and not jumps else None
+        return Edit(Cause(site[0], jumps[0], insert="above"), f"{scaler}.update()")
+    tests = [one.test for one in statements_around((site[0], updates[0].lineno), ast.If)]
+    return node_place(site[0], tests[0]) if tests and not jumps else None
 
 
 class Scaling(Rule):
@@ -66,6 +66,10 @@ class Scaling(Rule):
         "thousands of times too large.",
         fix="Step through the scaler, scaler.step({optimizer}), and call scaler.update() after it.",
     )
+    NEVER_SCALED = SCALER_BYPASSED.with_(
+        message="scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
+        fix="Multiply the loss first: scaler.scale(loss).backward().",
+    )
 
     def _begin(self) -> None:
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
@@ -73,9 +77,8 @@ class Scaling(Rule):
     def scaler_step(self, event: Any) -> None:
         """Look whether the update before this one has been closed."""
         if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
-            name = self.context.name(event.optimizer)
+            name, edit = self.context.name(event.optimizer), partial(missing_update, self.context, event.site)
             seen = f"{times} steps of {name} came without an update() since the one before"
-            edit = partial(missing_update, self.context, event.site)
             self.report(self.SCALER_STEP_WITHOUT_UPDATE, event.site, seen, edit)
         self._open[event.optimizer] = event.scaler
 
@@ -96,29 +99,20 @@ class Scaling(Rule):
             self.report(self.SCALER_BYPASSED, site, seen, edit, of=facts.step.optimizer)
         elif facts.step.scaler and not any(one.scaled for one in passes) and self.count(backward.site) >= 2:
             seen = f"update {facts.number} divided the gradient of batch {backward.number}, whose loss was not scaled"
-            self.report(NEVER_SCALED, backward.site, seen, partial(scaled_loss, backward.site, site))
+            self.report(self.NEVER_SCALED, backward.site, seen, partial(self._scale_loss, backward.site, site))
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
         """Return ``scaler.step(optimizer)`` for ``optimizer.step()``; the place alone where update() is missing."""
         scaler, optimizer = receiver(backward, "scale", step), receiver(step, "step")
-        scope = function_around(step)
-        if not scaler or not optimizer or scope is None:
-            return Cause(*step)
-        updated = any(one.lineno > step[1] for one in calls_on(scope, scaler, "update"))
+        updates = calls_on(function_around(step), scaler, "update") if scaler and optimizer else []
+        updated = any(one.lineno > step[1] for one in updates)
         edit = replaced(step, f"{optimizer}.step()", f"{scaler}.step({optimizer})") if updated else None
         return edit or Cause(*step)
 
-
-NEVER_SCALED = Scaling.SCALER_BYPASSED.with_(
-    message="scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
-    fix="Multiply the loss first: scaler.scale(loss).backward().",
-)
-
-
-def scaled_loss(backward: Site, step: Site) -> Edit | Cause:
-    """Return ``scaler.scale(loss).backward()`` for ``loss.backward()``, with the scaler of the step in its function."""
-    scaler = receiver(step, "step", backward)
-    return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
+    def _scale_loss(self, backward: Site, step: Site) -> Edit | Cause:
+        """Return ``scaler.scale(loss).backward()`` for ``loss.backward()``, with the scaler of the step."""
+        scaler = receiver(step, "step", backward)
+        return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
 
 
 class SkippedStep(Rule):
@@ -138,33 +132,183 @@ class SkippedStep(Rule):
     )
 
     def _begin(self) -> None:
-        self._skips: Counter[int] = Counter()  # optimizer -> its steps that were skipped
-        self._sites: dict[int, Any] = {}
-        self._kept: dict[int, tuple[Any, Any]] = {}  # optimizer -> the first pass that added, and what it added to
+        self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> how many steps were skipped, and where
+        self._kept: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of a pass and of what it was added to
 
     def scaler_step(self, event: Any) -> None:
         """Count the steps that were skipped."""
         self.count(event.optimizer)
         if event.refused:
-            self._skips[event.optimizer] += 1
-            self._sites[event.optimizer] = event.site
+            self._skipped[event.optimizer] = self._skipped.get(event.optimizer, (0,))[0] + 1, event.site
 
     def accumulate(self, added: Any) -> None:
         """Look whether this pass adds to gradients that a scaler has refused."""
-        for optimizer in self._skips:
-            params = self.context.state.params_of[optimizer]
-            groups = [group for group in added.groups if group.params & params and not group.edited]
-            left = [held.backward for group in groups for held in group.fresh if held.backward.skipped_by_scaler]
-            if left and optimizer not in self._kept:
-                self._kept[optimizer] = added.backward, left[-1]
+        for optimizer in self._skipped:
+            own = self.context.state.params_of[optimizer]
+            groups = [group for group in added.groups if group.params & own and not group.edited]
+            held = [one.backward.number for group in groups for one in group.fresh if one.backward.skipped_by_scaler]
+            if held:
+                self._kept.setdefault(optimizer, (added.backward.number, held[-1]))
 
     def end(self, *, normal: bool) -> None:
         """Say so, unless gradients are never cleared at all."""
-        for optimizer, (backward, left) in self._kept.items():
-            if self.context.has_finding(MissingZeroGrad.MISSING_ZERO_GRAD):
-                return
-            site, name = self._sites[optimizer], self.context.name(optimizer)
-            seen = f"batch {backward.number} was added to what batch {left.number} had left after a skipped step; "
-            seen += f"{self._skips[optimizer]} of {self.times[optimizer]} steps of {name} were skipped"
+        never = self.context.has_finding(MissingZeroGrad.MISSING_ZERO_GRAD)
+        for optimizer, (number, left) in () if never else self._kept.items():
+            skipped, site = self._skipped[optimizer]
+            seen = f"batch {number} was added to what batch {left} had left after a skipped step; "
+            seen += f"{skipped} of {self.times[optimizer]} steps of {self.context.name(optimizer)} were skipped"
             edit = partial(clear_below, self.context, optimizer, site)
             self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, seen, edit, of=optimizer)
+
+
+class Clipping(Rule):
+    """Gradients are clipped while scaled, after the step, before there are any, or in the middle of a window.
+
+    Or none are: the call got an iterator that is used up, or the parameters of another optimizer than the one that
+    steps next. All that is known for each call, and told where (nearly) all calls of a line are like that.
+    """
+
+    CLIP_BEFORE_UNSCALE = Code(
+        "clip-before-unscale",
+        "08_mixed_precision",
+        "Unscale, then clip",
+        message="The gradients are clipped while they are still multiplied by the loss scale, so nearly all of each is "
+        "cut off.",
+        fix="Call unscale_() of the scaler, with the optimizer, before the gradients are clipped.",
+    )
+    CLIP_BEFORE_BACKWARD = Code(
+        "clip-without-effect",
+        *_WINDOW,
+        "warning",
+        message="The call comes before backward(), when there is no new gradient to clip; what is stepped on is not "
+        "clipped.",
+        fix=_MOVE,
+    )
+    CLIP_AFTER_STEP = CLIP_BEFORE_BACKWARD.with_(
+        message="The gradients are clipped after the step that has used them, which changes nothing.",
+    )
+    NOTHING_TO_CLIP = CLIP_BEFORE_BACKWARD.with_(
+        message="The call gets no parameters, so nothing is clipped: it is given an iterator, and that is empty after "
+        "its first use.",
+        fix="Make a list of the parameters, with list(...), and clip that.",
+    )
+    ANOTHER_IS_STEPPED = CLIP_BEFORE_BACKWARD.with_(
+        message="What is clipped here is not what the next step uses: no call clips the gradients of {optimizer}.",
+        fix="Clip the parameters of {optimizer} here.",
+    )
+    CLIP_INSIDE_ACCUMULATION = Code(
+        "clip-inside-accumulation",
+        *_WINDOW,
+        "warning",
+        message="The sum so far is clipped after each micro-batch, and the next one is added on top: the window's "
+        "gradient is distorted, and what is stepped on is not clipped.",
+        fix=_MOVE,
+    )
+
+    def _begin(self) -> None:
+        self._called = False  # was a model called since the last step?
+        self._clipped: dict[int, Clip] = {}  # params -> the clip that is followed by no step yet
+        self._scaled: dict[int, Site] = {}  # optimizer -> the line that steps it by a scaler
+        # line -> its last clip, the passes that it clipped, and the optimizer that stepped next, if that is unclipped
+        self._open: dict[Site, tuple[Clip, set[int], int]] = {}
+        self._wrong: dict[Site, tuple[Clip, int]] = {}  # the last such clip of a line that no later step has used
+        self._covered = 0  # parameters whose newest gradients were clipped
+
+    def clip(self, event: Clip) -> None:
+        """Look at what there is to clip."""
+        if event.measures:
+            return
+        self.count(event.site)
+        self.times[event.site, "empty"] += event.empty
+        self._close(event.site)
+        state = self.context.state
+        covered = state.covered() or -1  # what no optimizer holds is nobody's to clear
+        if event.params & state.covered():
+            passes = {held.backward.number for group in event.groups for held in group.fresh}
+            self._open[event.site] = event, passes, -1
+        self._covered |= event.params
+        groups = [group for group in event.groups if group.params & covered]
+        held = [one for group in groups for one in group.held]
+        fresh = [one for one in held if one.used_by < 0]
+        if not groups or any(group.edited for group in groups) or any(one.backward.closure_of >= 0 for one in held):
+            return  # in a closure, the step that calls it comes after all
+        if any(one.backward.scaled and not one.unscaled for one in fresh):
+            self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([one.backward for one in fresh]))
+        elif any(cleared.lost for since in state.since.values() for cleared in since.clearings):
+            return  # there is a reason why there is nothing left to clip
+        elif not fresh:
+            code = self.CLIP_AFTER_STEP if held and not self._called else self.CLIP_BEFORE_BACKWARD
+            self._say(code, event, 2, numbered([one.backward for one in held]) if held else "no gradient")
+        else:
+            self._clipped = {group.params & covered: event for group in groups if group.fresh}
+
+    def accumulate(self, added: Any) -> None:
+        """Look for another micro-batch after a clip, with no step between them."""
+        self._covered &= ~added.params
+        for params, event in self._clipped.items():
+            if any(group.params & params and group.fresh and not group.edited for group in added.groups):
+                self._say(self.CLIP_INSIDE_ACCUMULATION, event, 2, f"batch {added.backward.number} came after it")
+        self._clipped.clear()
+
+    def step(self, facts: Any) -> None:
+        """The clipped gradients are used."""
+        step = facts.step
+        unclipped = not self._covered & step.present and not facts.edited and step.optimizer != MANUAL_UPDATE
+        for site, (clip, passes, missed) in [*self._open.items()]:
+            own = [one for group in facts.groups if group.params & clip.params for one in group.fresh]
+            if missed < 0 and unclipped and not clip.params & step.present:
+                self._open[site] = clip, passes, step.optimizer
+            elif missed < 0 or any(one.backward.number in passes for one in own):
+                del self._open[site]
+        self._clipped.clear()
+        self._called = False
+
+    def scaler_step(self, event: Any) -> None:
+        """They would have been used, if the scaler has skipped the step."""
+        if not event.taken:
+            self._open.clear()
+        self._clipped.clear()
+        self._scaled[event.optimizer] = event.site
+
+    def forward(self, event: Any) -> None:
+        """The next batch is at work."""
+        self._called = self._called or event.grad
+
+    def _close(self, site: Site) -> None:
+        """The last clip of a line can be used no more."""
+        clip, _, missed = self._open.pop(site, (None, (), -1))
+        if clip is not None and missed >= 0:
+            self.times[site, "missed"] += 1
+            self._wrong[site] = clip, missed
+
+    def end(self, *, normal: bool) -> None:
+        """Tell the lines that clip nothing, or what does not step."""
+        for site in [*self._open]:
+            self._close(site)
+        for site in [key[0] for key in self.times if key[1] == "empty"]:
+            calls, empty, missed = self.times[site], self.times[site, "empty"], self.times[site, "missed"]
+            if empty >= _LEAST and 2 * empty > calls and (made := used_up_iterator(self.context.log.path(site))):
+                seen = f"it got no parameters in {empty} of {number_of(calls, 'call')}"
+                self.report(self.NOTHING_TO_CLIP, site, seen, reworded(made, f"list({words_of(made)})"))
+            elif missed == calls >= _LEAST:
+                clip, optimizer = self._wrong[site]
+                seen = f"{missed} of {number_of(calls, 'call')} clip what {self.context.name(optimizer)} does not step"
+                seen += self.context.listed(clip.params)
+                self.report(self.ANOTHER_IS_STEPPED, site, seen, Cause(*site), of=optimizer)
+
+    def _say(self, code: Code, event: Clip, least: int, seen: str) -> None:
+        times, calls = self.count((code, event.site)), self.times[event.site]
+        if times >= least and 2 * times >= calls:
+            edit = partial(self._unscale, event) if code is self.CLIP_BEFORE_UNSCALE else Cause(*event.site)
+            self.report(code, event.site, f"{times} of {number_of(calls, 'call')}: {seen}", edit)
+
+    def _unscale(self, event: Clip) -> Edit | Cause:
+        """Return ``scaler.unscale_(optimizer)`` above the clip, if the scaler steps one optimizer in the same loop."""
+        params_of, site = self.context.state.params_of, event.site
+        steps = [step for optimizer, step in self._scaled.items() if params_of[optimizer] & event.params]
+        scaler = receiver(steps[0], "step", site) if len(steps) == 1 else ""
+        call = call_at(steps[0], "step") if scaler and loop_around(steps[0]) is loop_around(site) else None
+        clip = statement_at(site)
+        if call is None or clip is None or calls_on(function_around(site), scaler, "unscale_"):
+            return Cause(*site)
+        return Edit(Cause(site[0], clip.lineno, insert="above"), f"{scaler}.unscale_({ast.unparse(call.args[0])})")

@@ -9,7 +9,7 @@ import re
 from ...formatting import number_of
 from ..events import Schedule, SchedulePlan, Site
 from ..finding import Cause, Code, Severity
-from ..source.syntax import called, calls_of, node_place, nodes_at, nodes_in, source_line
+from ..source.syntax import calls_of, cause_at, nodes_at, source_line
 from .base import Rule
 
 _MOST = 256  # schedulers: a loop may make one for every task
@@ -31,46 +31,40 @@ class _Pace:
     """How one scheduler and the updates of its optimizer have followed one another."""
 
     def __init__(self, event: Schedule, calls: int) -> None:
-        self.plan: SchedulePlan = event.plan
-        self.site, self.optimizer, self.start = event.site, event.optimizer, event.before
-        self.first = self.at = calls
+        self.plan, self.optimizer = event.plan, event.optimizer
+        self.first = self.last = event
+        self.start = self.at = calls  # updates at its first step beside them, and now
         self.count = self.extra = 0  # steps of the scheduler, and those of them without an update
-        self.early: list[Site] = []  # lines of its first steps before the optimizer's first
-        self.instead = 0  # of its steps, those while another optimizer stepped the same parameters
-        self.metrics = event.metric, event.metric  # what it was given first and last
-        self.cuts = 0  # of the rate, after the first
-        self.sites: set[Site] = set()  # lines of the others
+        self.tries = self.instead = 0  # before the first update, and while another optimizer stepped the same weights
+        self.again = False  # did the line of the first step take others after an update?
+        self.cuts = 0  # of the rate
         self.passes = 0  # number of the newest backward pass at its last step
-        self.fast, self.fast_at = False, event.site
-        self.tries, self.other = 0, -1  # its steps before the optimizer's first, and who stepped instead
-        self.share = self.used = 1.0  # of the highest rate, by the scheduler's doing: for the next update, the newest
-        self.peak = self.rate = self.after = event.before
+        self.fast: Site | None = None
+        self.peak = self.rate = self.used = event.before  # the highest rate, the newest, and that of the last update
         self.low = 0  # updates with less than a hundredth of the highest rate
 
     def step(self, event: Schedule, calls: int, passes: int) -> None:
-        self.first = self.first if self.count else calls
-        self.count, self.site, self.passes = self.count + 1, event.site, passes
-        self.sites.add(event.site)
+        self.start = self.start if self.count else calls
+        self.count, self.passes = self.count + 1, passes
+        self.again = self.again or event.site == self.first.site
         self.updates_until(calls)
-        self.after = event.after
-        self.share = self.share * event.after / event.before if event.before > 0 else float(event.after > 0)
-        if self.share >= 1:
-            self.share, self.peak, self.low = 1.0, event.after, 0
+        self.rate = event.after
+        if event.after >= self.peak:
+            self.peak, self.low = event.after, 0
 
     def updates_until(self, calls: int) -> None:
-        new, self.at = calls - self.at, calls
-        if new:
-            self.used, self.rate = self.share, self.after
-            self.low += new if self.share <= _LR_LOW else 0
+        if calls > self.at:
+            self.used, self.low = self.rate, self.low + (calls - self.at) * (self.rate <= _LR_LOW * self.peak)
+        self.at = calls
 
     @property
     def each(self) -> float:
         """Updates between two steps of the scheduler."""
-        return (self.at - self.first) / max(1, self.count - 1)
+        return (self.at - self.start) / max(1, self.count - 1)
 
     @property
     def updates(self) -> int:
-        return self.at - self.first + max(1, round(self.each))
+        return self.at - self.start + max(1, round(self.each))
 
 
 class Scheduling(Rule):
@@ -122,25 +116,26 @@ class Scheduling(Rule):
 
     def schedule(self, event: Schedule) -> None:
         """Compare with the steps of its optimizer so far."""
-        calls, passes = self.context.state.step_calls.get(event.optimizer, 0), self.context.state.newest
+        state = self.context.state
+        calls = state.step_calls.get(event.optimizer, 0)
         if event.plan not in self._paces and len(self._paces) >= _MOST:
             return
         pace = self._paces.setdefault(event.plan, _Pace(event, calls))
-        if event.after < event.before:
-            pace.cuts += 1
-        pace.metrics = pace.metrics[0], event.metric
+        pace.last, pace.cuts = event, pace.cuts + (event.after < event.before)
         pace.instead += event.other >= 0
         if calls == 0:
-            pace.early += [event.site] if len(pace.early) < 2 else []
-            pace.tries, pace.other, pace.site = pace.tries + 1, event.other, event.site
+            pace.tries += 1
             return
         # micro-batches of this optimizer, or nothing at all: passes of other losses, where two networks take turns, no
-        since = self.context.state.since.get(event.optimizer)
-        idle = pace.passes == passes or (since is not None and bool(since.backwards))
-        pace.extra += pace.count > 0 and calls == pace.at and idle
-        pace.step(event, calls, passes)
-        if not pace.fast and pace.extra >= 4 and 2 * pace.extra > calls - pace.first > 0:
-            pace.fast, pace.fast_at = True, event.site
+        since = state.since.get(event.optimizer)
+        idle = pace.passes == state.newest or (since is not None and bool(since.backwards))
+        extra = pace.count > 0 and calls == pace.at and idle
+        pace.extra += extra
+        pace.step(event, calls, state.newest)
+        if pace.extra >= 4 and 2 * pace.extra > calls - pace.start > 0:
+            pace.fast = pace.fast or event.site
+        if pace.fast and extra:
+            self._fast(pace, pace.fast)
         if pace.count == _SETTLED:
             self._early(pace)
 
@@ -149,64 +144,66 @@ class Scheduling(Rule):
         for pace in self._paces.values():
             if pace.count < _SETTLED:
                 self._early(pace)
-            calls = self.context.state.step_calls.get(pace.optimizer, 0)
-            pace.updates_until(calls)
+            pace.updates_until(self.context.state.step_calls.get(pace.optimizer, 0))
             self._of_another(pace)
             self._wrong_way(pace)
             if pace.fast:
-                seen = f"{pace.count} steps of the scheduler, {calls} of {self.context.name(pace.optimizer)}"
-                self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, pace.fast_at, seen, _own_step(pace.fast_at))
-                continue
-            if pace.updates < _FEWEST or pace.count < 2 or math.isnan(pace.share) or _own_step(pace.site) is None:
-                continue
-            if pace.plan.nested and 0.75 <= pace.each <= 1.34:
-                self._every_batch(pace)
-            elif pace.each >= 3:
-                self._every_epoch(pace)
+                self._fast(pace, pace.fast)
+            elif (
+                pace.updates >= _FEWEST and pace.count >= 2 and _own_step(pace.last.site) and not math.isnan(pace.rate)
+            ):
+                if pace.plan.nested and 0.75 <= pace.each <= 1.34:
+                    self._every_batch(pace)
+                elif pace.each >= 3:
+                    self._every_epoch(pace)
+
+    def _fast(self, pace: _Pace, site: Site) -> None:
+        calls = self.context.state.step_calls[pace.optimizer]
+        seen = f"{pace.count} steps of the scheduler, {calls} of {self.context.name(pace.optimizer)}"
+        self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, site, seen, _own_step(site))
 
     def _of_another(self, pace: _Pace) -> None:
         """Say that its optimizer never steps, and which one does instead, all the time."""
         if not pace.count and pace.instead == pace.tries >= _LEAST:
-            scheduled, stepped = self.context.state.optimizers[pace.optimizer], self.context.full_name(pace.other)
-            updates = self.context.state.step_calls.get(pace.other, 0)
-            seen = f"{pace.tries} steps of the scheduler; 0 of its own {scheduled.kind}, {updates} of {stepped}"
-            place = Cause(*pace.plan.made) if pace.plan.made[1] else None
-            self.report(self.DROPPED_OPTIMIZER, pace.site, seen, place, other=self.context.variable(pace.other))
+            other, state = pace.last.other, self.context.state
+            seen = f"{pace.tries} steps of the scheduler; 0 of its own {state.optimizers[pace.optimizer].kind}, "
+            seen += f"{state.step_calls.get(other, 0)} of {self.context.full_name(other)}"
+            place, name = cause_at(pace.plan.made), self.context.variable(other)
+            self.report(self.DROPPED_OPTIMIZER, pace.last.site, seen, place, other=name)
 
     def _wrong_way(self, pace: _Pace) -> None:
         """Say that a plateau has cut the rate although its metric got better, as the metric's name in the source says.
 
         That is a guess from a name: a hint.
         """
-        (first, last), rising = pace.metrics, pace.plan.mode == "min"
-        words = _argument(pace.site) if pace.cuts and (first < last if rising else first > last) else ""
+        first, last, site, rising = pace.first.metric, pace.last.metric, pace.last.site, pace.plan.mode == "min"
+        words = _argument(site) if pace.cuts and (first < last if rising else first > last) else ""
         better = _RISES.search(words) and not _FALLS.search(words) if rising else _LOSS.search(words)
         if better and not ("-" in words or "neg" in words.lower()):
             seen = f"{words} went from {first:.3g} to {last:.3g}, and the rate was cut {number_of(pace.cuts, 'time')}"
             right, expected = ("max", "falls") if rising else ("min", "rises")
-            calls = [node for _, node in nodes_in([pace.site[0]]) if called(node) == "ReduceLROnPlateau"]
-            place = node_place(pace.site[0], calls[0]) if len(calls) == 1 else None
-            self.report(self.WRONG_WAY, pace.site, seen, place, mode=pace.plan.mode, right=right, expected=expected)
+            place = cause_at(pace.plan.made)
+            self.report(self.WRONG_WAY, site, seen, place, mode=pace.plan.mode, right=right, expected=expected)
 
     def _early(self, pace: _Pace) -> None:
         """Say that it began too early; steps of another line, or several, go to where training was interrupted."""
-        if pace.count and len(pace.early) == 1 and pace.early[0] in pace.sites and not pace.extra:
-            seen = "its first step came before any step of " + self.context.name(pace.optimizer)
-            self.report(self.SCHEDULER_BEFORE_OPTIMIZER, pace.early[0], seen, _own_step(pace.early[0]))
+        if pace.count and pace.tries == 1 and pace.again and not pace.extra:
+            site, seen = pace.first.site, f"its first step came before any step of {self.context.name(pace.optimizer)}"
+            self.report(self.SCHEDULER_BEFORE_OPTIMIZER, site, seen, _own_step(site))
 
     def _every_batch(self, pace: _Pace) -> None:
-        epochs, length = pace.plan.epochs, pace.plan.length
+        plan, epochs, length = pace.plan, pace.plan.epochs, pace.plan.length
         if length and epochs and length % max(1, round(pace.updates / epochs)) == 0:
             return  # whole epochs, counted in batches
         fits = 0 < length <= epochs and pace.updates >= 3 * length  # it would just do for the epochs
-        if pace.plan.halves:
+        if plan.halves:
             too_fast = fits and 2 * length >= epochs
             went = f"went down and up again {pace.updates / length / 2:.3g} times" if too_fast else ""
         else:
-            steep = pace.plan.kind == "ExponentialLR" and pace.share <= 0.1 ** (pace.count / _TENTH_IN)
-            too_fast = pace.used <= (_WELL_DOWN if fits else 0.1 if steep else _LR_ZERO)
+            steep = plan.kind == "ExponentialLR" and pace.rate <= pace.peak * 0.1 ** (pace.count / _TENTH_IN)
+            too_fast = pace.used <= pace.peak * (_WELL_DOWN if fits else 0.1 if steep else _LR_ZERO)
             too_fast = too_fast and (fits or steep or 2 * pace.low >= pace.updates)
-            went = f"fell from {pace.peak:.3g} to {pace.rate:.3g}"
+            went = f"fell from {pace.peak:.3g} to {pace.used:.3g}"
         if too_fast:
             self._say(self.TOO_OFTEN, pace, f"{pace.count} steps", went)
 
@@ -215,13 +212,13 @@ class Scheduling(Rule):
         if plan.kind not in _MADE_FOR_TRAINING or 3 * pace.count > length or length <= 1.25 * plan.epochs:
             return  # it fits the epochs, of which perhaps not all have run
         if any(0.9 * length <= planned <= 1.1 * length for planned in (pace.updates, plan.epochs * pace.each)):
-            went = f"went from {pace.start:.3g} to {pace.after:.3g}"
+            went = f"went from {pace.first.before:.3g} to {pace.rate:.3g}"
             self._say(self.TOO_RARELY, pace, f"{pace.count} of its {length} steps", went)
 
     def _say(self, code: Code, pace: _Pace, steps: str, went: str) -> None:
         updates = f"{pace.updates} updates of {self.context.name(pace.optimizer)}"
         seen = f"{pace.plan.kind}: {steps} in {updates}; the learning rate {went}"
-        self.report(code, pace.site, seen, _own_step(pace.site))
+        self.report(code, pace.last.site, seen, _own_step(pace.last.site))
 
 
 def _own_step(site: Site) -> Cause | None:

@@ -11,11 +11,11 @@ from typing import Any
 from ..._frames import Owner, code_owner, frames
 from ..._process import Original
 from ...formatting import number_of
-from ..events import NO_SITE, Site
+from ..events import Site
 from ..finding import SEVERITIES, Code
 from ..listeners.event_log import never_raises
 from .base import Rule
-from .known_errors import RAISED, TORCH, first_sentence
+from .known_errors import RAISED, TORCH, first_sentence, is_users
 from .losses import LossFlaws
 from .scheduling import Scheduling
 
@@ -93,14 +93,12 @@ class TorchWarnings(Rule):
     def hear(self, original: Original) -> Any:
         """Return what stands in for ``warnings.showwarning``: it passes each warning on, with the learner's line."""
 
-        def showwarning(
-            message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
-        ) -> None:
+        def showwarning(message: Any, category: Any, filename: str, lineno: int, *rest: Any, **named: Any) -> None:
             if self.log.is_watched_thread():
-                site = self._hear(sys._getframe(1), str(message), category) or NO_SITE
-                if filename.startswith(_GRADLAB) and site != NO_SITE:
+                site = self._hear(sys._getframe(1), str(message), category)
+                if filename.startswith(_GRADLAB) and site:
                     filename, lineno = site
-            original.call(message, category, filename, lineno, file, line)
+            original.call(message, category, filename, lineno, *rest, **named)
 
         return showwarning
 
@@ -109,7 +107,7 @@ class TorchWarnings(Rule):
         """Keep a warning of PyTorch's, and return the learner's line that has led to it, None if it is a library's."""
         stack = [one for one in frames(frame) if Path(one.f_code.co_filename).name not in _PYTHONS]
         caller = next((one for one in stack if code_owner(one.f_code.co_filename) is not Owner.OURS), None)
-        if caller is None or code_owner(caller.f_code.co_filename) is Owner.LIBRARY:
+        if caller is None or not is_users(caller):
             return None
         site = caller.f_code.co_filename, caller.f_lineno
         pytorchs = stack[0].f_code.co_filename.startswith(TORCH) or _FROM_CPP in words

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
+from collections import defaultdict
 from functools import partial
 
 from ...formatting import number_of
 from ..events import NO_SITE, Forward, Mode, Site
 from ..finding import Cause, Code, Edit
 from ..source.syntax import (
-    called,
     calls_of,
     cause_at,
     dotted,
     function_around,
     node_place,
     nodes_at,
+    nodes_in,
     reworded,
+    single_or_none,
     source_line,
-    syntax_tree,
     words_of,
 )
 from ..state.facts import StepFacts
@@ -37,10 +37,9 @@ _SOURCE_NAME = re.compile(r"source|src")  # beside it, "target" is a domain or a
 class FrozenMoves(Rule):
     """What requires no gradient goes on moving: weights by old gradients and momentum, or a BatchNorm's statistics.
 
-    Weights: their values were seen to differ after a step that had no new gradient of theirs, while backward passes
-    had reached them before; so nobody has filled ``.grad`` by hand. It may be overlooked only: a warning. Statistics:
-    the layer was called in training mode while other parts learn, and its weights were never trained. That may be
-    meant, to adapt to new data: a hint.
+    Weights were seen to differ after steps without a new gradient of theirs, though backward passes had reached them
+    before. That may be overlooked only: a warning. Statistics move where a frozen layer is called in training mode,
+    although eval() was called on a part with it, or nothing else is frozen; to adapt to new data, perhaps: a hint.
     """
 
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
@@ -57,10 +56,9 @@ class FrozenMoves(Rule):
     )
 
     def _begin(self) -> None:
-        self._moved: dict[int, int] = {}  # optimizer -> frozen weights that it has moved
-        self._norms: dict[Site, int] = {}  # line that calls a model -> frozen weights of its normalization
+        self._moved: defaultdict[int, int] = defaultdict(int)  # optimizer -> frozen weights that it has moved
+        self._norms: dict[Site, tuple[int, Site]] = {}  # line that calls a model -> frozen weights, line of its train()
         self._turned: dict[int, Site] = {}  # module -> the line that put it into training mode
-        self._put: dict[Site, Site] = {}  # line that calls a model -> the line that put it into training mode
 
     def mode(self, event: Mode) -> None:
         """Remember which line has put a model into training mode."""
@@ -70,37 +68,33 @@ class FrozenMoves(Rule):
     def forward(self, event: Forward) -> None:
         """Note calls that move the statistics of frozen layers."""
         if event.frozen_norms and event.grad and (event.site in self._norms or len(self._norms) < _MOST_KNOWN):
-            self._norms[event.site] = self._norms.get(event.site, 0) | event.frozen_norms
-            self._put[event.site] = self._turned.get(event.module, NO_SITE)
+            known = self._norms.get(event.site, (0,))[0]
+            self._norms[event.site] = known | event.frozen_norms, self._turned.get(event.module, NO_SITE)
             self.count(event.site)
 
     def step(self, facts: StepFacts) -> None:
         """Note the weights that moved without a new gradient."""
         old = sum(group.params for group in facts.groups if not group.fresh and not group.edited)
         if moved := facts.step.frozen_moved & old & self.context.state.reached:
-            optimizer = facts.step.optimizer
-            self._moved[optimizer] = self._moved.get(optimizer, 0) | moved
-            self.count(optimizer)
+            self._moved[facts.step.optimizer] |= moved
+            self.count(facts.step.optimizer)
 
     def end(self, *, normal: bool) -> None:
         """Tell what has moved at least three times."""
-        context = self.context
+        context, state = self.context, self.context.state
         for optimizer, params in self._moved.items():
             if (steps := self.times[optimizer]) >= _LEAST:
                 seen = f"changed in {steps} steps of {context.name(optimizer)}{context.listed(params)}"
-                self.report(self.OPTIMIZER_PARAMS_FROZEN, context.state.sites[optimizer], seen, of=optimizer)
-        for site, params in self._norms.items():
-            frozen = params & ~context.state.reached & ~context.log.index.weights_ever_written(params)
-            if frozen == params and self.times[site] >= _LEAST <= sum(context.state.steps.values()):
+                self.report(self.OPTIMIZER_PARAMS_FROZEN, state.sites[optimizer], seen, of=optimizer)
+        for site, (params, turned) in self._norms.items():
+            trained = params & (state.reached | context.log.index.weights_ever_written(params))
+            if not trained and self.times[site] >= _LEAST <= sum(state.steps.values()):
                 seen = f"{number_of(self.times[site], 'call')} in training mode{context.listed(params)}"
-                self.report(self.STATISTICS_MOVE, site, seen, cause_at(self._put[site]))
+                self.report(self.STATISTICS_MOVE, site, seen, cause_at(turned))
 
 
 class UncopiedState(Rule):
-    """``load_state_dict()`` gets the object's own tensors, which steps have changed since the dictionary was made.
-
-    All tensors that are given lie where the object's own are: to load them changes nothing. That is certain.
-    """
+    """``load_state_dict()`` gets the object's own tensors, which steps have changed since: that changes nothing."""
 
     STATE_DICT_NOT_COPIED = Code(
         "state-dict-not-copied",
@@ -121,15 +115,15 @@ class UncopiedState(Rule):
 
 def _copied(made: Site) -> Edit | Cause | None:
     """Return the edit that copies the tensors of a model's ``state_dict()``; its line if that takes more."""
-    calls = [call for call, _ in calls_of(nodes_at(made), "state_dict")]
-    place = node_place(made[0], calls[0]) if len(calls) == 1 else None
-    if place is None or not place.end_column or re.search("opt|sched|scaler", words_of(place)):
+    call = single_or_none(call for call, _ in calls_of(nodes_at(made), "state_dict"))
+    words = words_of(place := node_place(made[0], call)) if call is not None else ""
+    if not words or not place.end_column or re.search("opt|sched|scaler", words):
         return cause_at(made)
-    return reworded(place, f"{{name: tensor.clone() for name, tensor in {words_of(place)}.items()}}")
+    return reworded(place, f"{{name: tensor.clone() for name, tensor in {words}.items()}}")
 
 
 class TiedWeights(Rule):
-    """A tie of two weights that was lost, or two names for one module: both may be meant, so both are hints."""
+    """A tie of two weights that was lost, or two names for one module: seen as such, and perhaps meant, so a hint."""
 
     TIED_WEIGHTS = Code(
         "tied-weights",
@@ -145,49 +139,35 @@ class TiedWeights(Rule):
     )
 
     def _begin(self) -> None:
-        self._names: dict[int, tuple[str, ...]] = {}  # module -> its names, where one speaks of another network
-        self._sites: dict[int, set[Site]] = {}  # the same -> the lines that called it since the last step
-        self._together: Counter[tuple[int, frozenset[Site]]] = Counter()
+        self._names: dict[int, tuple[str, list[str]]] = {}  # module -> a name as of another network, and the others
 
     def forward(self, event: Forward) -> None:
         """Note modules with two names, and the lines that call them."""
         slow = [name for name in event.names if _SLOW_NAME.search(name.lower())]
-        if slow and len(slow) < len(event.names) and len(self._names) < _MOST_KNOWN:
-            fast = [name for name in event.names if name not in slow]
-            if not any(_SOURCE_NAME.search(name.lower()) for name in fast):
-                self._names[event.module] = (slow[0], *fast)
+        fast = [name for name in event.names if name not in slow]
+        if slow and fast and not any(map(_SOURCE_NAME.search, map(str.lower, fast))) and len(self._names) < _MOST_KNOWN:
+            self._names[event.module] = slow[0], fast
         if event.grad and event.module in self._names:
-            self._sites.setdefault(event.module, set()).add(event.site)
-
-    def step(self, facts: StepFacts) -> None:
-        """Note which lines called it for one update."""
-        for module, sites in self._sites.items():
-            if len(self._together) < _MOST_KNOWN:
-                self._together[module, frozenset(sites)] += 1
-        self._sites.clear()
+            self.count((event.module, event.site))
 
     def end(self, *, normal: bool) -> None:
         """Tell ties that were lost, and modules that were called by both names."""
         reached = self.context.state.reached
-        for tie in {id(tie): tie for tie in self.context.log.models.ties.values()}.values():
+        for tie in dict.fromkeys(self.context.log.models.ties.values()):
             if tie.params and all(reached & param for param in tie.params):
                 names = self.context.param_names(sum(tie.params))
                 self.report(self.TIED_WEIGHTS, tie.site, f"both get gradients: {names}", Cause(*tie.site))
-        for (module, sites), updates in self._together.items():
-            slow, *fasts = self._names[module]
-            site = next((site for site in sorted(sites) if f"{slow}(" in source_line(site)), NO_SITE)
+        for module, (slow, fasts) in self._names.items():
+            sites = sorted(site for (called, site), times in self.times.items() if called == module and times >= _LEAST)
+            site = next((site for site in sites if f"{slow}(" in source_line(site)), NO_SITE)
             lines = "".join(map(source_line, sites))
             fast = next((name for name in fasts if re.search(rf"(?<![\w.]){re.escape(name)}\(", lines)), "")
-            if updates >= _LEAST and site[1] and fast:
-                seen = f"both were called with gradients on for {updates} updates"
-                self.report(self.ONE_MODULE, site, seen, _assigned(site, slow), slow=slow, fast=fast)
-
-
-def _assigned(site: Site, name: str) -> Cause | None:
-    """Return the only assignment of a name in a file."""
-    made = [node for node in ast.walk(syntax_tree(site[0])) if isinstance(node, ast.Assign)]
-    named = [node for node in made if dotted(node.targets[0]) == name]
-    return node_place(site[0], named[0].value) if len(named) == 1 else None
+            if site[1] and fast:
+                seen = f"both were called with gradients on, {slow} {number_of(self.times[module, site], 'time')}"
+                made = [node for _, node in nodes_in([site[0]]) if isinstance(node, ast.Assign)]
+                value = single_or_none(node.value for node in made if dotted(node.targets[0]) == slow)
+                place = node_place(site[0], value) if value is not None else None
+                self.report(self.ONE_MODULE, site, seen, place, slow=slow, fast=fast)
 
 
 class DropoutInEvaluation(Rule):
@@ -218,12 +198,10 @@ class DropoutInEvaluation(Rule):
         """Look for the calls."""
         for (file, line), times in self.times.items():
             nodes = list(ast.walk(function_around((file, line + 1))))
-            asked = [
-                one for one in nodes if isinstance(one, (ast.If, ast.IfExp)) and "training" in ast.unparse(one.test)
-            ]
-            guarded = {node for one in asked for node in ast.walk(one)}
+            tests = [one for one in nodes if isinstance(one, (ast.If, ast.IfExp))]
+            guarded = {node for one in tests if "training" in ast.unparse(one.test) for node in ast.walk(one)}
             for node in nodes:
-                if isinstance(node, ast.Call) and _ignores_mode(node) and node not in guarded:
+                if isinstance(node, ast.Call) and node not in guarded and _ignores_mode(node):
                     place = node_place(file, node)
                     seen = f"{number_of(times, 'call')} of the model in evaluation mode"
                     edit = partial(reworded, place, f"{words_of(place)[:-1]}, training=self.training)")
@@ -232,7 +210,5 @@ class DropoutInEvaluation(Rule):
 
 def _ignores_mode(call: ast.Call) -> bool:
     """Return whether a call is one of F.dropout, or of its like, that says nothing of the mode."""
-    owner = dotted(call.func).rpartition(".")[0].rpartition(".")[2]
-    drops = called(call) in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
-    plain = not any(keyword.arg in (None, "training") for keyword in call.keywords) and len(call.args) < 3
-    return drops and owner in ("F", "functional") and plain
+    drops = re.fullmatch(r"(.*\.)?(F|functional)\.(dropout[123]?d?|alpha_dropout)", dotted(call.func))
+    return bool(drops) and len(call.args) < 3 and not any(one.arg in (None, "training") for one in call.keywords)

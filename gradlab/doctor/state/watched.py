@@ -20,8 +20,8 @@ _MOST_TIES = 64
 class WatchedModule:
     """A module that is called from outside of any other."""
 
-    def __init__(self, module: nn.Module, index: ParamIndex) -> None:
-        self.module = weakref.ref(module)
+    def __init__(self, module: nn.Module, index: ParamIndex, rested: WeakIdKeyDictionary) -> None:
+        self.module, self._rested = weakref.ref(module), rested
         self.calls = 0
         self.refresh(module, index)
 
@@ -33,11 +33,16 @@ class WatchedModule:
         sensitive = sorted(filter(_mode_sensitive, modules), key=lambda one: not isinstance(one, _PLAIN))
         self.sensitive = [weakref.ref(one) for one in sensitive]
         self.dropouts = [weakref.ref(one) for one in modules if _names_dropout(one)]
-        learns = any(param.requires_grad for param in module.parameters())
+        params = list(module.parameters())
+        learns = any(param.requires_grad for param in params)
         norms = [one for one in modules if learns and isinstance(one, _torch.NormBase) and one.training]
         moving = [one for one in norms if one.running_mean is not None and one.momentum != 0]
         frozen = [one for one in moving if not any(param.requires_grad for param in one.parameters())]
-        self.frozen_norms = index.bits(param for one in frozen for param in one.parameters())
+        of_norms = {id(param) for one in frozen for param in one.parameters()}
+        others = any(not param.requires_grad and id(param) not in of_norms for param in params)
+        rested = {inner for one in modules[1:] if frozen and one in self._rested for inner in one.modules()}
+        wrong = [one for one in frozen if one in rested or not others]
+        self.frozen_norms = index.bits(param for one in wrong for param in one.parameters())
 
     def dropouts_in_eval(self) -> frozenset[Site]:
         """Return where the forward() begins of each module in evaluation mode that mentions a dropout."""
@@ -66,7 +71,7 @@ class UncopiedLoad:
     """How many steps of optimizers there were since."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Tie:
     """A parameter that two places of a model have shared."""
 
@@ -96,6 +101,8 @@ class ModuleIndex:
         """Number of a parameter -> nodes of the graph between the parameter and a loss."""
         self.uncopied: dict[Site, UncopiedLoad] = {}
         """Lines that load a state into itself."""
+        self.rested: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        """Modules whose own eval() was called, and no train() of their own since."""
         self._places: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> the first module with it, its name
         self.ties: dict[tuple[int, str], Tie] = {}
         """A module's id and a name in it -> the tie of the parameter that was put there."""
@@ -107,7 +114,7 @@ class ModuleIndex:
         if model is None or model.module() is not module:
             if len(self._models) >= _MOST_MODELS:
                 self._models = {key: one for key, one in self._models.items() if one.module() is not None}
-            model = self._models[id(module)] = WatchedModule(module, self._index)
+            model = self._models[id(module)] = WatchedModule(module, self._index, self.rested)
         model.calls += 1
         if model.calls <= 4 or model.calls & (model.calls - 1) == 0 or model.calls % 256 == 0:
             model.refresh(module, self._index)
