@@ -109,7 +109,8 @@ def marks_of(fact: Any) -> frozenset[str]:
         odd = looked or fact.nonzero or (type(fact.loss) is float and not math.isfinite(fact.loss))
         return _ODD_PASS if odd else _NOTHING
     if type(fact) is Forward:
-        return _NOTHING if fact.training and fact.grad and not fact.train_kind else _SENSITIVE
+        plain = fact.training and fact.grad and not fact.train_kind and len(fact.names) < 2
+        return _NOTHING if plain else _SENSITIVE
     return fact.marks if type(fact) in (StepFacts, Added) else frozenset((type(fact).__name__,))
 
 

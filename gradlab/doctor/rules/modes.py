@@ -26,6 +26,7 @@ _MOST_SITES = 64
 class EvalLeftOn(Rule):
     """Training goes on in evaluation mode after the model was put there to be validated."""
 
+    wakes_on = frozenset(("Forward", "Mode"))
     EVAL_MODE_LEFT_ON = Code(
         "eval-mode-left-on",
         section="6 · Learned by heart",
@@ -116,6 +117,7 @@ class Validation(Rule):
     that a backward pass or ``autograd.grad`` follows (attacks, saliency, a frozen network in a loss) are left alone.
     """
 
+    wakes_on = frozenset(("Forward", "Mode"))
     VALIDATION_IN_TRAIN_MODE = Code(
         "validation-in-train-mode",
         severity="warning",
@@ -222,4 +224,6 @@ class Validation(Rule):
         return Edit(place, f"{name}.eval()") if name and call.module in self._resumed else place
 
     def _training_lines(self) -> set[Site]:
-        return {line for site in self._training for line in self.context.log.path(site)}
+        return {
+            line for site in self._training | self.context.state.training_sites for line in self.context.log.path(site)
+        }

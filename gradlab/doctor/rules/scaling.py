@@ -51,6 +51,7 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
 class Scaling(Rule):
     """A step that goes round the scaler, and a scaler that divides what was never multiplied."""
 
+    wakes_on = frozenset(("scaled", "ScalerStep", "ScalerUpdate"))
     SCALER_STEP_WITHOUT_UPDATE = Code(
         "scaler-step-without-update",
         "08_mixed_precision",
@@ -122,6 +123,7 @@ class SkippedStep(Rule):
     proven, but for the reason why they stay: a warning, and not where gradients are never cleared at all.
     """
 
+    wakes_on = frozenset(("ScalerStep",))
     SKIPPED_STEP_KEEPS_GRADIENTS = Code(
         "skipped-step-keeps-gradients",
         "08_mixed_precision",
@@ -168,6 +170,7 @@ class Clipping(Rule):
     steps next. All that is known for each call, and told where (nearly) all calls of a line are like that.
     """
 
+    wakes_on = frozenset(("Clip",))
     CLIP_BEFORE_UNSCALE = Code(
         "clip-before-unscale",
         "08_mixed_precision",
@@ -206,7 +209,6 @@ class Clipping(Rule):
     )
 
     def _begin(self) -> None:
-        self._called = False  # was a model called since the last step?
         self._clipped: dict[int, Clip] = {}  # params -> the clip that is followed by no step yet
         self._scaled: dict[int, Site] = {}  # optimizer -> the line that steps it by a scaler
         # line -> its last clip, the passes that it clipped, and the optimizer that stepped next, if that is unclipped
@@ -237,7 +239,9 @@ class Clipping(Rule):
         elif any(cleared.lost for since in state.since.values() for cleared in since.clearings):
             return  # there is a reason why there is nothing left to clip
         elif not fresh:
-            code = self.CLIP_AFTER_STEP if held and not self._called else self.CLIP_BEFORE_BACKWARD
+            code = (
+                self.CLIP_AFTER_STEP if held and not self.context.state.called_since_step else self.CLIP_BEFORE_BACKWARD
+            )
             self._say(code, event, 2, numbered([one.backward for one in held]) if held else "no gradient")
         else:
             self._clipped = {group.params & covered: event for group in groups if group.fresh}
@@ -261,7 +265,6 @@ class Clipping(Rule):
             elif missed < 0 or any(one.backward.number in passes for one in own):
                 del self._open[site]
         self._clipped.clear()
-        self._called = False
 
     def scaler_step(self, event: Any) -> None:
         """They would have been used, if the scaler has skipped the step."""
@@ -269,10 +272,6 @@ class Clipping(Rule):
             self._open.clear()
         self._clipped.clear()
         self._scaled[event.optimizer] = event.site
-
-    def forward(self, event: Any) -> None:
-        """The next batch is at work."""
-        self._called = self._called or event.grad
 
     def _close(self, site: Site) -> None:
         """The last clip of a line can be used no more."""

@@ -42,6 +42,7 @@ class FrozenMoves(Rule):
     although eval() was called on a part with it, or nothing else is frozen; to adapt to new data, perhaps: a hint.
     """
 
+    wakes_on = frozenset(("frozen", "Forward", "Mode"))
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
         severity="warning",
         message="The step changes weights with requires_grad False: their old `.grad` or the optimizer's averages, "
@@ -96,6 +97,8 @@ class FrozenMoves(Rule):
 class UncopiedState(Rule):
     """``load_state_dict()`` gets the object's own tensors, which steps have changed since: that changes nothing."""
 
+    wakes_on = frozenset(("end",))
+    ends = True
     STATE_DICT_NOT_COPIED = Code(
         "state-dict-not-copied",
         "06_optimizer_step",
@@ -125,6 +128,8 @@ def _copied(made: Site) -> Edit | Cause | None:
 class TiedWeights(Rule):
     """A tie of two weights that was lost, or two names for one module: seen as such, and perhaps meant, so a hint."""
 
+    wakes_on = frozenset(("Forward",))
+    ends = True
     TIED_WEIGHTS = Code(
         "tied-weights",
         "04_zero_grad",
@@ -176,22 +181,16 @@ class DropoutInEvaluation(Rule):
     Its default is training=True whatever the mode. To sample with dropout on purpose is possible, so it is a hint.
     """
 
+    wakes_on = frozenset(("Forward",))
     VALIDATION_IN_TRAIN_MODE = Validation.VALIDATION_IN_TRAIN_MODE.with_(
         severity="hint",
         message="This dropout works in evaluation mode, too: the function does not know the mode of the model.",
         fix="Give it training=self.training, or use nn.Dropout.",
     )
 
-    def _begin(self) -> None:
-        self._stepped = 0
-
-    def step(self, facts: StepFacts) -> None:
-        """Note what is trained."""
-        self._stepped |= facts.step.params
-
     def forward(self, event: Forward) -> None:
         """Count the calls in evaluation mode, by the functions with a dropout."""
-        for start in event.dropouts if event.params & self._stepped else ():
+        for start in event.dropouts if event.params & self.context.state.covered() else ():
             self.count(start)
 
     def end(self, *, normal: bool) -> None:

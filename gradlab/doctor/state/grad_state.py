@@ -147,7 +147,7 @@ class GradState:
             ("edited", edited),
             ("scaled", step.scaler or any(one.scaled for one in fresh)),
             ("resumes", step.resumes > 0),
-            ("frozen", step.frozen > 0),
+            ("frozen", step.frozen | step.frozen_moved > 0),
             ("uncovered", any(one.added & ~self._covered for one in fresh)),
             ("shared", step.params & self.shared > 0),
         )
