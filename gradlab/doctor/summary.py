@@ -23,36 +23,45 @@ _COMPILED = (
 )
 
 
-def watched_words(runner: RuleRunner, followed: str, beside: list[str], *, ended: bool) -> str:
-    """Return what ran: backward passes, and the updates of each optimizer."""
-    context, state, log = runner.context, runner.context.state, runner.log
+def watched_words(runner: RuleRunner, beside: list[str], *, ended: bool, processes: int) -> str:
+    """Return what ran: backward passes, and the updates of each optimizer; ``beside`` are threads not followed."""
+    passes, steps, followed = runner.log.passes, runner.log.steps, runner.log.thread.followed
     if beside and followed:
         return (
             f"{1 + len(beside)} threads trained ({', '.join([followed, *beside][:_MOST_NAMED])}), and the"
             " doctor can follow only one. Let a single thread train, such as with max_workers=1, and run it again."
         )
+    if passes.count or steps:
+        where = f"the thread {followed}: " if followed else ""
+        words = f"Watched {where}{number_of(passes.count, 'backward pass', 'es')}, {_updates(runner)}."
+    elif passes.grad_calls:
+        calls = number_of(passes.grad_calls, "call")
+        return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
+    elif ended:
+        words = "No backward pass and no step."
+    else:
+        words = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
+    if beside:
+        return f"{words} Other threads trained, too, and were not watched ({', '.join(beside[:_MOST_NAMED])})."
+    if processes and not (passes.count or steps):
+        words += (
+            f" The training may have been in the {number_of(processes, 'process', 'es')} that it has started."
+            " Use watch() inside the function that the process runs."
+        )
+    return words
+
+
+def _updates(runner: RuleRunner) -> str:
+    context, state = runner.context, runner.context.state
+    if len(state.optimizers) > _MOST_NAMED:
+        updates = number_of(sum(state.step_calls.values()), "update")
+        return f"{updates} of {number_of(len(state.optimizers), 'optimizer')}"
     steps = [
         f"{number_of(state.step_calls.get(at, 0), 'update')} "
         + ("by your own lines" if at == MANUAL_UPDATE else f"of {context.full_name(at)}")
         for at in state.optimizers
     ]
-    if len(steps) > _MOST_NAMED:
-        updates = number_of(sum(state.step_calls.values()), "update")
-        steps = [f"{updates} of {number_of(len(steps), 'optimizer')}"]
-    if not log.passes.count and not log.steps:
-        if log.passes.grad_calls:
-            calls = number_of(log.passes.grad_calls, "call")
-            return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
-        nothing = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
-        words = "No backward pass and no step." if ended else nothing
-    else:
-        where = f"the thread {followed}: " if followed else ""
-        words = f"Watched {where}{number_of(log.passes.count, 'backward pass', 'es')}" + (
-            f", {', '.join(steps)}." if steps else ", no optimizer."
-        )
-    if beside:
-        words += f" Other threads trained, too, and were not watched ({', '.join(beside[:_MOST_NAMED])})."
-    return words
+    return ", ".join(steps) or "no optimizer"
 
 
 def ending_words(error: BaseException | None) -> str:

@@ -20,8 +20,7 @@ from torch.distributed.run import get_args_parser
 
 import gradlab
 from gradlab.doctor import watch
-from gradlab.doctor.programs.entry_point import NotRunnableError
-from gradlab.doctor.programs.processes import watched_arguments
+from gradlab.doctor.script import NotRunnableError, watched_arguments
 
 LOOP = """
 import torch
