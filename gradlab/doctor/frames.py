@@ -96,9 +96,9 @@ def strip_doctor_frames(error: BaseException) -> None:
             if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
                 kept.append(trace)
             trace = trace.tb_next
-        for trace, following in zip(kept, [*kept[1:], None], strict=True):
-            trace.tb_next = following
-        one.__traceback__ = kept[0] if kept else None
+        one.__traceback__ = None
+        for trace in reversed(kept):
+            trace.tb_next, one.__traceback__ = one.__traceback__, trace
 
 
 def call_site(depth: int = 2) -> Site:

@@ -77,7 +77,8 @@ def read_settings(beside: Path) -> dict[str, Any]:
         allowed = {one.name.replace("_", "-"): one.name for one in fields(FindingFilter)}
         if unknown := [*table.keys() - allowed]:
             raise ValueError(f"tool.gradlab.doctor has no key {unknown[0]!r}; it has {', '.join(allowed)}")
-        settings = {allowed[key]: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+        tuples = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+        settings: dict[str, Any] = {allowed[key]: value for key, value in tuples.items()}
         FindingFilter(**settings)
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"{file}: {error}") from None
