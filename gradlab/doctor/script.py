@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -58,7 +59,7 @@ def run_script(
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter())
     limits = {"updates": updates, "seconds": seconds}
-    folder, process = Path(tempfile.mkdtemp(prefix="gradlab-doctor-")), os.getpid()
+    folder = Path(tempfile.mkdtemp(prefix="gradlab-doctor-"))
     atexit.register(write_stdout)  # comes after what the program does at exit: Python's own flush could fail
     try:
         launches = name == TORCHRUN if module else Path(name).name == "torchrun"
@@ -82,8 +83,7 @@ def run_script(
         print(f"gradlab doctor: {error}", file=sys.stderr)
         return NOT_RUN
     finally:
-        if os.getpid() == process:  # not in a child that the program has forked
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class ProgramWatch(watch):
@@ -108,10 +108,7 @@ class ProgramWatch(watch):
 
     def run(self, program: EntryPoint, arguments: Sequence[str]) -> tuple[int | None, Report]:
         """Run a program; return its exit code, None if it was ended from outside, and the report on it."""
-        process = os.getpid()
         code = _run(program, arguments, self)
-        if os.getpid() != process:  # a child that the program has forked, and that has come to its end
-            raise SystemExit(code)
         try:
             self._finish(ended=code is None)
         except (KeyboardInterrupt, TerminatedError):  # the program itself has ended, and they have not
@@ -197,9 +194,10 @@ def watched_arguments(arguments: Sequence[str], limits: dict[str, Any], report: 
 def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextManager[object]) -> int | None:
     """Run a program in a block; return its exit code, None if it was ended by Ctrl-C, SIGTERM or ``| head``."""
     argv, path = [*sys.argv], [*sys.path]
+    sys.argv[:], sys.path[0] = [program.name, *arguments], program.folder
     try:
         with block:
-            program.run(arguments)
+            program.run()
     except (KeyboardInterrupt, TerminatedError) as error:
         how = "ended by SIGTERM" if isinstance(error, TerminatedError) else "interrupted"
         print(f"gradlab doctor: the script was {how}", file=sys.stderr)
@@ -212,9 +210,9 @@ def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextMa
         if isinstance(error, BrokenPipeError) and not write_stdout("\n"):
             return None  # only the reader of standard output has gone
         trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename != str(program.path):
+        while trace is not None and trace.tb_frame.f_code.co_filename != program.file:
             trace = trace.tb_next  # the frames above the program are ours and say nothing to its author
-        if not isinstance(program, _Notebook):  # IPython has shown it
+        if not program.shows_errors:
             traceback.print_exception(type(error), error, trace, file=sys.stderr)
         return 1
     finally:
@@ -226,32 +224,19 @@ class NotRunnableError(Exception):
     """What was named cannot be run; the words say why."""
 
 
+@dataclass
 class EntryPoint:
-    """A script or a module, which runs as the module ``__main__``.
+    """A script, a module or a notebook."""
 
-    That module is in place again when the process ends: what runs at exit, such as a model that is saved then, finds
-    its classes there.
-    """
-
-    def __init__(self, path: Path, code: CodeType | None = None, **names: Any) -> None:
-        """Take the code and the names of a module; a script is compiled when it runs, and found by its path."""
-        self._given, self.path = path, path.absolute()
-        self._code, self._names = code, names
-
-    def run(self, arguments: Sequence[str]) -> None:
-        """Run it; raises what it raises."""
-        code = self._code or compile(self.path.read_bytes(), str(self.path), "exec")
-        folder = os.getcwd() if self._code else os.fspath(self.path.resolve().parent)
-        main = ModuleType("__main__")
-        vars(main).update(__file__=str(self.path), __builtins__=__builtins__, **self._names)
-        before = sys.modules["__main__"]
-        sys.modules["__main__"] = main
-        sys.argv[:], sys.path[0] = [str(self._given), *arguments], folder
-        try:
-            exec(code, vars(main))
-        finally:
-            sys.modules["__main__"] = before  # a process that is started from here looks for its code there
-            atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before what the code has registered
+    name: str
+    """What it finds as ``sys.argv[0]``."""
+    file: str
+    folder: str
+    """Where it finds modules first."""
+    run: Callable[[], None]
+    """Runs it, and raises what it raises."""
+    shows_errors: bool = False
+    """True if ``run`` prints the traceback of an error."""
 
 
 def find_program(name: str, *, module: bool = False) -> EntryPoint:
@@ -263,7 +248,10 @@ def find_program(name: str, *, module: bool = False) -> EntryPoint:
         return _find_module(name)
     path = Path(name)
     if path.is_file():
-        return _Notebook(path) if path.suffix == ".ipynb" else EntryPoint(path)
+        file, folder = str(path.absolute()), str(path.resolve().parent)
+        if path.suffix == ".ipynb":
+            return EntryPoint(name, file, folder, partial(_run_cells, file, _cells(path)), shows_errors=True)
+        return EntryPoint(name, file, folder, lambda: _run_main(compile(path.read_bytes(), file, "exec")))
     if shutil.which(name):  # such as: accelerate launch
         raise NotRunnableError(
             f"{name}: not a Python script; a program that starts others can start the doctor: give it the module "
@@ -274,7 +262,7 @@ def find_program(name: str, *, module: bool = False) -> EntryPoint:
 
 
 def _find_module(name: str) -> EntryPoint:
-    sys.path.insert(0, os.getcwd())  # python -m looks there, too; the first place is replaced when it runs
+    sys.path.insert(0, folder := os.getcwd())  # python -m looks there, too
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -288,32 +276,44 @@ def _find_module(name: str) -> EntryPoint:
     code = loader.get_code(name) if hasattr(loader, "get_code") else None
     if spec is None or spec.origin is None or code is None:
         raise NotRunnableError(f"-m {name}: there is no module of this name that can be run")
-    return EntryPoint(Path(spec.origin), code, __spec__=spec, __package__=spec.parent, __loader__=loader)
+    names = {"__spec__": spec, "__package__": spec.parent, "__loader__": loader}
+    return EntryPoint(spec.origin, spec.origin, folder, lambda: _run_main(code, **names))
 
 
-class _Notebook(EntryPoint):
-    """Runs the cells in IPython, which knows their magics; an error ends the run, as *Run all* does."""
+def _run_main(code: CodeType, **names: Any) -> None:
+    """Run code as the module ``__main__``, which is in place again when the process ends.
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        try:
-            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-            self._sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-        except (ValueError, KeyError, TypeError):
-            raise NotRunnableError(f"{path}: not a notebook that can be read") from None
+    What runs at exit, such as a model that is saved then, finds its classes there.
+    """
+    main = ModuleType("__main__")
+    vars(main).update(__file__=code.co_filename, __builtins__=__builtins__, **names)
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = main
+    try:
+        exec(code, vars(main))
+    finally:
+        sys.modules["__main__"] = before  # a process that is started from here looks for its code there
+        atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before what the code has registered
 
-    def run(self, arguments: Sequence[str]) -> None:
-        from IPython.core.compilerop import CachingCompiler
-        from IPython.core.interactiveshell import InteractiveShell
 
-        notebook = self.path
+def _cells(notebook: Path) -> list[str]:
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError):
+        raise NotRunnableError(f"{notebook}: not a notebook that can be read") from None
 
-        class Compiler(CachingCompiler):
-            def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
-                return f"{notebook}, cell {number}"  # the file of its code, as findings name it
 
-        sys.argv[:], sys.path[0] = [str(self._given), *arguments], os.fspath(self.path.resolve().parent)
-        shell: Any = InteractiveShell(colors="nocolor", compiler_class=Compiler)
-        shell.enable_gui = lambda gui=None: None  # there is no event loop here, and %matplotlib asks for one
-        for shell.execution_count, source in enumerate(self._sources, start=1):
-            shell.run_cell(source, store_history=True).raise_error()
+def _run_cells(notebook: str, cells: list[str]) -> None:
+    """Run cells in IPython, which knows their magics; an error ends the run, as *Run all* does."""
+    from IPython.core.compilerop import CachingCompiler
+    from IPython.core.interactiveshell import InteractiveShell
+
+    class Compiler(CachingCompiler):
+        def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
+            return f"{notebook}, cell {number}"  # the file of its code, as findings name it
+
+    shell: Any = InteractiveShell(colors="nocolor", compiler_class=Compiler)
+    shell.enable_gui = lambda gui=None: None  # there is no event loop here, and %matplotlib asks for one
+    for shell.execution_count, cell in enumerate(cells, start=1):
+        shell.run_cell(cell, store_history=True).raise_error()

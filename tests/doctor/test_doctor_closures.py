@@ -1,4 +1,4 @@
-"""Steps that are asked for in another way: a closure, or a GradScaler. An error there gets the line that leads to it."""
+"""Updates in another form: a closure, or a GradScaler. An error there gets the line that leads to it."""
 
 from __future__ import annotations
 
