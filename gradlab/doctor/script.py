@@ -59,7 +59,6 @@ def run_script(
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter())
     limits = {"updates": updates, "seconds": seconds}
-    folder = Path(tempfile.mkdtemp(prefix="gradlab-doctor-"))
     atexit.register(write_stdout)  # comes after what the program does at exit: Python's own flush could fail
     try:
         launches = name == TORCHRUN if module else Path(name).name == "torchrun"
@@ -67,23 +66,23 @@ def run_script(
         if program is not None and _rank():  # another than 0
             code = _run(program, arguments, nullcontext())
             return 1 if code is None else code
-        with printer.keeping_stdout(), sigterm_raises():
+        temporary = tempfile.TemporaryDirectory(prefix="gradlab-doctor-", ignore_cleanup_errors=True)
+        with temporary as folder, printer.keeping_stdout(), sigterm_raises():
+            path = Path(folder, "report.json")
             if program is None:
-                code, report = _run_torchrun(arguments, limits, folder / "report.json")
+                code, report = _run_torchrun(arguments, limits, path)
             else:
-                watching = ProgramWatch(limits, folder / "first.json", None if report_to else printer.write)
+                watching = ProgramWatch(limits, path, None if report_to else printer.write)
                 code, report = watching.run(program, arguments)
-        if report_to:
-            write_report(Path(report_to), report)
-            return 1 if code is None else code
-        if printer.write(report, f" The program ended with exit code {code}." if code else ""):
-            return CLEAN if exit_zero else FINDINGS
-        return NOT_RUN if code or not report.judged else CLEAN
     except NotRunnableError as error:
         print(f"gradlab doctor: {error}", file=sys.stderr)
         return NOT_RUN
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    if report_to:
+        write_report(Path(report_to), report)
+        return 1 if code is None else code
+    if printer.write(report, f" The program ended with exit code {code}." if code else ""):
+        return CLEAN if exit_zero else FINDINGS
+    return NOT_RUN if code or not report.judged else CLEAN
 
 
 class ProgramWatch(watch):
