@@ -139,10 +139,7 @@ class ReportPrinter:
 
     @contextlib.contextmanager
     def keeping_stdout(self) -> Iterator[None]:
-        """Keep standard output for the report, if it is to be alone there.
-
-        What Python prints goes to standard error, and so does what C code and child processes write to file 1.
-        """
+        """Send to standard error what Python prints and child processes write, if the report is to be alone."""
         with contextlib.ExitStack() as at_end:
             if self._alone:
                 at_end.enter_context(contextlib.redirect_stdout(sys.stderr))
@@ -154,10 +151,7 @@ class ReportPrinter:
             yield
 
     def write(self, report: Report, note: str = "") -> bool:
-        """Write the report, and return whether there are findings that count.
-
-        A second report is written if it says something else, and there is a place for two.
-        """
+        """Write the report, again only if it says something else; return whether there are findings that count."""
         shown = report.plain()
         shown.watched += note
         self._wanted.apply(shown)

@@ -116,10 +116,7 @@ class ProgramWatch(watch):
         return code, self._report()
 
     def _finish(self, *, ended: bool) -> None:
-        """Wait for the processes: Python itself waits at exit for them, and ends those that are daemons.
-
-        If the program was ended from outside, the others that were not are ended, too.
-        """
+        """Wait for the processes as Python does at exit, which ends daemons; if the program was ended, end them all."""
         waiting = [process for process in multiprocessing.active_children() if process in self._running]
         end = time.monotonic() + _GRACE_SECONDS
         for process in waiting:
@@ -131,10 +128,7 @@ class ProgramWatch(watch):
             process.join(_REPORT_SECONDS if ended or process.daemon else None)
 
     def _report(self) -> Report:
-        """Return the report of this process, or of the first one that it has started if this one has trained nothing.
-
-        It says how many others there were.
-        """
+        """Return the report of this process or, if it has trained nothing, of the first one that it has started."""
         first, rank = None if self.trained else read_report(self._path), _rank()
         report, others = self.plain(), self.processes if self.trained else 0
         if first is not None:
@@ -280,10 +274,7 @@ def _find_module(name: str) -> EntryPoint:
 
 
 def _run_main(code: CodeType, **names: Any) -> None:
-    """Run code as the module ``__main__``, which is in place again when the process ends.
-
-    What runs at exit, such as a model that is saved then, finds its classes there.
-    """
+    """Run code as the module ``__main__``, where what is saved at exit finds its classes again."""
     main = ModuleType("__main__")
     vars(main).update(__file__=code.co_filename, __builtins__=__builtins__, **names)
     before = sys.modules["__main__"]
