@@ -31,7 +31,7 @@ from .watching import watch
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
 """Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
-TORCHRUN = "torch.distributed.run"
+_TORCHRUN = "torch.distributed.run"
 """The module that torchrun is."""
 _GRACE_SECONDS = 2.0  # in which processes that Ctrl-C has reached, too, end by themselves
 _REPORT_SECONDS = 10.0  # that a process gets for its report when it is ended
@@ -61,7 +61,7 @@ def run_script(
     limits = {"updates": updates, "seconds": seconds}
     atexit.register(write_stdout)  # comes after what the program does at exit: Python's own flush could fail
     try:
-        launches = name == TORCHRUN if module else Path(name).name == "torchrun"
+        launches = name == _TORCHRUN if module else Path(name).name == "torchrun"
         program = None if launches else find_program(name, module=module)
         if program is not None and _rank():  # another than 0
             code = _run(program, arguments, nullcontext())
@@ -152,7 +152,7 @@ def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) 
     code = None
     with (
         suppress(KeyboardInterrupt, TerminatedError),
-        running_module(TORCHRUN, watched_arguments(arguments, limits, path)) as torchrun,
+        running_module(_TORCHRUN, watched_arguments(arguments, limits, path)) as torchrun,
     ):
         code = torchrun.wait()
     report = read_report(path)
