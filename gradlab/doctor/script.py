@@ -205,7 +205,7 @@ def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextMa
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename != program.file:
             trace = trace.tb_next  # the frames above the program are ours and say nothing to its author
-        if not program.shows_errors:
+        if not program.file.endswith(".ipynb"):  # IPython has shown it
             traceback.print_exception(type(error), error, trace, file=sys.stderr)
         return 1
     finally:
@@ -228,8 +228,6 @@ class EntryPoint:
     """Where it finds modules first."""
     run: Callable[[], None]
     """Runs it, and raises what it raises."""
-    shows_errors: bool = False
-    """True if ``run`` prints the traceback of an error."""
 
 
 def find_program(name: str, *, module: bool = False) -> EntryPoint:
@@ -243,7 +241,7 @@ def find_program(name: str, *, module: bool = False) -> EntryPoint:
     if path.is_file():
         file, folder = str(path.absolute()), str(path.resolve().parent)
         if path.suffix == ".ipynb":
-            return EntryPoint(name, file, folder, partial(_run_cells, file, _cells(path)), shows_errors=True)
+            return EntryPoint(name, file, folder, partial(_run_cells, file, _cells(path)))
         return EntryPoint(name, file, folder, lambda: _run_main(compile(path.read_bytes(), file, "exec")))
     if shutil.which(name):  # such as: accelerate launch
         raise NotRunnableError(

@@ -22,7 +22,7 @@ from .rules.torch_warnings import TorchWarnings
 from .runner import RuleRunner
 from .summary import checked_words, ending_words, watched_words
 
-_HELPERS = ("torch.utils.data.", "multiprocessing.managers", "multiprocessing.resource_")
+_HELPERS = ("torch.utils.data.", "multiprocessing.managers")
 """Modules whose processes train nothing."""
 
 
