@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from .finding import Finding as Finding
     from .finding import Report as Report
     from .integrations import add_doctor_magic as add_doctor_magic
-    from .programs.script import run_script as run_script
     from .reports import FindingFilter as FindingFilter
     from .reports import read_settings as read_settings
     from .runner import LiveDoctor as LiveDoctor
+    from .script import run_script as run_script
     from .watching import watch as watch
 
 _MODULES = {
@@ -24,7 +24,7 @@ _MODULES = {
     "Report": "finding",
     "add_doctor_magic": "integrations",
     "read_settings": "reports",
-    "run_script": "programs.script",
+    "run_script": "script",
     "watch": "watching",
 }
 __all__ = [*_MODULES]

@@ -142,12 +142,14 @@ class Report:
     @property
     def summary(self) -> str:
         """How many findings there are, and what was seen: "2 findings, 1 ignored by comment. Watched 24 updates."."""
-        count = len(self.findings)
-        well = self.judged and not self.ended
-        counts = [number_of(count, "finding") if count else "No findings"] if count or well else []
-        counts += [f"{self.ignored:,} ignored by comment"] if self.ignored else []
-        until = f"{self.ended}; until then: {self.watched[:1].lower()}{self.watched[1:]}"
-        words = until if self.ended else self.watched
+        counts = [number_of(len(self), "finding")] if self else []
+        if not counts and self.judged and not self.ended:
+            counts = ["No findings"]
+        if self.ignored:
+            counts.append(f"{self.ignored:,} ignored by comment")
+        words = self.watched
+        if self.ended:
+            words = f"{self.ended}; until then: {words[:1].lower()}{words[1:]}"
         return f"{', '.join(counts)}. {words}".strip() if counts else words
 
     @property
@@ -165,15 +167,14 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
-        names = ("watched", "judged", "missing", "ignored", "checked", "ended")
-        return {name: getattr(self, name) for name in names} | {"findings": [asdict(one) for one in self.findings]}
+        return asdict(self)
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
-        cards = "".join(_card(finding) for finding in self.findings)
-        words = "<br>".join(html.escape(line) for line in filter(None, [*self._head(), self.checked]))
+        words = "<br>".join(html.escape(line) for line in [*self._head(), self.checked] if line)
+        cards = "".join(map(_card, self.findings))
         return f'<div style="font-family: sans-serif; max-width: 56em">{cards}<p>{words}</p></div>'
 
 
@@ -190,26 +191,28 @@ def _paragraph(finding: Finding) -> str:
 
 _COLOURS = {"error": "#D55E00", "warning": "#E69F00", "hint": "#0072B2"}  # Okabe and Ito's
 _SIGNS = {"error": "✖", "warning": "⚠", "hint": "ℹ"}
+_BOX = "margin: 4px 0; padding: 4px 8px; overflow-x: auto; border: 1px solid currentColor; opacity: 0.9"
 
 
 def _card(finding: Finding) -> str:
-    say, box = html.escape, "margin: 4px 0; padding: 4px 8px; overflow-x: auto; border: 1px solid currentColor"
-    fix = f"<code>{say(finding.fix)}</code>" if finding.fix_is_line else say(finding.fix)
+    escaped = {name: html.escape(str(value)) for name, value in vars(finding).items()}
+    severity, fix, excerpt = finding.severity, escaped["fix"], escaped["excerpt"]
+    more = link_html(finding.lesson_address, finding.lesson)
     parts = [
-        f"<div><b>{_SIGNS[finding.severity]} {say(finding.severity)}: {say(finding.code)}</b> "
-        f"<code>{say(finding.where)}</code></div><div>{say(finding.message)}</div>",
-        f'<pre style="{box}; opacity: 0.9">{say(finding.excerpt)}</pre>' if finding.excerpt else "",
-        f'<div style="opacity: 0.8">Seen: {say(finding.evidence)}</div>',
-        f"<div>Fix: {fix}</div>" if fix else "",
-        f'<div style="opacity: 0.8">More: {link_html(finding.lesson_address, finding.lesson)}</div>',
+        f"<div><b>{_SIGNS[severity]} {severity}: {escaped['code']}</b> <code>{html.escape(finding.where)}</code></div>",
+        f"<div>{escaped['message']}</div>",
+        f'<pre style="{_BOX}">{excerpt}</pre>' if excerpt else "",
+        f'<div style="opacity: 0.8">Seen: {escaped["evidence"]}</div>',
+        f"<div>Fix: {f'<code>{fix}</code>' if finding.fix_is_line else fix}</div>" if fix else "",
+        f'<div style="opacity: 0.8">More: {more}</div>',
     ]
-    style = f"border-left: 6px solid {_COLOURS[finding.severity]}; padding: 4px 12px; margin: 8px 0"
+    style = f"border-left: 6px solid {_COLOURS[severity]}; padding: 4px 12px; margin: 8px 0"
     return f'<div style="{style}">{"".join(parts)}</div>'
 
 
 def short_path(file: str) -> str:
     """Return what to call a file: its path from here if it is in this folder, "cell" for a cell of a notebook."""
-    if "ipykernel" in file or file.startswith("<"):  # a cell of a notebook: its file name says nothing
+    if "ipykernel" in file or file.startswith("<"):
         return "cell"
     try:
         return str(Path(file).resolve().relative_to(Path.cwd()))

@@ -25,9 +25,8 @@ def __getattr__(name: str) -> Any:
 
 def _lightning_doctor() -> type:
     # Its two distributions have classes of their own: that of the trainer is the one that is loaded already.
-    names = ("lightning.pytorch", "pytorch_lightning")
-    loaded_first = sorted(names, key=lambda name: name not in sys.modules)
-    base: Any = _needed("LightningDoctor", "lightning", *loaded_first).Callback
+    packages = sorted(("lightning.pytorch", "pytorch_lightning"), key=lambda name: name not in sys.modules)
+    base: Any = _needed("LightningDoctor", "lightning", *packages).Callback
 
     class LightningDoctor(base):
         """Watches ``trainer.fit``: ``Trainer(callbacks=[LightningDoctor()])``."""
@@ -81,7 +80,6 @@ def _needed(name: str, distribution: str, *packages: str) -> Any:
 
 
 def _end(report: watch, error: BaseException | None, prints: bool) -> None:
-    """Write the report, and print it if this is the process that prints."""
     report.__exit__(None, error, None)
     FindingFilter().apply(report)
     if prints:
@@ -95,30 +93,33 @@ def add_doctor_magic(shell: Any) -> None:
         """Run the cell, and say what is wrong with its training loop."""
         if line.strip():
             raise ValueError(f"%%doctor takes no arguments, got {line.strip()!r}")
-        from IPython.display import display
-
-        # IPython takes empty lines off the top, and the line of %%doctor is not in the cell: line numbers count both.
-        above = 1 + next((number for number, line in enumerate(cell.splitlines()) if line.strip()), 0)
-        source = "\n" * above + shell.transform_cell(cell)
-        file = shell.compile.cache(source, shell.execution_count)
-        parsed = shell.transform_ast(ast.parse(source, file))
-        last = parsed.body.pop() if parsed.body and isinstance(parsed.body[-1], ast.Expr) else None
-        statements = compile(parsed, file, "exec")
-        expression = compile(ast.Expression(last.value), file, "eval") if last is not None else None
-        report = watch()
-        try:
-            with report:
-                exec(statements, shell.user_ns)
-                # The learner's own cell, as IPython would run it.
-                value = eval(expression, shell.user_ns) if expression is not None else None  # nosec B307
-        except BaseException as error:
-            # IPython is to show it as if the cell had no magic: the doctor's frames are stripped by now.
-            words = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
-            error._render_traceback_ = lambda: words  # type: ignore[attr-defined]  # what IPython asks an error for
-            raise
-        finally:
-            FindingFilter().apply(report)
-            display(report)
-        return None if source.rstrip().endswith(";") else value
+        return _run_cell(shell, cell)
 
     shell.register_magic_function(doctor, "cell")
+
+
+def _run_cell(shell: Any, cell: str) -> Any:
+    from IPython.display import display
+
+    # IPython takes empty lines off the top, and the line of %%doctor is not in the cell: line numbers count both.
+    above = 1 + next((number for number, words in enumerate(cell.splitlines()) if words.strip()), 0)
+    source = "\n" * above + shell.transform_cell(cell)
+    file = shell.compile.cache(source, shell.execution_count)
+    tree = shell.transform_ast(ast.parse(source, file))
+    last = tree.body.pop().value if tree.body and isinstance(tree.body[-1], ast.Expr) else ast.Constant(None)
+    statements = compile(tree, file, "exec")
+    expression = compile(ast.fix_missing_locations(ast.Expression(last)), file, "eval")
+    report = watch()
+    try:
+        with report:
+            exec(statements, shell.user_ns)
+            value = eval(expression, shell.user_ns)  # nosec B307 - the learner's own cell, as IPython would run it
+    except BaseException as error:
+        # IPython is to show it as if the cell had no magic: the doctor's frames are stripped by now.
+        words = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
+        error._render_traceback_ = lambda: words  # type: ignore[attr-defined]  # what IPython asks an error for
+        raise
+    finally:
+        FindingFilter().apply(report)
+        display(report)
+    return None if source.rstrip().endswith(";") else value

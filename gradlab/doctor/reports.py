@@ -14,12 +14,13 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from .finding import SEVERITIES, Finding, Report, Severity
+from .finding import SEVERITIES, Cause, Finding, Report, Severity
 from .rules import check_codes
 from .source.syntax import source_line
 
+_Place = TypeVar("_Place", Finding, Cause)
 _COMMENT = re.compile(r"#\s*gradlab:\s*ignore\[([^\]]*)\]")
 
 
@@ -55,8 +56,8 @@ class FindingFilter:
 
 def _ignored_by_comment(finding: Finding) -> bool:
     """Look for ``# gradlab: ignore[code, code] reason`` at the end of the line, or of the one to edit."""
-    places = {(place.file, place.line) for place in (finding, finding.cause) if place is not None and place.line}
-    comments = [comment for place in places if (comment := _COMMENT.search(source_line(place)))]
+    places = [(place.file, place.line) for place in (finding, finding.cause) if place is not None and place.line]
+    comments = filter(None, (_COMMENT.search(source_line(place)) for place in places))
     return any(finding.code == code.strip() for comment in comments for code in comment[1].split(","))
 
 
@@ -66,29 +67,21 @@ def read_settings(beside: Path) -> dict[str, Any]:
     It is looked for in the folder of ``beside`` and in those above. Raises ValueError, with the file, for a key or a
     value that is not allowed.
     """
-    for folder in beside.absolute().parents:
-        file = folder / "pyproject.toml"
-        if file.is_file():
-            try:
-                table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("gradlab", {})
-                return _checked(table.get("doctor", {}))
-            except (tomllib.TOMLDecodeError, AttributeError, ValueError) as error:
-                raise ValueError(f"{file}: {error}") from None
-    return {}
-
-
-def _checked(table: dict[str, Any]) -> dict[str, Any]:
-    allowed = {one.name.replace("_", "-"): one.name for one in fields(FindingFilter)}
-    settings: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in allowed:
-            raise ValueError(f"tool.gradlab.doctor has no key {key!r}; it has {', '.join(allowed)}")
-        if key in ("select", "ignore"):
-            if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
-                raise ValueError(f"tool.gradlab.doctor.{key} must be a list of codes, got {value!r}")
-            value = tuple(value)
-        settings[allowed[key]] = value
-    FindingFilter(**settings)
+    files = (folder / "pyproject.toml" for folder in beside.absolute().parents)
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        return {}
+    try:
+        tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
+        table = tool.get("gradlab", {}).get("doctor", {})
+        allowed = {one.name.replace("_", "-"): one.name for one in fields(FindingFilter)}
+        if unknown := [*table.keys() - allowed]:
+            raise ValueError(f"tool.gradlab.doctor has no key {unknown[0]!r}; it has {', '.join(allowed)}")
+        tuples = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+        settings: dict[str, Any] = {allowed[key]: value for key, value in tuples.items()}
+        FindingFilter(**settings)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"{file}: {error}") from None
     return settings
 
 
@@ -103,9 +96,8 @@ _GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
 def _github(report: Report) -> str:
     lines = [_annotation(finding) for finding in report.findings]
     if not lines or not report.judged or report.ignored:
-        lines.append(
-            f"::{'notice' if report.judged else 'warning'}::{_escaped(f'{report.summary} {report.checked}'.strip())}"
-        )
+        words = f"{report.summary} {report.checked}".strip()
+        lines.append(f"::{'notice' if report.judged else 'warning'}::{_escaped(words)}")
     return "\n".join(lines)
 
 
@@ -134,12 +126,10 @@ FORMATS = tuple(_WRITERS)
 
 
 class ReportPrinter:
-    """Writes the report, whatever others print."""
+    """Writes the report of a program, whatever the program prints."""
 
     def __init__(self, form: str, output: str | None, wanted: FindingFilter) -> None:
         """Take the options of ``run_script``."""
-        self.name_of: Callable[[str], str] = str
-        """Returns what to call a file: the file of a notebook's cell says nothing to its author."""
         self._form, self._wanted = form, wanted
         self._output = Path(output).absolute() if output is not None else None
         self._here = f"{Path.cwd()}{os.sep}"  # the program may go elsewhere
@@ -149,10 +139,7 @@ class ReportPrinter:
 
     @contextlib.contextmanager
     def keeping_stdout(self) -> Iterator[None]:
-        """Keep standard output for the report, if it is to be alone there.
-
-        What Python prints goes to standard error, and so does what C code and child processes write to file 1.
-        """
+        """Send to standard error what Python prints and child processes write, if the report is to be alone."""
         with contextlib.ExitStack() as at_end:
             if self._alone:
                 at_end.enter_context(contextlib.redirect_stdout(sys.stderr))
@@ -164,35 +151,28 @@ class ReportPrinter:
             yield
 
     def write(self, report: Report, note: str = "") -> bool:
-        """Write the report, and return whether there are findings that count.
-
-        A second report is written if it says something else, and there is a place for two.
-        """
+        """Write the report, again only if it says something else; return whether there are findings that count."""
         shown = report.plain()
         shown.watched += note
         self._wanted.apply(shown)
-        fails = self._wanted.fails(shown.findings)
-        shown.findings = [self._named(finding) for finding in shown.findings]
+        shown.findings = [
+            replace(self._from_here(one), cause=one.cause and self._from_here(one.cause)) for one in shown.findings
+        ]
         content = (shown.summary, *shown.findings)
         if content != self._written and not (self._written and self._alone):
             self._put(format_report(shown, self._form))
         self._written = content
-        return fails
+        return self._wanted.fails(shown.findings)
 
-    def _named(self, finding: Finding) -> Finding:
-        def name(file: str) -> str:
-            return self.name_of(file).removeprefix(self._here)
-
-        cause = finding.cause
-        return replace(finding, file=name(finding.file), cause=cause and replace(cause, file=name(cause.file)))
+    def _from_here(self, place: _Place) -> _Place:
+        return replace(place, file=place.file.removeprefix(self._here))
 
     def _put(self, text: str) -> None:
         if self._output is not None:
             try:
-                self._output.write_text(text + "\n", encoding="utf-8")
+                self._output.write_text(f"{text}\n", encoding="utf-8")
             except OSError as error:  # the training is over, and its report is not to be lost
-                print(f"gradlab doctor: --output {self._output}: {error.strerror}", file=sys.stderr)
-                print(text, file=sys.stderr, flush=True)
+                print(f"gradlab doctor: --output {self._output}: {error.strerror}\n{text}", file=sys.stderr, flush=True)
         elif self._stdout is not None:  # the program still runs
             try:
                 os.write(self._stdout, f"{text}\n".encode())

@@ -15,7 +15,6 @@ from torch import nn
 
 from .. import _torch
 from .._process import Original, Patches, main_thread
-from ..formatting import number_of
 from .finding import Report
 from .frames import strip_doctor_frames
 from .rules.known_errors import KnownErrors
@@ -23,7 +22,7 @@ from .rules.torch_warnings import TorchWarnings
 from .runner import RuleRunner
 from .summary import checked_words, ending_words, watched_words
 
-_HELPERS = ("torch.utils.data.", "multiprocessing.managers", "multiprocessing.resource_")
+_HELPERS = ("torch.utils.data.", "multiprocessing.managers")
 """Modules whose processes train nothing."""
 
 
@@ -37,19 +36,13 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     TypeError or ValueError that names the argument, the value and what is allowed.
     """
 
-    def __init__(
-        self,
-        *model_and_optimizers: Any,
-        updates: int | None = None,
-        seconds: float | None = None,
-    ) -> None:
+    def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
         """Check what is to be watched."""
         super().__init__()
         for one in model_and_optimizers:
             if not isinstance(one, (nn.Module, torch.optim.Optimizer)):
-                raise TypeError(
-                    f"watch: give it modules and optimizers (torch.nn.Module, torch.optim.Optimizer), got {one!r}"
-                )
+                allowed = "modules and optimizers (torch.nn.Module, torch.optim.Optimizer)"
+                raise TypeError(f"watch: give it {allowed}, got {one!r}")
         if updates is not None:
             updates = int(_check_limit("updates", updates, Integral, "a whole number from 1"))
         if seconds is not None:
@@ -67,19 +60,15 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        self.findings, self.watched, self.judged, self.processes = [], "", True, 0
-        self.checked = self.ended = ""
-        self.missing = [str(one) for one in _torch.missing("doctor")]
-        runner = self._runner = RuleRunner()
+        vars(self).update(vars(Report(missing=[str(one) for one in _torch.missing("doctor")])))
+        self.processes, self._process = 0, os.getpid()
+        runner = RuleRunner()
         log = runner.log
-        self._process = os.getpid()
         for one in self._given:
             if isinstance(one, nn.Module):
                 log.models.see(one)
             else:
                 log.optimizer(one)
-        self._stops.enter_context(main_thread.hold())  # labs that play beside it are none of its loop
-        log.thread.may_change = True
         log.passes.on_enough = self._end_early
         if self._updates is not None:
             log.passes.most_updates = self._updates
@@ -89,25 +78,24 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             try:
                 clock.start()
             except RuntimeError:  # as in a browser's tab
-                self._runner = None
-                raise ValueError(
-                    "watch: seconds needs a thread, and no thread can be started here; use updates"
-                ) from None
+                words = "watch: seconds needs a thread, and no thread can be started here; use updates"
+                raise ValueError(words) from None
             self._stops.callback(clock.cancel)
-        patches = Patches()
-        patches.replace(BaseProcess, "start", self._start_process)
+        self._stops.enter_context(main_thread.hold())  # labs that play beside it are none of its loop
+        log.thread.may_change = True
         self._warned = TorchWarnings(runner.context)
-        patches.replace(warnings, "showwarning", self._warned.hear)
-        self._stops.callback(patches.undo)
+        patches = Patches((BaseProcess, "start", self._start_process), (warnings, "showwarning", self._warned.hear))
+        self._stops.enter_context(patches)
         runner.start()
         self._stops.callback(runner.stop)
+        self._runner = runner
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Stop watching and write the report."""
-        self._end(error, early=False)
+        self._end(error)
         if error is not None:
-            _strip_all(error)
+            strip_doctor_frames(error)
 
     def _start_process(self, original: Original) -> Any:
         def start(process: BaseProcess) -> None:
@@ -127,51 +115,44 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Stop watching inside the block."""
         self._end(None, early=True)
 
-    def _end(self, error: BaseException | None, *, early: bool) -> None:
+    def _end(self, error: BaseException | None, *, early: bool = False) -> None:
         runner, self._runner = self._runner, None
         self._given = ()  # a report keeps no model alive
         if runner is None:
             return
         self._stops.close()
-        if os.getpid() == self._process:  # a forked worker says nothing: its parent reports
-            self._conclude(runner, error, early=early)
-
-    def _conclude(self, runner: RuleRunner, error: BaseException | None, *, early: bool) -> None:
-        log = runner.log
+        if os.getpid() != self._process:  # a forked worker says nothing: its parent reports
+            return
+        log, context = runner.log, runner.context
         try:
             runner.end(normal=error is None and not early)
             if error is not None:
-                KnownErrors(runner.context).explain(error)
+                KnownErrors(context).explain(error)
             self._warned.explain()
-            runner.context.look_for_edits()
+            context.look_for_edits()
         except Exception as failure:
             log.give_up(failure)
         try:
             self._summarize(runner, error)
         except Exception as failure:
             log.give_up(failure)
-        self.judged = self.judged and not log.failure
         if early:
             self.watched += " Then the watch ended early, as asked, and the program went on without it."
-        if runner.context.lost_places:
-            self.watched += f" The doctor itself failed to look for a place to edit ({runner.context.lost_places[0]})."
+        if context.lost_places:
+            self.watched += f" The doctor itself failed to look for a place to edit ({context.lost_places[0]})."
         if log.failure:
+            self.judged = False
             self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
 
     def _summarize(self, runner: RuleRunner, error: BaseException | None) -> None:
-        log = runner.log
-        beside, followed = [*log.thread.beside.values()], log.thread.followed
-        self.findings = [] if beside and followed else runner.findings()
-        self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
+        passes, thread = runner.log.passes, runner.log.thread
+        beside = [*thread.beside.values()]
+        self.findings = [] if beside and thread.followed else runner.findings()
+        self.trained = bool(passes.count or runner.log.steps or passes.grad_calls)
         self.judged = self.trained and not beside
         self.ended = ending_words(error)
-        self.watched = watched_words(runner, followed, beside, ended=bool(self.ended))
+        self.watched = watched_words(runner, beside, ended=bool(self.ended), processes=self.processes)
         self.checked = checked_words(runner, beside)
-        if not self.trained and not beside and self.processes:
-            self.watched += (
-                f" The training may have been in the {number_of(self.processes, 'process', 'es')} that it has started."
-                " Use watch() inside the function that the process runs."
-            )
 
 
 def _check_limit(name: str, value: Any, kind: Any, allowed: str) -> Any:
@@ -182,15 +163,3 @@ def _check_limit(name: str, value: Any, kind: Any, allowed: str) -> Any:
     if not 0 < plain <= threading.TIMEOUT_MAX:
         raise ValueError(f"watch: {name} must be {allowed}, got {value!r}")
     return plain
-
-
-def _strip_all(error: BaseException) -> None:
-    """Take the doctor's frames out of the traceback of an error, and of those that have led to it."""
-    waiting: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while waiting:
-        one = waiting.pop()
-        if one is not None and id(one) not in seen:
-            seen.add(id(one))
-            one.__traceback__ = strip_doctor_frames(one.__traceback__)
-            waiting += [one.__cause__, one.__context__]

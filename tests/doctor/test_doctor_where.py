@@ -20,8 +20,7 @@ from torch.distributed.run import get_args_parser
 
 import gradlab
 from gradlab.doctor import watch
-from gradlab.doctor.programs.entry_point import NotRunnableError
-from gradlab.doctor.programs.processes import watched_arguments
+from gradlab.doctor.script import NotRunnableError, watched_arguments
 
 LOOP = """
 import torch
@@ -240,6 +239,10 @@ def test_the_first_process_reports_and_all_end_as_they_would(folder: Path, capfd
         "In the first process that it started: Watched 6 backward passes, 6 updates of "
     )
     assert report["watched"].endswith(" The doctor did not watch 2 other processes.")
+    (folder / "healthy.py").write_text(FORKED.replace("    train()\n", "    train(forget=False)\n"))
+    code, out, _ = doctor(capfd, "healthy.py")
+    assert code == CLEAN
+    assert "No findings. In the first process that it started: Watched 6 backward passes" in out
     code, out, _ = doctor(capfd, "train.py", "itself")  # what trains itself has the word
     assert code == CLEAN
     assert "No findings. Watched 6 backward passes" in out
@@ -252,16 +255,18 @@ def test_rank_0_of_spawn_and_of_torchrun_reports(folder: Path, capfd, monkeypatc
     spawn = "    import torch.multiprocessing\n    torch.multiprocessing.spawn(train, nprocs=2)\n"
     (folder / "spawn.py").write_text(LOOP + MAIN + spawn)
     (folder / "train.py").write_text(LOOP + "import os, sys\ntrain(forget=os.environ['RANK'] == '0')\nprint(sys.argv)")
-    for arguments, where in (
-        (["spawn.py"], "In the first process that it started"),
-        (["torchrun", "--nproc-per-node=2", "train.py", "--lr", "1"], "In rank 0"),
+    (folder / "healthy.py").write_text(LOOP + "train(forget=False)")
+    for arguments, where, expected, found in (
+        (["spawn.py"], "In the first process that it started", FINDINGS, "1 finding. "),
+        (["torchrun", "--nproc-per-node=2", "healthy.py"], "In rank 0", CLEAN, "No findings. "),
+        (["torchrun", "--nproc-per-node=2", "train.py", "--lr", "1"], "In rank 0", FINDINGS, "1 finding. "),
     ):
         code, out, err = doctor(capfd, *arguments)
-        assert code == FINDINGS, err
-        assert out.count("1 finding.") == 1
+        assert code == expected, err
+        assert out.count(found) == 1
         assert f"{where}: Watched 6 backward passes" in out
         assert "The doctor did not watch 1 other process." in out
-        assert ":12\n" in out
+        assert (":12\n" in out) is (expected == FINDINGS)
     assert out.count("['train.py', '--lr', '1']") == 2
 
 

@@ -1,1 +1,0 @@
-"""Running a program under the doctor, wherever it trains."""

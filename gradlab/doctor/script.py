@@ -1,0 +1,307 @@
+"""The doctor for a program: runs it unchanged, as Python would, and writes one report, whatever processes it starts."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import json
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+from weakref import WeakSet
+
+from .._process import running_module
+from ..formatting import number_of
+from .finding import Report
+from .processes import ChildRun, TerminatedError, read_report, sigterm_raises, write_report
+from .reports import FindingFilter, ReportPrinter, write_stdout
+from .watching import watch
+
+CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
+"""Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
+_TORCHRUN = "torch.distributed.run"
+"""The module that torchrun is."""
+_GRACE_SECONDS = 2.0  # in which processes that Ctrl-C has reached, too, end by themselves
+_REPORT_SECONDS = 10.0  # that a process gets for its report when it is ended
+
+
+def run_script(
+    name: str,
+    arguments: Sequence[str] = (),
+    *,
+    module: bool = False,
+    form: str = "text",
+    output: str | None = None,
+    wanted: FindingFilter | None = None,
+    exit_zero: bool = False,
+    updates: int | None = None,
+    seconds: float | None = None,
+    report_to: str | None = None,
+) -> int:
+    """Run a script, a notebook, a module, or torchrun under watch, write the report, return the exit code.
+
+    form: one of FORMATS. Without ``output``, a file, the report goes to standard output; in every form but "text" it is
+    alone there, and what the program and its children print goes to standard error. The watch ends early after
+    ``updates`` or ``seconds``. report_to: a file for the report if this process is a rank of a torchrun that the doctor
+    has started; then nothing is printed, and the exit code is the program's own.
+    """
+    printer = ReportPrinter(form, output, wanted or FindingFilter())
+    limits = {"updates": updates, "seconds": seconds}
+    atexit.register(write_stdout)  # comes after what the program does at exit: Python's own flush could fail
+    try:
+        launches = name == _TORCHRUN if module else Path(name).name == "torchrun"
+        program = None if launches else find_program(name, module=module)
+        if program is not None and _rank():  # another than 0
+            code = _run(program, arguments, nullcontext())
+            return 1 if code is None else code
+        temporary = tempfile.TemporaryDirectory(prefix="gradlab-doctor-", ignore_cleanup_errors=True)
+        with temporary as folder, printer.keeping_stdout(), sigterm_raises():
+            path = Path(folder, "report.json")
+            if program is None:
+                code, report = _run_torchrun(arguments, limits, path)
+            else:
+                watching = ProgramWatch(limits, path, None if report_to else printer.write)
+                code, report = watching.run(program, arguments)
+    except NotRunnableError as error:
+        print(f"gradlab doctor: {error}", file=sys.stderr)
+        return NOT_RUN
+    if report_to:
+        write_report(Path(report_to), report)
+        return 1 if code is None else code
+    if printer.write(report, f" The program ended with exit code {code}." if code else ""):
+        return CLEAN if exit_zero else FINDINGS
+    return NOT_RUN if code or not report.judged else CLEAN
+
+
+class ProgramWatch(watch):
+    """A watch of a program's process, or else of the first one that it starts."""
+
+    def __init__(self, limits: dict[str, Any], path: Path, on_enough: Callable[[Report], object] | None) -> None:
+        """Take the limits of a watch, a file for the report of the first process, what to do at an early end."""
+        super().__init__(**limits)
+        self._limits, self._path, self._on_enough = limits, path, on_enough
+        self._running: WeakSet[BaseProcess] = WeakSet()
+
+    def _end_early(self) -> None:
+        super()._end_early()
+        if self._on_enough is not None:
+            self._on_enough(self)
+
+    def _follow(self, process: BaseProcess) -> None:
+        self._running.add(process)
+        path = self._path if self.processes == 1 else None
+        leave = partial(self.__exit__, None, None, None)
+        process.run = ChildRun(process, path, self._limits, leave)  # type: ignore[method-assign]  # travels with it
+
+    def run(self, program: EntryPoint, arguments: Sequence[str]) -> tuple[int | None, Report]:
+        """Run a program; return its exit code, None if it was ended from outside, and the report on it."""
+        code = _run(program, arguments, self)
+        try:
+            self._finish(ended=code is None)
+        except (KeyboardInterrupt, TerminatedError):  # the program itself has ended, and they have not
+            code = None
+            self._finish(ended=True)
+        return code, self._report()
+
+    def _finish(self, *, ended: bool) -> None:
+        """Wait for the processes as Python does at exit, which ends daemons; if the program was ended, end them all."""
+        waiting = [process for process in multiprocessing.active_children() if process in self._running]
+        end = time.monotonic() + _GRACE_SECONDS
+        for process in waiting:
+            if ended:
+                process.join(max(0.0, end - time.monotonic()))
+            if ended or process.daemon:
+                process.terminate()
+        for process in waiting:
+            process.join(_REPORT_SECONDS if ended or process.daemon else None)
+
+    def _report(self) -> Report:
+        """Return the report of this process or, if it has trained nothing, of the first one that it has started."""
+        first, rank = None if self.trained else read_report(self._path), _rank()
+        report, others = self.plain(), self.processes if self.trained else 0
+        if first is not None:
+            report, others = first, self.processes - 1
+            report.watched = f"In the first process that it started: {report.watched}"
+        if rank is not None:
+            report.watched, others = f"In rank {rank}: {report.watched}", others + int(os.environ["WORLD_SIZE"]) - 1
+        if others > 0:
+            report.watched += f" The doctor did not watch {number_of(others, 'other process', 'es')}."
+        return report
+
+
+def _rank() -> int | None:
+    """Return which of several ranks of torchrun this process is; None if it is alone."""
+    several = "TORCHELASTIC_RUN_ID" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
+    return int(os.environ["RANK"]) if several else None
+
+
+def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) -> tuple[int | None, Report]:
+    """Run torchrun with each rank under the doctor; it ends when this process ends. Rank 0 writes the report."""
+    code = None
+    with (
+        suppress(KeyboardInterrupt, TerminatedError),
+        running_module(_TORCHRUN, watched_arguments(arguments, limits, path)) as torchrun,
+    ):
+        code = torchrun.wait()
+    report = read_report(path)
+    if report is None:
+        words = "Rank 0 of torchrun has left no report: it did not get as far as training, or runs on another machine."
+        report = Report([], words, judged=False)
+    return code, report
+
+
+def watched_arguments(arguments: Sequence[str], limits: dict[str, Any], report: Path) -> list[str]:
+    """Return the arguments of torchrun with which each rank runs under the doctor.
+
+    Raises NotRunnableError for arguments that torchrun does not take.
+    """
+    from torch.distributed.run import get_args_parser
+
+    parser = get_args_parser()
+    parser.prog, parser.usage = "torchrun", "gradlab doctor torchrun [options of torchrun] train.py ..."
+    try:
+        given = parser.parse_args([*arguments])
+    except SystemExit as error:  # torchrun has said what is wrong
+        raise NotRunnableError("torchrun does not take these arguments") from error
+    own = [*arguments][: len(arguments) - len(given.training_script_args) - 1]
+    options = [text for name, limit in limits.items() if limit is not None for text in (f"--{name}", str(limit))]
+    program = [*(["-m"] if given.module else []), given.training_script, *given.training_script_args]
+    # Without a place for logs torchrun leaves a folder among the temporary files, even if nothing is to be logged.
+    logged = given.log_dir or {given.redirects, given.tee} != {"0"}
+    logs = [] if logged else ["--log-dir", str(report.parent / "logs")]
+    return [*logs, *own, "-m", "gradlab", "doctor", "--report-to", str(report), *options, *program]
+
+
+def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextManager[object]) -> int | None:
+    """Run a program in a block; return its exit code, None if it was ended by Ctrl-C, SIGTERM or ``| head``."""
+    argv, path = [*sys.argv], [*sys.path]
+    sys.argv[:], sys.path[0] = [program.name, *arguments], program.folder
+    try:
+        with block:
+            program.run()
+    except (KeyboardInterrupt, TerminatedError) as error:
+        how = "ended by SIGTERM" if isinstance(error, TerminatedError) else "interrupted"
+        print(f"gradlab doctor: the script was {how}", file=sys.stderr)
+        return None
+    except SystemExit as error:
+        if isinstance(error.code, str):
+            print(error.code, file=sys.stderr)
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException as error:
+        if isinstance(error, BrokenPipeError) and not write_stdout("\n"):
+            return None  # only the reader of standard output has gone
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename != program.file:
+            trace = trace.tb_next  # the frames above the program are ours and say nothing to its author
+        if not program.file.endswith(".ipynb"):  # IPython has shown it
+            traceback.print_exception(type(error), error, trace, file=sys.stderr)
+        return 1
+    finally:
+        sys.argv[:], sys.path[:] = argv, path
+    return 0
+
+
+class NotRunnableError(Exception):
+    """What was named cannot be run; the words say why."""
+
+
+@dataclass
+class EntryPoint:
+    """A script, a module or a notebook."""
+
+    name: str
+    """What it finds as ``sys.argv[0]``."""
+    file: str
+    folder: str
+    """Where it finds modules first."""
+    run: Callable[[], None]
+    """Runs it, and raises what it raises."""
+
+
+def find_program(name: str, *, module: bool = False) -> EntryPoint:
+    """Return the program of a path (``train.py``, ``lesson.ipynb``), or of a module's name (``package.train``).
+
+    Raises NotRunnableError for what is not there.
+    """
+    if module:
+        return _find_module(name)
+    path = Path(name)
+    if path.is_file():
+        file, folder = str(path.absolute()), str(path.resolve().parent)
+        if path.suffix == ".ipynb":
+            return EntryPoint(name, file, folder, partial(_run_cells, file, _cells(path)))
+        return EntryPoint(name, file, folder, lambda: _run_main(compile(path.read_bytes(), file, "exec")))
+    if shutil.which(name):  # such as: accelerate launch
+        raise NotRunnableError(
+            f"{name}: not a Python script; a program that starts others can start the doctor: give it the module "
+            "gradlab in the place of the script (-m gradlab doctor train.py)"
+        )
+    what = "a folder" if path.is_dir() else "no such file"
+    raise NotRunnableError(f"{name}: {what}; give the path of a Python script or a notebook, or -m and a module's name")
+
+
+def _find_module(name: str) -> EntryPoint:
+    sys.path.insert(0, folder := os.getcwd())  # python -m looks there, too
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name = f"{name}.__main__"
+            spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError) as error:
+        raise NotRunnableError(f"-m {name}: {error}") from None
+    finally:
+        del sys.path[0]
+    loader: Any = spec.loader if spec is not None else None
+    code = loader.get_code(name) if hasattr(loader, "get_code") else None
+    if spec is None or spec.origin is None or code is None:
+        raise NotRunnableError(f"-m {name}: there is no module of this name that can be run")
+    names = {"__spec__": spec, "__package__": spec.parent, "__loader__": loader}
+    return EntryPoint(spec.origin, spec.origin, folder, lambda: _run_main(code, **names))
+
+
+def _run_main(code: CodeType, **names: Any) -> None:
+    """Run code as the module ``__main__``, where what is saved at exit finds its classes again."""
+    main = ModuleType("__main__")
+    vars(main).update(__file__=code.co_filename, __builtins__=__builtins__, **names)
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = main
+    try:
+        exec(code, vars(main))
+    finally:
+        sys.modules["__main__"] = before  # a process that is started from here looks for its code there
+        atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before what the code has registered
+
+
+def _cells(notebook: Path) -> list[str]:
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError):
+        raise NotRunnableError(f"{notebook}: not a notebook that can be read") from None
+
+
+def _run_cells(notebook: str, cells: list[str]) -> None:
+    """Run cells in IPython, which knows their magics; an error ends the run, as *Run all* does."""
+    from IPython.core.compilerop import CachingCompiler
+    from IPython.core.interactiveshell import InteractiveShell
+
+    class Compiler(CachingCompiler):
+        def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
+            return f"{notebook}, cell {number}"  # the file of its code, as findings name it
+
+    shell: Any = InteractiveShell(colors="nocolor", compiler_class=Compiler)
+    shell.enable_gui = lambda gui=None: None  # there is no event loop here, and %matplotlib asks for one
+    for shell.execution_count, cell in enumerate(cells, start=1):
+        shell.run_cell(cell, store_history=True).raise_error()
