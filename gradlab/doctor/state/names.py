@@ -17,6 +17,7 @@ from ..._frames import Owner, code_owner, user_frame, variables
 _MOST_LOOKS = 16
 _MOST_NAMES = 4
 _SHORT = 3  # letters
+_SHELL = ("exit", "quit", "In", "Out", "get_ipython")  # what IPython puts beside a reader's variables
 _MOST_FRAMES = 12
 _MOST_THINGS = 4000
 _MOST_ELEMENTS = 64
@@ -91,7 +92,8 @@ def _clearest(names: dict[int, list[str]], number: int) -> str:
 
 def _things(frame: FrameType) -> Iterator[tuple[str, Any]]:
     """Yield optimizers and parameters that a function can name, with what it would write for them."""
-    waiting = deque((name, value, 0) for name, value in variables(frame).items() if not name.startswith("_"))
+    own = ((name, value) for name, value in variables(frame).items() if not name.startswith("_") and name not in _SHELL)
+    waiting = deque((name, value, 0) for name, value in own)
     if frame.f_code.co_name != "<module>":
         used = frame.f_code.co_names
         waiting += [(name, frame.f_globals[name], 0) for name in used if name in frame.f_globals]
