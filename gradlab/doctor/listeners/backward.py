@@ -16,7 +16,7 @@ from ..graphs import autograd_graph
 from ..graphs.graph_leaks import find_graph_holder, find_hook_holder
 from ..graphs.loss_graph import LossWatcher
 from ..graphs.loss_scale import loss_scale
-from ..source.grad_lines import updates_by_hand
+from ..source.calls import updates_by_hand
 from .event_log import EventLog
 from .listener import Listener, never_raises
 

@@ -7,13 +7,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from ...formatting import batches_text
 from ..events import MANUAL_UPDATE, NO_SITE, Backward, Site
 from ..finding import Cause, Code
 from ..source.blocks import loops_around
-from ..source.calls import condition_around
-from ..source.grad_lines import clears_by_hand, with_loss
+from ..source.calls import clears_by_hand, condition_around, with_loss
 from ..state.grad_state import StepFacts
-from ...formatting import batches_text
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 

@@ -10,7 +10,7 @@ from ...formatting import number_of
 from ..events import MANUAL_UPDATE, Clip, Site
 from ..finding import Cause, Code, Edit
 from ..source.blocks import used_up_iterator
-from ..source.grad_lines import call_at, calls_on, receiver, statement_at
+from ..source.calls import call_at, calls_on, receiver, statement_at
 from ..source.syntax import function_around, loop_around, reworded, words_of
 from .base import Rule, numbered
 

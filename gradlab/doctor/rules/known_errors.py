@@ -18,9 +18,9 @@ from ..events import NO_SITE, Site, bit_positions
 from ..finding import Cause, Code, Edit
 from ..frames import FrameValues
 from ..graphs.autograd_graph import leaves
+from ..source.calls import calls_on, receiver
 from ..source.carried import carried_state, given_between, overwritten
 from ..source.cuts import cut_place
-from ..source.grad_lines import calls_on, receiver
 from ..source.syntax import (
     cause_at,
     dotted,

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..events import Site
 from ..finding import Cause, Code, Edit
-from ..source.calls import without_brackets
-from ..source.grad_lines import calls_on, receiver, replaced, with_loss
+from ..source.calls import calls_on, receiver, replaced, with_loss, without_brackets
 from ..source.syntax import function_around, loop_around, node_place, own_nodes, statements_around
 from ..state.grad_state import StepFacts
 from .base import Rule, RuleContext, numbered

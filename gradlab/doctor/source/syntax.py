@@ -54,9 +54,9 @@ def nodes_at(site: Site) -> list[ast.AST]:
 
 def node_place(file: str, node: ast.AST) -> Cause:
     """Return the place of a node; of one that spans lines, the whole first line."""
-    line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]  # only for nodes that have a place
-    end_line, end = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
-    return Cause(file, line, column, end if end_line == line else 0)
+    line, text = node.lineno, source_line((file, node.lineno)).encode()  # type: ignore[attr-defined]  # only for nodes that have a place
+    start, end = (len(text[:at].decode()) for at in (node.col_offset, node.end_col_offset))  # type: ignore[attr-defined]  # they count bytes
+    return Cause(file, line, start, end if node.end_lineno == line else 0)  # type: ignore[attr-defined]
 
 
 def cause_at(site: Site) -> Cause | None:
@@ -127,6 +127,38 @@ def calls_of(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call
             yield node, owner
 
 
+_COMPARES = ("lt", "gt", "le", "ge", "eq", "ne")
+_OPERATORS = {"div": ast.Div, "true_divide": ast.Div, "rdiv": ast.Div, "pow": ast.Pow, "rpow": ast.Pow}
+
+
+def calls_op(node: ast.AST, name: str) -> bool:
+    """Return whether a node calls an operation of PyTorch's, such as "relu", "lt" or "__iadd__"."""
+    plain = name.strip("_")
+    if isinstance(node, (ast.Compare, ast.AugAssign)):
+        return plain in _COMPARES if isinstance(node, ast.Compare) else name.endswith("_")
+    if isinstance(node, ast.BinOp):
+        return type(node.op) is _OPERATORS.get(plain)
+    if isinstance(node, ast.Assign):
+        return plain == "setitem" and isinstance(node.targets[0], ast.Subscript)
+    return called(node).strip("_") == plain or (isinstance(node, ast.Attribute) and node.attr == plain == "data")
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """Return what a call is given, by place and by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names and attributes in an expression, as ``self.net``, with those that they begin with."""
+    return {dotted(one) for one in ast.walk(node)} - {""}
+
+
+def imported(file: str) -> set[str]:
+    """Return the names that a file imports."""
+    aliases = [one for one in ast.walk(syntax_tree(file)) if isinstance(one, ast.alias)]
+    return {(one.asname or one.name).split(".")[0] for one in aliases}
+
+
 def parameters(scope: ast.AST) -> list[str]:
     """Return the names of what a function is given; none for a file."""
     return [one.arg for one in scope.args.args] if isinstance(scope, FUNCTIONS) else []
@@ -161,11 +193,19 @@ def words_of(cause: Cause) -> str:
     return source_line((cause.file, cause.line))[cause.column : cause.end_column or None].rstrip()
 
 
-def reworded(cause: Cause, words: str) -> Edit | Cause:
+def reworded(place: Cause, words: str) -> Edit | Cause:
     """Return the edit that puts other words there; the place alone if it spans lines."""
-    line = source_line((cause.file, cause.line)).rstrip()
-    changed = f"{line[: cause.column]}{words}{line[cause.end_column :]}"
-    return Edit(cause, changed.strip()) if cause.end_column else cause
+    return all_reworded({place: words})
+
+
+def all_reworded(words: dict[Cause, str]) -> Edit | Cause:
+    """Return the edit that puts other words in some places of a line; the place or the line if one spans lines."""
+    place, *more = words
+    line = source_line((place.file, place.line)).rstrip()
+    for one in sorted(words, key=lambda one: -one.column):
+        line = f"{line[: one.column]}{words[one]}{line[one.end_column :]}"
+    whole = Cause(place.file, place.line) if more else place
+    return Edit(whole, line.strip()) if all(one.end_column and one.line == place.line for one in words) else whole
 
 
 def beside(site: Site, where: Literal["above", "below"], line: str) -> Edit | Cause:
