@@ -15,7 +15,7 @@ from ... import _torch
 from ..._frames import Owner, code_owner, variables
 from ..events import NO_SITE, GraphHolder, Site
 from ..frames import call_chain
-from ..source.carried import adding_line, carrying_line
+from ..source.carried import adds, carries, only_line
 from ..source.syntax import function_around
 from .autograd_graph import Token, old_batches
 
@@ -25,20 +25,17 @@ _DEEP = 4  # task.board.meters["loss"].value
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
-    """Find the variable that keeps old graphs alive, from a frame outwards; ``now`` counts backward passes.
-
-    One that is added to comes first: a state that is carried along reaches only what it came from.
-    """
+    """Find the variable that keeps old graphs, one that is added to or else a state; ``now`` counts backward passes."""
     state: GraphHolder | None = None
     for one in (chain := call_chain(frame)):
         file, at = one.f_code.co_filename, one.f_lineno
         for name, value, batches in _keeping(variables(one), now):
-            if line := adding_line(file, name, at):
+            if line := only_line(adds, file, name, at):
                 scope = function_around((file, line))  # its tensors are known if it runs
                 own = [each for each in chain if function_around((each.f_code.co_filename, each.f_lineno)) is scope]
                 tensors = frozenset(key for key, part in variables(own[0]).items() if _has_graph(part)) if own else ()
                 return GraphHolder(name, (file, line), batches, carried=False, tensors=frozenset(tensors))
-            if state is None and (line := carrying_line(file, name, at)):
+            if state is None and (line := only_line(carries, file, name, at)):
                 reached = len(_batches_in(value, now, through=True))
                 state = GraphHolder(name, (file, line), reached, carried=True)
     return state

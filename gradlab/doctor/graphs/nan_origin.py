@@ -101,14 +101,12 @@ def _plain(name: str) -> str:
 
 def _impossible(name: str, saved: dict[str, Any]) -> str:
     """Return in words what an operation cannot do with what it was given, "" if it can."""
-    own, other = saved.get("self"), saved.get("other")
-    if name in ("Log", "Log2", "Log10") and isinstance(own, Tensor):
-        if bool((own == 0).any()):
-            return f"torch.{name.lower()} of 0"
-        return f"torch.{name.lower()} of a negative number" if bool((own < 0).any()) else ""
-    if name == "Div" and _zero(other):
+    own = saved.get("self")
+    if name in ("Log", "Log2", "Log10") and isinstance(own, Tensor) and bool((own <= 0).any()):
+        return f"torch.{name.lower()} of {'0' if bool((own == 0).any()) else 'a negative number'}"
+    if name == "Div" and _zero(saved.get("other")):
         return "a division by 0"
-    if name == "Exp" and _floats(result := saved.get("result")) and bool(result.detach().isinf().any()):
+    if name == "Exp" and _floats(result := saved.get("result")) and bool(result.isinf().any()):
         return "torch.exp of a number that is too large"
     if name == "Pow" and isinstance(own, Tensor) and isinstance(exponent := saved.get("exponent"), (int, float)):
         if exponent < 0 and _zero(own):
@@ -117,7 +115,7 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
             return f"a negative number to the power of {exponent:g}"
     if name == "Mean" and saved.get("self_sym_numel") == 0:
         return "a mean over no elements"
-    if name.startswith("NllLoss") and isinstance(total := saved.get("total_weight"), Tensor) and _zero(total):
+    if name.startswith("NllLoss") and _zero(saved.get("total_weight")):
         return "cross_entropy where every target is ignored" if saved.get("reduction") == 1 else ""
     return ""
 
@@ -140,10 +138,8 @@ def _floats(value: Any) -> TypeGuard[Tensor]:
 
 
 def _finite(value: Any) -> bool:
-    return not _floats(value) or bool(value.detach().isfinite().all())
+    return not _floats(value) or bool(value.isfinite().all())
 
 
 def _zero(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return _floats(value) and bool((value.detach() == 0).any())
-    return isinstance(value, (int, float)) and value == 0
+    return _floats(value) and bool((value == 0).any())

@@ -43,13 +43,9 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
             if isinstance(node, LOOP_KINDS):
                 head = [node.test] if isinstance(node, ast.While) else [node.target, node.iter]
                 words, ranges = " in ".join(map(ast.unparse, head)), list(ast.walk(head[-1]))
-                limits = [one.args[:2][-1] for one in ranges if called(one) in ("range", "trange") and one.args]  # type: ignore[attr-defined]  # calls
-                through = " ".join(functions)
-                found.append(
-                    EnclosingLoop(
-                        site[0], node.lineno, words, through, frozenset(map(ast.unparse, limits)), conditional
-                    )
-                )
+                calls = [one for one in ranges if isinstance(one, ast.Call) and called(one) in ("range", "trange")]
+                limits = frozenset(ast.unparse(one.args[:2][-1]) for one in calls if one.args)
+                found.append(EnclosingLoop(site[0], node.lineno, words, " ".join(functions), limits, conditional))
             conditional = not isinstance(node, LOOP_KINDS)
         functions.append(getattr(function_around(site), "name", ""))
     return found
@@ -62,11 +58,7 @@ def name_in(site: Site, names: Collection[str]) -> str:
 
 
 def train_place(put: tuple[Site, ...], trained: tuple[Site, ...]) -> Cause | None:
-    """Return where ``train()`` is missing: beside the call that has led to ``eval()``, in the loop that trains, too.
-
-    ``put`` are the lines that led to eval(), ``trained`` those that led to the model's call in training, the innermost
-    first. Where they meet in one function, it is below the one that led to eval(), or else at the top.
-    """
+    """Return where ``train()`` is missing: where the lines that led to ``eval()`` and to the call in training meet."""
     for call in trained:
         scope = function_around(call)
         one = next((site for site in put if site[0] == call[0] and function_around(site) is scope), None)
@@ -113,19 +105,14 @@ def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
 
 
 def used_up_iterator(path: tuple[Site, ...]) -> Cause | None:
-    """Return what is put into the name that a clip is given, if that is an iterator made outside of the clip's loop.
-
-    ``path`` are the lines that led to the clip, the innermost first: a helper may have got it from its caller.
-    """
+    """Return what is put into the name that a clip, or what led to it, is given: an iterator from outside its loop."""
     for site in path:
         calls = [one for one in syntax.nodes_at(site) if isinstance(one, ast.Call)]
-        assigns = [one for one in ast.walk(syntax.syntax_tree(site[0])) if isinstance(one, ast.Assign)]
         for name in sorted({dotted(value) for call in calls for value in syntax.arguments(call)} - {""}):
-            made = [one for one in assigns if dotted(one.targets[0]) == name]
-            if made and all(isinstance(one.value, ast.GeneratorExp) or called(one.value) in _ITERATORS for one in made):
-                first = min(made, key=lambda one: one.lineno)
-                here = (site[0], first.lineno)
+            made = syntax.assigned(site[0], name)
+            if made and all(isinstance(one, ast.GeneratorExp) or called(one) in _ITERATORS for one in made):
+                here = (site[0], made[0].lineno)
                 same = function_around(site) is function_around(here)
                 same = same and syntax.loop_around(site) is syntax.loop_around(here)
-                return None if same else syntax.node_place(site[0], first.value)
+                return None if same else syntax.node_place(site[0], made[0])
     return None

@@ -44,10 +44,7 @@ def mentions_call(site: Site, method: str) -> bool:
 
 
 def without_brackets(files: Iterable[str], method: str, names: Collection[str] = ()) -> Cause | None:
-    """Return the place of ``optimizer.step`` as a statement of its own: it does nothing.
-
-    With ``names``, it counts only on one of these, such as "optimizer" or "self.optimizer".
-    """
+    """Return the place of ``optimizer.step``, on one of ``names`` if there are any, as a statement: it does nothing."""
     return single_or_none(
         node_place(file, node.value)
         for file, node in syntax.nodes_in(files)
@@ -63,21 +60,15 @@ def call_it(named: Cause) -> Edit | Cause:
 
 def never_reached(files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str]) -> Cause | None:
     """Return the ``if`` around the only call of a method, on one of ``names``, that no event has come from."""
-    found = [(file, one.lineno) for file in files for one, on in _calls_in(file, method) if is_named(on, names)]
-    unreached = single_or_none(site for site in found if site not in reached)
-    ifs = syntax.statements_around(unreached, ast.If) if unreached else []
-    return node_place(unreached[0], ifs[0].test) if unreached and ifs else None
-
-
-def _calls_in(file: str, method: str) -> Iterable[tuple[ast.Call, ast.expr]]:
-    return calls_of(ast.walk(syntax.syntax_tree(file)), method)
+    calls = [(file, call, on) for file, node in syntax.nodes_in(files) for call, on in calls_of([node], method)]
+    found = [(file, call.lineno) for file, call, on in calls if is_named(on, names)]
+    file, line = single_or_none(site for site in found if site not in reached) or NO_SITE
+    ifs = syntax.statements_around((file, line), ast.If)
+    return node_place(file, ifs[0].test) if ifs else None
 
 
 def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cause | None:
-    """Return the step of another optimizer below a ``backward()`` in an optimizer's turn: where it was cleared last.
-
-    The other one is stepped elsewhere in the function, too, so that this is not the missing step's neighbour.
-    """
+    """Return another optimizer's step, one of several, below a ``backward()`` above which this one was cleared."""
     nodes = [node for node in own_nodes(function_around(backward)) if isinstance(node, ast.Attribute)]
     nodes.sort(key=lambda node: node.lineno)
     cleared = [node.value for node in nodes if node.attr == "zero_grad" and node.lineno < backward[1]]
@@ -142,14 +133,13 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
 def with_loss(site: Site, words: str) -> Edit | Cause:
     """Return ``loss.backward()`` with other words for its loss, such as "{} / 4"; the place if it is no such line."""
     statement, call = statement_at(site), call_at(site, "backward")
-    loss, scale = called_on(call), ""
-    if call is None or loss is None or not isinstance(statement, ast.Expr) or statement.value is not call:
+    loss = called_on(call)
+    if loss is None or not isinstance(statement, ast.Expr) or statement.value is not call:
         return Cause(*site)
-    if isinstance(loss, ast.Call) and called_on(loss, "scale") is not None:
-        scale, loss = ast.unparse(loss.func), loss.args[0]
-    changed = words.format(f"({ast.unparse(loss)})")
-    arguments = ast.unparse(call).removeprefix(ast.unparse(call.func))
-    return Edit(Cause(*site), ast.unparse(ast.parse(f"{scale}({changed}).backward{arguments}")))
+    scaled = isinstance(loss, ast.Call) and called_on(loss, "scale") is not None
+    loss = loss.args[0] if isinstance(loss, ast.Call) and scaled else loss
+    changed = words.format(syntax.operand(site[0], loss))
+    return syntax.reworded(node_place(site[0], loss), changed if scaled or words[-1] == ")" else f"({changed})")
 
 
 def replaced(site: Site, old: str, new: str) -> Edit | None:

@@ -18,11 +18,9 @@ _ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "updat
 
 
 def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[str, Any]) -> Edit | Cause | None:
-    """Return the line that takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``.
+    """Return a ``state.detach()`` that is not kept, or the line that takes a state and gives it back.
 
-    A ``state.detach()`` whose result is not kept comes first. The line is looked for in the loops around the lines of
-    ``path``, then as an attribute, ``self.hidden``, in all files. If it is in the loop of the failed ``backward()``,
-    where the variables have ``values``, the state is to be detached below that.
+    That is in the loops around the lines of ``path``, where the variables have ``values``, or in ``self.hidden``.
     """
     nodes = list(syntax.nodes_in(files))
     own = {file for file, node in nodes if isinstance(node, syntax.FUNCTIONS) and node.name == "detach"}
@@ -63,10 +61,7 @@ def _detached(name: str, value: Any) -> str:
 
 
 def overwritten(changes: Iterable[tuple[Op, Op]], made_by: str, shape: tuple[int, ...]) -> Edit | Cause | None:
-    """Return the one in-place call on a tensor that was made by an operation, such as "relu"; else of its shape.
-
-    changes: the calls that changed a tensor, with what had made it.
-    """
+    """Return the one change in place of what an operation, such as "relu", made, or of a tensor of its shape."""
     own = [op for op, before in changes if made_by and before.name.replace("_", "") == made_by.replace("_", "")]
     own = own or [op for op, before in changes if before.shape == shape and before.graph and not op.no_grad]
     if (site := single_or_none(op.lines[0] for op in own if op.lines)) is None:
@@ -86,22 +81,19 @@ def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -
     return [node_place(file, one) for call in calls for one in call.args if dotted(one) == name]
 
 
-def adding_line(file: str, name: str, line: int) -> int:
-    """Return the only line that adds to a variable of the function that ``line`` is in, or to an attribute; else 0."""
-    return _only_line(file, name, line, lambda node: _adds(node, name))
-
-
-def carrying_line(file: str, name: str, line: int) -> int:
-    """Return the only line that takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``; else 0."""
-    return _only_line(file, name, line, lambda node: any(_same(one, name) for one in _carried(node)))
-
-
-def _only_line(file: str, name: str, line: int, wanted: Callable[[ast.AST], bool]) -> int:
+def only_line(wanted: Callable[[ast.AST, str], bool], file: str, name: str, line: int) -> int:
+    """Return the only line that does something to a variable of the function around a line, or an attribute; else 0."""
     scope = syntax.syntax_tree(file) if "." in name else function_around((file, line))
-    return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node)) or 0  # type: ignore[attr-defined]  # both have lines
+    return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node, name)) or 0  # type: ignore[attr-defined]
 
 
-def _adds(node: ast.AST, name: str) -> bool:
+def carries(node: ast.AST, name: str) -> bool:
+    """Return whether a statement takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``."""
+    return any(_same(one, name) for one in _carried(node))
+
+
+def adds(node: ast.AST, name: str) -> bool:
+    """Return whether an expression or a statement adds to a variable."""
     target: ast.AST | None = called_on(node, *_ADDS)
     if isinstance(node, ast.AugAssign):
         target = node.target
@@ -135,7 +127,7 @@ def without_graph(holder: GraphHolder) -> Edit | Cause | None:
         return Cause(*holder.site)
     tensors: list[ast.expr] = []
     for node in nodes_at(holder.site):
-        if _adds(node, holder.name):
+        if adds(node, holder.name):
             if isinstance(node, ast.AugAssign) and not isinstance(node.value, (ast.BinOp, ast.Name)):
                 tensors = [node.value]
                 break

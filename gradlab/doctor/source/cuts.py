@@ -12,7 +12,7 @@ from ..events import NO_SITE, LossTerm, Site
 from ..finding import Cause, Edit
 from ..graphs.op_trace import Op, cuts, ops_below, terms
 from . import syntax
-from .loss_edits import operand, with_create_graph
+from .loss_edits import with_create_graph
 from .syntax import called, called_on, calls_op, node_place, nodes_at, single_or_none, statements_around
 
 _NO_GRAD = re.compile("no_grad|inference_mode|set_grad_enabled")
@@ -20,23 +20,13 @@ _REENTRANT = "use_reentrant=True"
 _MAKES = ("tensor", "as_tensor", "float", "from_numpy")
 _DEEP = 4  # names that a number is followed through
 _LONGEST = 60  # characters of a term
-_LOSS_FUNCTIONS = frozenset(
-    (
-        *("binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy"),
-        *("ctc_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss"),
-        *("margin_ranking_loss", "mse_loss", "multi_margin_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss"),
-        *("soft_margin_loss", "triplet_margin_loss"),
-    )
-)
+_LOSSES = ("_loss", "cross_entropy", "cross_entropy_with_logits", "kl_div")  # how the names of functions end
 _MOST = 8
 _THROUGH = ("mul", "div", "neg", "__rmul__", "true_divide", "mean", "sum", "to", "float", "clone")
 
 
 def cut_place(found: Iterable[Op]) -> Edit | Cause | None:
-    """Return what cuts a graph off, with the edit that takes it out where one word does; None if it is not one place.
-
-    Of several, one that is no detach() counts, which is often meant for one operand of many.
-    """
+    """Return the one place that cuts a graph off, before a detach() that may be meant, with the edit of one word."""
     places = {cut[0]: (one, cut[1]) for one in found if (cut := _place(one)) is not None}
     whole = [place for place, (one, _) in places.items() if one.name != "detach"]
     place = single_or_none(places) or single_or_none(whole)
@@ -76,7 +66,7 @@ def _without(cut: Op, node: ast.expr | None, place: Cause) -> Edit | Cause:
         kept = kept if isinstance(kept, (ast.Name, ast.Call)) else None
     if kept is None or cut.no_grad:
         return place
-    edit = syntax.reworded(place, operand(place.file, kept))
+    edit = syntax.reworded(place, syntax.operand(place.file, kept))
     target, _, value = edit.line.partition("  #")[0].partition(" = ") if isinstance(edit, Edit) else ("", "", "")
     return place if target and target == value.strip() else edit
 
@@ -88,11 +78,7 @@ def find_cuts(root: Op, numbers: list[Op], frame: FrameType | None) -> list[Op]:
 
 
 def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[LossTerm, ...]:
-    """Return the terms that may move no weight.
-
-    ``numbers`` are the calls that took numbers out of tensors. Where a value is exchanged on purpose, as in
-    ``a + (b - a).detach()`` or ``a - a.detach() + b.detach()``, there are none.
-    """
+    """Return the terms that may move no weight; ``numbers`` are the calls that took numbers out of tensors."""
     every, found = list(terms(root)), list[LossTerm]()
     exchanged = {_bare(one) for one in every}
     for place, one in enumerate(every):
@@ -101,8 +87,8 @@ def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[Lo
             words, own, made_of = number[0], [number[1]], number[1].made_of
         given = [inner for cut in own if cut is bare for inner in cut.inputs]
         if any(_bare(inner) in exchanged or inner.name in ("sub", "__rsub__") for inner in given):
-            return ()
-        by_loss = bare.name in _LOSS_FUNCTIONS and (not one.reach or all(side.made_of for side in bare.inputs[:2]))
+            return ()  # a value is exchanged on purpose: a + (b - a).detach(), or a - a.detach() + b.detach()
+        by_loss = bare.name.endswith(_LOSSES) and (not one.reach or all(side.made_of for side in bare.inputs[:2]))
         if (made_of & ~one.reach or by_loss) and len(found) < _MOST:
             name, site = words or _label(one) or _label(bare), [*bare.lines, *one.lines, NO_SITE][0]
             fed = [inner for inner in ops_below(one) if inner.made_of and any(not each.lines for each in inner.inputs)]
@@ -122,8 +108,8 @@ def _bare(op: Op) -> Op:
 def _label(op: Op) -> str:
     """Return what the learner calls a tensor: the variable that its line gives it to, or the words of its call."""
     for site in op.lines:
-        node: ast.Assign | ast.AnnAssign
-        for node in statements_around(site, (ast.Assign, ast.AnnAssign)):  # type: ignore[arg-type]  # of two kinds
+        assigns: list[ast.Assign | ast.AnnAssign] = statements_around(site, (ast.Assign, ast.AnnAssign))
+        for node in assigns:
             operands = _operands(node.value)
             if len(operands) > 1:
                 own = [one for one in operands if any(calls_op(part, op.name) for part in ast.walk(one))]
@@ -151,24 +137,19 @@ def _number_term(term: Op, numbers: list[Op], frame: FrameType | None) -> tuple[
     """
     op = next((one for one in ops_below(term) if one.name in _MAKES), term)
     site = op.lines[0] if op.lines else NO_SITE
-    statement = next(iter(statements_around(site, ast.stmt)), None)
-    if not numbers or statement is None or frame is None:
-        return None
-    sides: list[ast.expr] = []
-    for node in ast.walk(statement):
-        sides += [node.left, node.right] if isinstance(node, ast.BinOp) else []
-        sides += [node.value] if isinstance(node, ast.AugAssign) else []
-        sides += node.args[:1] if isinstance(node, ast.Call) and called(node) == op.name else []
-    for side in sorted(sides, key=lambda one: -len(ast.unparse(one))):
-        number = op.name != "number" or _is_number(side, variables(frame))
-        if number and (found := _taken_from(side, site, numbers)) is not None:
-            return ast.unparse(side)[:_LONGEST], found
+    if numbers and frame is not None:
+        values, statements = variables(frame), statements_around(site, ast.stmt)[:1]
+        parts = [one for statement in statements for one in ast.walk(statement) if isinstance(one, ast.expr)]
+        for part in sorted(parts, key=lambda one: -len(ast.unparse(one))):
+            if _is_number(part, values) and (found := _taken_from(part, site, numbers)) is not None:
+                return ast.unparse(part)[:_LONGEST], found
     return None
 
 
-def _is_number(node: ast.expr, values: dict[str, object]) -> bool:
-    if isinstance(node, ast.BinOp):
-        return _is_number(node.left, values) and _is_number(node.right, values)
+def _is_number(node: ast.AST, values: dict[str, object]) -> bool:
+    if isinstance(node, (ast.BinOp, ast.List)):
+        inner = node.elts if isinstance(node, ast.List) else [node.left, node.right]
+        return all(_is_number(one, values) for one in inner)
     number = isinstance(node, ast.Name) and isinstance(values.get(node.id), (int, float))
     return number or isinstance(node, ast.Constant) or called(node) in ("item", "float")
 

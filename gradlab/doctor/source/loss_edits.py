@@ -28,10 +28,7 @@ _IN_RANGE = {
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
-    """Return the edit that takes a softmax or the like out; None if it is not the only one in the line that ran.
-
-    If its result has a name that is used elsewhere, too, the loss is given what it was made of.
-    """
+    """Return the edit that takes a softmax or the like out, or gives the loss what its result is made of."""
     site, activation = flaw.source[-1], flaw.words["activation"]
     instead = "log_softmax" if flaw.kind in ("nll-loss", "kl-div") else ""
     calls = [node for node in nodes_at(site) if isinstance(node, ast.Call)]
@@ -44,7 +41,9 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     if given is None:
         return None
     place, nodes = node_place(site[0], own[0]), list(syntax.own_nodes(syntax.function_around(site)))
-    words = re.sub(rf"\b{activation}\b", instead, words_of(place), count=1) if instead else operand(site[0], given)
+    words = (
+        re.sub(rf"\b{activation}\b", instead, words_of(place), count=1) if instead else syntax.operand(site[0], given)
+    )
     made = next((one for one in nodes if isinstance(one, ast.Assign) and own[0] in ast.walk(one)), None)
     name = dotted(made.targets[0]) if made is not None else ""
     if name and name == words:  # x = softmax(x): the whole line goes
@@ -62,14 +61,12 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
 
 def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
     """The line calls a module by a name that was given once in its file: to a softmax, or to a model with one in it."""
-    assigns = [node for node in ast.walk(syntax.syntax_tree(site[0])) if isinstance(node, ast.Assign)]
     for call in calls:
-        name = dotted(call.func)
-        made = [node.value for node in assigns if name and dotted(node.targets[0]) == name]
+        made = syntax.assigned(site[0], dotted(call.func))
         layers = [one for value in made for one in ast.walk(value) if isinstance(one, ast.Call) and called(one) == kind]
         if len(made) == 1 and len(layers) == 1:
             if made[0] is layers[0]:
-                return reworded(node_place(site[0], call), operand(site[0], call.args[0])) if call.args else None
+                return reworded(node_place(site[0], call), syntax.operand(site[0], call.args[0])) if call.args else None
             place, package = node_place(site[0], layers[0]), dotted(layers[0].func).rpartition(".")[0]
             return reworded(place, f"{package}.Identity()") if package else place
     return None
@@ -83,7 +80,7 @@ def kept_in_range(op: Op, words: str) -> Edit | Cause | None:
     nodes = [node for node in nodes if not isinstance(getattr(getattr(node, "right", None), "value", None), fixed)]
     if len(nodes) != 1 or (given := _input(nodes[0], method=op.method)) is None:
         return syntax.cause_at(op.lines[0]) if op.lines else None
-    return reworded(node_place(op.lines[0][0], given), form.format(operand(op.lines[0][0], given)))
+    return reworded(node_place(op.lines[0][0], given), form.format(syntax.operand(op.lines[0][0], given)))
 
 
 def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
@@ -91,9 +88,7 @@ def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
     place, values = node_place(file, call), syntax.arguments(call)
     if old := [keyword.value for keyword in call.keywords if keyword.arg == "create_graph"]:
         return reworded(node_place(file, old[0]), "True")
-    if place.end_column:
-        return reworded(place, words_of(place)[:-1].rstrip(", ") + ", create_graph=True)")
-    last = node_place(file, max(values, key=lambda value: value.lineno))
+    last = node_place(file, max(values, key=lambda value: (value.lineno, value.col_offset)))
     return reworded(last, f"{words_of(last)}, create_graph=True") if last.end_column else place
 
 
@@ -107,22 +102,13 @@ def _input(node: ast.AST, *, method: bool) -> ast.expr | None:
     return node.args[0] if node.args else None
 
 
-def operand(file: str, node: ast.expr) -> str:
-    """Return the words of an expression, in brackets if it is more than a name, a call or the like."""
-    words = words_of(node_place(file, node))
-    return words if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({words})"
-
-
 def same_elements(one: Shape, other: Shape) -> bool:
     """Return whether two shapes have the same elements in the same order, but for dimensions of size 1."""
     return [size for size in one if size != 1] == [size for size in other if size != 1]
 
 
 def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None, Edit | Cause | None]:
-    """Return the shape of the target that broadcasts with a prediction, and the edit that gives it the same shape.
-
-    op: the call that compares them. The shape is None if it is not known, and () if pairs are meant.
-    """
+    """Return the shape of what an op compares with a prediction, () for pairs that are meant, and the edit of it."""
     targets = [(at, one) for at, one in enumerate(op.tensors) if not one.graph]
     if len(targets) != 1:
         return None, None
@@ -150,7 +136,7 @@ def _sides(node: ast.AST) -> list[ast.expr]:
 
 
 def _edit(site: Site, side: ast.expr, shape: Shape, prediction: Shape, wide: Shape) -> Edit | Cause | None:
-    place, words = node_place(site[0], side), operand(site[0], side)
+    place, words = node_place(site[0], side), syntax.operand(site[0], side)
     for dim in range(max(len(shape), len(prediction))):
         if (*shape[:dim], 1, *shape[dim:]) == prediction:
             return reworded(place, f"{words}.unsqueeze({dim})")

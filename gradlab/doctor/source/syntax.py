@@ -159,6 +159,13 @@ def imported(file: str) -> set[str]:
     return {(one.asname or one.name).split(".")[0] for one in aliases}
 
 
+def assigned(file: str, name: str) -> list[ast.expr]:
+    """Return what a name or attribute is given in a file, in the order of the lines."""
+    made = [one for one in ast.walk(syntax_tree(file)) if isinstance(one, ast.Assign) and name]
+    values = [one.value for one in made if dotted(one.targets[0]) == name]
+    return sorted(values, key=lambda one: one.lineno)
+
+
 def parameters(scope: ast.AST) -> list[str]:
     """Return the names of what a function is given; none for a file."""
     return [one.arg for one in scope.args.args] if isinstance(scope, FUNCTIONS) else []
@@ -191,6 +198,12 @@ def edited(cause: Cause, line: str) -> str | None:
 def words_of(cause: Cause) -> str:
     """Return the words of a place, or its whole line."""
     return source_line((cause.file, cause.line))[cause.column : cause.end_column or None].rstrip()
+
+
+def operand(file: str, node: ast.expr) -> str:
+    """Return the words of an expression, in brackets if it is more than a name, a call or the like."""
+    words = words_of(node_place(file, node))
+    return words if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({words})"
 
 
 def reworded(place: Cause, words: str) -> Edit | Cause:

@@ -13,11 +13,7 @@ from .syntax import called, dotted, node_place, nodes_in, reworded, single_or_no
 
 
 def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
-    """Return where the list or dictionary is made that holds a layer named ``net.hids[0].weight``.
-
-    It is the only attribute or variable of that name which is made as ``[]``, ``{}`` or filled at once. A list of
-    layers that is an attribute becomes a ModuleList.
-    """
+    """Return the only place that makes a list or dictionary for a layer named ``net.hids[0].weight``."""
     last = name.split("[")[0].split(".")[-1]
     found = {
         node_place(file, node): (node, target)
@@ -37,11 +33,7 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
-    """Return what froze parameters, or failed to unfreeze them; ``parts`` are names of the modules that hold them.
-
-    A module takes ``module.requires_grad = True`` without a word and unfreezes nothing: that counts first. Then come
-    calls with one of the modules and False, as ``set_requires_grad(net_d, False)``, and the one statement that freezes.
-    """
+    """Return what froze parameters, or failed to unfreeze them; ``parts`` are names of the modules that hold them."""
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
     loops = [node for _, node in nodes if isinstance(node, ast.For)]  # over modules, as far as their words tell
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
@@ -49,15 +41,13 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None
     for file, node in nodes:
         if (kind := _freezes(node, names)) is not None:
             kinds[kind].append(node_place(file, node))
-    unfreezes_nothing = single_or_none(kinds[0])
-    if unfreezes_nothing is not None:
-        owner = words_of(unfreezes_nothing).partition(".requires_grad")[0]
-        return reworded(unfreezes_nothing, f"{owner}.requires_grad_(True)")
+    if (useless := single_or_none(kinds[0])) is not None:
+        return reworded(useless, f"{words_of(useless).partition('.requires_grad')[0]}.requires_grad_(True)")
     return single_or_none(next((found for found in kinds if found), ()))
 
 
 def _freezes(node: ast.AST, names: set[str]) -> int | None:
-    """Return 0 for what unfreezes nothing, 1 for a call with a module that freezes, 2 for what else does; else None."""
+    """Return 0 for ``module.requires_grad = True``, which does nothing, 1 for a call with a module, 2 for the rest."""
     if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
         sets = ast.unparse(node.value) if target.attr == "requires_grad" else ""
         return 2 if sets == "False" else 0 if sets == "True" and _is_one(target.value, names) else None
