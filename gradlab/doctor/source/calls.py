@@ -23,8 +23,7 @@ def statement_at(site: Site) -> ast.stmt | None:
 
 def call_at(site: Site, method: str) -> ast.Call | None:
     """Return the only call of a method in the statement at a line."""
-    statement = statement_at(site)
-    return single_or_none(call for call, _ in calls_of(ast.walk(statement), method)) if statement is not None else None
+    return single_or_none(call for call, _ in calls_of(ast.walk(statement_at(site) or ast.Pass()), method))
 
 
 def receiver(site: Site, method: str, other: Site | None = None) -> str:
@@ -152,12 +151,12 @@ def replaced(site: Site, old: str, new: str) -> Edit | None:
 
 def updates_by_hand(site: Site) -> Site:
     """Return the line that moves weights by their gradients in the file of another line; else that one."""
-    return _first_line(syntax.syntax_tree(site[0]), _moves_weights, site) if site != NO_SITE else site
+    return _first_line(syntax.syntax_tree(site[0]), _moves_weights, site)
 
 
 def clears_by_hand(site: Site) -> Site:
     """Return the line that clears ``.grad`` itself in the file of another line; else that one."""
-    return _first_line(syntax.syntax_tree(site[0]), _clears_grad, site) if site != NO_SITE else site
+    return _first_line(syntax.syntax_tree(site[0]), _clears_grad, site)
 
 
 @lru_cache(maxsize=64)  # the log asks at every update

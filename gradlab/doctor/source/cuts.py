@@ -34,7 +34,7 @@ def cut_place(found: Iterable[Op]) -> Edit | Cause | None:
 
 
 def _place(cut: Op) -> tuple[Cause, ast.expr | None] | None:
-    """Return the words of a cut: a call, a comparison, or the no_grad around it."""
+    """Return the place and the node of a cut: a call, a comparison, or the no_grad around it."""
     for site in cut.lines:
         nodes = [one for one in nodes_at(site) if isinstance(one, ast.expr)]
         own = [one for one in nodes if called(one) == "checkpoint" and _REENTRANT in ast.unparse(one)][:1]
@@ -108,26 +108,14 @@ def _bare(op: Op) -> Op:
 def _label(op: Op) -> str:
     """Return what the learner calls a tensor: the variable that its line gives it to, or the words of its call."""
     for site in op.lines:
-        assigns: list[ast.Assign | ast.AnnAssign] = statements_around(site, (ast.Assign, ast.AnnAssign))
-        for node in assigns:
-            operands = _operands(node.value)
-            if len(operands) > 1:
-                own = [one for one in operands if any(calls_op(part, op.name) for part in ast.walk(one))]
-                return ast.unparse(own[0])[:_LONGEST] if len(own) == 1 else ""
-            target = syntax.dotted(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-            if target and op.lines[0] == site:
-                return target
+        for one in statements_around(site, ast.Assign) if site == op.lines[0] else ():
+            a_sum = isinstance(getattr(one.value, "op", None), (ast.Add, ast.Sub))
+            if not a_sum and (name := syntax.dotted(one.targets[0])):
+                return name
         for call in nodes_at(site):
             if calls_op(call, op.name) and isinstance(call, (ast.Call, ast.Compare)):
                 return ast.unparse(call)[:_LONGEST]
     return ""
-
-
-def _operands(value: ast.AST | None) -> list[ast.expr]:
-    """Return what an expression adds up."""
-    if isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)):
-        return [*_operands(value.left), *_operands(value.right)]
-    return [value] if isinstance(value, ast.expr) else []
 
 
 def _number_term(term: Op, numbers: list[Op], frame: FrameType | None) -> tuple[str, Op] | None:
@@ -150,7 +138,7 @@ def _is_number(node: ast.AST, values: dict[str, object]) -> bool:
     if isinstance(node, (ast.BinOp, ast.List)):
         inner = node.elts if isinstance(node, ast.List) else [node.left, node.right]
         return all(_is_number(one, values) for one in inner)
-    number = isinstance(node, ast.Name) and isinstance(values.get(node.id), (int, float))
+    number = isinstance(node, ast.Name) and isinstance(values.get(node.id), (int, float, list))
     return number or isinstance(node, ast.Constant) or called(node) in ("item", "float")
 
 
@@ -158,10 +146,10 @@ def _taken_from(side: ast.expr, site: Site, numbers: list[Op]) -> Op | None:
     """Return the call that took a number out of a tensor, in an expression or in what its names were given."""
     made, scope = [side], list(syntax.own_nodes(syntax.function_around(site)))
     for _ in range(_DEEP + 1):
-        for value in made:
-            for one in numbers:
-                if any(file == site[0] and syntax.holds(value, line) for file, line in one.lines):
-                    return one
+        calls = [one for value in made for one in ast.walk(value) if isinstance(one, ast.Call)]
+        for number in numbers:
+            if any(file == site[0] and syntax.holds(call, line) for file, line in number.lines for call in calls):
+                return number
         names = {name for value in made for name in syntax.names_in(value)}
         given = [one for one in scope if isinstance(one, (ast.Assign, ast.AugAssign)) and one.lineno <= site[1]]
         targets = {one: one.targets if isinstance(one, ast.Assign) else [one.target] for one in given}

@@ -55,7 +55,7 @@ def nodes_at(site: Site) -> list[ast.AST]:
 def node_place(file: str, node: ast.AST) -> Cause:
     """Return the place of a node; of one that spans lines, the whole first line."""
     line, text = node.lineno, source_line((file, node.lineno)).encode()  # type: ignore[attr-defined]  # only for nodes that have a place
-    start, end = (len(text[:at].decode()) for at in (node.col_offset, node.end_col_offset))  # type: ignore[attr-defined]  # they count bytes
+    start, end = (len(text[:at].decode(errors="ignore")) for at in (node.col_offset, node.end_col_offset))  # type: ignore[attr-defined]  # they count bytes
     return Cause(file, line, start, end if node.end_lineno == line else 0)  # type: ignore[attr-defined]
 
 
