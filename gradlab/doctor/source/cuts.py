@@ -128,17 +128,18 @@ def _number_term(term: Op, numbers: list[Op], frame: FrameType | None) -> tuple[
     if numbers and frame is not None:
         values, statements = variables(frame), statements_around(site, ast.stmt)[:1]
         parts = [one for statement in statements for one in ast.walk(statement) if isinstance(one, ast.expr)]
+        makers = [one for one in parts if isinstance(one, ast.Call) and called(one) == op.name and op.name in _MAKES]
+        parts = [one for maker in makers for one in maker.args] or [one for one in parts if _is_number(one, values)]
         for part in sorted(parts, key=lambda one: -len(ast.unparse(one))):
-            if _is_number(part, values) and (found := _taken_from(part, site, numbers)) is not None:
+            if (found := _taken_from(part, site, numbers)) is not None:
                 return ast.unparse(part)[:_LONGEST], found
     return None
 
 
 def _is_number(node: ast.AST, values: dict[str, object]) -> bool:
-    if isinstance(node, (ast.BinOp, ast.List)):
-        inner = node.elts if isinstance(node, ast.List) else [node.left, node.right]
-        return all(_is_number(one, values) for one in inner)
-    number = isinstance(node, ast.Name) and isinstance(values.get(node.id), (int, float, list))
+    if isinstance(node, ast.BinOp):
+        return _is_number(node.left, values) and _is_number(node.right, values)
+    number = isinstance(node, ast.Name) and isinstance(values.get(node.id), (int, float))
     return number or isinstance(node, ast.Constant) or called(node) in ("item", "float")
 
 
