@@ -54,9 +54,10 @@ def nodes_at(site: Site) -> list[ast.AST]:
 
 def node_place(file: str, node: ast.AST) -> Cause:
     """Return the place of a node; of one that spans lines, the whole first line."""
-    line, text = node.lineno, source_line((file, node.lineno)).encode()  # type: ignore[attr-defined]  # only for nodes that have a place
-    start, end = (len(text[:at].decode(errors="ignore")) for at in (node.col_offset, node.end_col_offset))  # type: ignore[attr-defined]  # they count bytes
-    return Cause(file, line, start, end if node.end_lineno == line else 0)  # type: ignore[attr-defined]
+    line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # only for nodes that have a place
+    text, places = source_line((file, line)).encode(), (node.col_offset, node.end_col_offset)  # type: ignore[attr-defined]
+    start, end = (len(text[:at].decode(errors="ignore")) for at in places)  # the parser counts bytes
+    return Cause(file, line, start, end if end_line == line else 0)
 
 
 def cause_at(site: Site) -> Cause | None:
