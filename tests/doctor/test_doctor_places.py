@@ -135,8 +135,8 @@ def test_a_train_without_brackets_counts_on_the_model_itself(tmp_path: Path) -> 
 
 
 def test_letters_of_two_bytes_before_the_words_to_change(tmp_path: Path) -> None:
-    (finding,) = judged(VALIDATES.format('"größe"; net.train'), tmp_path / "train.py")
-    assert finding.fix == '"größe"; net.train()'
+    (finding,) = judged(VALIDATES.format('"größe"; net.train; 1'), tmp_path / "train.py")
+    assert finding.fix == '"größe"; net.train(); 1'
 
 
 def test_a_mistake_after_a_thousand_updates_has_its_numbers() -> None:
