@@ -134,6 +134,11 @@ def test_a_train_without_brackets_counts_on_the_model_itself(tmp_path: Path) -> 
     assert (finding.cause.what, finding.fix) == ("insert above line 10", "net.train()")
 
 
+def test_letters_of_two_bytes_before_the_words_to_change(tmp_path: Path) -> None:
+    (finding,) = judged(VALIDATES.format('"größe"; net.train; 1'), tmp_path / "train.py")
+    assert finding.fix == '"größe"; net.train(); 1'
+
+
 def test_a_mistake_after_a_thousand_updates_has_its_numbers() -> None:
     w = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([w], lr=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -14,27 +15,27 @@ from ... import _torch
 from ..._frames import Owner, code_owner, variables
 from ..events import NO_SITE, GraphHolder, Site
 from ..frames import call_chain
-from ..source.carried import adding_line, carrying_line
+from ..source.carried import adds, carries, only_line
 from ..source.syntax import function_around
 from .autograd_graph import Token, old_batches
 
 _NEWEST = 12  # elements of a container that are looked at
+_ROWS = (list, tuple, deque)
 _DEEP = 4  # task.board.meters["loss"].value
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
-    """Find the variable that keeps old graphs alive, from a frame outwards; ``now`` counts backward passes.
-
-    One that is added to comes first: a state that is carried along reaches only what it came from.
-    """
+    """Find the variable that keeps old graphs, one that is added to or else a state; ``now`` counts backward passes."""
     state: GraphHolder | None = None
     for one in (chain := call_chain(frame)):
         file, at = one.f_code.co_filename, one.f_lineno
         for name, value, batches in _keeping(variables(one), now):
-            if line := adding_line(file, name, at):
-                tensors = _tensors(chain, (file, line))
-                return GraphHolder(name, (file, line), batches, carried=False, tensors=tensors)
-            if state is None and (line := carrying_line(file, name, at)):
+            if line := only_line(adds, file, name, at):
+                scope = function_around((file, line))  # its tensors are known if it runs
+                own = [each for each in chain if function_around((each.f_code.co_filename, each.f_lineno)) is scope]
+                tensors = frozenset(key for key, part in variables(own[0]).items() if _has_graph(part)) if own else ()
+                return GraphHolder(name, (file, line), batches, carried=False, tensors=frozenset(tensors))
+            if state is None and (line := only_line(carries, file, name, at)):
                 reached = len(_batches_in(value, now, through=True))
                 state = GraphHolder(name, (file, line), reached, carried=True)
     return state
@@ -44,62 +45,50 @@ def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
     """Find a forward hook that keeps outputs with their graphs, in a variable of its function or of its object."""
     found: dict[tuple[str, Site], set[int]] = {}
     for part in dict.fromkeys(part for module in modules for part in module.modules()):
-        for hook in (*_torch.forward_hooks_of(part).values(),):
+        for hook in [*_torch.forward_hooks_of(part).values()]:
             code = getattr(getattr(hook, "__func__", hook), "__code__", None)
             if code is None or code_owner(code.co_filename) is not Owner.USER:
                 continue
-            cells = zip(code.co_freevars, getattr(hook, "__closure__", None) or (), strict=False)
-            held = {name: cell.cell_contents for name, cell in cells}
-            held |= vars(hook.__self__) if hasattr(getattr(hook, "__self__", None), "__dict__") else {}
-            held |= {name: hook.__globals__[name] for name in code.co_names if name in getattr(hook, "__globals__", {})}
-            for name, value in held.items():
+            known = inspect.getclosurevars(hook)
+            own = getattr(getattr(hook, "__self__", None), "__dict__", {})
+            for name, value in {**known.nonlocals, **known.globals, **own}.items():
                 if isinstance(value, (list, dict)):
-                    kept = list(value.values() if isinstance(value, dict) else value)
-                    ids = {id(one) for one in kept if isinstance(one, Tensor) and one.grad_fn is not None}
+                    ids = {id(one) for one in _elements(value).values() if _has_graph(one)}
                     found.setdefault((name, (code.co_filename, code.co_firstlineno)), set()).update(ids)
     (name, site), ids = max(found.items(), key=lambda one: len(one[1]), default=(("", NO_SITE), set[int]()))
     return GraphHolder(name, site, len(ids), hook=True) if ids else None
 
 
-def _tensors(chain: list[FrameType], site: Site) -> frozenset[str]:
-    """Return the variables that are tensors with a graph in the function of a line, if that function runs."""
-    for frame in chain:
-        if function_around((frame.f_code.co_filename, frame.f_lineno)) is function_around(site):
-            values = variables(frame)
-            return frozenset(n for n, one in values.items() if isinstance(one, Tensor) and one.grad_fn is not None)
-    return frozenset()
+def _has_graph(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.grad_fn is not None
 
 
 def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, Any, int]]:
     """Yield variables, and what is in objects in them, with the number of earlier batches whose graphs they hold."""
     for name, value in values.items():
+        code = getattr(getattr(type(value), "__init__", None), "__code__", None)
         if batches := _batches_in(value, now):
             yield name, value, len(batches)
+        elif deep and code is not None and code_owner(code.co_filename) is Owner.USER:
+            inside = {f"{name}.{key}": one for key, one in getattr(value, "__dict__", {}).items()}
+            yield from _keeping(inside, now, deep - 1)
         elif deep:
-            yield from _keeping(_inside(name, value), now, deep - 1)
+            inside = {f"{name}[{key!r}]": one for key, one in [*_elements(value).items()][:_NEWEST]}
+            yield from _keeping(inside, now, deep - 1)
 
 
-def _inside(name: str, value: Any) -> dict[str, Any]:
-    """Return the attributes of an object of the learner's own, or the first elements of a container."""
-    if isinstance(value, dict):
-        return {f"{name}[{key!r}]": one for key, one in [*value.items()][:_NEWEST]}
-    if isinstance(value, (list, tuple)):
-        return {f"{name}[{number}]": one for number, one in enumerate(value[:_NEWEST])}
-    code = getattr(getattr(type(value), "__init__", None), "__code__", None)
-    own = code is not None and code_owner(code.co_filename) is Owner.USER and hasattr(value, "__dict__")
-    return {f"{name}.{key}": one for key, one in [*vars(value).items()]} if own else {}
+def _elements(value: Any) -> dict[Any, Any]:
+    """Return what a container has, by key or number."""
+    return dict(value) if isinstance(value, dict) else dict(enumerate(value if isinstance(value, _ROWS) else ()))
 
 
 def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) -> set[int]:
     """Return the earlier batches whose graphs a tensor, or a container of them, holds."""
     if isinstance(value, Tensor):
         return old_batches(value.grad_fn, now, through=through)
-    if isinstance(value, dict):
-        value = list(value.values())
-    if depth == 0 or not isinstance(value, (list, tuple, deque)):
-        return set()
+    parts = [*_elements(value).values()] if depth else []
     # The oldest are looked at, too: a graph that has just been made is no leak.
-    some = [*list(value)[:_NEWEST], *list(value)[-_NEWEST:]]
+    some = [*parts[:_NEWEST], *parts[-_NEWEST:]]
     return set().union(*(_batches_in(one, now, depth - 1, through=through) for one in some))
 
 
@@ -121,10 +110,8 @@ class UnusedGraphs:
 
     def built(self, result: Any, lines: tuple[Site, ...]) -> None:
         """Follow the graph of what a model returns, from a call in evaluation mode."""
-        parts = result.values() if isinstance(result, dict) else result
-        parts = parts if isinstance(result, (dict, list, tuple)) else [result]
-        node: Any = next((one.grad_fn for one in parts if isinstance(one, Tensor) and one.grad_fn is not None), None)
-        if node is None:
+        parts = [*_elements(result).values(), result]
+        if (node := next((one.grad_fn for one in parts if _has_graph(one)), None)) is None:
             return
         self._count_gone(0)
         self._waiting = [one for one in self._waiting if one[0]() is not None][-_MOST_WAITING:]

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ..._frames import user_frame
 from ..events import Backward, LossFlaw
+from ..source.cuts import find_cuts, find_terms
 from ..source.loss_edits import compared_with, kept_in_range, same_elements
-from ..source.loss_terms import find_cuts, find_terms
 from . import autograd_graph
 from .autograd_graph import operation
 from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
@@ -237,9 +237,8 @@ class LossWatcher:
             return
         culprit = origin.node(node) if traced else None
         call = next((op for one, op in _with_calls(node, self.trace) if one is culprit), Op(""))
-        lines = call.path
-        edit = kept_in_range(lines[-1], origin.words) if lines else None
-        backward.flaws = (*backward.flaws, LossFlaw(f"nan-{origin.kind}", origin.words, edit=edit))
+        flaw = LossFlaw(f"nan-{origin.kind}", origin.words, edit=kept_in_range(call, origin.words))
+        backward.flaws = (*backward.flaws, flaw)
 
 
 def _loss_number(loss: Tensor) -> Any:

@@ -14,12 +14,10 @@ from . import autograd_graph
 from .autograd_graph import operation
 
 _MOST_NODES = 4000
-_WEIGHTS = "weights"
-_RESULTS = ("result", "output")
-# which input of an operation a saved tensor is, by its name
-_PLACES = {"self": 0, "input": 0, "other": 1, "target": 1, "weight": 1, "mat2": 1}
-_ADDMM = {"mat1": 1, "mat2": 2}
+_PLACES = {"self": 0, "input": 0, "other": 1, "target": 1, "weight": 1, "mat1": 1, "mat2": 1}
+"""Which input of an operation a saved tensor is, by its name."""
 _INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # norms have the slope 0 there
+_PLAIN = {"Div": "a division", "Mul": "a multiplication", "Sub": "a subtraction", "Add": "an addition"}
 
 
 @dataclass(frozen=True)
@@ -46,10 +44,19 @@ class NanOrigin:
 
 def find_nan_origin(root: Any) -> NanOrigin:
     """Look at what the graph has saved, in the order in which it was made."""
-    paths = _paths(root)
+    paths: dict[Any, tuple[int, ...]] = {root: ()}
+    for node in autograd_graph.nodes(root, most=_MOST_NODES):
+        for edge, (inner, _) in enumerate(node.next_functions):
+            if inner is not None and len(paths) < _MOST_NODES:
+                paths.setdefault(inner, (*paths.get(node, ()), edge))
     with torch.no_grad(), _torch.disable_current_modes():
         if any(hasattr(node, "variable") and not _finite(node.variable) for node in paths):
-            return _weights(paths)
+            # the one operation whose gradient can be infinite: the pass before has spoilt the weights
+            steep = [node for node in paths if operation(node) in _INFINITE_SLOPES and _steep(node)]
+            if len(steep) != 1:
+                return NanOrigin("", "weights")
+            words = _INFINITE_SLOPES[operation(steep[0])]
+            return NanOrigin(words, "weights", paths[steep[0]], steep[0].name())
         ordered = [node for node in paths if hasattr(node, "_sequence_nr") and not hasattr(node, "variable")]
         for node in sorted(ordered, key=lambda one: int(one._sequence_nr())):
             if (found := _made_here(node)) is not None:
@@ -64,24 +71,6 @@ def spoilt_weights(root: Any) -> bool:
         return any(not _finite(leaf) for leaf, _ in autograd_graph.leaves(root))
 
 
-def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
-    paths: dict[Any, tuple[int, ...]] = {root: ()}
-    for node in autograd_graph.nodes(root, most=_MOST_NODES):
-        for edge, (inner, _) in enumerate(node.next_functions):
-            if inner is not None and len(paths) < _MOST_NODES:
-                paths.setdefault(inner, (*paths.get(node, ()), edge))
-    return paths
-
-
-def _weights(paths: dict[Any, tuple[int, ...]]) -> NanOrigin:
-    """Return the one operation whose gradient can be infinite: the pass before has spoilt the weights."""
-    steep = [node for node in paths if operation(node) in _INFINITE_SLOPES and _steep(node)]
-    if len(steep) == 1:
-        (node,) = steep
-        return NanOrigin(_INFINITE_SLOPES[operation(node)], _WEIGHTS, paths[node], node.name())
-    return NanOrigin("", _WEIGHTS)
-
-
 def _steep(node: Any) -> bool:
     exponent = getattr(node, "_saved_exponent", 0.5)  # of powers: a square has no infinite slope
     return isinstance(exponent, (int, float)) and 0 < exponent < 1
@@ -93,29 +82,31 @@ def _made_here(node: Any) -> tuple[Any, str, str] | None:
     if words := _impossible(name, saved):
         return node, "operation", words
     for key, value in saved.items():
-        if not _floats(value) or not bool(value.detach().isnan().any()):
+        if not _floats(value) or not bool(value.isnan().any()):
             continue
-        if key in _RESULTS:
+        if key in ("result", "output"):
             return node, "operation", "softmax of a row of -inf" if "oftmax" in name else _plain(name)
-        edge = (_ADDMM if "mat1" in saved else _PLACES).get(key, -1)
-        inner = node.next_functions[edge][0] if 0 <= edge < len(node.next_functions) else None
-        if inner is None:
-            what = "the targets" if key == "target" else "the data"
-            return (node, "data", f"{what} that {_plain(name)} is given") if edge >= 0 else None
-        return inner, "operation", _plain(operation(inner))
+        edge = _PLACES.get(key, -1) + (key == "mat2" and "mat1" in saved)
+        if not 0 <= edge < len(node.next_functions):
+            return None
+        if (inner := node.next_functions[edge][0]) is not None:
+            return inner, "operation", _plain(operation(inner))
+        return node, "data", f"{'the targets' if key == 'target' else 'the data'} that {_plain(name)} is given"
     return None
+
+
+def _plain(name: str) -> str:
+    return _PLAIN.get(name, name[:1].lower() + name[1:])
 
 
 def _impossible(name: str, saved: dict[str, Any]) -> str:
     """Return in words what an operation cannot do with what it was given, "" if it can."""
-    own, other = saved.get("self"), saved.get("other")
-    if name in ("Log", "Log2", "Log10") and isinstance(own, Tensor):
-        if bool((own == 0).any()):
-            return f"torch.{name.lower()} of 0"
-        return f"torch.{name.lower()} of a negative number" if bool((own < 0).any()) else ""
-    if name == "Div" and _zero(other):
+    own = saved.get("self")
+    if name in ("Log", "Log2", "Log10") and isinstance(own, Tensor) and bool((own <= 0).any()):
+        return f"torch.{name.lower()} of {'0' if bool((own == 0).any()) else 'a negative number'}"
+    if name == "Div" and _zero(saved.get("other")):
         return "a division by 0"
-    if name == "Exp" and _floats(result := saved.get("result")) and bool(result.detach().isinf().any()):
+    if name == "Exp" and _floats(result := saved.get("result")) and bool(result.isinf().any()):
         return "torch.exp of a number that is too large"
     if name == "Pow" and isinstance(own, Tensor) and isinstance(exponent := saved.get("exponent"), (int, float)):
         if exponent < 0 and _zero(own):
@@ -124,7 +115,7 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
             return f"a negative number to the power of {exponent:g}"
     if name == "Mean" and saved.get("self_sym_numel") == 0:
         return "a mean over no elements"
-    if name.startswith("NllLoss") and isinstance(total := saved.get("total_weight"), Tensor) and _zero(total):
+    if name.startswith("NllLoss") and _zero(saved.get("total_weight")):
         return "cross_entropy where every target is ignored" if saved.get("reduction") == 1 else ""
     return ""
 
@@ -142,20 +133,13 @@ def _saved(node: Any) -> dict[str, Any]:
     return found
 
 
-def _plain(name: str) -> str:
-    plain = {"Div": "a division", "Mul": "a multiplication", "Sub": "a subtraction", "Add": "an addition"}
-    return plain.get(name, name[:1].lower() + name[1:])
-
-
 def _floats(value: Any) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor) and value.is_floating_point() and value.layout is torch.strided
 
 
 def _finite(value: Any) -> bool:
-    return not _floats(value) or bool(value.detach().isfinite().all())
+    return not _floats(value) or bool(value.isfinite().all())
 
 
 def _zero(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return _floats(value) and bool((value.detach() == 0).any())
-    return isinstance(value, (int, float)) and value == 0
+    return _floats(value) and bool((value == 0).any())

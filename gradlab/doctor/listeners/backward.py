@@ -17,7 +17,7 @@ from ..graphs.autograd_graph import weighed_means
 from ..graphs.graph_leaks import find_graph_holder, find_hook_holder
 from ..graphs.loss_graph import LossWatcher
 from ..graphs.op_trace import ops_below
-from ..source.grad_lines import updates_by_hand
+from ..source.calls import updates_by_hand
 from .event_log import EventLog, Listener, never_raises
 
 _MOST_CALL_PATHS = 512

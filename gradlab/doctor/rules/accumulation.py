@@ -11,8 +11,7 @@ from ...formatting import batches_text
 from ..events import MANUAL_UPDATE, NO_SITE, Backward, Site
 from ..finding import Cause, Code
 from ..source.blocks import loops_around
-from ..source.calls import condition_around
-from ..source.grad_lines import clears_by_hand, with_loss
+from ..source.calls import clears_by_hand, condition_around, with_loss
 from ..state.facts import StepFacts
 from ..state.grad_state import MOST_SIZES
 from .base import Rule, RuleContext, numbered

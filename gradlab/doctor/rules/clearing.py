@@ -9,8 +9,7 @@ from typing import Any
 
 from ..events import MANUAL_UPDATE, Backward, Site, union_bits
 from ..finding import Cause, Code, Edit
-from ..source.calls import name_in_scope, without_brackets
-from ..source.grad_lines import mentions_grad, replaced, statement_at
+from ..source.calls import mentions_grad, name_in_scope, replaced, statement_at, without_brackets
 from ..source.syntax import function_around, own_nodes
 from ..state.facts import MaybeCleared, ParamGroupState, StepFacts
 from .base import Rule, RuleContext, numbered

@@ -10,8 +10,7 @@ from ...formatting import number_of
 from ..events import MANUAL_UPDATE, Clip, Site
 from ..finding import Cause, Code, Edit
 from ..source.blocks import used_up_iterator
-from ..source.calls import call_it, without_brackets
-from ..source.grad_lines import call_at, calls_on, receiver, replaced, statement_at, with_loss
+from ..source.calls import call_at, call_it, calls_on, receiver, replaced, statement_at, with_loss, without_brackets
 from ..source.syntax import function_around, loop_around, node_place, own_nodes, reworded, statements_around, words_of
 from ..state.facts import StepFacts
 from .base import Rule, RuleContext, numbered

@@ -9,9 +9,18 @@ from itertools import pairwise
 from ..events import NO_SITE, Site, union_bits
 from ..finding import Cause, Code, Edit
 from ..graphs.op_trace import TAKES_NUMBERS
-from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets, wrong_step
+from ..source.calls import (
+    call_it,
+    clears_by_hand,
+    in_scope,
+    loss_above,
+    mentions_call,
+    never_reached,
+    updates_by_hand,
+    without_brackets,
+    wrong_step,
+)
 from ..source.cuts import cut_place
-from ..source.grad_lines import clears_by_hand, updates_by_hand
 from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, remade_below
 from ..state.facts import StepFacts

@@ -10,9 +10,8 @@ from typing import Any
 from ..events import MANUAL_UPDATE, NO_SITE, Backward, Site, Step, bit_positions, union_bits
 from ..finding import Cause, Code, Edit
 from ..source.blocks import loops_around
-from ..source.calls import in_scope
+from ..source.calls import in_scope, updates_by_hand
 from ..source.cuts import cut_place
-from ..source.grad_lines import updates_by_hand
 from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
 from ..state.facts import StepFacts

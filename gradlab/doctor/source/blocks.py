@@ -8,22 +8,12 @@ from dataclasses import dataclass, field
 
 from ..events import Site
 from ..finding import Cause, Edit
+from . import syntax
 from .calls import in_scope
-from .syntax import (
-    FUNCTIONS,
-    LOOP_KINDS,
-    called,
-    dotted,
-    function_around,
-    holds,
-    loop_around,
-    node_place,
-    nodes_at,
-    own_nodes,
-    single_or_none,
-    statements_around,
-    syntax_tree,
-)
+from .syntax import LOOP_KINDS, called, dotted, function_around, holds, statements_around
+
+_BLOCKS = (*LOOP_KINDS, ast.With, ast.AsyncWith)
+_ITERATORS = ("filter", "map", "iter", "chain", "zip", "parameters")
 
 
 @dataclass(frozen=True)
@@ -34,7 +24,7 @@ class EnclosingLoop:
     line: int
     """Line of the ``for`` or ``while``."""
     words: str = field(compare=False)
-    """Its first line, as written: "for epoch in range(5)"."""
+    """What it goes through, or its condition: "epoch in range(5)"."""
     through: str = field(compare=False)
     """Names of the functions between the line and this loop: "train_task"."""
     limits: frozenset[str] = field(compare=False)
@@ -47,87 +37,54 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
     """Return the loops around the lines of a chain of calls, the innermost first."""
     found: list[EnclosingLoop] = []
     functions: list[str] = []
-    for file, line in chain:
+    for site in chain:
         conditional = False
-        for node in _blocks_around(file, line):
-            if isinstance(node, FUNCTIONS):
-                functions.append(node.name)
-                break
+        for node in statements_around(site, (*LOOP_KINDS, ast.If, ast.Try)):
             if isinstance(node, LOOP_KINDS):
-                through = " ".join(functions)
-                found.append(EnclosingLoop(file, node.lineno, _header(node), through, _limits(node), conditional))
+                head = [node.test] if isinstance(node, ast.While) else [node.target, node.iter]
+                words, ranges = " in ".join(map(ast.unparse, head)), list(ast.walk(head[-1]))
+                calls = [one for one in ranges if isinstance(one, ast.Call) and called(one) in ("range", "trange")]
+                limits = frozenset(ast.unparse(one.args[:2][-1]) for one in calls if one.args)
+                found.append(EnclosingLoop(site[0], node.lineno, words, " ".join(functions), limits, conditional))
             conditional = not isinstance(node, LOOP_KINDS)
+        functions.append(getattr(function_around(site), "name", ""))
     return found
-
-
-def _blocks_around(file: str, line: int) -> list[ast.stmt]:
-    found = []
-    for node in ast.walk(syntax_tree(file)):
-        if isinstance(node, (*FUNCTIONS, *LOOP_KINDS, ast.If, ast.Try)):
-            last = node.body[-1] if isinstance(node, LOOP_KINDS) else node  # the else of a loop is run once
-            if node.body[0].lineno <= line <= (last.end_lineno or 0):
-                found.append(node)
-    return sorted(found, key=lambda node: -node.lineno)
-
-
-def _header(loop: ast.For | ast.AsyncFor | ast.While) -> str:
-    if isinstance(loop, ast.While):
-        return f"while {ast.unparse(loop.test)}"
-    return f"for {ast.unparse(loop.target)} in {ast.unparse(loop.iter)}"
-
-
-def _limits(loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
-    return frozenset(
-        ast.unparse(call.args[min(1, len(call.args) - 1)])
-        for call in ast.walk(loop.test if isinstance(loop, ast.While) else loop.iter)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("range", "trange")
-        if call.args
-    )
-
-
-_BLOCKS = (*LOOP_KINDS, ast.With, ast.AsyncWith)
 
 
 def name_in(site: Site, names: Collection[str]) -> str:
     """Return the name of a model that the function of a line uses itself, or else can; "" if it is not only one."""
-    used = {dotted(node) for node in own_nodes(function_around(site))} & set(names)
-    return single_or_none(used or (name for name in names if in_scope(name, site))) or ""
+    used = {dotted(node) for node in syntax.own_nodes(function_around(site))} & set(names)
+    return syntax.single_or_none(used or (name for name in names if in_scope(name, site))) or ""
 
 
 def train_place(put: tuple[Site, ...], trained: tuple[Site, ...]) -> Cause | None:
-    """Return where ``train()`` is missing: beside the call that has led to ``eval()``, in the loop that trains, too.
-
-    ``put`` are the lines that led to eval(), ``trained`` those that led to the model's call in training, the innermost
-    first. Where they meet in one function, it is below the one that led to eval(), or else at the top.
-    """
+    """Return where ``train()`` is missing: where the lines that led to ``eval()`` and to the call in training meet."""
     for call in trained:
         scope = function_around(call)
         one = next((site for site in put if site[0] == call[0] and function_around(site) is scope), None)
-        if one is None or not scope.body:
+        if one is None:
             continue
         for block in (*statements_around(call, (*_BLOCKS, ast.If, ast.Try)), scope):
             body: list[ast.stmt] = block.body  # type: ignore[union-attr]  # blocks, functions and files have one
-            at, after = _index(body, call[1]), _index(body, one[1])
-            if at >= 0 and after >= 0:
+            places = [[at for at, part in enumerate(body) if holds(part, site[1])] for site in (call, one)]
+            if all(places):
                 break
-        inline = one == put[0]  # then what lies between may need evaluation mode, too
-        start = at if inline and after < at else after + 1 if after < at else 0
-        if at < 0 or at == after or (start == 0 and isinstance(block, (ast.Module, ast.If))):
+        else:
             return None
-        documented = isinstance(body[start], ast.Expr) and isinstance(body[start].value, ast.Constant)  # type: ignore[attr-defined]  # an Expr
+        at, after = places[0][0], places[1][0]
+        start = 0 if after > at else at if one == put[0] else after + 1  # in between it may need evaluation mode, too
+        if at == after or (start == 0 and isinstance(block, (ast.Module, ast.If))):
+            return None
+        documented = isinstance(first := body[start], ast.Expr) and isinstance(first.value, ast.Constant)
         return Cause(call[0], body[start + documented].lineno, insert="above")
     return None
-
-
-def _index(body: list[ast.stmt], line: int) -> int:
-    return next((number for number, part in enumerate(body) if holds(part, line)), -1)
 
 
 def validation_place(call: Site, training: Collection[Site]) -> Cause:
     """Return the start of a validation: the outermost block around a call without a line that trains, or the call."""
     blocks = [one for one in statements_around(call, _BLOCKS) if not _trains(one, call[0], training)]
-    statement = blocks[-1] if blocks else next(iter(statements_around(call, ast.stmt)), None)
-    return Cause(call[0], getattr(statement, "lineno", call[1]), insert="above")
+    around = [*reversed(blocks), *statements_around(call, ast.stmt)]
+    return Cause(call[0], around[0].lineno if around else call[1], insert="above")
 
 
 def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit | Cause | None:
@@ -138,8 +95,7 @@ def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit
     file, function = call[0], function_around(call)
     if not isinstance(function, ast.Module) and not used and not _trains(function, file, training):
         place = Cause(file, function.lineno, insert="above")
-        known = {one.name for node in syntax_tree(file).body if isinstance(node, ast.Import) for one in node.names}
-        return Edit(place, "@torch.no_grad()") if "torch" in known else place
+        return Edit(place, "@torch.no_grad()") if "torch" in syntax.imported(file) else place
     loops = [one for one in statements_around(call, LOOP_KINDS) if not _trains(one, file, training)]
     return Cause(file, loops[-1].lineno, insert="above") if loops else None
 
@@ -148,24 +104,15 @@ def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
     return any(site[0] == file and holds(node, site[1]) for site in training)
 
 
-_ITERATORS = ("filter", "map", "iter", "chain", "zip", "parameters")
-
-
 def used_up_iterator(path: tuple[Site, ...]) -> Cause | None:
-    """Return what is put into the name that a clip is given, if that is an iterator made outside of the clip's loop.
-
-    ``path`` are the lines that led to the clip, the innermost first: a helper may have got it from its caller.
-    """
+    """Return what is put into the name that a clip, or what led to it, is given: an iterator from outside its loop."""
     for site in path:
-        calls = [call for part in nodes_at(site) for call in ast.walk(part) if isinstance(call, ast.Call)]
-        clips = [call for call in calls if "clip" in called(call)] if site == path[0] else calls
-        given = [[*call.args, *(keyword.value for keyword in call.keywords)] for call in clips]
-        names = {dotted(value) for values in given for value in values} - {""}
-        for name in sorted(names):
-            made = [one for one in ast.walk(syntax_tree(site[0])) if isinstance(one, ast.Assign)]
-            lines = {one.lineno: one.value for one in made if dotted(one.targets[0]) == name}
-            if lines and all(isinstance(one, ast.GeneratorExp) or called(one) in _ITERATORS for one in lines.values()):
-                first = (site[0], min(lines))
-                same = function_around(site) is function_around(first) and loop_around(site) is loop_around(first)
-                return None if same else node_place(site[0], lines[first[1]])
+        calls = [one for one in syntax.nodes_at(site) if isinstance(one, ast.Call)]
+        for name in sorted({dotted(value) for call in calls for value in syntax.arguments(call)} - {""}):
+            made = syntax.assigned(site[0], name)
+            if made and all(isinstance(one, ast.GeneratorExp) or called(one) in _ITERATORS for one in made):
+                here = (site[0], made[0].lineno)
+                same = function_around(site) is function_around(here)
+                same = same and syntax.loop_around(site) is syntax.loop_around(here)
+                return None if same else syntax.node_place(site[0], made[0])
     return None

@@ -10,25 +10,25 @@ import torch
 from ..events import LossFlaw, Site
 from ..finding import Cause, Edit
 from ..graphs.op_trace import Op
-from .syntax import (
-    called,
-    dotted,
-    function_around,
-    node_place,
-    nodes_at,
-    own_nodes,
-    reworded,
-    source_line,
-    syntax_tree,
-    words_of,
-)
+from . import syntax
+from .syntax import called, calls_op, dotted, node_place, nodes_at, reworded, words_of
+
+Shape = tuple[int, ...]
+_PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
+_CLAMPED = "{}.clamp_min(1e-8)"
+_IN_RANGE = {
+    **{f"torch.{log} of 0": ((log,), _CLAMPED) for log in ("log", "log2", "log10")},
+    "sqrt": (("sqrt",), _CLAMPED),
+    "pow": (("pow",), _CLAMPED),
+    "acos": (("acos", "arccos"), "{}.clamp(-1 + 1e-6, 1 - 1e-6)"),
+    "asin": (("asin", "arcsin"), "{}.clamp(-1 + 1e-6, 1 - 1e-6)"),
+    "a division by 0": (("div",), "({} + 1e-8)"),
+}
+"""What went wrong, as it is told: the calls that do it, and what keeps their input from it."""
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
-    """Return the edit that takes a softmax or the like out; None if it is not the only one in the line that ran.
-
-    If its result has a name that is used elsewhere, too, the loss is given what it was made of.
-    """
+    """Return the edit that takes a softmax or the like out, or gives the loss what its result is made of."""
     site, activation = flaw.source[-1], flaw.words["activation"]
     instead = "log_softmax" if flaw.kind in ("nll-loss", "kl-div") else ""
     calls = [node for node in nodes_at(site) if isinstance(node, ast.Call)]
@@ -37,87 +37,63 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
         return _module_out(site, calls, activation.capitalize()) if not instead else None
     if len(own) > 1:  # the one that is the loss's first argument
         own = [one for one in own for call in calls if call.args and call is not one and one in ast.walk(call.args[0])]
-    given = _given(own[0], method=flaw.words["method"]) if len(own) == 1 else None
+    given = _input(own[0], method=flaw.words["method"]) if len(own) == 1 else None
     if given is None:
         return None
-    place, nodes = node_place(site[0], own[0]), list(own_nodes(function_around(site)))
-    words = re.sub(rf"\b{activation}\b", instead, words_of(place), count=1) if instead else operand(site[0], given)
-    named = [one for one in nodes if isinstance(one, (ast.Name, ast.Attribute))]
-    made = [one for one in nodes if isinstance(one, ast.Assign) and own[0] in ast.walk(one)]
-    name = dotted(made[0].targets[0]) if made else ""
+    place, nodes = node_place(site[0], own[0]), list(syntax.own_nodes(syntax.function_around(site)))
+    words = (
+        re.sub(rf"\b{activation}\b", instead, words_of(place), count=1) if instead else syntax.operand(site[0], given)
+    )
+    made = next((one for one in nodes if isinstance(one, ast.Assign) and own[0] in ast.walk(one)), None)
+    name = dotted(made.targets[0]) if made is not None else ""
     if name and name == words:  # x = softmax(x): the whole line goes
         return place
-    uses = [one for one in named if dotted(one) == name and isinstance(one.ctx, ast.Load)] if name else []
-    in_loss = [one for one in uses if (site[0], one.lineno) == flaw.loss[-1]]
-    if len(uses) == len(in_loss):  # nothing else uses its result
+    named = [one for one in nodes if isinstance(one, (ast.Name, ast.Attribute)) and dotted(one) in (name, words)]
+    uses = [one for one in named if name and dotted(one) == name and isinstance(one.ctx, ast.Load)]
+    places = [node_place(site[0], one) for one in uses if (site[0], one.lineno) == flaw.loss[-1]]
+    if len(uses) == len(places):  # nothing else uses its result
         return reworded(place, words)
-    places = [node_place(site[0], one) for one in in_loss]
     new = [one for one in named if isinstance(one.ctx, ast.Store) and dotted(one) == words and one.lineno > site[1]]
-    if not places or words != dotted(given) or made[0].value is not own[0] or new:
+    if not places or made is None or words != dotted(given) or made.value is not own[0] or new:
         return places[0] if len(places) == 1 else None
-    line = source_line(flaw.loss[-1]).rstrip()
-    for one in sorted(places, key=lambda one: -one.column):
-        line = f"{line[: one.column]}{words}{line[one.end_column :]}"
-    return Edit(places[0] if len(places) == 1 else Cause(*flaw.loss[-1]), line.strip())
+    return syntax.all_reworded(dict.fromkeys(places, words))
 
 
 def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
     """The line calls a module by a name that was given once in its file: to a softmax, or to a model with one in it."""
-    assigns = [node for node in ast.walk(syntax_tree(site[0])) if isinstance(node, ast.Assign)]
     for call in calls:
-        name = dotted(call.func)
-        made = [node.value for node in assigns if name and dotted(node.targets[0]) == name]
+        made = syntax.assigned(site[0], dotted(call.func))
         layers = [one for value in made for one in ast.walk(value) if isinstance(one, ast.Call) and called(one) == kind]
         if len(made) == 1 and len(layers) == 1:
             if made[0] is layers[0]:
-                return reworded(node_place(site[0], call), operand(site[0], call.args[0])) if call.args else None
+                return reworded(node_place(site[0], call), syntax.operand(site[0], call.args[0])) if call.args else None
             place, package = node_place(site[0], layers[0]), dotted(layers[0].func).rpartition(".")[0]
             return reworded(place, f"{package}.Identity()") if package else place
     return None
 
 
-_CLAMPED = "{}.clamp_min(1e-8)"
-_IN_RANGE = {
-    **{f"torch.{log} of 0": ((log,), _CLAMPED) for log in ("log", "log2", "log10")},
-    "sqrt": (("sqrt",), _CLAMPED),
-    "pow": (("pow", "**"), _CLAMPED),
-    "acos": (("acos", "arccos"), "{}.clamp(-1 + 1e-6, 1 - 1e-6)"),
-    "asin": (("asin", "arcsin"), "{}.clamp(-1 + 1e-6, 1 - 1e-6)"),
-    "a division by 0": (("/",), "({} + 1e-8)"),
-}
-"""What went wrong, as it is told: the calls that do it, and what keeps their input from it."""
-
-
-def kept_in_range(site: Site, words: str) -> Edit | Cause:
-    """Return the edit that keeps the input of the one such operation in a line from where it is not finite."""
+def kept_in_range(op: Op, words: str) -> Edit | Cause | None:
+    """Return the edit that keeps the input of an operation, the only such in its line, from where it is not finite."""
     names, form = _IN_RANGE.get(words, ((), ""))
-    nodes = [node for node in nodes_at(site) if _name(node) in names]
-    method = len(nodes) == 1 and _is_method(nodes[0], site[0])
-    given = _given(nodes[0], method=method) if len(nodes) == 1 else None
-    return reworded(node_place(site[0], given), form.format(operand(site[0], given))) if given else Cause(*site)
+    nodes = [node for node in nodes_at(op.lines[0]) for name in names if calls_op(node, name)] if op.lines else []
+    fixed = (int, float) if "division" in words else int  # x / 2 and x**2 are harmless
+    nodes = [node for node in nodes if not isinstance(getattr(getattr(node, "right", None), "value", None), fixed)]
+    if len(nodes) != 1 or (given := _input(nodes[0], method=op.method)) is None:
+        return syntax.cause_at(op.lines[0]) if op.lines else None
+    return reworded(node_place(op.lines[0][0], given), form.format(syntax.operand(op.lines[0][0], given)))
 
 
 def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
     """Return the edit that gives a call of ``torch.autograd.grad`` its ``create_graph=True``."""
-    place, values = node_place(file, call), [*call.args, *(keyword.value for keyword in call.keywords)]
+    place, values = node_place(file, call), syntax.arguments(call)
     if old := [keyword.value for keyword in call.keywords if keyword.arg == "create_graph"]:
         return reworded(node_place(file, old[0]), "True")
-    if place.end_column:
-        return reworded(place, words_of(place)[:-1].rstrip(", ") + ", create_graph=True)")
-    last = node_place(file, max(values, key=lambda value: value.lineno))
+    last = node_place(file, max(values, key=lambda value: (value.lineno, value.col_offset)))
     return reworded(last, f"{words_of(last)}, create_graph=True") if last.end_column else place
 
 
-def _name(node: ast.AST) -> str:
-    """Return the last part of what a call calls; "/" and "**" for these, but for a fixed number; else ""."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        return "" if isinstance(node.right, ast.Constant) else "/"
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        return "" if isinstance(getattr(node.right, "value", None), int) else "**"
-    return called(node)
-
-
-def _given(node: ast.AST, *, method: bool) -> ast.expr | None:
+def _input(node: ast.AST, *, method: bool) -> ast.expr | None:
+    """Return what an operation is given first, or what a division divides by."""
     if isinstance(node, ast.BinOp):
         return node.right if isinstance(node.op, ast.Div) else node.left
     assert isinstance(node, ast.Call)
@@ -126,45 +102,24 @@ def _given(node: ast.AST, *, method: bool) -> ast.expr | None:
     return node.args[0] if node.args else None
 
 
-def _is_method(node: ast.AST, file: str) -> bool:
-    function = getattr(node, "func", None)
-    return isinstance(function, ast.Attribute) and dotted(function).split(".")[0] not in imported(file)
-
-
-def imported(file: str) -> set[str]:
-    """Return the names that a file imports."""
-    aliases = [one for one in ast.walk(syntax_tree(file)) if isinstance(one, ast.alias)]
-    return {(one.asname or one.name).split(".")[0] for one in aliases}
-
-
-def operand(file: str, node: ast.expr) -> str:
-    """Return the words of an expression, in brackets if it is more than a name, a call or the like."""
-    words = words_of(node_place(file, node))
-    return words if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({words})"
-
-
-Shape = tuple[int, ...]
-_PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
-
-
 def same_elements(one: Shape, other: Shape) -> bool:
     """Return whether two shapes have the same elements in the same order, but for dimensions of size 1."""
     return [size for size in one if size != 1] == [size for size in other if size != 1]
 
 
 def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None, Edit | Cause | None]:
-    """Return the shape of the target that broadcasts with a prediction, and the edit that gives it the same shape.
-
-    op: the call that compares them. The shape is None if it is not known, and () if pairs are meant.
-    """
+    """Return the shape of what an op compares with a prediction, () for pairs that are meant, and the edit of it."""
     targets = [(at, one) for at, one in enumerate(op.tensors) if not one.graph]
     if len(targets) != 1:
         return None, None
     ((at, target),) = targets
     indexed = target.name == "__getitem__" and len(target.shape) > len(target.inputs[0].shape)  # y[:, None]
-    if target.name in _PAIRS or indexed or _broadcast(target.shape, prediction) != wide:
-        return (), None
-    if (len(target.shape) == len(prediction) or not same_elements(target.shape, prediction)) and target.shape != wide:
+    try:
+        together = tuple(torch.broadcast_shapes(target.shape, prediction))
+    except RuntimeError:
+        together = ()
+    same_length = len(target.shape) == len(prediction) or not same_elements(target.shape, prediction)
+    if target.name in _PAIRS or indexed or together != wide or (same_length and target.shape != wide):
         return (), None
     for site in op.lines:
         sides = [side for node in nodes_at(site) if len(side := _sides(node)) > at]
@@ -176,20 +131,12 @@ def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None,
 def _sides(node: ast.AST) -> list[ast.expr]:
     """Return what a difference is made of, or what a call is given, if it is two or more."""
     if isinstance(node, ast.Call):
-        given = [*node.args, *(keyword.value for keyword in node.keywords)]
-        return given if len(given) > 1 else []
+        return given if len(given := syntax.arguments(node)) > 1 else []
     return [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else []
 
 
-def _broadcast(one: Shape, other: Shape) -> Shape | None:
-    try:
-        return tuple(torch.broadcast_shapes(one, other))
-    except RuntimeError:
-        return None
-
-
 def _edit(site: Site, side: ast.expr, shape: Shape, prediction: Shape, wide: Shape) -> Edit | Cause | None:
-    place, words = node_place(site[0], side), operand(site[0], side)
+    place, words = node_place(site[0], side), syntax.operand(site[0], side)
     for dim in range(max(len(shape), len(prediction))):
         if (*shape[:dim], 1, *shape[dim:]) == prediction:
             return reworded(place, f"{words}.unsqueeze({dim})")

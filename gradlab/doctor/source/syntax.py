@@ -54,9 +54,10 @@ def nodes_at(site: Site) -> list[ast.AST]:
 
 def node_place(file: str, node: ast.AST) -> Cause:
     """Return the place of a node; of one that spans lines, the whole first line."""
-    line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]  # only for nodes that have a place
-    end_line, end = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
-    return Cause(file, line, column, end if end_line == line else 0)
+    line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # only for nodes that have a place
+    text, places = source_line((file, line)).encode(), (node.col_offset, node.end_col_offset)  # type: ignore[attr-defined]
+    start, end = (len(text[:at].decode(errors="ignore")) for at in places)  # the parser counts bytes
+    return Cause(file, line, start, end if end_line == line else 0)
 
 
 def cause_at(site: Site) -> Cause | None:
@@ -127,6 +128,45 @@ def calls_of(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call
             yield node, owner
 
 
+_COMPARES = ("lt", "gt", "le", "ge", "eq", "ne")
+_OPERATORS = {"div": ast.Div, "true_divide": ast.Div, "rdiv": ast.Div, "pow": ast.Pow, "rpow": ast.Pow}
+
+
+def calls_op(node: ast.AST, name: str) -> bool:
+    """Return whether a node calls an operation of PyTorch's, such as "relu", "lt" or "__iadd__"."""
+    plain = name.strip("_")
+    if isinstance(node, (ast.Compare, ast.AugAssign)):
+        return plain in _COMPARES if isinstance(node, ast.Compare) else name.endswith("_")
+    if isinstance(node, ast.BinOp):
+        return type(node.op) is _OPERATORS.get(plain)
+    if isinstance(node, ast.Assign):
+        return plain == "setitem" and isinstance(node.targets[0], ast.Subscript)
+    return called(node).strip("_") == plain or (isinstance(node, ast.Attribute) and node.attr == plain == "data")
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """Return what a call is given, by place and by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Return the names and attributes in an expression, as ``self.net``, with those that they begin with."""
+    return {dotted(one) for one in ast.walk(node)} - {""}
+
+
+def imported(file: str) -> set[str]:
+    """Return the names that a file imports."""
+    aliases = [one for one in ast.walk(syntax_tree(file)) if isinstance(one, ast.alias)]
+    return {(one.asname or one.name).split(".")[0] for one in aliases}
+
+
+def assigned(file: str, name: str) -> list[ast.expr]:
+    """Return what a name or attribute is given in a file, in the order of the lines."""
+    made = [one for one in ast.walk(syntax_tree(file)) if isinstance(one, ast.Assign) and name]
+    values = [one.value for one in made if dotted(one.targets[0]) == name]
+    return sorted(values, key=lambda one: one.lineno)
+
+
 def parameters(scope: ast.AST) -> list[str]:
     """Return the names of what a function is given; none for a file."""
     return [one.arg for one in scope.args.args] if isinstance(scope, FUNCTIONS) else []
@@ -161,11 +201,25 @@ def words_of(cause: Cause) -> str:
     return source_line((cause.file, cause.line))[cause.column : cause.end_column or None].rstrip()
 
 
-def reworded(cause: Cause, words: str) -> Edit | Cause:
+def operand(file: str, node: ast.expr) -> str:
+    """Return the words of an expression, in brackets if it is more than a name, a call or the like."""
+    words = words_of(node_place(file, node))
+    return words if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({words})"
+
+
+def reworded(place: Cause, words: str) -> Edit | Cause:
     """Return the edit that puts other words there; the place alone if it spans lines."""
-    line = source_line((cause.file, cause.line)).rstrip()
-    changed = f"{line[: cause.column]}{words}{line[cause.end_column :]}"
-    return Edit(cause, changed.strip()) if cause.end_column else cause
+    return all_reworded({place: words})
+
+
+def all_reworded(words: dict[Cause, str]) -> Edit | Cause:
+    """Return the edit that puts other words in some places of a line; the place or the line if one spans lines."""
+    place, *more = words
+    line = source_line((place.file, place.line)).rstrip()
+    for one in sorted(words, key=lambda one: -one.column):
+        line = f"{line[: one.column]}{words[one]}{line[one.end_column :]}"
+    whole = Cause(place.file, place.line) if more else place
+    return Edit(whole, line.strip()) if all(one.end_column and one.line == place.line for one in words) else whole
 
 
 def beside(site: Site, where: Literal["above", "below"], line: str) -> Edit | Cause:

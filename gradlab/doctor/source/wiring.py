@@ -8,108 +8,74 @@ from collections.abc import Iterable
 
 from ..events import Site
 from ..finding import Cause, Edit
-from .loss_edits import imported
-from .syntax import (
-    FUNCTIONS,
-    beside,
-    called_on,
-    dotted,
-    function_around,
-    node_place,
-    nodes_at,
-    nodes_in,
-    own_nodes,
-    reworded,
-    single_or_none,
-    syntax_tree,
-    words_of,
-)
+from . import syntax
+from .syntax import called, dotted, node_place, nodes_in, reworded, single_or_none, words_of
 
 
 def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
-    """Return where the list or dictionary is made that holds a layer named ``net.hids[0].weight``.
-
-    It is the only attribute or variable of that name which is made as ``[]``, ``{}`` or filled at once. A list of
-    layers that is an attribute becomes a ModuleList.
-    """
+    """Return the only place that makes a list or dictionary for a layer named ``net.hids[0].weight``."""
     last = name.split("[")[0].split(".")[-1]
     found = {
-        node_place(file, node): node
+        node_place(file, node): (node, target)
         for file, node in nodes_in(files)
         if isinstance(node, (ast.Assign, ast.AnnAssign))
         and isinstance(node.value, (ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.Tuple))
-        for one in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        if dotted(one).split(".")[-1] == last
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if dotted(target).split(".")[-1] == last
     }
     if (place := single_or_none(found)) is None or name.endswith("]"):
         return place
-    node, target = found[place], getattr(found[place], "targets", [None])[0]
+    (node, target), package = found[place], "nn" if "nn" in syntax.imported(place.file) else "torch.nn"
     if not isinstance(node.value, (ast.List, ast.ListComp)) or not isinstance(target, ast.Attribute):
         return place
     words = node_place(place.file, node.value)
-    return reworded(words, f"{'nn' if 'nn' in imported(place.file) else 'torch.nn'}.ModuleList({words_of(words)})")
+    return reworded(words, f"{package}.ModuleList({words_of(words)})")
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
-    """Return what froze parameters, or failed to unfreeze them; ``parts`` are names of the modules that hold them.
-
-    A module takes ``module.requires_grad = True`` without a word and unfreezes nothing: that counts first. Then come
-    calls with one of the modules and False, as ``set_requires_grad(net_d, False)``, and the one statement that freezes.
-    """
+    """Return what froze parameters, or failed to unfreeze them; ``parts`` are names of the modules that hold them."""
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
     loops = [node for _, node in nodes if isinstance(node, ast.For)]  # over modules, as far as their words tell
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
-    for finder in (_unfreezes_nothing, _freezing_call, _freezes):
-        found = {node_place(file, node) for file, node in nodes if finder(node, names)}
-        if finder is _unfreezes_nothing and (place := single_or_none(found)):
-            return reworded(place, f"{words_of(place).partition('.requires_grad')[0]}.requires_grad_(True)")
-        if found:
-            return single_or_none(found)
-    return None
+    kinds: list[list[Cause]] = [[], [], []]
+    for file, node in nodes:
+        if (kind := _freezes(node, names)) is not None:
+            kinds[kind].append(node_place(file, node))
+    if (useless := single_or_none(kinds[0])) is not None:
+        return reworded(useless, f"{words_of(useless).partition('.requires_grad')[0]}.requires_grad_(True)")
+    return single_or_none(next((found for found in kinds if found), ()))
 
 
-def _sets(node: ast.AST, value: bool) -> ast.expr | None:
-    """Return the x of ``x.requires_grad = value``."""
-    target = node.targets[0] if isinstance(node, ast.Assign) and ast.unparse(node.value) == str(value) else None
-    return target.value if isinstance(target, ast.Attribute) and target.attr == "requires_grad" else None
-
-
-def _unfreezes_nothing(node: ast.AST, names: set[str]) -> bool:
-    return _same(dotted(_sets(node, True)), names)
-
-
-def _freezing_call(node: ast.AST, names: set[str]) -> bool:
+def _freezes(node: ast.AST, names: set[str]) -> int | None:
+    """Return 0 for ``module.requires_grad = True``, which does nothing, 1 for a call with a module, 2 for the rest."""
+    if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
+        sets = ast.unparse(node.value) if target.attr == "requires_grad" else ""
+        return 2 if sets == "False" else 0 if sets == "True" and _is_one(target.value, names) else None
     if not isinstance(node, ast.Call):
-        return False
-    says_false = any(ast.unparse(one) == "False" for one in (*node.args, *(k.value for k in node.keywords)))
-    name = dotted(node.func).split(".")[-1]
-    freezes = (says_false and "grad" in name) or name.lstrip("_").startswith("freeze")
-    return freezes and any(_same(dotted(one), names) for one in (*node.args, called_on(node)))
+        return None
+    given, owner = syntax.arguments(node), syntax.called_on(node)
+    says_false = any(ast.unparse(one) == "False" for one in given)
+    freezes = (says_false and "grad" in called(node)) or called(node).lstrip("_").startswith("freeze")
+    if freezes and any(_is_one(one, names) for one in (*given, owner)):
+        return 1
+    return 2 if says_false and owner is not None and called(node) == "requires_grad_" else None
 
 
-def _freezes(node: ast.AST, names: set[str]) -> bool:
-    if isinstance(node, ast.Call) and called_on(node, "requires_grad_") is not None:
-        return any(ast.unparse(one) == "False" for one in node.args)
-    return _sets(node, False) is not None
-
-
-def _same(name: str, names: set[str]) -> bool:
-    """Return whether a name is one of those, or one that holds it, however each function calls it."""
-    last = name.split(".")[-1]
-    return bool(name) and any(last in re.split(r"[.\[]", one) for one in names)
+def _is_one(node: ast.AST | None, names: set[str]) -> bool:
+    """Return whether an expression has one of the names, or the name of what holds it, however it is written."""
+    last = dotted(node).split(".")[-1]
+    return bool(last) and any(last in re.split(r"[.\[]", one) for one in names)
 
 
 def made_from_helper(site: Site) -> bool:
     """Return whether the line that makes an optimizer asks a function of the same file which parameters to take."""
-    own = {node.name for node in ast.walk(syntax_tree(site[0])) if isinstance(node, FUNCTIONS)}
-    calls = [node for node in nodes_at(site) if isinstance(node, ast.Call)]
-    return any(dotted(call.func).split(".")[-1] in own for call in calls)
+    own = {node.name for node in ast.walk(syntax.syntax_tree(site[0])) if isinstance(node, syntax.FUNCTIONS)}
+    return any(called(node) in own for node in syntax.nodes_at(site))
 
 
 def remade_below(made: Site, later: Site) -> Edit | Cause:
     """Return the edit that makes an optimizer once more, below a line of the same function; or that line alone."""
-    scope = function_around(made)
-    made_by = [one for one in own_nodes(scope) if isinstance(one, ast.Assign) and one.lineno == made[1]]
-    if not made_by or made[0] != later[0] or scope is not function_around(later):
+    assigns = [one for one in syntax.statements_around(made, ast.Assign) if one.lineno == made[1]]
+    if not assigns or made[0] != later[0] or syntax.function_around(made) is not syntax.function_around(later):
         return Cause(*later)
-    return beside(later, "below", words_of(node_place(made[0], made_by[0])))
+    return syntax.beside(later, "below", words_of(node_place(made[0], assigns[0])))
