@@ -154,5 +154,12 @@ def _taken_from(side: ast.expr, site: Site, numbers: list[Op]) -> Op | None:
         names = {name for value in made for name in syntax.names_in(value)}
         given = [one for one in scope if isinstance(one, (ast.Assign, ast.AugAssign)) and one.lineno <= site[1]]
         targets = {one: one.targets if isinstance(one, ast.Assign) else [one.target] for one in given}
-        made = [one.value for one in given if names & {name for part in targets[one] for name in syntax.names_in(part)}]
+        own = {one: {name for part in targets[one] for name in syntax.names_in(part)} for one in given}
+        made = [one.value for one in given if names & own[one] and not _averages(one, own[one])]
     return None
+
+
+def _averages(node: ast.Assign | ast.AugAssign, own: set[str]) -> bool:
+    """Recognise ``mean = 0.9 * mean + 0.1 * loss.item()``: a number of earlier updates, as a baseline is."""
+    weighed = any(isinstance(one, ast.Mult) for one in ast.walk(node.value))
+    return isinstance(node, ast.Assign) and weighed and bool(own & set(syntax.names_in(node.value)))
