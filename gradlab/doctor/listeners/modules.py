@@ -21,6 +21,7 @@ from ..frames import call_lines, call_site, outside_constructors, outside_doctor
 from ..state.watched import UncopiedLoad
 from .event_log import EventLog, Listener, never_raises
 
+_FEW = 64  # calls of a module, to see whether it is given what others have made
 _SMALL = 1_000_000  # elements
 _MOST_LINES = 512
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
@@ -105,7 +106,7 @@ class ModuleListener(Listener):
             params=model.params,
             caller=frame.f_code.co_name if frame is not None else "",
             again=code_owner(where.f_code.co_filename) is Owner.OURS,
-            fed=_requires_grad((args, kwargs)),
+            fed=model.calls <= _FEW and _requires_grad((args, kwargs)),
         )
         if module.training:
             forward.frozen_norms = model.frozen_norms
