@@ -287,8 +287,8 @@ _INSTEAD = {_DYNAMO: "torch", "_dynamo": "compiler", "graph_break": "is_compilin
 
 
 def forward_hooks_of(module: Any) -> dict[int, Any]:
-    """Return the forward hooks of a module by their numbers; none where PyTorch keeps them under another name."""
-    return dict(vars(module).get("_forward_hooks", {}))
+    """Return the forward and pre-hooks of a module by number; none where PyTorch keeps them under another name."""
+    return {**vars(module).get("_forward_hooks", {}), **vars(module).get("_forward_pre_hooks", {})}
 
 
 def compiled_anything() -> bool:

@@ -184,8 +184,9 @@ class OpTrace(TorchFunctionMode):
             self._keep(one, replace(op, reach=reach * graph, shape=tuple(one.shape), graph=graph))
 
     def _keep(self, tensor: Tensor, op: Op) -> None:
-        if tensor.grad_fn is not None:
-            tensor.grad_fn.metadata[self._key] = op  # type: ignore[index]  # a property, which its stub calls a method
+        node = _node(tensor)
+        if node is not None:
+            node.metadata[self._key] = op
         elif not (isinstance(tensor, nn.Parameter) and tensor.is_leaf):
             self._plain[id(tensor)] = weakref.ref(tensor), op
 
@@ -203,7 +204,7 @@ class OpTrace(TorchFunctionMode):
 
     def op(self, tensor: Tensor) -> Op:
         """Return the call that made a tensor, or what is known of one from before."""
-        node: Any = tensor.grad_fn
+        node = _node(tensor)
         if node is not None:
             if (known := node.metadata.get(self._key)) is None:
                 known = node.metadata[self._key] = self._untraced(tensor)
@@ -297,6 +298,13 @@ class OpTrace(TorchFunctionMode):
         """The watch is over."""
         self.stop()
         self.settle()
+
+
+def _node(tensor: Tensor) -> Any:
+    try:
+        return tensor.grad_fn
+    except RuntimeError:  # of a view that was made under no_grad() and written to
+        return None
 
 
 def _flat(value: Any) -> Iterator[Any]:

@@ -63,7 +63,7 @@ class ZeroGradInMicroBatch(Rule):
             self.times[optimizer] = 0
         elif self.count(optimizer) >= 2:
             site = site if site != NO_SITE else clears_by_hand(facts.step.site)
-            seen = f"update {facts.number} applied {numbered(facts.fresh)} of {len(facts.fresh) + len(lost)}; "
+            seen = f"update {facts.number} applied {numbered(facts.fresh)} only; "
             seen += f"{numbered(lost)} had been cleared in line {site[1]}"
             edit = Cause(*site) if site != facts.step.site else None
             self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, seen, edit, of=optimizer)
@@ -123,13 +123,14 @@ class WindowDropped(Rule):
             window, often = Counter(sizes).most_common(1)[0]
             wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
             left = left_in(self.context, optimizer)
-            if window > 1 and len(sizes) > 3 and sizes[0] < window and {*sizes[1:-1]} == {window}:
+            alone = len(self.context.state.lines[optimizer]) == 1  # all its passes are of one line
+            if leaks(sizes):
+                left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
+                self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
+            elif window > 1 and len(sizes) > 3 and sizes[0] < window and {*sizes[1:-1]} == {window} and alone:
                 first = batches_text([(1, sizes[0])])
                 seen = f"update 1 applied {first}, update 2 applied {window}"
                 self._say(self.FIRST_IS_SHORT, optimizer, seen, first=first, window=window)
-            elif leaks(sizes):
-                left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
-                self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
             elif window < 2 or often < 2:
                 continue
             elif wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):

@@ -77,6 +77,7 @@ class EmptyStep(Rule):
     )
 
     def _begin(self) -> None:
+        self._explained: set[int] = set()  # optimizers whose empty steps have a reason
         self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
 
     def step(self, facts: StepFacts) -> None:
@@ -98,20 +99,24 @@ class EmptyStep(Rule):
 
     def end(self, *, normal: bool) -> None:
         """Report optimizers that never had a gradient, whatever else the loop does, unless it is known why."""
-        state, known = self.context.state, {site for _, site in self.context.findings}
+        state = self.context.state
         for optimizer, steps in state.steps.items():
-            made, site = state.optimizers[optimizer], state.sites[optimizer]
-            told = {site, self.context.made_at(optimizer, site), state.newest_site} & known
-            if steps >= _ENOUGH and optimizer not in state.fed and not made.is_custom_class and not told:
+            known = optimizer in state.fed or optimizer in self._explained
+            if steps >= _ENOUGH and not known and not state.optimizers[optimizer].is_custom_class:
                 reached = state.reached & ~state.params_of[optimizer]
                 seen = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
                 seen += f"; backward() reached {how_many(reached)} of others" if reached else ""
-                self.report(self.NEVER_ANY, site, seen + self.context.listed(state.params_of[optimizer]), None)
+                self.report(
+                    self.NEVER_ANY, state.sites[optimizer], seen + self.context.listed(state.params_of[optimizer]), None
+                )
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
         """Count; return how often if that is often enough to speak, else 0."""
         times = self.count((code, facts.step.optimizer))
-        return times if times >= 2 and 2 * times >= facts.number else 0
+        if times < 2 or 2 * times < facts.number:
+            return 0
+        self._explained.add(facts.step.optimizer)
+        return times
 
     def _wiped(self, facts: StepFacts) -> None:
         clear = facts.since.clearings[-1]
@@ -145,7 +150,7 @@ class EmptyStep(Rule):
         """Return the ``backward`` without brackets, or the line that is missing above a step."""
         if named := without_brackets([step[0]], "backward"):
             return call_it(named)
-        if mentions_call(step, "backward"):
+        if mentions_call(step, "backward") or self.context.log.passes.grad_calls:
             return None  # it is not reached, or is that of another loss
         loss = loss_above(step)
         return beside(step, "above", f"{loss}.backward()") if loss and not scaled else Cause(*step, insert="above")

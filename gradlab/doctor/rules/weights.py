@@ -210,4 +210,6 @@ class DropoutInEvaluation(Rule):
 def _ignores_mode(call: ast.Call) -> bool:
     """Return whether a call is one of F.dropout, or of its like, that says nothing of the mode."""
     drops = re.fullmatch(r"(.*\.)?(F|functional)\.(dropout[123]?d?|alpha_dropout)", dotted(call.func))
+    if "training" in ast.unparse(call):  # in a rate that depends on the mode
+        return False
     return bool(drops) and len(call.args) < 3 and not any(one.arg in (None, "training") for one in call.keywords)

@@ -106,7 +106,9 @@ class ParamIndex:
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
         """Return the bits of some parameters; they are watched from now on."""
-        return union_bits(map(self.bit, tensors))
+        return union_bits(
+            self.bit(one) for one in tensors if one.is_leaf
+        )  # others, as of functional_call, have no .grad
 
     def known_bits(self, tensors: Iterable[Tensor]) -> int:
         """Return the bits of those parameters that are watched."""
