@@ -109,6 +109,8 @@ def watched(path: Path, fresh: pytest.MonkeyPatch) -> tuple[Report, BaseExceptio
     fresh.setattr(sys, "argv", [str(path)])
     fresh.syspath_prepend(str(path.parent))
     ended: BaseException | None = None
+    if header(path, "warns"):  # what PyTorch warns about is told by the doctor, if it is not silenced
+        warnings.simplefilter("default")
     report = watch()
     try:
         with report:
