@@ -182,3 +182,5 @@ def test_an_unusual_loop_that_is_right_gets_no_word(path, fresh):
     report, ended = watched(path, fresh)
     assert ended is None
     assert grave(report) == [], report.text
+    hints = {one.code for one in report.findings}
+    assert hints <= {header(path, "hint").split(" ")[0]}, report.text

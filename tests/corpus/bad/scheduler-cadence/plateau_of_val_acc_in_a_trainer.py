@@ -1,4 +1,4 @@
-# A trainer keeps the best correlation on held-out data and feeds it to ReduceLROnPlateau, whose mode is left at "min".
+# A trainer feeds the accuracy on held-out data to ReduceLROnPlateau, whose mode is left at "min".
 # source: none (a common mistake, written small)
 # expect: scheduler-cadence
 # severity: hint (what the metric means is told by its name only)
