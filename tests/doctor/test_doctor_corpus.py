@@ -109,6 +109,8 @@ def watched(path: Path, fresh: pytest.MonkeyPatch) -> tuple[Report, BaseExceptio
     fresh.setattr(sys, "argv", [str(path)])
     fresh.syspath_prepend(str(path.parent))
     ended: BaseException | None = None
+    if header(path, "warns"):  # what PyTorch warns about is told by the doctor, if it is not silenced
+        warnings.simplefilter("default")
     report = watch()
     try:
         with report:
@@ -180,3 +182,5 @@ def test_an_unusual_loop_that_is_right_gets_no_word(path, fresh):
     report, ended = watched(path, fresh)
     assert ended is None
     assert grave(report) == [], report.text
+    hints = {one.code for one in report.findings}
+    assert hints <= {header(path, "hint").split(" ")[0]}, report.text

@@ -1,5 +1,6 @@
 # An adversarial autoencoder: the encoder is in two optimizers, one for the reconstruction and one for fooling the
 # discriminator, with a learning rate each; the phases clear everything before they begin.
+# hint: params-in-two-optimizers (autoencoder and generator share the encoder here)
 # source: fducau/AAE_pytorch script/aae_pytorch_basic.py
 import torch
 from torch import nn

@@ -1,5 +1,6 @@
 # PPO with an LSTM: the recurrent state of the rollout is never detached, so it holds the graphs of the batches of an
 # episode, until the next one begins. The updates start from detached copies, and prob = prob.view(-1) stores nothing.
+# hint: graph-retained-memory-leak (the state keeps its graph until the episode ends)
 # source: seungeunrho/minimalRL ppo-lstm.py
 import torch
 from torch import nn, optim

@@ -1,7 +1,6 @@
 # The difference of (N, 1) and (N,) enters a loss of the author's own twice, as in log(cosh(d)).
 # source: written for the rule: a difference that a loss uses in several terms
 # expect: loss-broadcasts
-# cause: not found (the function that has the target's name has ended)
 import math
 
 import torch

@@ -1,0 +1,21 @@
+# LBFGS calls its closure many times a step, and nothing clears the gradients.
+# source: none (a public bug report, written small)
+# expect: missing-zero-grad
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+x = torch.randn(100, 5)
+y = x.sum(1, keepdim=True).tanh()
+net = nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.Linear(16, 1))
+opt = torch.optim.LBFGS(net.parameters(), lr=0.5, max_iter=10)
+
+
+def closure():
+    loss = nn.functional.mse_loss(net(x), y)  # <- cause
+    loss.backward()  # <- cause
+    return loss
+
+
+for _epoch in range(8):
+    opt.step(closure)  # <- missing-zero-grad
