@@ -172,7 +172,7 @@ def _number(node: Any, name: str) -> float | None:
     saved = getattr(node, "_saved_other", None)
     saved = getattr(node, "_saved_self", None) if saved is None else saved
     if isinstance(saved, Tensor):
-        saved = saved.item() if saved.numel() == 1 and saved.device.type == "cpu" else None
+        saved = saved.tolist() if saved.dim() == 0 and saved.device.type == "cpu" else None
     if not isinstance(saved, (int, float)) or not saved:
         return None
     return 1 / float(saved) if name == "Div" else float(saved)

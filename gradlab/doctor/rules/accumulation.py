@@ -280,6 +280,7 @@ class LossNotDivided(Rule):
             self.report(self.LOSS_NOT_DIVIDED, site, f"{seen}, without a division", edit, count=count)
         elif (
             len(tokens) == len(later)
+            and len({round(one.mass, 6) for one in later}) == 1  # else they are weighed by their numbers
             and max(tokens) > _UNEQUAL * min(tokens)
             and self._often((optimizer, "sums"), windows)
         ):

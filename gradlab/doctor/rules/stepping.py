@@ -24,7 +24,7 @@ from ..source.cuts import cut_place
 from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, remade_below
 from ..state.facts import StepFacts
-from .base import Rule, how_many, numbered
+from .base import Lookup, Rule, how_many, numbered
 
 _ENOUGH = 4  # steps
 _REGULAR = 5  # times, with as many updates between them: what logs gradients and clears them, say
@@ -113,10 +113,11 @@ class EmptyStep(Rule):
     def _repeats(self, code: str, facts: StepFacts) -> int:
         """Count; return how often if that is often enough to speak, else 0."""
         times = self.count((code, facts.step.optimizer))
-        if times < 2 or 2 * times < facts.number:
-            return 0
-        self._explained.add(facts.step.optimizer)
-        return times
+        return times if times >= 2 and 2 * times >= facts.number else 0
+
+    def _explain(self, code: Code, optimizer: int, site: Site, seen: str, edit: Lookup | Edit | Cause | None) -> None:
+        self._explained.add(optimizer)
+        self.report(code, site, seen, edit, of=optimizer)
 
     def _wiped(self, facts: StepFacts) -> None:
         clear = facts.since.clearings[-1]
@@ -128,15 +129,17 @@ class EmptyStep(Rule):
             site = clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site)
             seen = f"update {facts.number} came after {numbered(clear.lost)} had been cleared"
             seen += f"; {times} updates found no gradient"
-            self.report(self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, site, seen, cause_at(clear.site))
+            self._explain(
+                self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, facts.step.optimizer, site, seen, cause_at(clear.site)
+            )
 
     def _frozen(self, facts: StepFacts) -> None:
         if times := self._repeats("frozen", facts):
             context, optimizer, params = self.context, facts.step.optimizer, facts.step.params
             name, site = context.name(optimizer), context.made_at(optimizer, facts.step.site)
             seen = f"{times} steps of {name}, and requires_grad=False for all of its {how_many(params)}"
-            code = self.OPTIMIZER_PARAMS_FROZEN
-            self.report(code, site, seen, lambda: frozen_by(context.log.files(), context.all_names(params)))
+            edit = lambda: frozen_by(context.log.files(), context.all_names(params))  # noqa: E731 - a look-up
+            self._explain(self.OPTIMIZER_PARAMS_FROZEN, optimizer, site, seen, edit)
 
     def _without(self, facts: StepFacts) -> None:
         optimizer, site = facts.step.optimizer, facts.step.site
@@ -144,7 +147,9 @@ class EmptyStep(Rule):
             return  # it may need no gradients: an average of weights, a search without them
         if times := self._repeats("without", facts):
             seen = f"{times} of {facts.number} steps of {self.context.name(optimizer)} found no gradient"
-            self.report(self.STEP_WITHOUT_BACKWARD, site, seen, lambda: self._missing(site, scaled=facts.step.scaler))
+            self._explain(
+                self.STEP_WITHOUT_BACKWARD, optimizer, site, seen, lambda: self._missing(site, scaled=facts.step.scaler)
+            )
 
     def _missing(self, step: Site, *, scaled: bool) -> Edit | Cause | None:
         """Return the ``backward`` without brackets, or the line that is missing above a step."""
@@ -171,8 +176,9 @@ class EmptyStep(Rule):
         if not stale:
             seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
             cuts = self.context.state.cuts
-            self.report(
+            self._explain(
                 self.GRAPH_BROKEN,
+                optimizer,
                 newest,
                 seen,
                 lambda: cut_place(one for one in cuts if one.lost & params or one.name in TAKES_NUMBERS),
@@ -182,7 +188,7 @@ class EmptyStep(Rule):
             seen = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"
             site = self.context.made_at(optimizer, facts.step.site)
             edit = partial(remade_below, site, late) if late else None
-            self.report(self.OPTIMIZER_HOLDS_STALE_PARAMS, site, seen, edit, of=optimizer)
+            self._explain(self.OPTIMIZER_HOLDS_STALE_PARAMS, optimizer, site, seen, edit)
 
 
 def in_no_module(stale: int, held: str) -> str:

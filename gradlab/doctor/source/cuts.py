@@ -30,6 +30,8 @@ def cut_place(found: Iterable[Op]) -> Edit | Cause | None:
     places = {cut[0]: (one, cut[1]) for one in found if (cut := _place(one)) is not None}
     whole = [place for place, (one, _) in places.items() if one.name != "detach"]
     place = single_or_none(places) or single_or_none(whole)
+    if places and place is None and all(one.name == "grad" for one, _ in places.values()):
+        return next(iter(places))  # each of them needs its create_graph
     return _without(*places[place], place) if place is not None else None
 
 
@@ -64,11 +66,23 @@ def _without(cut: Op, node: ast.expr | None, place: Cause) -> Edit | Cause:
     if isinstance(node, ast.Call) and kept is None and node.args and called(node) in _MAKES:
         kept = called_on(node.args[0], "item", "detach") or node.args[0]
         kept = kept if isinstance(kept, (ast.Name, ast.Call)) else None
-    if kept is None or cut.no_grad:
+    if kept is None or cut.no_grad or _used_elsewhere(place):
         return place
     edit = syntax.reworded(place, syntax.operand(place.file, kept))
     target, _, value = edit.line.partition("  #")[0].partition(" = ") if isinstance(edit, Edit) else ("", "", "")
     return place if target and target == value.strip() else edit
+
+
+def _used_elsewhere(place: Cause) -> bool:
+    """Return whether what a line makes goes into several statements: the cut may be right for some of them."""
+    site = (place.file, place.line)
+    for statement in statements_around(site, ast.Assign)[:1]:
+        nodes = [one for one in syntax.own_nodes(syntax.function_around(site)) if isinstance(one, ast.Name)]
+        made = {name for target in statement.targets for name in syntax.names_in(target)}
+        given = {one.id for one in ast.walk(statement.value) if isinstance(one, ast.Name)}
+        lines = {one.lineno for one in nodes if one.id in made and isinstance(one.ctx, ast.Load)}
+        return len(lines) > 1 and not made & given
+    return False
 
 
 def find_cuts(root: Op, numbers: list[Op], frame: FrameType | None) -> list[Op]:

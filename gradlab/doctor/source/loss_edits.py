@@ -31,6 +31,8 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     """Return the edit that takes a softmax or the like out, or gives the loss what its result is made of."""
     site, activation = flaw.source[-1], flaw.words["activation"]
     instead = "log_softmax" if flaw.kind in ("nll-loss", "kl-div") else ""
+    if instead and activation != "softmax":
+        return None
     calls = [node for node in nodes_at(site) if isinstance(node, ast.Call)]
     own = [call for call in calls if called(call) == activation]
     if not own:
