@@ -8,6 +8,7 @@ import warnings
 from contextlib import ExitStack
 from multiprocessing.process import BaseProcess
 from numbers import Integral, Real
+from textwrap import shorten
 from typing import Any
 
 import torch
@@ -236,7 +237,10 @@ def ending_words(error: BaseException | None) -> str:
         return ""
     place = raised_at(error, lambda file: code_owner(file) is Owner.USER)
     lines = str(error).strip().splitlines()
-    where, why = f" in line {place[1]}" if place else "", f" ({lines[0][:_MOST_LETTERS]})" if lines else ""
+    where, why = (
+        f" in line {place[1]}" if place else "",
+        f" ({shorten(lines[0].partition(' (')[0], _MOST_LETTERS)})" if lines else "",
+    )
     return f"The block ended with {type(error).__name__}{where}{why}"
 
 

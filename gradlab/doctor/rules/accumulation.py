@@ -63,7 +63,7 @@ class ZeroGradInMicroBatch(Rule):
             self.times[optimizer] = 0
         elif self.count(optimizer) >= 2:
             site = site if site != NO_SITE else clears_by_hand(facts.step.site)
-            seen = f"update {facts.number} applied {numbered(facts.fresh)} only; "
+            seen = f"update {facts.number} applied {numbered(facts.fresh)} alone; "
             seen += f"{numbered(lost)} had been cleared in line {site[1]}"
             edit = Cause(*site) if site != facts.step.site else None
             self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, seen, edit, of=optimizer)
