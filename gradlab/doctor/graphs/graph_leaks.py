@@ -43,7 +43,7 @@ def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
 
 def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
     """Find a forward hook that keeps outputs with their graphs, in a variable of its function or of its object."""
-    found: dict[tuple[str, Site], set[int]] = {}
+    found: dict[tuple[str, Site], dict[int, int]] = {}  # name and line -> what is kept, and how many graphs it has
     for part in dict.fromkeys(part for module in modules for part in module.modules()):
         for hook in [*_torch.forward_hooks_of(part).values()]:
             code = getattr(getattr(hook, "__func__", hook), "__code__", None)
@@ -52,11 +52,27 @@ def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
             known = inspect.getclosurevars(hook)
             own = getattr(getattr(hook, "__self__", None), "__dict__", {})
             for name, value in {**known.nonlocals, **known.globals, **own}.items():
-                if isinstance(value, (list, dict)):
-                    ids = {id(one) for one in _elements(value).values() if _has_graph(one)}
-                    found.setdefault((name, (code.co_filename, code.co_firstlineno)), set()).update(ids)
-    (name, site), ids = max(found.items(), key=lambda one: len(one[1]), default=(("", NO_SITE), set[int]()))
-    return GraphHolder(name, site, len(ids), hook=True) if ids else None
+                parts = {name: value} if _elements(value) else {f"{name}.{key}": one for key, one in _stored(value)}
+                for part_name, one in parts.items():
+                    if count := _graphs_in(one):
+                        found.setdefault((part_name, (code.co_filename, code.co_firstlineno)), {})[id(one)] = count
+    (name, site), kept = max(found.items(), key=lambda one: sum(one[1].values()), default=(("", NO_SITE), {}))
+    return GraphHolder(name, site, sum(kept.values()), hook=True) if kept else None
+
+
+def _graphs_in(value: Any, deep: int = 3) -> int:
+    """Return how many tensors with a graph are kept in lists and dictionaries."""
+    inner = [*_elements(value).values()]
+    if inner and _has_graph(inner[-1]):
+        return len(inner)
+    return sum(_graphs_in(one, deep - 1) for one in inner[:_NEWEST]) if deep else 0
+
+
+def _stored(value: Any) -> list[tuple[str, Any]]:
+    """Return the attributes of an object of the learner's own class."""
+    code = getattr(getattr(type(value), "__init__", None), "__code__", None)
+    own = code is not None and code_owner(code.co_filename) is Owner.USER and not isinstance(value, nn.Module)
+    return [*vars(value).items()] if own else []
 
 
 def _has_graph(value: Any) -> bool:

@@ -113,7 +113,7 @@ class ModuleListener(Listener):
         elif model.dropouts:
             forward.dropouts = model.dropouts_in_eval()
         key = id(module), forward.site
-        if forward.grad and frame is not None and key not in self._named and len(self._named) < _MOST_LINES:
+        if frame is not None and key not in self._named and len(self._named) < _MOST_LINES:
             self._named.add(key)
             forward.names = _names(module, frame)
         if train_kind and not forward.grad:  # no other rule asks
@@ -233,5 +233,6 @@ def _names(module: nn.Module, frame: FrameType) -> tuple[str, ...]:
     local = variables(frame)
     owner = local.get("self")
     inside = {**getattr(owner, "__dict__", {}), **getattr(owner, "_modules", {})}
-    named = {**local, **{f"self.{name}": value for name, value in inside.items()}}
+    used = {name: frame.f_globals[name] for name in frame.f_code.co_names if name in frame.f_globals}
+    named = {**used, **local, **{f"self.{name}": value for name, value in inside.items()}}
     return tuple(name for name, value in named.items() if value is module)

@@ -152,7 +152,7 @@ class TiedWeights(Rule):
         fast = [name for name in event.names if name not in slow]
         if slow and fast and not any(map(_SOURCE_NAME.search, map(str.lower, fast))) and len(self._names) < _MOST_KNOWN:
             self._names[event.module] = slow[0], fast
-        if event.grad and event.module in self._names:
+        if event.module in self._names:
             self.count((event.module, event.site))
 
     def end(self, *, normal: bool) -> None:
@@ -168,7 +168,7 @@ class TiedWeights(Rule):
             lines = "".join(map(source_line, sites))
             fast = next((name for name in fasts if re.search(rf"(?<![\w.]){re.escape(name)}\(", lines)), "")
             if site[1] and fast:
-                seen = f"both were called with gradients on, {slow} {number_of(self.times[module, site], 'time')}"
+                seen = f"both were called, {slow} {number_of(self.times[module, site], 'time')}"
                 made = [node for _, node in nodes_in([site[0]]) if isinstance(node, ast.Assign)]
                 value = single_or_none(node.value for node in made if dotted(node.targets[0]) == slow)
                 place = node_place(site[0], value) if value is not None else None

@@ -189,6 +189,11 @@ class MissingParams(Rule):
         message="Some parameters get gradients that no optimizer uses, and other lines write to them.",
         fix="If they follow another net, as those of a target network do, compute its output under torch.no_grad().",
     )
+    HIDDEN = PARAMS_MISSING_FROM_OPTIMIZER.with_(
+        message="A Parameter gets gradients, and no variable of yours holds it: nn.Parameter(...).to(...) gives the "
+        "result of a computation, so neither the model nor an optimizer has the Parameter itself.",
+        fix="Move the tensor first: nn.Parameter(tensor.to(device)).",
+    )
     OPTIMIZER_HOLDS_STALE_PARAMS = EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS.with_(
         message="The optimizer holds parameters that the model no longer has, and not those that took their place."
     )
@@ -272,6 +277,8 @@ class MissingParams(Rule):
             self._say(self.MOVED_BY_HAND, missing, times, site, None)
         elif stray and "[" in name and (container := plain_container(files, name)) is not None:
             self._say(self.IN_PLAIN_LIST, missing, times, site, container)
+        elif stray and not late and not self.context.all_names(missing):
+            self._say(self.HIDDEN, missing, times, site, None)
         elif stray or late or ((same or module) and downstream) or critic:
             edit = self._add_group(missing, optimizer, place)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)
