@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from gradlab.doctor import Report, watch
+from gradlab.doctor import LiveDoctor, Report, watch
 
 X = torch.linspace(-1, 1, 96).reshape(16, 6)
 Y = torch.arange(16) % 3
@@ -152,3 +152,17 @@ def test_the_inside_of_a_compiled_model_is_named_as_unseen() -> None:
                         model(part)
         assert report.codes == ["validation-in-train-mode"]
         assert ("compiled model" in report.checked) is blind
+
+
+def test_a_live_doctor_follows_the_first_slice_and_what_waits() -> None:
+    model, doctor = nn.Linear(6, 3), LiveDoctor()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    followed = []
+    for _ in range(8):
+        with doctor:
+            followed.append(torch._C._len_torch_function_stack())
+            optimizer.zero_grad()
+            F.cross_entropy(model(X), Y).backward()
+            optimizer.step()
+        assert not torch._C._len_torch_function_stack()
+    assert followed == [1, 1, 1, 0, 1, 0, 0, 0]

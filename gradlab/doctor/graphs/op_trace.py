@@ -242,6 +242,11 @@ class OpTrace(TorchFunctionMode):
                 op.shape, op.no_grad = tuple(one.shape), True
                 self._plain[id(one)] = weakref.ref(one), op
 
+    @property
+    def waits(self) -> bool:
+        """True if the update of some call path is to be followed."""
+        return bool(self._waiting)
+
     def ask(self, call_path: int) -> None:
         """Follow the update that leads to the next backward pass of this call path."""
         if len(self._waiting) < _MOST_WAITING:

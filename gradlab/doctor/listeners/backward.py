@@ -39,8 +39,9 @@ class BackwardListener(Listener):
         self._began: dict[int, int] = {}  # call path -> autograd's number when its last pass began
 
     def hooks(self) -> list[Any]:
-        """Follow the calls of the first update; the record is switched off at the end."""
-        self.log.trace.start()
+        """Follow the calls of the first update; the record is switched off at the end, also of a slice."""
+        if not self.log.passes.count or self.log.trace.waits:
+            self.log.trace.start()
         return [self.log.trace]
 
     def patch(self, patches: Patches) -> None:

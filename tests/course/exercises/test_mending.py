@@ -86,7 +86,7 @@ def test_other_right_loops_pass(name: str, edit: str) -> None:
 
 TAKEN_OVER = [  # the loop as it came, with a change that does not mend it
     ("mend_the_flat_loss", "cleared after backward() and before step()", "lr=0.2 => lr=10.0"),
-    ("mend_four_times_the_work", "cleared for every micro-batch", " / 4\n => \n"),
+    ("mend_four_times_the_work", "cleared inside a window", " / 4\n => \n"),
     ("mend_killed_at_night", "keeps the graphs", "total += loss => total = total + 1.0 * loss"),
     ("mend_killed_at_night", "still has its graph", "        total += loss\n =>         total = loss\n"),
     ("mend_the_swinging_loss", "applies the gradients of earlier batches again", "lr=0.1 => lr=0.01"),
