@@ -111,10 +111,10 @@ class OpTrace(TorchFunctionMode):
     """Follows the calls of some updates; it lies below all modes of the learner's own, and changes no result."""
 
     def __init__(self, index: ParamIndex) -> None:
-        """Parameters that are met are watched from then on."""
+        """``index``: the parameters that are watched."""
         super().__init__()
         self._index = index
-        self._bits, self._known = index.bits, index.known_bits
+        self._known = index.known_bits
         self.failure = ""
         """Why nothing is followed any more; "" as long as all is well."""
         self._key = f"gradlab.op.{id(self)}"
@@ -125,7 +125,6 @@ class OpTrace(TorchFunctionMode):
         """Calls that changed a tensor in place, with what the tensor had been."""
         self._waiting: dict[int, int] = {}  # call path -> passes until the wait ends
         self._count = 0
-        self._fills = False  # is the call under way one that writes to what it is given?
         self.on = self._was_on = False
         self._placed = 0  # the thread on whose stack it lies
         self.busy = False
@@ -141,7 +140,6 @@ class OpTrace(TorchFunctionMode):
         if not self.on or self.busy or name in _QUIET:
             return func(*args, **kwargs)
         inputs: tuple[Op, ...] = ()
-        self._fills = name[-1:] == "_"
         try:
             inputs = tuple(self._inputs((*args, *kwargs.values())))
         except Exception as error:
@@ -213,9 +211,8 @@ class OpTrace(TorchFunctionMode):
         held = tensor.requires_grad and self._known([tensor])  # an optimizer's, such as an image that is optimized
         if reference is not None and reference() is tensor and plain is not None and not held:
             return plain
-        # what fills a parameter for the first time does not move its weights: it is watched from its first use on
-        used = isinstance(tensor, nn.Parameter) and torch.is_grad_enabled() and not self._fills
-        own = self._bits([tensor]) if used else self._known([tensor])
+        # Only what is watched already: to read the .grad of another thread's parameter can crash Python.
+        own = self._known([tensor])
         return Op("parameter" if own else "", (), (), own * tensor.requires_grad, own, tuple(tensor.shape), bool(own))
 
     def of(self, node: Any) -> Op | None:
@@ -226,7 +223,7 @@ class OpTrace(TorchFunctionMode):
     def _untraced(self, tensor: Tensor) -> Op:
         """Return what is known of a result that nothing was seen to make, as a function of the learner's own."""
         found = [leaf for leaf, _ in leaves(tensor.grad_fn)]
-        reach = self._bits([leaf for leaf in found if isinstance(leaf, nn.Parameter)]) | self._known(found)
+        reach = self._known(found)
         if not reach:  # a function that makes its graph when backward() runs, as a reentrant checkpoint does
             reach = (1 << len(self._index)) - 1
         return Op("", (), (), reach, reach, tuple(tensor.shape), graph=True)
