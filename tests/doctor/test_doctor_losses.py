@@ -27,6 +27,12 @@ def train(loss_of, updates: int = 4, *, rate: float = 0.1) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in model.parameters()])
 
 
+@pytest.fixture
+def as_if_nothing_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another test of this process may have compiled something: then no calls would be followed."""
+    monkeypatch.setattr("gradlab._torch.compiled_anything", lambda: False)
+
+
 def seen(loss_of, **how) -> tuple[Report, torch.Tensor]:
     with watch() as report:
         weights = train(loss_of, **how)
@@ -38,6 +44,7 @@ def twice(logits: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(logits.softmax(1), Y)
 
 
+@pytest.mark.usefixtures("as_if_nothing_was_compiled")
 def test_calls_are_followed_in_a_few_updates_only() -> None:
     modes: list[bool] = []
 
@@ -154,6 +161,7 @@ def test_the_inside_of_a_compiled_model_is_named_as_unseen() -> None:
         assert ("compiled model" in report.checked) is blind
 
 
+@pytest.mark.usefixtures("as_if_nothing_was_compiled")
 def test_a_live_doctor_follows_the_first_slice_and_what_waits() -> None:
     model, doctor = nn.Linear(6, 3), LiveDoctor()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -12,7 +12,7 @@ from ..finding import Cause, Code, Edit
 from ..source.blocks import loops_around
 from ..source.calls import in_scope, updates_by_hand
 from ..source.cuts import cut_place
-from ..source.syntax import beside, cause_at
+from ..source.syntax import beside, called, called_on, cause_at, node_place, nodes_in, single_or_none
 from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
 from ..state.facts import StepFacts
 from .base import Rule, how_many
@@ -278,7 +278,13 @@ class MissingParams(Rule):
         elif stray and "[" in name and (container := plain_container(files, name)) is not None:
             self._say(self.IN_PLAIN_LIST, missing, times, site, container)
         elif stray and not late and not self.context.all_names(missing):
-            self._say(self.HIDDEN, missing, times, site, None)
+            calls = [
+                (file, one)
+                for file, one in nodes_in(files)
+                if (owner := called_on(one)) and called(owner) == "Parameter"
+            ]
+            where = single_or_none(node_place(file, one) for file, one in calls)
+            self._say(self.HIDDEN, missing, times, site, where)
         elif stray or late or ((same or module) and downstream) or critic:
             edit = self._add_group(missing, optimizer, place)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)

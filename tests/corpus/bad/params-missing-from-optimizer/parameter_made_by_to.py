@@ -1,7 +1,6 @@
 # A scale that is moved after it was made a Parameter: the model has the result of the move, and not the Parameter.
 # source: none (a common mistake, written small)
 # expect: params-missing-from-optimizer
-# cause: none (the Parameter has no name)
 import torch
 from torch import nn
 
@@ -9,7 +8,7 @@ from torch import nn
 class Scaled(nn.Module):
     def __init__(self):
         super().__init__()
-        self.scale = nn.Parameter(torch.ones(4)).to(torch.float64)
+        self.scale = nn.Parameter(torch.ones(4)).to(torch.float64)  # <- cause
         self.last = nn.Linear(4, 1, dtype=torch.float64)
 
     def forward(self, x):
