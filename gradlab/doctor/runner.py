@@ -95,7 +95,7 @@ class RuleRunner:
         """The watch is over; ``normal`` is False if an exception ended it."""
         for rule in RULES:
             if rule in self._rules or rule.ends:
-                self._rules.setdefault(rule, rule(self.context)).end(normal=normal)
+                (self._rules.get(rule) or rule(self.context)).end(normal=normal)
 
     def findings(self) -> list[Finding]:
         """Return what was found, the gravest first, in the order in which it was seen."""

@@ -254,6 +254,7 @@ def checked_words(runner: RuleRunner, beside: list[str]) -> str:
     kinds = sorted({made.kind for made in made_by if made.is_custom_class and made.optimizer != MANUAL_UPDATE})
     reasons = [
         _COMPILED if log.passes.compiled else "",
+        f"which terms of a loss reach the weights ({log.trace.failure})" if log.trace.failure else "",
         f"the inside of the step of {_few(kinds)}, which is not PyTorch's" if kinds else "",
         f"gradients that your own lines have changed ({number_of(runner.edits, 'time')})" if runner.edits else "",
         f"the other threads that trained ({_few(beside)})" if beside else "",

@@ -174,3 +174,20 @@ def test_a_live_doctor_follows_the_first_slice_and_what_waits() -> None:
             optimizer.step()
         assert not torch._C._len_torch_function_stack()
     assert followed == [1, 1, 1, 0, 1, 0, 0, 0]
+
+
+@pytest.mark.usefixtures("as_if_nothing_was_compiled")
+def test_a_literal_is_no_number_of_the_model() -> None:
+    def loss_of(logits: torch.Tensor) -> torch.Tensor:
+        assert (logits * 0 + 0.5).mean().item() == 0.5  # an accuracy, say
+        return F.cross_entropy(logits, Y) + 0.5
+
+    assert seen(loss_of, updates=6)[0].codes == []
+
+
+@pytest.mark.usefixtures("as_if_nothing_was_compiled")
+def test_a_number_of_the_model_that_is_added_is_told() -> None:
+    def loss_of(logits: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(logits, Y) + logits.square().mean().item()
+
+    assert seen(loss_of, updates=6)[0].codes == ["loss-term-detached"]

@@ -24,6 +24,7 @@ from ..state.param_index import ParamIndex
 from .autograd_graph import leaves
 
 _MOST_OPS = 20_000
+_LITERAL = 6  # characters of a number that a line of the learner's may have by chance
 _MOST_WAITING = 16  # backward passes of other call paths
 TAKES_NUMBERS = ("item", "__float__", "tolist", "numpy", "__int__")
 _SUMS = ("add", "add_", "sub", "sub_", "__radd__", "__rsub__", "rsub", "__iadd__", "__isub__")
@@ -170,7 +171,8 @@ class OpTrace(TorchFunctionMode):
         method, no_grad = hasattr(func, "__objclass__"), not torch.is_grad_enabled()
         op = Op(name, inputs, call_lines(sys._getframe(2)), 0, made_of, (), False, no_grad, method)
         if not results:
-            self.numbers.append((result if type(result) is float else None, op))
+            exact = type(result) is float and len(repr(result)) > _LITERAL  # not 0.5, which anybody may write
+            self.numbers.append((result if exact else None, op))
             return
         if name == "kl_div" and _no_logarithms(args[0] if args else kwargs.get("input")):
             op.flaw = "probabilities"
@@ -252,7 +254,9 @@ class OpTrace(TorchFunctionMode):
     def start(self) -> None:
         """Follow from here on, unless something was compiled: dynamo would compile again for each mode."""
         self.busy = False
-        if not self.on and not self.failure and not _torch.compiled_anything():
+        if _torch.compiled_anything():
+            self.failure = self.failure or "torch.compile was called"
+        if not self.on and not self.failure:
             self.on, self._count = True, 0
             if not self._placed:
                 try:
