@@ -63,7 +63,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        vars(self).update(vars(Report(missing=[str(one) for one in _torch.missing("doctor")])))
+        # not judged before the end: a signal may end the program while it is summed up
+        vars(self).update(vars(Report(missing=[str(one) for one in _torch.missing("doctor")], judged=False)))
         self.processes, self._process = 0, os.getpid()
         runner = RuleRunner()
         log = runner.log
@@ -254,10 +255,10 @@ def checked_words(runner: RuleRunner, beside: list[str]) -> str:
     kinds = sorted({made.kind for made in made_by if made.is_custom_class and made.optimizer != MANUAL_UPDATE})
     reasons = [
         _COMPILED if log.passes.compiled else "",
-        f"which terms of a loss reach the weights ({log.trace.failure})" if log.trace.failure else "",
         f"the inside of the step of {_few(kinds)}, which is not PyTorch's" if kinds else "",
         f"gradients that your own lines have changed ({number_of(runner.edits, 'time')})" if runner.edits else "",
         f"the other threads that trained ({_few(beside)})" if beside else "",
+        f"which terms of a loss reach the weights ({log.trace.failure})" if log.trace.failure else "",
     ]
     left = "; ".join(filter(None, reasons))
     return f"Checked: {', '.join(parts)}." + (f" Not judged: {left}." if left else "")

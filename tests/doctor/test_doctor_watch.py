@@ -368,3 +368,14 @@ def test_an_integer_parameter_moved_by_hand_is_no_failure():
                 weight -= 0.1 * weight.grad
                 count += 1
     assert "failed" not in report.watched
+
+
+def test_a_watch_ended_while_it_sums_up_has_judged_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(self: object, *, normal: bool) -> None:
+        raise SystemExit(143)  # as SIGTERM does in a process of a pool
+
+    monkeypatch.setattr("gradlab.doctor.runner.RuleRunner.end", end)
+    report = watch()
+    with pytest.raises(SystemExit), report:
+        pass
+    assert not report.judged
