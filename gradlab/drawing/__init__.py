@@ -1,22 +1,17 @@
-"""Scenes as Drawings: marks with places, roles for colours and words, for the browser and for paper."""
+"""Scenes as Drawings: axes and marks in the numbers of the axes, roles for colours and words, for browser and paper."""
 
-from .axes import SUPERSCRIPTS, Axes, Side, from_zero, make_axes, panel_axes, value_limits
-from .builder import PanelBuilder, draw_chip, draw_loop, draw_message, fade, make_box
-from .gradient import BATCH_STYLES, add_arrow_names, add_arrows, add_key, arrow_ends, arrow_outline
-from .labels import Box, Spot, shorten, spread_labels, text_width, wrapped
-from .loss import draw_comparison
-from .marks import Axis, Band, CodeText, Dots, Drag, Drawing, Image, Mark, Path, Readout, Text
-from .memory import area_look, stacked, text_role
-from .paint import own_look, small_png, to_png, to_svg
+from .curves import draw_comparison, power_axis
+from .gradient import BATCH_STYLES, arrow_ends, arrow_marks, arrow_names, batch_key, plane_axes
+from .limits import from_zero, numbers, points, value_axis
+from .listing import Listing
+from .marks import EDGE, Area, Arrow, Axes, Axis, Band, Dots, Drawing, Image, Key, Line, Mark, Span, Text
+from .paint import Placed, in_rows, own_look, small_png, to_png, to_svg
 from .palette import colour, themed_svg, tint
 from .panels import draw
 from .wire import Encoder
 
 __all__ = [
-    "BATCH_STYLES", "SUPERSCRIPTS", "Axes", "Axis", "Band", "Box", "CodeText", "Dots", "Drag", "Drawing",
-    "Encoder", "Image", "Mark", "PanelBuilder", "Path", "Readout", "Side", "Spot", "Text", "add_arrow_names",
-    "add_arrows", "add_key", "area_look", "arrow_ends", "arrow_outline", "colour", "draw", "draw_chip",
-    "draw_comparison", "draw_loop", "draw_message", "fade", "from_zero", "make_axes", "make_box", "own_look",
-    "panel_axes", "shorten", "small_png", "spread_labels", "stacked", "text_role", "text_width", "themed_svg",
-    "tint", "to_png", "to_svg", "value_limits", "wrapped",
+    "BATCH_STYLES", "EDGE", "Area", "Arrow", "Axes", "Axis", "Band", "Dots", "Drawing", "Encoder", "Image", "Key", "Line", "Listing",
+    "Mark", "Placed", "Span", "Text", "arrow_ends", "arrow_marks", "arrow_names", "batch_key", "colour", "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look",
+    "plane_axes", "points", "power_axis", "small_png", "themed_svg", "tint", "to_png", "to_svg", "value_axis",
 ]  # fmt: skip

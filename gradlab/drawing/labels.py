@@ -1,202 +1,225 @@
-"""Words of a panel: how wide they are, and where labels go, so that none overprints another or leaves the panel."""
+"""Words of a still picture: on no others, within the panel, and where they hide as little as can be of the marks."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import matplotlib
-from matplotlib import ft2font
-from matplotlib.ft2font import FT2Font
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes as Plot
+from matplotlib.lines import Line2D
 
-from .marks import Text
+from .fonts import shorten, text_width, wrapped
+from .marks import EDGE, Arrow, Image, Mark, Text
+from .palette import colour
+from .plots import Sheet, add_swatch, write
 
-TALL = 1.1
-"""The height of a line of text, in units of its size."""
-_FINE = 1000  # the size in pixels at which widths are taken
-# matplotlib 3.10 gave the flags a class of their own
-_LOAD_FLAGS: Any = getattr(ft2font, "LoadFlags", ft2font)
-_NO_HINTING = getattr(_LOAD_FLAGS, "NO_HINTING", None) or _LOAD_FLAGS.LOAD_NO_HINTING
+_NEAR, _EACH, _APART = 2.0, 7.0, 15.0  # CSS pixels: beside a label, along a line, and from row to row at the right
+_ROWS, _ROW = 4, 17.0  # of words below the upper edge of the axes
+_LATER = 0.35  # what it costs to be one place further down the list
+_TALL = 1.15  # the height of a line, in sizes of its letters
+_STEPS: dict[str, Sequence[tuple[float, float]]] = {
+    "right": [(10, 0)],
+    "left": [(-10, 0)],
+    "above": [(0, -13), (0, -24)],
+    "below": [(0, 13)],
+    "center": [(0, 0)],
+    "around": [(9, -11), (-9, -11), (9, 11), (-9, 11), (0, -16), (0, 16), (14, 0), (-14, 0), (12, -28), (-12, -28)],
+}
+_ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 
-
-@lru_cache(maxsize=16384)
-def text_width(text: str, size: float = 12.0, bold: bool = False) -> float:
-    """Return the width of a text in CSS pixels, without kerning."""
-    return size * sum(_advance(character, bold) for character in text)
-
-
-@lru_cache(maxsize=2048)
-def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False, keep_end: bool = False) -> str:
-    """Cut a text to a width in CSS pixels, an ellipsis in place of what is cut; "" where nothing fits."""
-    if text_width(text, size, bold) <= wide:
-        return text
-    for left in range(len(text) - 1, 0, -1):
-        cut = "\u2026" + text[-left:] if keep_end else text[:left].rstrip() + "\u2026"
-        if text_width(cut, size, bold) <= wide:
-            return cut
-    return ""
-
-
-def wrapped(text: str, wide: float, size: float = 12.0) -> list[str]:
-    """Break a text into lines of at most so many CSS pixels; a word that is wider has a line of its own."""
-    lines = [""]
-    for word in text.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and text_width(longer, size) > wide:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return lines
-
-
-@lru_cache(maxsize=4096)
-def _advance(character: str, bold: bool) -> float:
-    font = _font(bold)
-    if not font.get_char_index(ord(character)):
-        return 1.0  # another font writes it, for example Chinese: its signs are as wide as they are high
-    return float(font.load_char(ord(character), flags=_NO_HINTING).linearHoriAdvance) / 65536 / _FINE
-
-
-@lru_cache(maxsize=2)
-def _font(bold: bool) -> FT2Font:
-    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
-    font = FT2Font(os.path.join(matplotlib.get_data_path(), "fonts", "ttf", name))
-    font.set_size(_FINE, 72)
-    return font
-
-
-Corners = tuple[tuple[float, float], ...]
-_NEAR = 2.0  # CSS pixels kept free beside a label
-
-
-class Box(NamedTuple):
-    """What a label covers, in CSS pixels; a slanted one covers its ``corners`` only."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-    corners: Corners = ()
+Places = npt.NDArray[np.float64]
+Box = tuple[float, float, float, float]
 
 
 class Spot(NamedTuple):
-    """What a label could say, and where."""
+    """A place for words in CSS pixels of the panel, y the middle of their height."""
 
-    text: str
     x: float
     y: float
     anchor: str = "start"
 
 
-def spots_around(text: str, x: float, y: float, steps: Iterable[tuple[float, float]]) -> list[Spot]:
-    """Return spots beside a place, each some CSS pixels to the right and down; what lies to the left ends there."""
-    return [
-        Spot(text, x + right, y + down, "start" if right > 0 else "end" if right < 0 else "middle")
-        for right, down in steps
-    ]
+class Labels:
+    """Finds a place for each text of a panel."""
 
+    def __init__(self, sheet: Sheet, plots: Sequence[Plot]) -> None:
+        """Begin with the axes of the panel."""
+        self._sheet, self._plots = sheet, plots
+        self._boxes: list[Box] = []
+        self._things: list[Places] = []
+        self._marks: dict[str, tuple[Mark, Places]] = {}
+        self.wrapped = wrapped
 
-class Placer:
-    """Gives each label the first of its spots that is free; a label that finds none is left out."""
+    def keep_free(self, mark: Mark, artist: Any, plot: Plot) -> None:
+        """Remember what a mark covers."""
+        if isinstance(artist, Line2D):
+            pixels = artist.get_transform().transform(artist.get_xydata()) if artist.axes else None
+            pixels = plot.transData.transform(artist.get_xydata()) if pixels is None else pixels
+        elif isinstance(mark, Image) or not getattr(mark, "stroke", "ink"):
+            return
+        else:
+            pixels = artist.get_transform().transform(artist.get_path().vertices)
+        places = self._from_pixels(pixels)
+        self._marks[mark.id] = mark, places
+        self._things.append(
+            _along(places) if not (isinstance(artist, Line2D) and artist.get_marker() != "None") else places
+        )
 
-    def __init__(self, width: float, height: float) -> None:
-        """Start with an empty panel of this size."""
-        self.width, self.height = width, height
-        self.boxes: list[Box] = []
-        """What labels cover so far."""
-
-    def take(self, boxes: Iterable[Box]) -> None:
-        """Keep labels out of these boxes."""
-        self.boxes += boxes
-
-    def place(
-        self,
-        id: str,
-        spots: Iterable[Spot],
-        *,
-        size: float = 12.0,
-        role: str = "ink",
-        bold: bool = False,
-        backed: bool = False,
-        angle: float = 0.0,
-        words: str = "",
-    ) -> Text | None:
-        """Return the label at the first free spot, which is then taken; None where there is none."""
-        for spot in spots:
-            if not spot.text or not (abs(spot.x) < 1e5 and abs(spot.y) < 1e5):
+    def place(self, texts: Sequence[Text], order: int) -> None:
+        """Write the texts that find a place."""
+        things = np.concatenate(self._things) if self._things else np.zeros((0, 2))
+        things = things[np.isfinite(things).all(axis=1)]
+        self._place_margin([text for text in texts if text.where == "margin"])
+        for mark in texts:
+            if mark.where == "margin" or (found := self._best(mark, things)) is None:
                 continue
-            # Whole quarters of a pixel, as on the wire: what hardly moves is the very same mark.
-            x, y = round(spot.x * 4) / 4, round(spot.y * 4) / 4
-            box = text_box(spot.text, x, y, spot.anchor, size, bold, angle)
-            if self._free(box):
-                self.boxes.append(box)
-                return make_text(id, x, y, spot.text, role, size, spot.anchor, bold, backed, angle, words)
-        return None
+            spot, text = found
+            self._boxes.append(_box(text, spot, mark.size, mark.bold))
+            bbox = {"boxstyle": "square,pad=0.1", "facecolor": colour("paper"), "edgecolor": "none", "alpha": 0.85}
+            look: dict[str, Any] = {"bbox": bbox if mark.backed else None, "zorder": order}
+            pixels = self._sheet.place(spot.x, spot.y)
+            look |= {"size": mark.size, "role": mark.role, "bold": mark.bold, "anchor": _ANCHORS[spot.anchor]}
+            write(self._sheet.figure, *pixels, text, **look)
 
-    def _free(self, box: Box) -> bool:
-        left, top, right, bottom, corners = box
-        if left < 0 or top < 0 or right > self.width or bottom > self.height:
-            return False
-        left, right = left - _NEAR, right + _NEAR
-        for other in self.boxes:
-            if left >= other[2] or other[0] >= right or top >= other[3] or other[1] >= bottom:
-                continue
-            if not (corners or other[4]) or _touch(_corners(box), _corners(other)):
-                return False
-        return True
+    def _from_pixels(self, pixels: Any) -> Places:
+        """Return pixels of the figure as CSS pixels of the panel."""
+        left, top = self._sheet.place(0, 0)
+        return (np.asarray(pixels, dtype=np.float64) - (left, top)) * (1, -1) / self._sheet.density
+
+    def _edges(self, plot: Plot) -> Box:
+        (left, bottom), (right, top) = self._from_pixels(plot.transAxes.transform([(0, 0), (1, 1)]))
+        return float(left), float(top), float(right), float(bottom)
+
+    def _best(self, mark: Text, things: Places) -> tuple[Spot, str] | None:
+        plot = self._plots[mark.axes]
+        left, top, right, bottom = self._edges(plot)
+        right += 10
+        if mark.where not in ("top", "on", "beside"):
+            left, top, right, bottom = 0.0, 0.0, self._sheet.width, self._sheet.height
+        least, best = math.inf, None
+        for form, text in enumerate(mark.texts):
+            for number, spot in enumerate(self._spots(mark, plot, text_width(text, mark.size, mark.bold))):
+                cost = _LATER * number + 3 * form
+                a, b, c, d = box = _box(text, spot, mark.size, mark.bold)
+                if cost >= least or a < left or b < top or c > right or d > bottom:
+                    continue
+                if any(a - _NEAR < x1 and x0 < c + _NEAR and b < y1 and y0 < d for x0, y0, x1, y1 in self._boxes):
+                    continue
+                x, y = things.T
+                hidden = 0 if mark.where == "on" else int(((x > a) & (x < c) & (y > b) & (y < d)).sum())
+                if cost + hidden < least and not (mark.clear and hidden):
+                    least, best = cost + hidden, (spot, text)
+                del box
+        return best
+
+    def _spots(self, mark: Text, plot: Plot, wide: float) -> list[Spot]:
+        """Return where a text may be, the best place first."""
+        left, top, right, bottom = self._edges(plot)
+        if mark.of:
+            if mark.of not in self._marks:
+                return []
+            of, places = self._marks[mark.of]
+            if isinstance(of, Arrow):
+                return self._aside(of, plot)
+            return (
+                _on(places, (left, top, right, bottom))
+                if mark.where == "on"
+                else _beside(places, left, right, top, wide)
+            )
+        (low_x, high_x), (low_y, high_y) = plot.get_xlim(), plot.get_ylim()
+        at = [high_x if mark.x >= EDGE else low_x if mark.x <= -EDGE else mark.x]
+        at.append(high_y if mark.y >= EDGE else low_y if mark.y <= -EDGE else mark.y)
+        x, y = self._from_pixels(plot.transData.transform(at)).tolist()
+        if mark.where == "top":
+            rows = [top + (row + 0.5) * _ROW for row in range(_ROWS)]
+            return [*(Spot(x + 5, y) for y in rows), *(Spot(x - 5, y, "end") for y in rows)]
+        steps = [step for side in mark.where.split() for step in _STEPS[side]]
+        return [Spot(x + a, y + b, "start" if a > 0 else "end" if a < 0 else "middle") for a, b in steps]
+
+    def _aside(self, arrow: Arrow, plot: Plot) -> list[Spot]:
+        """Return places beside an arrow: near its middle first."""
+        ends = np.asarray(arrow.points, dtype=np.float64).reshape(2, 2)
+        (x0, y0), (x1, y1) = self._from_pixels(plot.transData.transform(ends)).tolist()
+        length = math.hypot(x1 - x0, y1 - y0)
+        if length <= 10:
+            return []
+        across, down = -(y1 - y0) / length, (x1 - x0) / length
+        spots = []
+        for far in (20.0, 32.0):
+            for share in (0.5, 0.3, 0.7):
+                for right in (far, -far):
+                    aside = right * across
+                    anchor = "start" if aside > 5 else "end" if aside < -5 else "middle"
+                    spots.append(Spot(x0 + share * (x1 - x0) + aside, y0 + share * (y1 - y0) + right * down, anchor))
+        return spots
+
+    def _place_margin(self, texts: Sequence[Text]) -> None:
+        """Write the texts at the right of the axes, as near to their places as they can be."""
+        if not texts:
+            return
+        plot, sheet = self._plots[0], self._sheet
+        _, top, right, bottom = self._edges(plot)
+        low, high = plot.get_ylim()
+        heights = [self._from_pixels(plot.transData.transform((0, min(max(t.y, low), high))))[1] for t in texts]
+        order = sorted(range(len(texts)), key=lambda number: float(heights[number]))
+        placed: list[float] = []
+        for number in order:
+            placed.append(max(float(heights[number]), top + 4, placed[-1] + _APART if placed else -math.inf))
+        floor = bottom
+        for at in reversed(range(len(placed))):
+            placed[at] = min(placed[at], floor)
+            floor = placed[at] - _APART
+        for number, y in zip(order, placed, strict=True):
+            mark = texts[number]
+            x = right + 8 + 13 * (mark.swatch is not None)
+            room = sheet.width - x - 2
+            fits = next((text for text in mark.texts if text_width(text, mark.size, mark.bold) <= room), "")
+            text = fits or shorten(mark.texts[-1], room, mark.size, bold=mark.bold)
+            if mark.swatch is not None:
+                add_swatch(mark.swatch, sheet, x - 13, y, 9.0, 9.0)
+            write(sheet.figure, *sheet.place(x, y), text, size=mark.size, role=mark.role, bold=mark.bold)
+            self._boxes.append(_box(text, Spot(x, y), mark.size, mark.bold))
 
 
-def spread_labels(heights: Mapping[str, float], gap: float, top: float) -> dict[str, float]:
-    """Move labels that would lie on each other ``gap`` apart, as little as can be, and none above ``top``."""
-    order = sorted(heights, key=lambda name: heights[name])
-    placed: list[float] = []
-    for name in order:
-        placed.append(max(heights[name], placed[-1] + gap if placed else 0.0))
-    ceiling = top
-    for at in range(len(placed) - 1, -1, -1):
-        placed[at] = max(min(placed[at], ceiling), 0.0)
-        ceiling = placed[at] - gap
-    return dict(zip(order, placed, strict=True))
+def _box(text: str, spot: Spot, size: float, bold: bool) -> Box:
+    wide, half = text_width(text, size, bold), size * _TALL / 2
+    left = spot.x - {"start": 0.0, "middle": wide / 2, "end": wide}[spot.anchor]
+    return left, spot.y - half, left + wide, spot.y + half
 
 
-make_text = lru_cache(maxsize=8192)(Text)
-"""A Text with these fields, the very same object for the same fields: what has not changed is not sent."""
+def _along(places: Places) -> Places:
+    """Return places along a line, close enough to each other to tell what lies on it."""
+    if len(places) < 2:
+        return places
+    steps = np.hypot(*np.diff(places, axis=0).T) / _EACH
+    counts = np.nan_to_num(np.clip(np.ceil(steps), 1, 200), nan=1.0).astype(int)
+    shares = [np.linspace(0, 1, count, endpoint=False)[:, None] for count in counts]
+    pairs = zip(places[:-1], places[1:], shares, strict=True)
+    return np.concatenate([*(start + share * (end - start) for start, end, share in pairs), places[-1:]])
 
 
-@lru_cache(maxsize=8192)
-def text_box(
-    text: str, x: float, y: float, anchor: str = "start", size: float = 12.0, bold: bool = False, angle: float = 0.0
-) -> Box:
-    """Return what a Text with these fields covers."""
-    wide, half = text_width(text, size, bold), size * (TALL if angle % 90 == 0 else 1.0) / 2
-    begin = {"start": 0.0, "middle": -wide / 2, "end": -wide}[anchor]
-    if not angle:
-        return Box(x + begin, y - half, x + begin + wide, y + half)
-    cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
-    corners = tuple(
-        (x + along * cos + down * sin, y - along * sin + down * cos)
-        for along, down in ((begin, -half), (begin + wide, -half), (begin + wide, half), (begin, half))
-    )
-    across, upright = zip(*corners, strict=True)
-    whole = () if angle % 90 == 0 else corners
-    return Box(min(across), min(upright), max(across), max(upright), whole)
+def _on(places: Places, box: Box) -> list[Spot]:
+    left, top, right, bottom = box
+    x, y = places.T
+    inside = places[(x > left) & (x < right) & (y > top) & (y < bottom)]
+    few = inside[:: max(1, len(inside) // 24)]
+    return [Spot(float(x), float(y), "middle") for x, y in few[np.argsort(few[:, 0])]]
 
 
-def _corners(box: Box) -> Corners:
-    return box.corners or ((box[0], box[1]), (box[2], box[1]), (box[2], box[3]), (box[0], box[3]))
-
-
-def _touch(one: Corners, other: Corners) -> bool:
-    """Whether two rectangles have a point in common: no line along a side of either separates them."""
-    for corners in (one, other):
-        for at in (0, 1):
-            (x0, y0), (x1, y1) = corners[at], corners[at + 1]
-            nx, ny = y1 - y0, x0 - x1
-            mine = [x * nx + y * ny for x, y in one]
-            others = [x * nx + y * ny for x, y in other]
-            if max(mine) <= min(others) or max(others) <= min(mine):
-                return False
-    return True
+def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:
+    """Return places above and below a line that goes from left to right."""
+    places = places[np.isfinite(places).all(axis=1)]
+    spots = []
+    for share in (1.0, 0.75, 0.5, 0.25, 0.0):
+        if not len(places):
+            break
+        end = places[round(share * (len(places) - 1))]
+        x = min(max(float(end[0]) - share * wide, left + 4), right - wide)
+        near = places[(places[:, 0] > x - 4) & (places[:, 0] < x + wide + 4), 1]
+        near = near if len(near) else end[1:]
+        above, under = float(near.min()), float(near.max())
+        spots += [Spot(x, y) for y in (above - 10, under + 11, above - 26, under + 27)]
+    return [*spots, *(Spot(left + 8, top + (row + 0.5) * _ROW) for row in range(_ROWS))]

@@ -1,9 +1,9 @@
-"""What a panel draws: a Drawing is a list of marks with places, roles for colours, and words.
+"""What a panel draws: a Drawing is axes and marks in the numbers of its axes, with roles for colours, and words.
 
-Places and sizes are CSS pixels from the top left corner of the panel. A colour is a *role* ("ink", "weights", "stale"),
-which the painter turns into a colour of its theme; ``"weights/50"`` is that colour at 50 % over the paper. Nothing here
-knows torch or paints: the browser paints a Drawing on a canvas (``front/painter.js``), matplotlib on paper
-(``paint.py``).
+A panel knows no pixels and no fonts. Two painters lay a Drawing out: the browser's (``front/layout.js``, at the size that
+the page gives it) and matplotlib's own Axes (``paint.py``). Points beyond an axis are cut off there; a coordinate of
+``EDGE`` or ``-EDGE`` is the edge of the axes. A colour is a *role* ("ink", "weights", "stale"), which the painter turns
+into a colour of its theme; ``"weights/50"`` is that colour at 50 % over the paper.
 """
 
 from __future__ import annotations
@@ -11,45 +11,66 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 DASHES = ("", "dashed", "dotted", "dashdot")
 SHAPES = ("circle", "ring", "square", "triangle", "down", "diamond", "cross", "plus", "left", "right", "star")
+EDGE = 1e300
+"""The coordinate of the right or upper edge of the axes, wherever that lies; ``-EDGE`` of the left or lower one."""
+
+
+class Span(NamedTuple):
+    """Words below a part of the x axis, such as a statement of the loop; the first text that has room is written."""
+
+    low: float
+    high: float
+    texts: tuple[str, ...]
+    rank: int = 0
+    """Lower ones are written first; where one of rank 0 finds no room, all are written at a slant."""
+    bracket: bool = False
+    """Whether a bracket shows how far it reaches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """How places on a path are read as numbers: ``start + per_pixel * place``, or 10 to the power of that."""
+    """What one axis shows: its limits, its title, and how its ticks are written."""
 
-    start: float
-    per_pixel: float
+    low: float = 0.0
+    high: float = 1.0
     log: bool = False
-
-    def value(self, place: float) -> float:
-        """Return the number at a place in CSS pixels."""
-        number = self.start + self.per_pixel * place
-        return 10.0**number if self.log else number
-
-
-@dataclass(frozen=True, slots=True)
-class Readout:
-    """What to say of the point of a path that is nearest to the pointer: ``"update {x}: loss {y}"``."""
-
-    words: str
-    x: Axis
-    y: Axis
+    words: str = ""
+    ticks: str = "number"
+    """"number", "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers) or "none" (nothing at all)."""
+    spans: tuple[Span, ...] = ()
+    """Words in place of ticks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drag:
-    """What dragging a mark, or across it, means: ``name`` is told to the kernel with the place read on two axes.
+class Axes:
+    """A pair of axes."""
 
-    ``"weights"`` moves the weights of a two-weight model, ``"zoom"`` chooses a range of the x axis.
-    """
+    x: Axis = Axis()
+    y: Axis = Axis()
+    equal: str = ""
+    """With a unit as long along both: "fit" makes the axes as large as that allows, "fill" shows more of one range."""
+    zooms: bool = False
+    """Whether a reader may choose a range of x; then y shows what lies in it."""
+    share: float = 1.0
+    """Of the panel's height, beside other axes of the same panel, which lie below."""
+    caption: str = ""
+    """Words above the axes."""
 
-    name: str
-    x: Axis
-    y: Axis
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of the key: a swatch with its words; the short ones where not all entries have room in a row."""
+
+    texts: tuple[str, ...]
+    fill: str = ""
+    stroke: str = ""
+    width: float = 1.0
+    hatch: str = ""
+    dash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +82,31 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Path(Mark):
-    """A line through ``points`` (x0, y0, x1, y1, ...); a pair of NaN lifts the pen. With ``fill`` it is closed."""
+class Line(Mark):
+    """A line through ``points`` (x0, y0, x1, y1, ...); a pair of NaN lifts the pen."""
 
     points: Any
-    stroke: str = ""
+    stroke: str = "ink"
     width: float = 1.5
     dash: str = ""
+    words: str = ""
+    readout: str = ""
+    """What to say of the point that is nearest to the pointer: ``"update {x}: loss {y}"``."""
+    axes: int = 0
+    """Which of the Drawing's axes it is on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Area(Mark):
+    """What a closed line through ``points`` encloses; a pair of NaN begins another part."""
+
+    points: Any
     fill: str = ""
+    stroke: str = ""
+    width: float = 1.0
+    dash: str = ""
     hatch: str = ""
     words: str = ""
-    readout: Readout | None = None
-    drag: Drag | None = None
     press: str = ""
     """What pressing the mark tells the kernel, "" for nothing: ``"batch 38"``."""
     moves: bool = False
@@ -80,8 +114,6 @@ class Path(Mark):
 
     What has the same ``press``, or else the same id, is the same thing at both moments.
     """
-    done: str = ""
-    """What was done with it last: where this becomes another word, stripes run over a mark that ``moves``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +127,13 @@ class Band(Mark):
     width: float = 1.0
     hatch: str = ""
     words: str = ""
-    readout: Readout | None = None
+    readout: str = ""
+    axes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Dots(Mark):
-    """The same small shape at each of ``points`` (x0, y0, x1, y1, ...), ``size`` pixels across."""
+    """The same small shape at each of ``points`` (x0, y0, x1, y1, ...), ``size`` CSS pixels across."""
 
     points: Any
     shape: str = "circle"
@@ -109,58 +142,91 @@ class Dots(Mark):
     stroke: str = ""
     width: float = 1.0
     words: str = ""
-    drag: Drag | None = None
+    readout: str = ""
+    drag: str = ""
+    """What dragging it means: the kernel is told this name with the numbers of the place. ``"weights"``: to begin there."""
     moves: bool = False
-    """As of a Path."""
+    """As of an Area."""
+    axes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow(Mark):
+    """An arrow from one point to another (``points``: x0, y0, x1, y1); ``width`` counts that of the usual arrow as 1."""
+
+    points: Any
+    width: float = 1.0
+    fill: str = ""
+    stroke: str = "ink"
+    line: float = 1.0
+    """CSS pixels of its outline."""
+    dash: str = ""
+    hatch: str = ""
+    words: str = ""
+    press: str = ""
+    moves: bool = False
+    done: str = ""
+    """What was done with it last: where this becomes another word, stripes run over it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text(Mark):
-    """One line of text; ``x`` is its left end, middle or right end by ``anchor``, ``y`` the middle of its height."""
+    """Words at a point, or at another mark: the first of ``texts`` that has room is written, where it hides least.
 
-    x: float
-    y: float
-    text: str
+    ``where`` names the places that it may have, the best first: "around" the point, "right" of it, "left", "above",
+    "below", at its "center"; "top" is a row below the upper edge of the axes; "margin" is beside the right edge, where all
+    such texts are kept apart; "beside" and "on" are meant of the mark ``of``.
+    """
+
+    texts: tuple[str, ...]
+    x: float = 0.0
+    y: float = 0.0
+    of: str = ""
+    where: str = "around"
     role: str = "ink"
     size: float = 12.0
-    anchor: str = "start"
     bold: bool = False
     backed: bool = False
     """On a patch of paper, where it stands on other marks."""
-    angle: float = 0.0
-    """Degrees, counted against the clock."""
+    clear: bool = False
+    """Left out where it would hide a part of a mark."""
+    swatch: Key | None = None
+    """Shown before the words."""
     words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CodeText(Text):
-    """A line of code, in letters of one width; only still pictures have them."""
+    axes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Image(Mark):
-    """A grid of cells over a rectangle: ``cells`` are indices into ``palette``, roles, row by row from the top."""
+    """A grid of cells over a rectangle (``points``: two corners); ``cells`` are indices into ``palette``, roles."""
 
-    x: float
-    y: float
-    width: float
-    height: float
+    points: Any
     columns: int
     cells: Any
+    """Row by row from the top."""
     palette: tuple[str, ...]
     words: str = ""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One panel at one moment: ``marks`` from the back to the front, on ``width`` x ``height`` CSS pixels."""
+    """One panel at one moment: ``marks`` from the back to the front on one pair of axes, or several below each other."""
 
     title: str
-    marks: Sequence[Mark]
+    marks: Sequence[Mark] = ()
+    axes: tuple[Axes, ...] = (Axes(),)
     words: str = ""
-    """The panel in a sentence or two, for who cannot see it."""
-    width: int = 400
-    height: int = 260
+    """The panel in a sentence or two, for readers who cannot see it."""
+    corner: tuple[str, ...] = ()
+    """Words at the right of the title, the first of them that has room."""
+    corner_role: str = "ink"
+    notes: tuple[tuple[str, ...], ...] = ()
+    """Lines below the title, of each the first text that has room."""
+    key: tuple[Key, ...] = ()
+    notice: str = ""
+    """A sentence in a frame in the middle of the axes; without marks, all that there is."""
+    faint: bool = False
+    """Whether it is out of date: painted with a part of its strength."""
 
     def find(self, id: str) -> Any:
         """Return the mark of this id; KeyError when there is none."""
@@ -170,19 +236,19 @@ class Drawing:
         raise KeyError(f"no mark {id!r} in {self.title!r}; there are: {', '.join(mark.id for mark in self.marks)}")
 
     def texts(self) -> list[str]:
-        """Return what is written in the Drawing, from the back to the front."""
-        return [mark.text for mark in self.marks if isinstance(mark, Text)]
+        """Return what may be written in the Drawing: of each text the longest form."""
+        lines = [*self.corner[:1], *(note[0] for note in self.notes), *([self.notice] if self.notice else [])]
+        return [self.title, *lines, *(mark.texts[0] for mark in self.marks if isinstance(mark, Text))]
 
 
-def non_default_fields(mark: Mark) -> list[tuple[str, Any]]:
-    """Return name and value of every field but the id that is not at its default."""
-    found = []
-    kind: Any = type(mark)
-    for name, default in _fields(kind):
-        value = getattr(mark, name)
-        if value is not default and (default is MISSING or value != default):
-            found.append((name, value))
-    return found
+def non_default_fields(thing: Any) -> list[tuple[str, Any]]:
+    """Return name and value of every field of a dataclass but ``id`` that is not at its default."""
+    kind: Any = type(thing)
+    return [
+        (name, value)
+        for name, default in _fields(kind)
+        if (value := getattr(thing, name)) is not default and (default is MISSING or value != default)
+    ]
 
 
 @cache

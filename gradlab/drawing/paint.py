@@ -1,28 +1,33 @@
-"""matplotlib paints Drawings on white paper, for stills: every mark at its own coordinates, in this package's look."""
+"""Drawings as PNG and SVG: matplotlib's Axes lay them out, at a size that is given. It knows nothing of torch.
+
+The figure is a canvas of its own: nothing here touches ``pyplot`` or a learner's rcParams.
+"""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.style
 import numpy as np
 import numpy.typing as npt
-from matplotlib.artist import Artist
+from matplotlib.axes import Axes as Plot
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import BboxImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Outline
-from matplotlib.text import Text as Lettering
-from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
+from matplotlib.transforms import Bbox, IdentityTransform
 from PIL import Image as Picture
 
-from .marks import DASHES, SHAPES, Band, CodeText, Dots, Drawing, Image, Mark, Path, Text
+from .labels import Labels
+from .listing import Listing, paint_listing
+from .marks import DASHES, EDGE, SHAPES, Area, Arrow, Band, Dots, Drawing, Image, Line, Mark, Text
 from .palette import colour
+from .plots import INCH, POINT, Sheet, add_plots, write
 
 _INK, _GREY = colour("ink"), colour("grey")
 _LOOK: dict[str, Any] = {
@@ -32,14 +37,15 @@ _LOOK: dict[str, Any] = {
     "axes.labelcolor": _INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "axes.facecolor": "none",
     "axes.xmargin": 0.0,
     "axes.ymargin": 0.0,
     "xtick.color": _GREY,
     "ytick.color": _GREY,
     "xtick.labelcolor": _INK,
     "ytick.labelcolor": _INK,
-    "xtick.labelsize": 10.0,
-    "ytick.labelsize": 10.0,
+    "xtick.labelsize": 9.0,
+    "ytick.labelsize": 9.0,
     "lines.linewidth": 1.8,
 }
 """What is not as matplotlib has it; a learner's own rcParams (dark_background, usetex, xkcd) change nothing."""
@@ -50,48 +56,77 @@ def own_look() -> AbstractContextManager[None]:
     return matplotlib.style.context(["default", _LOOK])
 
 
-_INCH = 96.0  # CSS pixels
-_POINT = 72 / _INCH  # points in a CSS pixel
 _MARKERS = dict(zip(SHAPES, "oos^vDx+<>*", strict=True))
 _DASHES: dict[str, Any] = dict(zip(DASHES, ["solid", (0, (4, 2.5)), (0, (1.2, 1.8)), (0, (6, 2, 1.2, 2))], strict=True))
 _COLOURS = 256
-_APART = 10.0  # CSS pixels between what stands beside, and the rows
 _ROWS = 16  # of pixels that are counted at once
+_THINNEST, _THICKEST = 5.0, 18.0  # CSS pixels across a usual arrow
 
 
-def to_png(
-    drawings: Sequence[Drawing],
-    columns: int = 2,
-    density: float = 2.0,
+class Placed(NamedTuple):
+    """A Drawing or the loop, with its place and its size on the sheet in CSS pixels."""
+
+    drawing: Drawing | Listing
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+_APART = 10.0  # CSS pixels between what stands beside, and the panels
+
+
+def in_rows(
+    drawings: Sequence[Drawing | Listing],
+    columns: int,
+    size: tuple[float, float],
     *,
-    beside: Drawing | None = None,
-    above: Drawing | None = None,
-) -> bytes:
-    """Paint Drawings left to right and top to bottom, ``columns`` a row; return a PNG with few colours.
+    beside: Listing | None = None,
+    above: Listing | None = None,
+    last: float = 0.0,
+) -> list[Placed]:
+    """Place Drawings left to right and top to bottom, ``columns`` a row, each of one ``size``; the last ``last`` wide.
 
-    ``density`` pixels are painted for each CSS pixel. ``beside`` stands
-    at the left of all rows, ``above`` at the top. Raises ValueError for less than one column.
+    ``beside`` stands at the left of all rows, ``above`` at the top. Raises ValueError for less than one column.
     """
-    figure = _figure(drawings, columns, density, beside, above)
-    canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for it
+    if columns < 1:
+        raise ValueError(f"columns must be at least 1, got {columns}")
+    width, height = size
+    left = beside.width + _APART if beside is not None else 0.0
+    top = above.height if above is not None else 0.0
+    placed = [Placed(above, 0.0, 0.0, above.width, above.height)] if above is not None else []
+    placed += [Placed(beside, 0.0, top, beside.width, beside.height)] if beside is not None else []
+    for begin in range(0, len(drawings), columns):
+        x, tall = left, 0.0
+        for number, drawing in enumerate(drawings[begin : begin + columns], begin):
+            wide = last if last and number == len(drawings) - 1 else width
+            high = drawing.height if isinstance(drawing, Listing) else height
+            wide = drawing.width if isinstance(drawing, Listing) else wide
+            placed.append(Placed(drawing, x, top, wide, high))
+            x, tall = x + wide + (_APART if isinstance(drawing, Listing) else 0.0), max(tall, high)
+        top += tall
+    return placed
+
+
+def to_png(placed: Sequence[Placed], density: float = 2.0) -> bytes:
+    """Paint a sheet, ``density`` pixels for each CSS pixel; return a PNG with few colours."""
     with own_look():
+        figure = _figure(placed, density)
+        canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for it
         canvas.draw()
-    numbers, table = _few_colours(np.asarray(canvas.buffer_rgba())[..., :3])
+    indices, table = _few_colours(np.asarray(canvas.buffer_rgba())[..., :3])
     vars(canvas.renderer).clear()  # every text holds the renderer, and its pixels would wait for a garbage collection
     figure.clear()  # figure and canvas hold each other
-    return _encoded(numbers, table)
+    return _encoded(indices, table)
 
 
-def to_svg(
-    drawings: Sequence[Drawing], columns: int = 2, *, beside: Drawing | None = None, above: Drawing | None = None
-) -> str:
-    """Paint Drawings as ``to_png`` does; return SVG, the same text for the same Drawings."""
+def to_svg(placed: Sequence[Placed]) -> str:
+    """Paint a sheet as ``to_png`` does; return SVG, the same text for the same Drawings."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # only who saves SVG needs it
 
-    figure = _figure(drawings, columns, 1.0, beside, above)
-    canvas: Any = FigureCanvasSVG(figure)
     out = io.StringIO()
     with own_look(), matplotlib.rc_context({"svg.hashsalt": "gradlab", "svg.fonttype": "path"}):
+        canvas: Any = FigureCanvasSVG(_figure(placed, 1.0))
         canvas.print_svg(out, metadata={"Date": None, "Creator": None})
     return out.getvalue()
 
@@ -104,24 +139,24 @@ def small_png(picture: Picture.Image) -> bytes:
 def _few_colours(pixels: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     """Return the number of each pixel's colour, and the table of these colours."""
     blocks = [pixels[at : at + _ROWS] for at in range(0, len(pixels), _ROWS)]  # a sheet at once would take 100 MB
-    found = np.unique(np.concatenate([np.unique(_codes(block)) for block in blocks]))
-    counts = np.zeros(len(found), dtype=np.int64)
+    codes = np.unique(np.concatenate([np.unique(_codes(block)) for block in blocks]))
+    counts = np.zeros(len(codes), dtype=np.int64)
     for block in blocks:
-        counts += np.bincount(np.searchsorted(found, _codes(block)).ravel(), minlength=len(found))
-    kept = found[np.argsort(-counts, kind="stable")[:_COLOURS]]
-    every, known = (np.stack([c >> 16, c >> 8 & 255, c & 255], 1).astype(np.float32) for c in (found, kept))
+        counts += np.bincount(np.searchsorted(codes, _codes(block)).ravel(), minlength=len(codes))
+    frequent = codes[np.argsort(-counts, kind="stable")[:_COLOURS]]
+    every, known = (np.stack([c >> 16, c >> 8 & 255, c & 255], 1).astype(np.float32) for c in (codes, frequent))
     # |a - b|^2 without its part |a|^2, which no choice of b changes; all colours at once would take 12 MB
     size = (known**2).sum(axis=1)
     parts = (every[at : at + _COLOURS] for at in range(0, len(every), _COLOURS))
     nearest = np.concatenate([(size - 2 * part @ known.T).argmin(axis=1).astype(np.uint8) for part in parts])
-    numbers = np.empty(pixels.shape[:2], dtype=np.uint8)
+    indices = np.empty(pixels.shape[:2], dtype=np.uint8)
     for at, block in enumerate(blocks):
-        numbers[at * _ROWS : (at + 1) * _ROWS] = nearest[np.searchsorted(found, _codes(block))]
-    return numbers, known.astype(np.uint8)
+        indices[at * _ROWS : (at + 1) * _ROWS] = nearest[np.searchsorted(codes, _codes(block))]
+    return indices, known.astype(np.uint8)
 
 
-def _encoded(numbers: npt.NDArray[np.uint8], table: npt.NDArray[np.uint8]) -> bytes:
-    few = Picture.fromarray(numbers)
+def _encoded(indices: npt.NDArray[np.uint8], table: npt.NDArray[np.uint8]) -> bytes:
+    few = Picture.fromarray(indices)
     few.putpalette(table.tobytes())
     out = io.BytesIO()
     few.save(out, "PNG", compress_level=7)  # a twelfth more bytes than at the highest level, in a sixth of the time
@@ -133,122 +168,160 @@ def _codes(pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.integer[Any]]:
     return pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
 
 
-def _figure(
-    drawings: Sequence[Drawing], columns: int, density: float, beside: Drawing | None, above: Drawing | None
-) -> Figure:
-    if columns < 1:
-        raise ValueError(f"columns must be at least 1, got {columns}")
-    top = float(above.height) if above is not None else 0.0
-    begin = beside.width + _APART if beside is not None else 0.0
-    placed = [(each, 0.0, at) for each, at in ((above, 0.0), (beside, top)) if each is not None]
-    for row in (drawings[at : at + columns] for at in range(0, len(drawings), columns)):
-        left = begin
-        for drawing in row:
-            placed.append((drawing, left, top))
-            left += drawing.width
-        top += max(each.height for each in row)
-    wide = max((left + each.width for each, left, _ in placed), default=1)
-    tall = max((top + each.height for each, _, top in placed), default=1)
-    with own_look():
-        figure = Figure(figsize=(wide / _INCH, tall / _INCH), dpi=_INCH * density, facecolor=colour("paper"))
-        order = 0
-        for drawing, left, top in placed:
-            order = _paint(figure, drawing, left, top, (wide, tall), order)
+def _figure(placed: Sequence[Placed], density: float) -> Figure:
+    wide = max((each.left + each.width for each in placed), default=1)
+    tall = max((each.top + each.height for each in placed), default=1)
+    figure = Figure(figsize=(wide / INCH, tall / INCH), dpi=INCH * density, facecolor=colour("paper"))
+    for drawing, left, top, width, height in placed:
+        sheet = Sheet(figure, left, top, width, height, density)
+        if isinstance(drawing, Listing):
+            paint_listing(drawing, sheet)
+        else:
+            _paint(drawing, sheet)
     return figure
 
 
-def _paint(figure: Figure, drawing: Drawing, left: float, top: float, sheet: tuple[float, float], order: int) -> int:
-    """Paint one Drawing with its upper left corner at a place on the sheet; return how many marks there are now."""
-    wide, tall = sheet
-    to_sheet: Any = Affine2D().translate(left, top).scale(1 / wide, -1 / tall).translate(0, 1) + figure.transFigure
-    for mark in drawing.marks:
-        for artist in _PAINTERS[type(mark)](mark, to_sheet):
-            artist.set_zorder(order := order + 1)  # in the order of the marks, whatever kind they are
-            artist.set_clip_on(False)
-            figure.add_artist(artist)
-    return order
+def _paint(drawing: Drawing, sheet: Sheet) -> None:
+    """Paint one Drawing on its part of the sheet."""
+    plots = add_plots(drawing, sheet)
+    strength = 0.4 if drawing.faint else 1.0
+    unit = _arrow_unit(drawing, plots[0], sheet)
+    labels = Labels(sheet, plots)
+    for order, mark in enumerate(drawing.marks):
+        if isinstance(mark, Text):
+            continue
+        plot = plots[getattr(mark, "axes", 0)]
+        for artist in _PAINTERS[type(mark)](mark, plot, unit):
+            artist.set_zorder(order + 3)  # in the order of the marks, in front of the axes
+            artist.set_alpha(strength)
+            plot.add_artist(artist)
+            labels.keep_free(mark, artist, plot)
+    labels.place([mark for mark in drawing.marks if isinstance(mark, Text)], len(drawing.marks) + 3)
+    if drawing.notice:
+        _notice(drawing, plots[0], sheet, labels)
 
 
-def _path(mark: Path, to_sheet: Any) -> list[Artist]:
-    pieces = _pieces(np.asarray(mark.points, dtype=float).reshape(-1, 2))
-    if not pieces or not (mark.stroke or mark.fill or mark.hatch):
-        return []
-    outline = _outline(pieces, closed=bool(mark.fill or mark.hatch))
-    return _area(mark, outline, outline, to_sheet)
+def _notice(drawing: Drawing, plot: Plot, sheet: Sheet, labels: Labels) -> None:
+    """Write a sentence into the axes, in a frame where something else is there."""
+    box = plot.get_position()
+    framed = bool(drawing.marks)
+    look: dict[str, Any] = {"boxstyle": "square,pad=0.4", "facecolor": colour("paper"), "edgecolor": _INK}
+    write(
+        sheet.figure,
+        (box.x0 + box.x1) / 2,
+        box.y0 + (30 / INCH / sheet.figure.get_figheight() if framed else box.height / 2),
+        "\n".join(labels.wrapped(drawing.notice, box.width * sheet.figure.get_figwidth() * INCH - 24, 13.0)),
+        size=13.0,
+        bold=framed,
+        anchor="center",
+        zorder=1e6,
+        bbox={**look, "linestyle": "dashed"} if framed else None,
+        transform=sheet.figure.transFigure,
+    )
 
 
-def _band(mark: Band, to_sheet: Any) -> list[Artist]:
-    pieces = _pieces(np.asarray(mark.points, dtype=float).reshape(-1, 3))
+def _arrow_unit(drawing: Drawing, plot: Plot, sheet: Sheet) -> float:
+    """Return the pixels across a usual arrow."""
+    longest = max((_length(_places(mark, plot)) for mark in drawing.marks if isinstance(mark, Arrow)), default=0.0)
+    across = max(min(min(sheet.width, sheet.height) / 32, longest / sheet.density / 8, _THICKEST), _THINNEST)
+    return across * sheet.density
+
+
+def _length(ends: npt.NDArray[np.float64]) -> float:
+    return float(np.hypot(*(ends[1] - ends[0])))
+
+
+def _points(mark: Any, each: int, plot: Plot) -> npt.NDArray[np.float64]:
+    """Return the points of a mark as rows; what is at the edge of the axes, on the edge."""
+    rows = np.array(mark.points, dtype=np.float64).reshape(-1, each)
+    for column in range(each):
+        low, high = plot.get_xlim() if column == 0 else plot.get_ylim()
+        rows[rows[:, column] >= EDGE, column] = high
+        rows[rows[:, column] <= -EDGE, column] = low
+    return rows
+
+
+def _places(mark: Any, plot: Plot, each: int = 2) -> npt.NDArray[np.float64]:
+    """Return the points of a mark in pixels of the sheet."""
+    return np.asarray(plot.transData.transform(_points(mark, each, plot)))
+
+
+def _line(mark: Line, plot: Plot, unit: float) -> list[Any]:
+    rows = _points(mark, 2, plot)
+    look: dict[str, Any] = {"color": colour(mark.stroke), "linestyle": _DASHES[mark.dash]}
+    return [Line2D(rows[:, 0], rows[:, 1], linewidth=mark.width * POINT, dash_capstyle="butt", **look)]
+
+
+def _area(mark: Area, plot: Plot, unit: float) -> list[Any]:
+    pieces = _pieces(_points(mark, 2, plot))
+    outline = _outline(pieces, closed=True)
+    return _filled(mark, outline, outline, mark.width, plot.transData) if pieces else []
+
+
+def _band(mark: Band, plot: Plot, unit: float) -> list[Any]:
+    pieces = _pieces(_points(mark, 3, plot))
     if not pieces:
         return []
     around = [np.vstack([piece[:, :2], piece[::-1, ::2]]) for piece in pieces]
     edges = [edge for piece in pieces for edge in (piece[:, :2], piece[:, ::2])]
-    return _area(mark, _outline(around, closed=True), _outline(edges, closed=False), to_sheet)
+    return _filled(mark, _outline(around, closed=True), _outline(edges, closed=False), mark.width, plot.transData)
 
 
-def _area(mark: Path | Band, area: Outline, edges: Outline, to_sheet: Any) -> list[Artist]:
+def _arrow(mark: Arrow, plot: Plot, unit: float) -> list[Any]:
+    tail, head = _places(mark, plot)
+    width, length = unit * mark.width, _length(np.array([tail, head]))
+    if not 0.5 < length < 1e9:
+        return []
+    along = (head - tail) / length
+    aside = np.array([-along[1], along[0]])
+    tip = min(length * 0.7, 1.7 * width)
+    neck, half, wing = head - along * tip, aside * width / 2, aside * min(width, tip * 0.6 + width / 4)
+    corners = np.array([tail + half, neck + half, neck + wing, head, neck - wing, neck - half, tail - half])
+    outline = _outline([corners], closed=True)
+    return _filled(mark, outline, outline, mark.line, IdentityTransform())
+
+
+def _filled(mark: Area | Band | Arrow, area: Outline, edges: Outline, width: float, transform: Any) -> list[Any]:
     """Paint the area, then its hatch in the colour of the edge, else in ink, then the edge."""
-    artists: list[Artist] = []
+    artists: list[Any] = []
     if mark.fill:
-        fill = colour(mark.fill)
-        artists.append(PathPatch(area, facecolor=fill, edgecolor="none", linewidth=0, transform=to_sheet))
+        artists.append(PathPatch(area, facecolor=colour(mark.fill), edgecolor="none", linewidth=0))
     if mark.hatch:
-        strong = colour(mark.stroke or "ink")
-        lines = PathPatch(area, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
+        lines = PathPatch(area, facecolor="none", edgecolor=colour(mark.stroke or "ink"), linewidth=0)
         lines.set_hatch(mark.hatch + mark.hatch[0])  # a little denser than matplotlib's own
         artists.append(lines)
     if mark.stroke:
-        dash = _DASHES[mark.dash if isinstance(mark, Path) else ""]
-        look: dict[str, Any] = {"linewidth": mark.width * _POINT, "linestyle": dash, "edgecolor": colour(mark.stroke)}
-        look |= {"facecolor": "none", "capstyle": "butt", "joinstyle": "round"}
-        artists.append(PathPatch(edges, transform=to_sheet, **look))
+        look: dict[str, Any] = {"edgecolor": colour(mark.stroke), "facecolor": "none", "capstyle": "butt"}
+        dash = _DASHES[getattr(mark, "dash", "")]
+        artists.append(PathPatch(edges, linewidth=width * POINT, linestyle=dash, joinstyle="round", **look))
+    for artist in artists:
+        artist.set_transform(transform)
     return artists
 
 
-def _dots(mark: Dots, to_sheet: Any) -> list[Artist]:
-    places = np.asarray(mark.points, dtype=float).reshape(-1, 2)
+def _dots(mark: Dots, plot: Plot, unit: float) -> list[Any]:
+    rows = _points(mark, 2, plot)
     edge = mark.stroke or mark.fill
-    line = Line2D(places[:, 0], places[:, 1], linestyle="none", marker=_MARKERS[mark.shape], transform=to_sheet)
-    line.set_markersize(mark.size * _POINT)
+    line = Line2D(rows[:, 0], rows[:, 1], linestyle="none", marker=_MARKERS[mark.shape], clip_on=False)
+    line.set_markersize(mark.size * POINT)
     line.set_markerfacecolor(colour(mark.fill) if mark.fill else "none")
     line.set_markeredgecolor(colour(edge) if edge else "none")
-    line.set_markeredgewidth(mark.width * _POINT if mark.stroke else 0.0)
+    line.set_markeredgewidth(mark.width * POINT if mark.stroke else 0.0)
     return [line]
 
 
-def _text(mark: Text, to_sheet: Any) -> list[Artist]:
-    side: Any = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
-    text = Lettering(
-        mark.x,
-        mark.y,
-        mark.text,
-        color=colour(mark.role),
-        fontsize=mark.size * _POINT,
-        fontfamily="DejaVu Sans Mono" if isinstance(mark, CodeText) else "DejaVu Sans",
-        fontweight="bold" if mark.bold else "normal",
-        horizontalalignment=side,
-        verticalalignment="center",
-        rotation=mark.angle,
-        rotation_mode="anchor",
-        parse_math=False,
-        transform=to_sheet,
-    )
-    if mark.backed:
-        text.set_bbox({"boxstyle": "square,pad=0.05", "facecolor": colour("paper"), "edgecolor": "none"})
-    return [text]
-
-
-def _image(mark: Image, to_sheet: Any) -> list[Artist]:
+def _image(mark: Image, plot: Plot, unit: float) -> list[Any]:
     cells = np.asarray(mark.cells, dtype=int).reshape(-1, mark.columns)
     hexes = [colour(role) for role in mark.palette]
     table = np.array([[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in hexes], dtype=np.uint8)
-    box = TransformedBbox(Bbox.from_extents(mark.x, mark.y, mark.x + mark.width, mark.y + mark.height), to_sheet)
+    (x0, y0), (x1, y1) = _places(mark, plot)
+    box = Bbox.from_extents(min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
     image = BboxImage(box, interpolation="nearest", origin="upper")
     image.set_data(table[cells])
     return [image]
 
 
-def _pieces(points: np.ndarray[Any, np.dtype[np.float64]]) -> list[Any]:
+def _pieces(points: npt.NDArray[np.float64]) -> list[Any]:
     """Cut points where the pen is lifted."""
     sound = np.isfinite(points).all(axis=1)
     pieces = np.split(points, np.flatnonzero(~sound))
@@ -264,6 +337,6 @@ def _outline(pieces: list[Any], *, closed: bool) -> Outline:
     return Outline(np.concatenate(corners), np.array(codes, dtype=Outline.code_type))
 
 
-_PAINTERS: dict[type[Mark], Callable[[Any, Any], list[Artist]]] = {
-    Path: _path, Band: _band, Dots: _dots, Text: _text, CodeText: _text, Image: _image,
+_PAINTERS: dict[type[Mark], Callable[[Any, Plot, float], list[Any]]] = {
+    Line: _line, Area: _area, Band: _band, Arrow: _arrow, Dots: _dots, Image: _image,
 }  # fmt: skip

@@ -3,10 +3,11 @@
 
 import { addElement, atMostEvery } from "./events.js";
 import { boxOf, foundAt, isGround, isMoved } from "./marks.js";
-import { axisValue, pointsOf, withPoints } from "./wire.js";
+import { valueAt } from "./scales.js";
+import { pointsOf, withPoints } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./wire.js").Axis} Axis */
+/** @typedef {import("./scales.js").Scale} Axis */
 /** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {import("./marks.js").Found} Found */
 /** @typedef {[number, number]} Place in the panel's pixels */
@@ -65,7 +66,7 @@ export class PanelDrag {
    */
   tell(mark, [x, y]) {
     const { drag } = mark;
-    if (drag) this._tell({ do: "drag", name: drag.name, x: axisValue(drag.x, x), y: axisValue(drag.y, y) });
+    if (drag) this._tell({ do: "drag", name: drag.name, x: valueAt(drag.x, x), y: valueAt(drag.y, y) });
   }
 
   /** @param {PointerEvent} event */
@@ -106,7 +107,7 @@ export class PanelDrag {
       if (this._scrubs) this._panel.ask({ do: "scrub", ends: true });
       else if (isMoved(mark)) this.tell(mark, to);
       else {
-        const [low, high] = this._chosen(mark, to).map((place) => axisValue(/** @type {Axis} */ (mark.drag?.x), place));
+        const [low, high] = this._chosen(mark, to).map((place) => valueAt(/** @type {Axis} */ (mark.drag?.x), place));
         this._panel.ask({ do: "zoom", low, high });
       }
     }
@@ -114,14 +115,14 @@ export class PanelDrag {
   }
 
   /**
-   * Tell how far a finger has gone, as a share of the ground.
+   * Tell how far a finger has gone, in the numbers of the x axis.
    * @param {Mark} mark
    * @param {Place} to
    * @param {boolean} begins
    */
   _scrub(mark, to, begins) {
-    const [left, , right] = boxOf(mark);
-    this._panel.ask({ do: "scrub", begins, share: (to[0] - this._from[0]) / (right - left) });
+    const by = (to[0] - this._from[0]) * mark.drag.x.per_pixel;
+    this._panel.ask({ do: "scrub", begins, by });
   }
 
   _stop() {
@@ -208,6 +209,6 @@ function endsAt(mark, x, y) {
  * @returns {[number, number]}
  */
 export function rangeAround(axis, left, right, middle, share) {
-  const [low, high] = [left, right].map((place) => axisValue(axis, middle + (place - middle) * share));
+  const [low, high] = [left, right].map((place) => valueAt(axis, middle + (place - middle) * share));
   return low < high ? [low, high] : [high, low];
 }

@@ -2,7 +2,7 @@
 /** Finds the mark at a point or nearest to it, its points one by one, and its words. */
 
 import { shortNumber } from "./numbers.js";
-import { axisValue, pointLength, pointsOf } from "./wire.js";
+import { pointLength, pointsOf } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").PanelState} PanelState */
@@ -173,26 +173,15 @@ export function wordsOf(mark, point) {
  * @param {Mark} mark
  * @param {number} point
  */
-function readoutAt(mark, point) {
-  if (!mark.readout) return "";
-  const { words, x, y } = mark.readout;
-  const at = point * pointLength(mark);
-  const points = pointsOf(mark);
-  const top = points[at + pointLength(mark) - 1]; // of a band the upper edge
-  return words.replace("{x}", axisText(x, points[at])).replace("{y}", axisText(y, top));
+function readoutAt({ readout = "", data = new Float64Array(), k }, point) {
+  const each = k === "b" ? 3 : 2;
+  const [x, y] = [data[point * each], data[point * each + each - 1]]; // of a band the upper edge
+  return readout.replace("{x}", valueText(x)).replace("{y}", shortNumber(y));
 }
 
-/**
- * @param {import("./wire.js").Axis} axis
- * @param {number} place
- */
-function axisText(axis, place) {
-  const value = axisValue(axis, place);
-  // Places are sent in quarters of a pixel: what is finer than that is not known.
-  const fine = axis.log ? 0 : Math.abs(axis.per_pixel) / 8;
-  return shortNumber(
-    Math.abs(value) < fine ? 0 : Math.abs(value - Math.round(value)) < fine ? Math.round(value) : value,
-  );
+/** @param {number} value */
+function valueText(value) {
+  return Number.isInteger(value) && Math.abs(value) < 1e5 ? value.toLocaleString("en") : shortNumber(value);
 }
 
 /**

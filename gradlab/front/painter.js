@@ -12,6 +12,7 @@ import { pointsOf } from "./wire.js";
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 /** @type {Record<string, number[]>} lengths of strokes and gaps in widths of the line, as matplotlib has them */
 const DASHES = { dashed: [3.7, 1.6], dotted: [1, 1.65], dashdot: [6.4, 1.6, 1, 1.6] };
+const FAINT = 0.4; // of what is out of date
 const TILE = 8; // CSS pixels after which a hatch repeats
 
 /**
@@ -30,10 +31,18 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
   context.fillRect(0, 0, width, height);
   context.lineJoin = "round";
   panel.marks.forEach((mark, index) => {
-    context.globalAlpha = (mark.alpha ?? 1) * strength(panel.ids[index], mark);
+    context.globalAlpha = (mark.alpha ?? 1) * strength(panel.ids[index], mark) * (panel.faint ? FAINT : 1);
+    if (mark.clip) {
+      const [left, top, right, bottom] = mark.clip;
+      context.save();
+      context.beginPath();
+      context.rect(left - 1, top - 1, right - left + 2, bottom - top + 2);
+      context.clip();
+    }
     if (mark.k === "t") paintText(context, mark, theme);
     else if (mark.k === "i") paintImage(context, mark, theme);
     else paintOutline(context, mark, theme, scale);
+    if (mark.clip) context.restore();
   });
   context.globalAlpha = 1;
 }
@@ -80,7 +89,9 @@ function outlines(mark) {
   if (!built) {
     if (mark.k === "b") built = bandOutlines(pointsOf(mark));
     else {
-      const path = mark.k === "d" ? dotsOutline(mark) : line(pointsOf(mark), Boolean(mark.fill || mark.hatch));
+      const path = mark.k === "d"
+        ? dotsOutline(mark)
+        : line(pointsOf(mark), Boolean(mark.closed || mark.fill || mark.hatch));
       built = [path, path];
     }
     builtOutlines.set(mark, built);
@@ -280,6 +291,36 @@ function paintText(context, mark, theme) {
 /** @param {Mark} mark */
 function fontOf(mark) {
   return `${mark.bold ? "bold " : ""}${mark.size ?? 12}px ${FONT}`;
+}
+
+/** @type {Map<string, number>} */
+const widths = new Map();
+
+/**
+ * Return the width of a text in CSS pixels, in the letters that it is painted in.
+ * @param {string} text
+ * @param {number} size
+ * @param {boolean} bold
+ */
+export function measureText(text, size, bold) {
+  const key = `${size} ${bold} ${text}`;
+  let width = widths.get(key);
+  if (width === undefined) {
+    pen ??= /** @type {Context} */ (blankCanvas(1, 1).getContext("2d"));
+    pen.font = fontOf(/** @type {Mark} */ ({ k: "t", size, bold }));
+    width = pen.measureText(text).width;
+    if (widths.size > 4000) widths.clear();
+    widths.set(key, width);
+  }
+  return width;
+}
+
+/** @type {Context | undefined} */
+let pen;
+
+/** Forget how wide texts are: another font has been loaded. */
+export function forgetWidths() {
+  widths.clear();
 }
 
 /** @type {WeakMap<Mark, {theme: Theme, cells: HTMLCanvasElement}>} */

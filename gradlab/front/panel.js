@@ -4,10 +4,13 @@
 import { PanelDrag, rangeAround } from "./drag.js";
 import { addButton, addElement } from "./events.js";
 import { tagsOfMark } from "./lighting.js";
+import { layOut } from "./layout.js";
 import { boxOf, foundAt, isGround, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
+import { measureText } from "./painter.js";
 import { Picture } from "./picture.js";
 import { PanelTip } from "./tip.js";
 
+/** @typedef {import("./wire.js").PanelData} PanelData */
 /** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./marks.js").Found} Found */
@@ -46,8 +49,13 @@ export class Panel {
     this._say = say;
     this._ask = ask;
     this._tellPoint = point;
-    /** @type {PanelState | null} */
+    /** @type {PanelData | null} */
+    this._data = null;
+    /** @type {PanelState | null} the same, laid out */
     this._panel = null;
+    this._height = 260; // CSS pixels
+    /** @type {[number, number] | null} the part of x that is seen */
+    this._range = null;
     /** @type {[number, number] | null} where the pointer is, in the panel's pixels */
     this._pointer = null;
     this._near = 0; // pixels from what can be moved, at which that pointer grabs it
@@ -73,33 +81,39 @@ export class Panel {
 
   /**
    * Show a state: it is there at once for the pointer, the keys and readers.
-   * @param {PanelState} panel
+   * @param {PanelData} data
    * @param {import("./motion.js").Way} [way] of getting there
    */
-  show(panel, way = "steps") {
-    this._panel = panel;
-    const label = panel.words ? `${panel.title}. ${panel.words}` : panel.title;
+  show(data, way = "steps") {
+    this._data = data;
+    const label = data.words ? `${data.title}. ${data.words}` : data.title;
     if (this.canvas.ariaLabel !== label) this.canvas.ariaLabel = label;
+    this._layOut(way);
+  }
+
+  /** Lay the panel out at this height, and as wide as it is. @param {number} height */
+  resize(height = this._height) {
+    this._height = height;
+    this._layOut("none");
+  }
+
+  /** Show a part of the x axis, null for all. @param {[number, number] | null} range */
+  setRange(range) {
+    this._range = this._data?.axes[0].zooms ? range : null;
+    this._layOut("none");
+  }
+
+  /** @param {import("./motion.js").Way} way */
+  _layOut(way) {
+    const [data, width] = [this._data, this.figure.clientWidth];
+    if (!data || !width) return;
+    const panel = this._panel = layOut(data, [width, this._height], measureText, this._range);
     this.picture.show(panel, way);
+    this._all.hidden = !this._range;
+    if (this._range) this._all.style.left = `${measureText(data.title, 14, true) + 24}px`;
     if (this._drag.busy) return;
     if (this._pointer) this._showTip(meantAt(panel, ...this._pointer, this._near));
     else if (this._stop) this._showTip(this._atStop());
-  }
-
-  /** Fit the picture to the width there is. */
-  resize() {
-    this.picture.fit();
-    if (this._stop) this._showTip(this._atStop());
-  }
-
-  /** Whether a part of a curve is shown only. @param {boolean} zoomed */
-  setZoomed(zoomed) {
-    this._all.hidden = !zoomed || !this._zoomMark();
-    const panel = this._panel;
-    if (!panel || this._all.hidden) return;
-    const { context, scale } = this.picture;
-    context.font = "bold 14px system-ui, sans-serif";
-    this._all.style.left = `${(context.measureText(panel.title).width + 24) * scale}px`;
   }
 
   /** Write the marks' words into the list for screen readers. */

@@ -27,7 +27,7 @@ export class Picture {
     this.figure = figure;
     this.canvas = addElement("canvas", figure);
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
-    this.scale = 0; // CSS pixels a pixel of the panel
+    this.scale = 1; // CSS pixels a pixel of the panel
     /** @type {PanelState | null} */
     this._panel = null;
     /** @type {Motion | null} how the state before becomes this one */
@@ -66,24 +66,22 @@ export class Picture {
     this.paint();
   }
 
-  /** Fit the canvas to the width there is and to the density of the screen. */
+  /** Fit the canvas to its panel and to the density of the screen. */
   fit() {
     const panel = this._panel;
-    const width = this.figure.clientWidth;
-    if (!panel || !width) return;
-    const [across, down] = panel.size;
-    this.scale = width / across;
+    if (!panel) return;
+    const [width, height] = panel.size;
     this._density = density();
     this._size = panel.size.join();
-    this.canvas.style.aspectRatio = `${across} / ${down}`;
+    this.canvas.style.height = `${height}px`;
     this.canvas.width = Math.round(width * this._density);
-    this.canvas.height = Math.round(down * this.scale * this._density);
+    this.canvas.height = Math.round(height * this._density);
     this.paint();
   }
 
   paint() {
     const panel = this._panel;
-    if (!panel || !this.scale) return;
+    if (!panel) return;
     const painted = this._motion?.at(performance.now()) ?? (this._held ? heldState(panel, this._held) : panel);
     const lit = this._lit;
     const strength = (/** @type {string} */ id, /** @type {Mark} */ mark) =>

@@ -112,7 +112,6 @@ export class Replay {
       values,
       left_off: this.recording.marks[0] || null, // where it opens, and Reset goes back to
       panels: this.view.of(shown.panels),
-      zoomed: this.view.range !== null,
     };
     const before = this.painted;
     const changed = new Set(Object.keys(now).filter((key) => now[key] !== before?.[key]));
@@ -263,14 +262,9 @@ export class Replay {
   /** @param {Record<string, any>} request */
   ask(request) {
     const { do: what } = request;
-    if (what === "size") return;
     if (what === "turn") return this.turn(request.name, request.value);
     if (what === "scrub") return this.scrubBy(request);
     if (what === "press") return this.tellOf(request.what);
-    if (what === "zoom") {
-      this.screen.tell(this.view.zoom(this.shownAt(this.index).panels, request.low, request.high));
-      return this.go(this.index);
-    }
     if (["statement", "update", "to_line", "reset", "restart"].includes(what)) this.pause();
     if (what === "statement" || what === "update") {
       this.next(what === "update");
@@ -289,14 +283,13 @@ export class Replay {
   }
 
   /**
-   * Go through time with a finger: across all of what a panel shows it goes through all of that.
-   * @param {{share?: number, begins?: boolean, ends?: boolean}} request
+   * Go through time with a finger: it stays on the update that it is at.
+   * @param {{by?: number, begins?: boolean, ends?: boolean}} request
    */
-  scrubBy({ share = 0, begins, ends }) {
+  scrubBy({ by = 0, begins, ends }) {
     if (ends) return this.write();
     if (begins) this.scrubbed = this.shownAt(this.index).updates;
-    const [low, high] = this.view.range ?? [0, Number(this.scrub?.max)];
-    this.goToUpdate(Math.max(Math.round(this.scrubbed + share * (high - low)), 0));
+    this.goToUpdate(Math.max(Math.round(this.scrubbed + by), 0));
   }
 
   /** Say what a mark says that was pressed. @param {string} what */
@@ -331,7 +324,7 @@ export class Replay {
   /** @param {string} name @param {any} value */
   turn(name, value) {
     if (name === "unswitched") {
-      this.view.showUnswitched(value);
+      this.view.unswitched = value;
       return this.go(this.index);
     }
     const shown = this.shownAt(this.index);

@@ -4,7 +4,8 @@
 import { MarkedWords } from "./lighting.js";
 import { Panel } from "./panel.js";
 
-const [NARROWEST, WIDEST, LOWEST] = [260, 1300, 215]; // CSS pixels of a panel
+const LOWEST = 215; // CSS pixels of a panel
+const FEWEST = 2; // updates in a range that is chosen
 /**
  * The height of a panel as a share of its width, and the most it may be: by columns and panels, else by columns.
  * @type {Record<string, [number, number]>}
@@ -38,7 +39,8 @@ export class PanelStrip {
     this.theme = "light";
     /** @type {import("./motion.js").Way} */
     this.way = "steps";
-    this.size = "";
+    /** @type {[number, number] | null} the part of the x axes that is seen */
+    this.range = null;
     this.words = new MarkedWords(root.closest(".gradlab") ?? root, (tags) => this.light(tags));
     this.observer = new ResizeObserver(() => this.measure());
     this.observer.observe(root.parentElement ?? root); // on a phone the strip itself has no box
@@ -72,7 +74,6 @@ export class PanelStrip {
    */
   show(shown, changed, names) {
     if (changed.has("order")) this.arrange(shown.order);
-    if (changed.has("zoomed")) { for (const panel of this.panels.values()) panel.setZoomed(shown.zoomed); }
     for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name], this.way);
   }
 
@@ -89,11 +90,12 @@ export class PanelStrip {
         panel = new Panel(this.root, {
           name,
           say: this.say,
-          ask: this.ask,
+          ask: (request) => request.do === "zoom" ? this.zoom(request) : this.ask(request),
           scrubs: this.scrubs,
           point: (tags) => this.words.mark(tags),
         });
         panel.picture.setTheme(this.theme);
+        panel.setRange(this.range);
         this.panels.set(name, panel);
       }
       if (this.root.children[order.indexOf(name)] !== panel.figure) this.root.append(panel.figure);
@@ -103,20 +105,26 @@ export class PanelStrip {
     this.measure();
   }
 
-  /** Tell the kernel how much room a panel has, so that it lays texts out for it; the last one may span two columns. */
+  /** Give each panel its height: what there is room for. */
   measure() {
     const boxes = [...this.root.children].map((each) => each.getBoundingClientRect());
-    const [width, last] = [boxes[0], boxes.at(-1)].map((box) =>
-      Math.min(Math.max(Math.round((box?.width ?? 0) / 10) * 10, NARROWEST), WIDEST)
-    );
-    if (!boxes[0]?.width) return; // not on screen
+    const width = boxes[0]?.width;
+    if (!width) return; // not on screen
     const columns = boxes.length > 1 && boxes[1].left > boxes[0].right ? 2 : 1;
     const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
     const room = (windowHeight() - AROUND) / Math.ceil(boxes.length / columns);
-    const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room / 10) * 10), LOWEST);
-    if (this.size === `${width} ${height} ${last}`) return;
-    this.size = `${width} ${height} ${last}`;
-    this.ask({ do: "size", width, height, last });
+    const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room)), LOWEST);
+    for (const panel of this.panels.values()) panel.resize(height);
+  }
+
+  /** Show a part of the x axes of all curves, or all of them. @param {Record<string, any>} range */
+  zoom({ low, high }) {
+    const wide = Math.max(high - low, FEWEST);
+    const from = Math.max((low + high - wide) / 2, 0);
+    this.range = low === undefined ? null : [from, from + wide];
+    for (const panel of this.panels.values()) panel.setRange(this.range);
+    const [begin, end] = (this.range ?? []).map((update) => Math.round(update).toLocaleString("en"));
+    this.say(this.range ? `Updates ${begin} to ${end} are shown; a double click shows all.` : "All updates are shown.");
   }
 
   close() {

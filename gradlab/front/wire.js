@@ -1,49 +1,71 @@
 // @ts-check
 /** Reads panels off the wire: whole ones, and changes to them. `gradlab/drawing/wire.py` writes them and says how. */
 
+/** @typedef {[low: number, high: number, texts: string[], rank: number, bracket: boolean]} Span */
+/** @typedef {{low: number, high: number, log?: boolean, words?: string, ticks?: string, spans?: Span[]}} Axis */
+/** @typedef {{x: Axis, y: Axis, equal?: string, zooms?: boolean, share?: number, caption?: string}} Axes */
+/** @typedef {{texts: string[], fill?: string, stroke?: string, width?: number, hatch?: string, dash?: string}} Key */
+/** @typedef {import("./scales.js").Scale} Scale */
 /**
- * How places are read as numbers: `start + per_pixel * place`, or 10 to the power of that.
- * @typedef {{start: number, per_pixel: number, log?: boolean}} Axis
- */
-/** @typedef {{words: string, x: Axis, y: Axis}} Readout */
-/** @typedef {{name: string, x: Axis, y: Axis}} Drag */
-/**
- * One mark with the fields that are not at their defaults; `k` is p(ath), b(and), d(ots), t(ext) or i(mage). `alpha` is
- * never sent: a mark on its way (`motion.js`) is not all there.
+ * One mark with the fields that are not at their defaults (`gradlab/drawing/marks.py`): as it is sent `k` is l(ine),
+ * a(rea), b(and), d(ots), v (an arrow), t(ext) or i(mage), in the numbers of its axes. Laid out it is in CSS pixels, lines,
+ * areas and arrows are p(aths), and it has what follows `clip`.
  * @typedef {{
- *   k: "p" | "b" | "d" | "t" | "i", p?: (number | null)[],
- *   stroke?: string, width?: number, dash?: string, fill?: string, hatch?: string, shape?: string, size?: number,
- *   x?: number, y?: number, text?: string, role?: string, anchor?: string, bold?: boolean, backed?: boolean,
- *   angle?: number, height?: number, columns?: number, cells?: string, palette?: string[],
- *   words?: string, readout?: Readout, drag?: Drag, press?: string, moves?: boolean, done?: string,
- *   alpha?: number,
+ *   k: "l" | "a" | "v" | "p" | "b" | "d" | "t" | "i", p?: (number | null)[], axes?: number,
+ *   stroke?: string, width?: number, dash?: string, fill?: string, hatch?: string, shape?: string, size?: number, line?: number,
+ *   texts?: string[], of?: string, where?: string, clear?: boolean, swatch?: Key, role?: string, bold?: boolean, backed?: boolean,
+ *   columns?: number, cells?: string, palette?: string[], words?: string, readout?: string, drag?: any, press?: string,
+ *   moves?: boolean, done?: string, x?: number, y?: number,
+ *   clip?: number[], closed?: boolean, data?: Float64Array, scales?: {x: Scale, y: Scale}, tail?: Float64Array,
+ *   text?: string, anchor?: string, angle?: number, height?: number, alpha?: number,
  * }} Mark
  */
-/** @typedef {{size: [number, number], title: string, words: string, ids: string[], marks: Mark[]}} PanelState */
-/** @typedef {Partial<PanelState> & {set?: [number, Record<string, unknown>][]}} PanelChange */
-
-const PARTS = 4; // of a CSS pixel, in which places are sent
+/**
+ * A panel as it was sent.
+ * @typedef {{
+ *   title: string, words?: string, axes: Axes[], corner?: string[], corner_role?: string, notes?: string[][], key?: Key[],
+ *   notice?: string, faint?: boolean, ids: string[], marks: Mark[],
+ * }} PanelData
+ */
+/**
+ * A panel laid out.
+ * @typedef {{
+ *   size: [number, number], title: string, words: string, faint: boolean, plots: import("./axes.js").Plot[],
+ *   ids: string[], marks: Mark[],
+ * }} PanelState
+ */
+/** @typedef {Record<string, any> & {set?: [number, Record<string, unknown>][]}} PanelChange */
 
 /**
  * Return the panel after a change; a whole panel needs none before it.
- * @param {PanelState | null | undefined} panel
+ * @param {PanelData | null | undefined} panel
  * @param {PanelChange} change
- * @returns {PanelState}
+ * @returns {PanelData}
  */
 export function applyPanel(panel, change) {
   const { set, ...head } = change;
-  if (head.marks) return /** @type {PanelState} */ (head);
+  if (head.marks) return withAxes(head);
   if (!panel) throw new Error("a change came for a panel of which nothing is known");
   const marks = head.ids ? marksById(panel, head.ids) : set ? [...panel.marks] : panel.marks;
   for (const [index, fields] of set ?? []) {
     marks[index] = fields.k ? /** @type {Mark} */ (fields) : changedMark(marks[index], fields);
   }
-  return { ...panel, ...head, marks };
+  /** @type {any} */
+  const changed = { ...panel, ...head, marks };
+  for (const [name, value] of Object.entries(head)) if (value === null) delete changed[name];
+  return head.axes === undefined ? changed : withAxes(changed);
+}
+
+/** Fill in what axes leave at its default. @param {any} panel @returns {PanelData} */
+function withAxes(panel) {
+  const full = (/** @type {Partial<Axis>} */ axis = {}) => ({ low: 0, high: 1, ...axis });
+  const axes = (panel.axes ?? [{}]).map((/** @type {any} */ each) => ({ ...each, x: full(each.x), y: full(each.y) }));
+  return { ...panel, axes };
 }
 
 /**
  * Return the marks of a panel in another order; one that is new is filled in afterwards.
- * @param {PanelState} panel
+ * @param {PanelData} panel
  * @param {string[]} ids
  */
 function marksById(panel, ids) {
@@ -79,14 +101,14 @@ export function pointLength(mark) {
 }
 
 /**
- * Return a mark's points in CSS pixels, one after the other, NaN where the pen is lifted.
+ * Return a mark's points, one after the other, NaN where the pen is lifted.
  * @param {Mark} mark
  * @returns {Float64Array}
  */
 export function pointsOf(mark) {
   let points = decodedPoints.get(mark);
   if (!points) {
-    points = decode(mark.p ?? [], pointLength(mark));
+    points = Float64Array.from(mark.p ?? [], (value) => value ?? NaN);
     decodedPoints.set(mark, points);
   }
   return points;
@@ -103,38 +125,4 @@ export function withPoints(mark, points, alpha = 1) {
   const moved = alpha === 1 ? { ...mark } : { ...mark, alpha };
   decodedPoints.set(moved, points);
   return moved;
-}
-
-/**
- * @param {(number | null)[]} sent differences in quarters of a pixel; null lifts the pen and counts from 0 again
- * @param {number} each numbers a point
- */
-function decode(sent, each) {
-  const lifts = sent.reduce((/** @type {number} */ count, number) => count + (number === null ? 1 : 0), 0);
-  const points = new Float64Array(sent.length + lifts * (each - 1));
-  const place = new Array(each).fill(0);
-  let at = 0;
-  let turn = 0;
-  for (const number of sent) {
-    if (number === null) {
-      points.fill(NaN, at, at + each);
-      at += each;
-      place.fill(0);
-    } else {
-      place[turn] += number;
-      points[at++] = place[turn] / PARTS;
-      turn = (turn + 1) % each;
-    }
-  }
-  return points;
-}
-
-/**
- * Return the number that an axis reads at a place in CSS pixels.
- * @param {Axis} axis
- * @param {number} place
- */
-export function axisValue(axis, place) {
-  const number = axis.start + axis.per_pixel * place;
-  return axis.log ? 10 ** number : number;
 }

@@ -43,9 +43,7 @@ class LabController:
         plays_on: Actions = {
             "turn": self._turn,
             "edit": lambda request: self.edit(request.text("text")),
-            "zoom": self._zoom,
             "press": self._press,
-            "size": lambda request: setattr(model.screen, "size", request.panel_size()),
         }
         self._actions: Actions = {
             "hello": lambda request: model.writer.start_over(),
@@ -163,16 +161,6 @@ class LabController:
         if name != "weights" or not self._model.runner.record.is_two_weights:
             raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
         self._model.drag_weights(weights)
-
-    def _zoom(self, request: Request) -> None:
-        """Show the loss from one update to another; without them all."""
-        if request.get("low") is None or request.get("high") is None:
-            self._model.screen.zoom = None
-            return
-        first, last = sorted((request.number("low"), request.number("high")))
-        if last - first < 2 or last <= 0:
-            raise RequestError("Zoom in on at least two updates.")
-        self._model.screen.zoom = (max(first, 0.0), last)
 
     def _press(self, request: Request) -> None:
         """Say of a batch which one it is, and whether a step has applied it."""

@@ -19,12 +19,9 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from ..drawing import Drawing, Encoder, draw, draw_message
+from ..drawing import Drawing, Encoder, draw
 from ..scenes import PanelName, RunScenes, find_oom
-from .requests import Frame, PanelSize, cut_words
-
-SIZE = PanelSize(400, 260, 400)
-"""CSS pixels of a panel until the browser says how much room there is."""
+from .requests import Frame, cut_words
 
 
 @dataclass(frozen=True)
@@ -61,10 +58,7 @@ class PanelDrawings:
 
     def __init__(self, scenes: RunScenes) -> None:
         self.scenes = scenes
-        self.size = SIZE
         self.pace = FAST
-        self.zoom: tuple[float, float] | None = None
-        """The updates that the panels of losses show, None for all."""
         self._drawings: dict[PanelName, Drawing] = {}
         self._due: dict[PanelName, float] = {}
         # The least of the newest costs is what a drawing takes: the others were disturbed by something else.
@@ -78,12 +72,12 @@ class PanelDrawings:
         keep_words = only_due and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
-        for number, name in enumerate(names):
+        for name in names:
             if only_due and name in self._drawings and now < self._due.get(name, 0.0) and name != names[0]:
                 shown[name] = self._drawings[name]
                 continue
             began = time.thread_time()
-            old, drawing = self._drawings.get(name), self._draw(name, self.size.of(number, len(names)))
+            old, drawing = self._drawings.get(name), self._draw(name)
             if keep_words and old is not None:
                 drawing = replace(drawing, words=old.words)
             shown[name] = self._drawings[name] = drawing
@@ -100,7 +94,7 @@ class PanelDrawings:
         """Have a panel drawn at the next frame."""
         self._due.pop(name, None)
 
-    def _draw(self, name: PanelName, size: tuple[int, int]) -> Drawing:
+    def _draw(self, name: PanelName) -> Drawing:
         try:
             scene = self.scenes.scene(name)
         except Exception as error:  # a picture that needs a forward pass runs the learner's model
@@ -108,8 +102,8 @@ class PanelDrawings:
             if old and find_oom(error) is not None:
                 return old
             words = f"This picture needs a forward pass, which ended in {type(error).__name__}: {error}"
-            return draw_message(cut_words(words), str(name), *size)
-        return draw(scene, *size, zoom=self.zoom)
+            return Drawing(str(name), notice=cut_words(words), words=cut_words(words))
+        return draw(scene)
 
 
 _NOTHING = object()

@@ -13,24 +13,24 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from .._process import lock
-from ..drawing import Drawing, draw_loop
+from ..drawing import Drawing, Listing, in_rows
 from .controls import Control
 from .frames import FrameWriter, coloured
 from .live import Live, Packed, Still, packed_text
-from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, cut_words, reply_to, try_to
+from .requests import Actions, Frame, Reply, Request, RequestError, cut_words, reply_to, try_to
 
 Settings = Mapping[str, Any]
-DrawPanel = Callable[[int, int], Drawing]
+
 Made = TypeVar("Made")
 _KEPT = 64  # views of an instrument, and forecasts
-_QUIET = ("hello", "size", "press", "zoom")  # what is wrong stays said through these
+_QUIET = ("hello", "press")  # what is wrong stays said through these
 
 
 @dataclass(frozen=True)
 class View:
     """What an instrument shows at some settings."""
 
-    panels: Mapping[str, DrawPanel]  # name to a function of width and height in CSS pixels
+    panels: Mapping[str, Drawing]
     state: str  # the result in a sentence or two, with its numbers
     note: str = ""
     code: str = ""  # the plain PyTorch that was run, "" for none
@@ -63,7 +63,6 @@ class Instrument(Live):
         """What the controls are set to."""
         self._views: dict[tuple[Any, ...], View] = {}
         self._alarm = ""
-        self._size = PanelSize(*self.size, self.size[0])
         self._writer = FrameWriter()
 
     # What each instrument says ----------------------------------------------------------------------------------------
@@ -104,9 +103,7 @@ class Instrument(Live):
         return {
             "hello": lambda request: self._writer.start_over(),
             "turn": self._turn_as_asked,
-            "size": lambda request: setattr(self, "_size", request.panel_size()),
-            "press": lambda request: None,  # a panel asks for these two, and only a lab can do them
-            "zoom": lambda request: None,
+            "press": lambda request: None,  # only a lab can do more
         }
 
     @property
@@ -118,28 +115,28 @@ class Instrument(Live):
 
     def drawings(self) -> list[Drawing]:
         """Return the panels as they are now."""
-        return [panel(*self.size) for panel in self._now().panels.values()]
+        return list(self._now().panels.values())
 
-    def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
-        """Return panels, with the code that ran where a place is left; columns; what stands at the left of them."""
-        drawn = [panel(*self.size) for panel in view.panels.values()]
-        if view.code and len(drawn) == 3:
-            drawn.append(self._code_drawing(view))
-        return drawn, 2, None
+    def _still(self, view: View) -> Still:
+        """Return the picture of what is seen: its panels, with the code that ran where a place is left."""
+        panels: list[Drawing | Listing] = list(view.panels.values())
+        if view.code and len(panels) == 3:
+            panels.append(self._listing(view))
+        return Still(in_rows(panels, 2, self.size))
 
-    def _code_drawing(self, view: View, changed: Collection[int] = ()) -> Drawing:
-        """Draw the code that ran, with its lines lit and those marked that a switch changed, and the words below."""
-        words = [said for said in (view.state, view.note) if said]
-        return draw_loop(view.code, range(view.lit[0], view.lit[1] + 1), changed, words, self.size[0])
+    def _listing(self, view: View, changed: Collection[int] = ()) -> Listing:
+        """Return the code that ran, its lines lit and those marked that a switch changed, and the words below."""
+        words = [text for text in (view.state, view.note) if text]
+        return Listing(view.code, self.size[0], range(view.lit[0], view.lit[1] + 1), changed, words)
 
     def _picture(self) -> Still:
-        return Still(*self._still(self._now()))
+        return self._still(self._now())
 
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
         controls = self._controls.values()
         more = {"alarm": self._alarm, **self._more()}
-        return self._write(self._writer, self._now(), self.values, self._size, controls, **more)
+        return self._write(self._writer, self._now(), self.values, controls, **more)
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
@@ -188,12 +185,11 @@ class Instrument(Live):
         writer: FrameWriter,
         view: View,
         values: Settings,
-        size: PanelSize,
         controls: Iterable[Control],
         **more: Any,
     ) -> Frame:
         return writer.write(
-            {name: panel(*size.of(at, len(view.panels))) for at, (name, panel) in enumerate(view.panels.items())},
+            view.panels,
             state=view.state,
             note=view.note,
             code={"source": view.code, "html": list(coloured(view.code))},
@@ -226,13 +222,13 @@ class Instrument(Live):
     ) -> Packed:
         """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
         turned = [control for control in controls if len({repr(at[control.name]) for at in settings}) > 1]
-        writer, size = FrameWriter(), PanelSize(*self.size, self.size[0])
-        frames = [self._write(writer, render(at), at, size, turned, alarm="") for at in settings]
+        writer = FrameWriter()
+        frames = [self._write(writer, render(at), at, turned, alarm="") for at in settings]
         seen = render(settings[0])
         recording = {"title": self.title, "settings": settings, "frames": frames}
         count = f"A recording of {len(settings)} settings, each computed by PyTorch."
         caption = f"{count} It needs no kernel: turn a control."
-        return Packed("instrument", self.title, caption, seen.state, Still(*self._still(seen)), packed_text(recording))
+        return Packed("instrument", self.title, caption, seen.state, self._still(seen), packed_text(recording))
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.

@@ -13,14 +13,14 @@ from .. import tasks
 from .._checks import one_of
 from .._process import lock, main_thread
 from ..doctor import LiveDoctor
-from ..drawing import Drawing, draw_chip, draw_loop
+from ..drawing import Drawing, Listing, in_rows
 from ..formatting import number_of
 from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .controls import UNSWITCHED, USUAL_SPEED, lab_settings
-from .frames import SIZE, FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
+from .frames import FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
 from .live import Still
-from .requests import PanelSize, RequestError
+from .requests import RequestError
 
 USUAL_EVERY = 1000 / 60
 """ms for which an update is seen at the usual speed."""
@@ -32,9 +32,9 @@ _LONG_UPDATE = "An update is under way for over a second"
 _AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
 _MOST_STATEMENTS = 2000  # on the way to a line
 _WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
-_SIZES = {1: PanelSize(530, 297, 530), 2: PanelSize(530, 270, _WIDE), 3: PanelSize(465, 270, 465)}
+_SIZES = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
 """Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
-_SMALL = PanelSize(300, 216, 600)
+_SMALL = (300, 216)
 """Of more panels, in rows of two beside the loop."""
 
 
@@ -73,11 +73,8 @@ class LabModel:
         self.wrong, self._doctor = 0, LiveDoctor()
         self._forget_unswitched()
         if not keep_view:
-            size = self.screen.size
             self.screen = PanelDrawings(RunScenes(runner))
-            self.screen.size = size
             self.screen.scenes.watch_for(self.panels())
-        self.screen.zoom = None
         self.note = words
 
     # What is shown ----------------------------------------------------------------------------------------------------
@@ -91,26 +88,24 @@ class LabModel:
         third = next(n for n in (PanelName.SCALER, PanelName.PICTURE, PanelName.LANDSCAPE) if n in available)
         return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
 
-    def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
+    def drawings(self) -> list[Drawing]:
         """Return every panel as it is now, for a still picture."""
-        panels = PanelDrawings(self.screen.scenes)
-        panels.size = size
-        return list(panels.draw(self.panels(), 0.0).values())
+        return list(PanelDrawings(self.screen.scenes).draw(self.panels(), 0.0).values())
 
     def still(self) -> Still:
         """Return the picture of a lab: the warning above, the loop with its words, and the panels."""
         count = len(self.panels())
         size = _SIZES.get(count, _SMALL)
-        if size is _SMALL and count % 2 == 0:
-            size = size._replace(last=size.width)
         ran = self.runner.statement
         words = [text for text in (self.note, status_line(self.runner)) if text]
-        wide = _WIDE - _APART - (size.width if count in _SIZES else 2 * size.width)
-        loop = draw_loop(self.runner.source, range(ran.line, ran.last_line + 1), self.changed, words, wide)
-        chip = draw_chip(self.warning, _WIDE) if self.warning else None
-        if count not in _SIZES:
-            return Still(self.drawings(size), beside=loop, above=chip)
-        return Still([replace(loop, width=loop.width + _APART), *self.drawings(size)], above=chip)
+        wide = _WIDE - _APART - (size[0] if count in _SIZES else 2 * size[0])
+        loop = Listing(self.runner.source, wide, range(ran.line, ran.last_line + 1), self.changed, words)
+        chip = Listing("", _WIDE, words=[self.warning]) if self.warning else None
+        if count in _SIZES:
+            last = _WIDE if count == 2 else size[0]
+            return Still(in_rows([loop, *self.drawings()], 2, size, above=chip, last=last))
+        last = size[0] * (1 + count % 2)
+        return Still(in_rows(self.drawings(), 2, size, beside=loop, above=chip, last=last))
 
     @property
     def changed(self) -> list[int]:
@@ -138,7 +133,6 @@ class LabModel:
             changed=self.changed,
             wrong=self.wrong,
             draft=self.draft,
-            zoomed=self.screen.zoom is not None,
             left_off=self._reset_point[2] if self._reset_point else None,
             **lab_settings(self.runner, self.controls, self.speed, self.ticks()),
         )

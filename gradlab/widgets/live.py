@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import ipywidgets as widgets
 
 from .._process import lock, plain_torch_state
-from ..drawing import Drawing, to_png, to_svg
+from ..drawing import Placed, to_png, to_svg
 from ..formatting import html_page, join_words, png_img
 from ..front import FrontEnd, joined_module, style_sheet
 from .frames import FrameWriter
@@ -25,20 +25,17 @@ _BARS = 110  # CSS pixels that the controls of a lab take above what its still p
 
 
 class Still(NamedTuple):
-    """A picture of what is shown: panels in columns, with what stands at the left of all of them, and above."""
+    """A picture of what is shown: panels, the loop and a warning, each in its place."""
 
-    panels: list[Drawing]
-    columns: int = 2
-    beside: Drawing | None = None
-    above: Drawing | None = None
+    placed: list[Placed]
 
     def png(self) -> bytes:
         """Return it as a PNG."""
-        return to_png(self.panels, self.columns, beside=self.beside, above=self.above)
+        return to_png(self.placed)
 
     def svg(self) -> str:
         """Return it as SVG."""
-        return to_svg(self.panels, self.columns, beside=self.beside, above=self.above)
+        return to_svg(self.placed)
 
 
 class Live(ABC):

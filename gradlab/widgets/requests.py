@@ -24,18 +24,6 @@ class RequestError(ValueError):
     """A request that cannot be done; its words are for the learner."""
 
 
-class PanelSize(NamedTuple):
-    """The CSS pixels of each panel, and the width of the last one, which may span two columns."""
-
-    width: int
-    height: int
-    last: int
-
-    def of(self, number: int, count: int) -> tuple[int, int]:
-        """Return the width and height of panel ``number``, counted from 0, of so many."""
-        return self.last if number == count - 1 else self.width, self.height
-
-
 @dataclass(frozen=True)
 class Request:
     """What a browser asks to be done, and with what: RequestError for a field that is not what is read."""
@@ -70,14 +58,6 @@ class Request:
         if not isinstance(value, str):
             raise RequestError(f"{name} must be a text, got {value!r}")
         return value.encode("utf-8", "replace").decode("utf-8")
-
-    def panel_size(self) -> PanelSize:
-        """Return the size that panels have in the browser, kept within what can be laid out."""
-        width, height = self._wide("width"), min(max(self.whole("height"), _LOWEST), _HIGHEST)
-        return PanelSize(width, height, self._wide("last") if "last" in self.fields else width)
-
-    def _wide(self, name: str) -> int:
-        return min(max(self.whole(name), _NARROWEST), _WIDEST)
 
 
 Actions = Mapping[str, Callable[[Request], Iterable[Frame] | None]]

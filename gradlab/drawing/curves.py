@@ -1,0 +1,221 @@
+"""Curves over updates: the loss of one run with a mark at each switch, of several side by side, and the loss scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from itertools import cycle
+
+import numpy as np
+
+from ..formatting import number_of, short
+from ..scenes import Curve, ScalerHistory, UnswitchedCurve
+from .limits import LOG_FROM, Numbers, from_zero, numbers, points, value_axis
+from .marks import EDGE, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text
+
+NEWEST = 6
+"""The number of switches that are labelled; older ones keep their dashed line."""
+_MOST_LINES = 40
+
+
+def draw_loss(scene: Curve) -> Drawing:
+    """Draw the curve up to where it breaks, with the curve without the newest switch beside it."""
+    x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
+    shown = np.isfinite(x) & np.isfinite(mean) & (x <= (math.inf if scene.broken is None else scene.broken))
+    x, mean, low, high = x[shown], mean[shown], low[shown], high[shown]
+    low, high = (edge if np.isfinite(edge).all() else np.where(np.isfinite(edge), edge, mean) for edge in (low, high))
+    now = scene.now if scene.broken is None else math.nan
+    other_x, other = _finite_points(scene.unswitched) if scene.unswitched else (np.zeros(0), np.zeros(0))
+    values = np.concatenate([mean, low, high, other, [now] if math.isfinite(now) else []])
+    up = value_axis(values, 1.3 if scene.switches else 1.0, log_from=math.inf if scene.linear else LOG_FROM)
+    newest = [*x[-1:], *other_x[-1:], *(update for update, _ in scene.switches[-1:]), scene.broken or 0]
+    across = Axis(0.0, from_zero(float(max(newest))), words="updates", ticks="updates")
+    marks: list[Mark] = [
+        Band("spread", points(x, low, high), fill="grey/33"),
+        Line("loss", points(x, mean), stroke="loss", width=1.8, readout="update {x}: loss {y}"),
+    ]
+    if len(x) and math.isfinite(now):
+        marks.append(Dots("now", (float(x[-1]), now), size=7.0, fill="loss", words=f"the newest loss: {short(now)}"))
+    if scene.unswitched is not None and len(other):
+        marks += _unswitched_marks(scene.unswitched, points(other_x, other))
+    switches = scene.switches[-_MOST_LINES:]
+    for number, (update, words) in enumerate(switches):
+        marks.append(_upright(f"switch {number}", update, "grey", "dashed", f"update {update:,}: {words}"))
+    for number, (update, words) in reversed(list(enumerate(switches))[-NEWEST:]):  # the newest one first
+        marks.append(Text(f"switch name {number}", (words,), float(update), where="top", backed=True))
+    return Drawing(
+        scene.title,
+        marks,
+        (Axes(across, up, zooms=True),),
+        _loss_words(scene, x, low, high),
+        corner=(f"now {short(now)}",) if math.isfinite(now) else (),
+        notice="" if scene.broken is None else f"inf or NaN from update {scene.broken:,}",
+    )
+
+
+def _finite_points(curve: Curve | UnswitchedCurve, until: float = math.inf) -> tuple[Numbers, Numbers]:
+    """Return the updates and mean losses of a curve, as far as they are shown."""
+    x, mean = numbers(curve.updates), numbers(curve.mean)
+    shown = np.isfinite(x) & np.isfinite(mean) & (x <= until)
+    return x[shown], mean[shown]
+
+
+def _upright(id: str, x: float, stroke: str, dash: str, words: str = "") -> Line:
+    return Line(id, (float(x), -EDGE, float(x), EDGE), stroke, 1.2, dash, words)
+
+
+def _unswitched_marks(scene: UnswitchedCurve, line: Numbers) -> list[Mark]:
+    until = f", until update {scene.updates[-1]:,.0f}" if scene.ended else ""
+    texts = f"without the switch ({scene.switched}){until}", f"without the switch{until}", f"{scene.switched}{until}"
+    words = (
+        f"The run goes on without the switch ({scene.switched}) in a copy{'; ' if scene.ended else ''}{scene.ended}."
+    )
+    readout = "update {x}: {y} without the switch"
+    name = Text("without name", texts, of="without", where="beside", role="grey-text", backed=True, words=words)
+    return [Line("without", line, "grey-text", 1.6, "dashed", readout=readout), name]
+
+
+def _loss_words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
+    if scene.broken is not None:
+        end = f"The {scene.title} is inf or NaN from update {scene.broken:,}."
+    elif math.isfinite(scene.now):
+        end = f"The {scene.title} is {short(scene.now)} now."
+    else:
+        end = ""
+    if not len(x):
+        return end or "No update has been made yet."
+    reach = f"Updates {x[0]:,.0f} to {x[-1]:,.0f}: the loss lies between {short(low.min())} and {short(high.max())}."
+    update, words = scene.switches[-1] if scene.switches else (0, "")
+    switched = f"Switched at update {update:,}: {words}." if words else ""
+    without = ""
+    if (other := scene.unswitched) is not None:
+        was = f"was {short(other.now)} at update {other.updates[-1]:,.0f}; {other.ended}."
+        without = f"Without the switch ({other.switched}) the {scene.title} "
+        without += was if other.ended else f"would be {short(other.now)} now."
+    return " ".join(part for part in (end, reach, switched, without) if part)
+
+
+# A curve has a colour, dashes and a name at its end. The colours keep their meaning: stale for a loop that applies
+# gradients again, and none of weights, gradients or memory for those that do not.
+FRESH_LINES = tuple(
+    zip(("loss", "grey") * 4, ("", "dashed", "dotted", "dashdot", "dashed", "", "dashdot"), strict=False)
+)
+STALE_LINES = tuple(("stale", dash) for dash in ("dashed", "dotted", "dashdot", ""))
+TALLEST = 3.0
+"""How far a diverging curve is followed, in units of the highest loss of those that do not diverge."""
+
+
+def draw_comparison(
+    curves: Mapping[str, Curve],
+    title: str = "loss",
+    *,
+    stale: Collection[str] = (),
+    events: Mapping[int, str] | None = None,
+    counted: str = "updates",
+) -> Drawing:
+    """Draw the mean losses of several runs, each with its name and its newest loss at its end.
+
+    A run that diverges leaves the picture at the top.
+
+    Args:
+        curves: the runs by name.
+        stale: the names of those that apply gradients again.
+        events: updates that are marked by a dotted line, with words.
+        counted: what the x axis counts.
+    """
+    lines = {name: _finite_points(curve, curve.broken or math.inf) for name, curve in curves.items()}
+    tame = [y for name, (_, y) in lines.items() if curves[name].broken is None and len(y)]
+    most = TALLEST * max((float(y.max()) for y in tame), default=np.inf)
+    up = value_axis(np.concatenate([y[y <= most] for _, y in lines.values()] or [np.zeros(0)]))
+    last = max((float(x[-1]) for x, _ in lines.values() if len(x)), default=0.0)
+    across = Axis(0.0, last if last > 0 else from_zero(last), words=counted, ticks="updates")
+    marks: list[Mark] = []
+    words = []
+    looks = {True: cycle(STALE_LINES), False: cycle(FRESH_LINES)}
+    for number, (name, (x, y)) in enumerate(lines.items()):
+        role, dash = next(looks[name in stale])
+        curve = curves[name]
+        newest = curve.now if math.isfinite(curve.now) else float(y[-1]) if len(y) else math.nan
+        end = f"inf at {curve.broken:,}" if curve.broken is not None else short(newest) if len(y) else ""
+        readout = f"{name}, update {{x}}: loss {{y}}"
+        marks.append(Line(f"curve {number}", points(x, y), role, 2.0, dash, readout=readout))
+        texts = f"{name}: {end}" if curve.broken is not None else f"{name} {end}".strip(), name
+        words.append(f"{name} {end}".strip())
+        place = (float(x[-1]), float(y[-1])) if len(x) else (0.0, up.low)
+        where = "margin" if place[0] >= last / 2 else "right around"  # what ends early is named where it ends
+        role = role if role == "loss" else f"{role}-text"
+        marks.append(Text(f"name {number}", texts, *place, where=where, role=role, size=13.0, bold=True))
+    for update, event in (events or {}).items():
+        marks.append(_upright(f"event {update}", update, "grey", "dotted"))
+        marks.append(Text(f"event {update} word", (event,), float(update), where="top", role="grey", backed=True))
+    return Drawing(
+        title,
+        marks,
+        (Axes(across, up),),
+        f"{title}: {'; '.join(words)}." if words else f"{title}: nothing was run.",
+    )
+
+
+def draw_scaler(scene: ScalerHistory) -> Drawing:
+    """Draw the scale as steps on a log2 axis, crosses where a step was skipped; underflow on axes below."""
+    x, scale, share = numbers(scene.updates), numbers(scene.scale), numbers(scene.underflow)
+    count = min(len(x), len(scale), len(share))
+    x, scale, share = x[:count], scale[:count], share[:count]
+    known = np.isfinite(x) & np.isfinite(scale) & (scale > 0)
+    update, power = x[known], np.log2(scale[known])
+    skipped = numbers(scene.skipped)
+    across = from_zero(max([*x[np.isfinite(x)][-1:].tolist(), *skipped[-1:].tolist()], default=0.0))
+    words = f"the loss scale, {short(float(scale[known][-1]))} now" if len(update) else ""
+    marks: list[Mark] = [Line("scale", step_points(update, power), "scale", 2.4, words=words)]
+    if len(skipped) and len(update):
+        crosses = points(skipped, np.interp(skipped, update, power))
+        marks.append(Dots("skipped", crosses, "cross", 9.0, stroke="wrong", width=2.2, words="skipped steps"))
+    measured = np.isfinite(x) & np.isfinite(share)
+    under = points(x[measured], np.clip(share[measured], 0, 1))
+    readout = "update {x}: a share of {y} would be 0"
+    marks.append(Line("underflow", under, "gradients", 2.0, "dashed", readout=readout, axes=1))
+    upper = Axes(Axis(0.0, across, ticks="lines"), power_axis(power))
+    lower = Axes(
+        Axis(0.0, across, words="updates", ticks="updates"),
+        Axis(ticks="shares"),
+        share=0.25,
+        caption="would underflow without scaling",
+    )
+    skips = len(scene.skipped)
+    return Drawing(
+        "loss scale",
+        marks,
+        (upper, lower),
+        _scaler_words(scene, scale[known], share[measured]),
+        corner=(f"\u00d7 {number_of(skips, 'step')} skipped",) if skips else (),
+        corner_role="wrong",
+    )
+
+
+def step_points(x: Numbers, y: Numbers) -> Numbers:
+    """Return the corners of steps through points: a value holds until the next one."""
+    if len(x) < 2:
+        return points(x, y)
+    changed = np.flatnonzero(y[1:] != y[:-1]) + 1
+    corners = np.empty((2 * len(changed), 2))
+    corners[0::2, 0] = corners[1::2, 0] = x[changed]
+    corners[0::2, 1], corners[1::2, 1] = y[changed - 1], y[changed]
+    return np.vstack([(x[0], y[0]), corners, (x[-1], y[-1])]).ravel()
+
+
+def power_axis(power: Numbers, words: str = "") -> Axis:
+    """Return an axis of powers of 2 with limits on multiples of 4, so that one halving moves nothing."""
+    if not len(power):
+        return Axis(0.0, 4.0, words=words, ticks="powers")
+    low, high = float(power.min()), float(power.max())
+    return Axis(math.floor((low - 2) / 4) * 4.0, math.floor((high + 1) / 4) * 4.0 + 4.0, words=words, ticks="powers")
+
+
+def _scaler_words(scene: ScalerHistory, scale: Numbers, share: Numbers) -> str:
+    if not len(scale):
+        return "There is no loss scale yet."
+    skips = len(scene.skipped)
+    count = number_of(skips, "step") if skips else "no step"
+    skipped = f"{count} {'were' if skips > 1 else 'was'} skipped"
+    under = f", and {share[-1]:.1%} of the gradient would be 0 without it" if len(share) else ""
+    return f"The loss scale is {scale[-1]:,.6g}; {skipped}{under}."

@@ -1,0 +1,79 @@
+"""The limits of axes: round numbers, from a ladder of them, so that they move rarely; the same data, the same limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .marks import Axis
+
+LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+"""Of limits: these numbers times a power of ten."""
+LARGEST_DRAWN = 1e290
+"""Beyond this, margins and tick steps would overflow a double."""
+LOG_FROM = 300.0
+"""An axis is logarithmic when its largest value is more than this many times its smallest."""
+_DECADES = 12.0  # that a logarithmic axis reaches down at most
+
+Numbers = npt.NDArray[np.float64]
+
+
+def numbers(values: Iterable[Any]) -> Numbers:
+    """Turn plain numbers, or pairs of them, into an array in which every finite value is small enough to draw."""
+    array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
+    if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # none is NaN or infinite either
+        return array
+    large = np.isfinite(array) & (np.abs(array) > LARGEST_DRAWN)
+    array[large] = np.copysign(LARGEST_DRAWN, array[large])
+    return array
+
+
+def points(*columns: Any) -> Numbers:
+    """Return columns of numbers as the points of a mark: x0, y0, x1, y1, ..."""
+    return np.column_stack(columns).ravel()
+
+
+def nice_step(value: float, ladder: tuple[float, ...] = LADDER) -> float:
+    """Round a positive number up to the next rung: a number of the ladder times a power of ten."""
+    if not value > 1e-300:
+        return 1e-300
+    power = 10.0 ** math.floor(math.log10(value))
+    return next((power * rung for rung in ladder if power * rung >= value * (1 - 1e-12)), power * 10)
+
+
+def from_zero(highest: float) -> float:
+    """Return the upper limit of an axis that begins at 0; 1 where there is nothing to show."""
+    return nice_step(highest * 1.02) if 0 < highest < math.inf else 1.0
+
+
+def around(low: float, high: float) -> tuple[float, float]:
+    """Return limits that hold two finite numbers, on multiples of a quarter of the rounded span."""
+    span = high - low
+    if span <= 1e-12 * max(abs(low), abs(high)):
+        span = max(abs(high) * 0.5, 1e-12) if high else 1.0
+    step = nice_step(span) / 4
+    return math.floor(low / step) * step, (math.floor(high / step) + 1) * step
+
+
+def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = LOG_FROM, words: str = "") -> Axis:
+    """Return the axis for finite values, logarithmic where they lie too far apart.
+
+    ``room`` times the span is shown. A linear axis begins at 0 unless a value is negative.
+    """
+    if not len(values):
+        return Axis(0.0, 1.0, words=words)
+    low, high = float(values.min()), float(values.max())
+    if low > 0 or (low == 0 and high > 0):
+        smallest = low if low > 0 else float(values[values > 0].min())
+        top = math.log10(high)
+        if top - math.log10(smallest) > math.log10(log_from):  # the ratio of 1e300 to 1e-300 is no float
+            bottom = max(math.log10(smallest), top - _DECADES)
+            bottom, top = around(bottom, bottom + (top - bottom) * room)
+            return Axis(10.0 ** max(bottom, -290.0), 10.0 ** min(top, 290.0), log=True, words=words)
+    if low >= 0:
+        return Axis(0.0, from_zero(high * room), words=words)
+    return Axis(*around(low, low + (high - low) * room), words=words)

@@ -1,0 +1,242 @@
+// @ts-check
+/** Axes: where they lie in a panel, and their lines, ticks and words. */
+
+import { placeOn, scaleOf, ticksOf } from "./scales.js";
+import { LINE, PANEL_MARGIN, shortened, SMALL, text, WORD_SIZE } from "./texts.js";
+import { pointLength, pointsOf, withPoints } from "./wire.js";
+
+/** @typedef {import("./wire.js").Axes} Axes */
+/** @typedef {import("./wire.js").PanelData} PanelData */
+/** @typedef {import("./scales.js").Scale} Scale */
+/** @typedef {import("./texts.js").Measure} Measure */
+/** One pair of axes, laid out. @typedef {{left: number, top: number, right: number, bottom: number, x: Scale, y: Scale}} Plot */
+/** @typedef {{id: string, mark: import("./wire.js").Mark}} Placed */
+
+const TICK_SIZE = 12; // size of numbers at ticks
+const TICK_LONG = 4; // CSS pixels
+const SLANT = 50; // degrees
+const HIGHEST = 76; // CSS pixels that words below the axis may take
+
+/**
+ * Return where each pair of axes lies, with its scales.
+ * @param {PanelData} panel
+ * @param {{left: number, top: number, right: number, bottom: number}} box
+ * @param {Measure} measure
+ * @param {[number, number] | null} range
+ * @returns {Plot[]}
+ */
+export function plotsOf(panel, box, measure, range) {
+  const shares = panel.axes.reduce((sum, { share }) => sum + (share ?? 1), 0);
+  const foot = panel.axes.reduce((sum, axes, at) => sum + footOf(axes, measure) + (axes.caption && at ? LINE : 0), 0);
+  const room = Math.max(box.bottom - box.top - foot, 20);
+  let top = box.top;
+  const boxes = panel.axes.map((axes, at) => {
+    if (axes.caption) top += LINE;
+    const bottom = top + room * (axes.share ?? 1) / shares;
+    const plot = { top, bottom };
+    top = bottom + footOf(axes, measure);
+    return { plot, axes, y: at === 0 && range ? rangeOfY(panel, range) : axes.y };
+  });
+  const widths = boxes.map(({ plot, axes, y }) =>
+    (axes.y.ticks === "none" ? 0 : Math.max(
+      ...ticksOf({ ...axes.y, ...y }, plot.bottom - plot.top, 38).map(({ words }) => measure(words, TICK_SIZE, false)),
+      12,
+    ) + TICK_LONG + 4) + (axes.y.words ? 18 : 0)
+  );
+  const left = box.left + Math.max(...widths) - (Math.max(...widths) ? 4 : 0);
+  return boxes.map(({ plot, axes, y }, at) => {
+    const x = at === 0 && range ? { ...axes.x, low: range[0], high: range[1] } : axes.x;
+    const full = { left, right: Math.max(box.right, left + 20), ...plot };
+    return equalPlot(axes, full, { ...axes.x, ...x }, { ...axes.y, ...y });
+  });
+}
+
+/** CSS pixels below a pair of axes. @param {Axes} axes @param {Measure} measure */
+function footOf({ x }, measure) {
+  const words = x.words ? 17 : 0;
+  if (x.spans?.length) {
+    const brackets = x.spans.some(({ 4: bracket }) => bracket) ? 22 : 0;
+    const longest = Math.max(...x.spans.map(([, , texts]) => measure(texts[0], SMALL, false)));
+    return (x.ticks === "slanted" ? Math.min(longest, HIGHEST) * 0.77 + 14 : 24) + brackets + words;
+  }
+  return (x.ticks === "none" || x.ticks === "lines" ? 8 : 22) + words;
+}
+
+/**
+ * Make a unit as long along both axes, where that is wanted.
+ * @param {Axes} axes
+ * @param {{left: number, top: number, right: number, bottom: number}} box
+ * @param {import("./wire.js").Axis} x
+ * @param {import("./wire.js").Axis} y
+ * @returns {Plot}
+ */
+function equalPlot(axes, box, x, y) {
+  let { left, top, right, bottom } = box;
+  const [wide, tall] = [right - left, bottom - top];
+  const shape = (x.high - x.low) / (y.high - y.low) * tall / wide; // below 1 where x has room to spare
+  if (axes.equal === "fill") {
+    if (shape < 1) x = { ...x, high: x.low + (x.high - x.low) / shape };
+    else {
+      const [middle, half] = [(y.low + y.high) / 2, (y.high - y.low) / 2 * shape];
+      y = { ...y, low: middle - half, high: middle + half };
+    }
+  } else if (axes.equal === "fit") {
+    if (shape < 1) [left, right] = [left + wide * (1 - shape) / 2, right - wide * (1 - shape) / 2];
+    else [top, bottom] = [top + tall * (1 - 1 / shape) / 2, bottom - tall * (1 - 1 / shape) / 2];
+  }
+  return { left, top, right, bottom, x: scaleOf(x, left, right), y: scaleOf(y, bottom, top) };
+}
+
+/**
+ * Return the limits of y that show what lies in a range of x.
+ * @param {PanelData} panel
+ * @param {[number, number]} range
+ */
+function rangeOfY(panel, [from, to]) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const mark of panel.marks) {
+    if (mark.k === "t" || mark.k === "i" || mark.axes) continue;
+    const [points, each] = [pointsOf(mark), pointLength(mark)];
+    for (let at = 0; at < points.length; at += each) {
+      const before = at ? points[at - each] : NaN;
+      const after = points[at + each] ?? NaN;
+      // a line reaches into the range from the point beside it
+      if (
+        !(points[at] >= from && points[at] <= to) && !(before < to && points[at] > from && points[at] > to) &&
+        !(points[at] < from && after > from)
+      ) continue;
+      for (let way = 1; way < each; way++) {
+        const value = points[at + way];
+        if (Math.abs(value) < 1e299) [low, high] = [Math.min(low, value), Math.max(high, value)];
+      }
+    }
+  }
+  if (!(high >= low)) return {};
+  if (panel.axes[0].y.log) return { low: low * (low / high) ** 0.06, high: high * (high / low) ** 0.06 };
+  const span = (high - low) || Math.abs(high) || 1;
+  return { low: low - 0.06 * span, high: high + 0.06 * span };
+}
+
+/**
+ * Return the lines, ticks and words of axes.
+ * @param {Axes} axes
+ * @param {Plot} plot
+ * @param {number} number
+ * @param {Measure} measure
+ * @returns {Placed[]}
+ */
+export function axesMarks(axes, plot, number, measure) {
+  const { left, top, right, bottom } = plot;
+  const name = number ? `axes ${number}` : "axes";
+  const bare = axes.y.ticks === "none";
+  const lines = [
+    ...(bare ? [] : [left, top]),
+    ...(axes.x.ticks === "none" && bare ? [] : [left, bottom, right, bottom]),
+  ];
+  /** @type {Placed[]} */
+  const placed = [];
+  let end = left - 4;
+  let low = bottom;
+  const across = axes.x.spans?.length ? [] : ticksOf({ ...axes.x, ...plot.x.axis }, right - left, 75);
+  across.forEach(({ value, words }, at) => {
+    const place = placeOn(plot.x, value);
+    lines.push(NaN, NaN, place, bottom, place, bottom + TICK_LONG);
+    const half = measure(words, TICK_SIZE, false) / 2;
+    if (words) low = bottom + TICK_LONG + 18;
+    if (!words || place - half < end + 6) return;
+    end = place + half;
+    placed.push({
+      id: `${name} x${at}`,
+      mark: text(words, place, bottom + TICK_LONG + 11, { anchor: "middle", size: TICK_SIZE }),
+    });
+  });
+  ticksOf({ ...axes.y, ...plot.y.axis }, bottom - top, 38).forEach(({ value, words }, at) => {
+    const place = placeOn(plot.y, value);
+    lines.push(NaN, NaN, left - TICK_LONG, place, left, place);
+    placed.push({
+      id: `${name} y${at}`,
+      mark: text(words, left - TICK_LONG - 3, place, { anchor: "end", size: TICK_SIZE }),
+    });
+  });
+  if (axes.x.spans?.length) {
+    const { marks, foot } = spanMarks(axes.x, plot, measure);
+    placed.push(...marks);
+    low = foot;
+  }
+  const middle = (left + right) / 2;
+  if (axes.x.words) {
+    const words = shortened(axes.x.words, right - PANEL_MARGIN, WORD_SIZE, false, measure);
+    const half = measure(words, WORD_SIZE, false) / 2;
+    placed.push({ id: `${name} x`, mark: text(words, Math.max(middle, half + 2), low + 7, { anchor: "middle" }) });
+  }
+  if (axes.y.words) {
+    const words = shortened(axes.y.words, bottom - top + 20, WORD_SIZE, false, measure);
+    placed.push({ id: `${name} y`, mark: text(words, 10, (top + bottom) / 2, { anchor: "middle", angle: 90 }) });
+  }
+  if (axes.caption) {
+    const words = shortened(axes.caption, right - left, WORD_SIZE, false, measure);
+    placed.push({ id: `${name} caption`, mark: text(words, left, top - 10, {}) });
+  }
+  if (lines.length) {
+    const line = withPoints({ k: "p", stroke: "grey", width: 1 }, new Float64Array(lines));
+    placed.unshift({ id: name, mark: line });
+  }
+  return placed;
+}
+
+/**
+ * Return words below parts of the x axis, level where the chief ones have room, else at a slant; and where they end.
+ * @param {import("./wire.js").Axis} axis
+ * @param {Plot} plot
+ * @param {Measure} measure
+ */
+function spanMarks(axis, plot, measure) {
+  const { bottom } = plot;
+  const spans = (axis.spans ?? []).map(([low, high, texts, rank, bracket], at) => ({
+    at,
+    texts,
+    rank,
+    bracket,
+    left: placeOn(plot.x, low),
+    right: placeOn(plot.x, high),
+  }));
+  /** @type {Placed[]} */
+  const marks = [];
+  const brackets = spans.filter(({ bracket }) => bracket);
+  for (const { at, texts, left, right } of brackets) {
+    const corners = [left + 1, bottom + 3, left + 1, bottom + 7, right - 1, bottom + 7, right - 1, bottom + 3];
+    marks.push({
+      id: `bracket ${at}`,
+      mark: withPoints({ k: "p", stroke: "grey", width: 1.2 }, new Float64Array(corners)),
+    });
+    const words = texts.find((each) => measure(each, SMALL, false) < right - left) ?? texts[texts.length - 1];
+    marks.push({
+      id: `many ${at}`,
+      mark: text(words, (left + right) / 2, bottom + 17, { anchor: "middle", size: SMALL }),
+    });
+  }
+  const down = bottom + (brackets.length ? 34 : 12);
+  const order = spans.filter(({ bracket }) => !bracket)
+    .sort((one, other) => one.rank - other.rank || (other.right - other.left) - (one.right - one.left));
+  const slanted = axis.ticks === "slanted";
+  /** @type {[number, number][]} */
+  const taken = [];
+  for (const { at, texts, left, right } of order) {
+    const middle = (left + right) / 2;
+    const words = slanted
+      ? shortened(texts[0], HIGHEST, SMALL, false, measure)
+      : texts.find((each) => measure(each, SMALL, false) <= Math.max(right - left, HIGHEST)) ?? texts[texts.length - 1];
+    const half = slanted ? 8 : measure(words, SMALL, false) / 2 + 3;
+    const [from, to] = [middle - half, middle + half];
+    if (from < (slanted ? 40 : 0) || to > plot.right + PANEL_MARGIN || taken.some(([a, b]) => from < b && to > a)) {
+      continue;
+    }
+    taken.push([from, to]);
+    const look = slanted ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
+    marks.push({
+      id: `statement ${at}`,
+      mark: text(words, middle, slanted ? bottom + 8 : down, { ...look, size: SMALL }),
+    });
+  }
+  return { marks, foot: down + 8 };
+}

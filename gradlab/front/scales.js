@@ -1,0 +1,97 @@
+// @ts-check
+/** How numbers lie along an axis: where, and which of them are written at ticks. */
+
+import { bytesText, shortNumber } from "./numbers.js";
+
+/** @typedef {import("./wire.js").Axis} Axis */
+/**
+ * A number lies at `(number - start) / per_pixel`, or its logarithm does; `axis` has the limits.
+ * @typedef {{start: number, per_pixel: number, log: boolean, axis: {low: number, high: number}}} Scale
+ */
+/** @typedef {{value: number, words: string}} Tick */
+
+const DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/**
+ * Return the scale on which an axis reaches from one place to another.
+ * @param {Axis} axis
+ * @param {number} from the place of its lower limit in CSS pixels
+ * @param {number} to
+ * @returns {Scale}
+ */
+export function scaleOf({ low = 0, high = 1, log = false }, from, to) {
+  const [start, end] = log ? [Math.log10(low), Math.log10(high)] : [low, high];
+  const per_pixel = (end - start) / (to - from);
+  return { start: start - per_pixel * from, per_pixel, log, axis: { low, high } };
+}
+
+/** Return where a number lies, in CSS pixels. @param {Scale} scale @param {number} value */
+export function placeOn({ start, per_pixel, log }, value) {
+  return ((log ? Math.log10(Math.max(value, 1e-300)) : value) - start) / per_pixel;
+}
+
+/** Return the number at a place in CSS pixels. @param {Scale} scale @param {number} place */
+export function valueAt({ start, per_pixel, log }, place) {
+  const value = start + per_pixel * place;
+  return log ? 10 ** value : value;
+}
+
+/**
+ * Return the numbers at the ticks of an axis, from low to high.
+ * @param {Axis} axis
+ * @param {number} long CSS pixels of the axis
+ * @param {number} each CSS pixels from one tick to the next, about
+ * @returns {Tick[]}
+ */
+export function ticksOf({ low = 0, high = 1, log = false, ticks = "number" }, long, each) {
+  if (ticks === "none" || ticks === "slanted") return [];
+  const count = Math.min(Math.max(long / each, 2), 10);
+  const whole = ticks === "updates" || ticks === "powers" || ticks === "lines";
+  const values = ticks === "bytes"
+    ? byteSteps(high)
+    : ticks === "shares"
+    ? [0, 1]
+    : log && high / low >= 10
+    ? powersBetween(low, high, count)
+    : stepsBetween(low, high, count, whole ? 1 : 0);
+  return values.map((value) => ({ value, words: FORMATS[ticks](value) }));
+}
+
+/** @type {Record<string, (value: number) => string>} */
+const FORMATS = {
+  number: shortNumber,
+  updates: (value) => value < 1e5 ? value.toLocaleString("en") : shortNumber(value),
+  bytes: bytesText,
+  powers: (value) => `2${[...String(Math.round(value))].map((each) => DIGITS[Number(each)] ?? "⁻").join("")}`,
+  shares: (value) => `${Math.round(100 * value)}%`,
+  lines: () => "",
+};
+
+/** Return up to six round numbers of bytes from 0 to a limit. @param {number} top */
+function byteSteps(top) {
+  const units = Array.from({ length: 6 }, (_, power) => 1024 ** power);
+  const unit = Math.max(1, ...units.filter((each) => each <= top / 1.5));
+  const steps = 0.97 * top > 999 * unit ? [256, 512] : [1, 2, 5, 10, 20, 50, 100, 200]; // none is written "0.98 MiB"
+  const step = (steps.find((each) => top / (each * unit) <= 5.5) ?? top / 4 / unit) * unit;
+  return Array.from({ length: Math.ceil(0.97 * top / step) }, (_, at) => at * step);
+}
+
+/** @param {number} low @param {number} high @param {number} count */
+function powersBetween(low, high, count) {
+  const [bottom, top] = [Math.log10(low), Math.log10(high)];
+  const [first, last] = [Math.ceil(bottom - 1e-9), Math.floor(top + 1e-9)];
+  const stride = Math.max(1, Math.ceil((top - bottom) / Math.floor(count)));
+  return Array.from({ length: Math.floor((last - first) / stride) + 1 }, (_, at) => 10 ** (first + at * stride));
+}
+
+/** @param {number} low @param {number} high @param {number} count of steps at most, about @param {number} least from one to the next */
+function stepsBetween(low, high, count, least) {
+  const wanted = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(wanted));
+  const step = Math.max(power * ([1, 2, 5].find((each) => power * each >= wanted * (1 - 1e-9)) ?? 10), least);
+  const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+  return Array.from(
+    { length: Math.max(last - first + 1, 0) },
+    (_, at) => Number(((first + at) * step).toPrecision(12)),
+  );
+}
