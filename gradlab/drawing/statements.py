@@ -1,48 +1,83 @@
-"""The axis below a picture of memory: where statements lie from left to right, their words, and brackets for many."""
+"""The x axis of a picture of memory: where statements lie from left to right, their words, and brackets for many."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from ..scenes import Memory, StatementLabel
-from .axes import Numbers
-from .labels import Box, Placer, Spot, shorten, text_width
-from .marks import Mark, Path
+from .limits import Numbers
+from .marks import Span
 
 Indices = npt.NDArray[np.int64]
 
+MOST_UPDATES = 3
 MOST_SHOWN = 130
-"""Older updates are left out while there are more: a statement narrower than two pixels says nothing."""
-_GAP = 7.0  # CSS pixels between two updates
-_STILL = 0.4  # how wide a statement is in which no byte moves, such as the head of a ``for``; one that does counts 1
+"""Older updates are left out while there are more statements: one that is narrower than two pixels says nothing."""
+_STILL = 0.4  # the width of a statement in which no byte moves, such as the head of a ``for``; one that does has 1
+_GAP = 0.03  # of the whole width, between two updates
+_COLUMNS = 400
+"""Of all points that lie in one of so many columns, the highest is drawn."""
+_NARROW, _SHORT = 1 / 6, 0.1  # of the whole width: a block that is narrower has a bracket, unless all are shorter
+_FIRST = frozenset(
+    {
+        StatementLabel.BACKWARD,
+        StatementLabel.STEP,
+        StatementLabel.ZERO_GRAD,
+        StatementLabel.OUTPUT,
+        StatementLabel.AUTOCAST,
+    }
+)
+_LAST = frozenset(
+    {StatementLabel.FOR, StatementLabel.WHILE, StatementLabel.IF, StatementLabel.WINDOW, StatementLabel.BATCH}
+)
 
 
-@dataclass(frozen=True, eq=False)  # kept from frame to frame, and known by what it is
+@dataclass(frozen=True, eq=False)
 class StatementLayout:
-    """Places in CSS pixels from the left end of the axes."""
+    """Where statements and their points lie, in widths of a statement, and which belong to an update."""
 
-    statements: list[tuple[float, float]]
     left: Numbers
-    """The left and the right end of every point."""
+    """Of each statement."""
     right: Numbers
-    updates: list[tuple[float, float]]
-    points: list[tuple[int, int]]
-    """First point of each update, and the first that is no longer in it."""
+    ends: Indices
+    """The first point of each statement, and then the number of points."""
+    updates: list[tuple[int, int]]
+    """The first statement of each update, and the first that is no longer in it."""
+
+    def points_of(self, update: int) -> tuple[int, int]:
+        """Return the first point of an update, and the first that is no longer in it."""
+        first, last = self.updates[update]
+        return int(self.ends[first]), int(self.ends[last])
+
+    def places(self) -> tuple[Numbers, Numbers]:
+        """Return the left and the right end of every point."""
+        counts = np.diff(self.ends)
+        each = np.repeat((self.right - self.left) / np.maximum(counts, 1), counts)
+        left = np.repeat(self.left, counts) + each * (np.arange(self.ends[-1]) - np.repeat(self.ends[:-1], counts))
+        return left, left + each
+
+    def steps(self, total: Numbers) -> tuple[Numbers, Indices]:
+        """Return the left and the right end of each point that is drawn, and its number; NaN between updates."""
+        left, right = self.places()
+        column = np.floor((left + right) * (_COLUMNS / 2 / self.right[-1]))
+        begins = np.flatnonzero(np.diff(column, prepend=-1.0))
+        highest = np.lexsort((-total, column))[begins]
+        ends = np.append(begins[1:], len(total)) - 1
+        cuts = np.searchsorted(highest, [self.points_of(update)[0] for update in range(1, len(self.updates))])
+        x = np.column_stack([left[begins], right[ends]]).ravel()
+        return np.insert(x, 2 * cuts, np.nan), np.insert(np.repeat(highest, 2), 2 * cuts, 0)
 
 
-def keep_recent(scene: Memory, updates: int, most: int = MOST_SHOWN) -> Memory:
-    """Return the scene of its newest ``updates``, of fewer while it has more than ``most`` statements; one stays."""
-    kept = list(scene.updates)[-updates:]
-    while len(kept) > 1 and len(scene.statements) - kept[0][0] > most:
-        kept.pop(0)
-    if not kept or not 0 < (first := kept[0][0]) < min(len(scene.statements), len(scene.starts)):
+def keep_recent(scene: Memory) -> Memory:
+    """Return the scene of its newest updates, of fewer while they have too many statements; one stays."""
+    recent = list(scene.updates)[-MOST_UPDATES:]
+    while len(recent) > 1 and len(scene.statements) - recent[0][0] > MOST_SHOWN:
+        recent.pop(0)
+    if not recent or not 0 < (first := recent[0][0]) < min(len(scene.statements), len(scene.starts)):
         return scene
     begin = scene.starts[first]
     return replace(
@@ -50,145 +85,58 @@ def keep_recent(scene: Memory, updates: int, most: int = MOST_SHOWN) -> Memory:
         statements=scene.statements[first:],
         starts=[start - begin for start in scene.starts[first:]],
         categories={name: values[begin:] for name, values in scene.categories.items()},
-        updates=[(at - first, number) for at, number in kept],
+        updates=[(start - first, number) for start, number in recent],
         modules=scene.modules[begin:],
     )
 
 
-def bounds(starts: Sequence[int], statements: int, points: int) -> list[int]:
-    """Return the first point of each statement and, at the end, the number of points, whatever ``starts`` holds."""
-    known = np.clip(np.array([*starts][:statements], dtype=np.int64), 0, points)
-    known = np.maximum.accumulate(known) if len(known) else known
-    return [*known.tolist(), *[points] * (statements + 1 - len(known))]
+def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
+    """Lay statements out: wider for more points, narrow where nothing moves.
 
-
-@lru_cache(maxsize=64)
-def layout_statements(
-    ends: tuple[int, ...], first: tuple[int, ...], moved: tuple[bool, ...], wide: float
-) -> StatementLayout:
-    """Share ``wide`` pixels out: more for a statement with more points, little for one in which nothing moves.
-
-    ``ends`` is what ``bounds`` returns, ``first`` the first statement of each update, the first of them 0. The places
-    of the same loop are the same object.
+    ``tops`` has a row for each category and a column for each point.
     """
-    count = len(moved)
-    updates = list(zip(first, [*first[1:], count], strict=True))
-    weights = [1 + math.log2(max(ends[at + 1] - ends[at], 1)) if moved[at] else _STILL for at in range(count)]
-    unit = (wide - _GAP * max(len(updates) - 1, 0)) / max(sum(weights), 1e-9)
-    places, spans = [], []
-    x = 0.0
-    for begin, end in updates:
-        start = x
-        for weight in weights[begin:end]:
-            places.append((x, x + weight * unit))
-            x += weight * unit
-        spans.append((start, x))
-        x += _GAP
-    left, right = np.zeros(ends[-1]), np.zeros(ends[-1])
-    for at, (a, b) in enumerate(places):
-        inside = np.linspace(a, b, ends[at + 1] - ends[at] + 1)
-        left[ends[at] : ends[at + 1]], right[ends[at] : ends[at + 1]] = inside[:-1], inside[1:]
-    return StatementLayout(places, left, right, spans, [(ends[a], ends[b]) for a, b in updates])
+    statements, points = len(scene.statements), tops.shape[1]
+    known = np.clip(np.array([0, *scene.starts[1:statements]], dtype=np.int64), 0, points)
+    ends = np.append(np.maximum.accumulate(known), [points] * (statements + 1 - len(known)))
+    changes = np.append(0, np.cumsum((np.diff(tops, axis=1, prepend=-1.0) != 0).any(axis=0)))[ends]
+    widths = np.where(np.diff(changes) > 0, 1 + np.log2(np.maximum(np.diff(ends), 1)), _STILL)
+    first = sorted({0, *(start for start, _ in scene.updates if 0 < start < statements)})
+    gaps = np.zeros(statements)
+    gaps[first[1:]] = _GAP * widths.sum()
+    right = np.cumsum(widths + gaps)
+    return StatementLayout(right - widths, right, ends, list(zip(first, [*first[1:], statements], strict=True)))
 
 
-def decimate(left: Numbers, right: Numbers, total: Numbers, pixel: float = 1.0) -> tuple[Indices, Numbers, Numbers]:
-    """Keep of all points within one pixel the one with the largest total: return (kept, left, right)."""
-    if len(total) < 2 or (right - left).min() >= pixel:
-        return np.arange(len(total), dtype=np.int64), left, right
-    column = np.floor((left + right) / 2 / pixel).astype(np.int64)
-    begins = np.r_[0, np.flatnonzero(np.diff(column)) + 1]
-    ends = np.r_[begins[1:], len(total)]
-    highest = np.flatnonzero(total == np.repeat(np.maximum.reduceat(total, begins), ends - begins))
-    kept = highest[np.searchsorted(highest, begins)]  # the first of each column
-    return kept, left[begins], right[ends - 1]
+def statement_spans(words: Sequence[str], where: StatementLayout) -> tuple[Span, ...]:
+    """Return the words below the axis; a bracket for a block of statements that comes many times."""
+    spans: list[Span] = []
+    for first, last in where.updates:
+        start, length, times = repeated(words[first:last]) or (0, 0, 0)
+        begin, end = first + start, first + start + length * times
+        low, high = (float(where.left[begin]), float(where.right[end - 1])) if times else (0.0, 0.0)
+        is_block = times * _NARROW > (high - low) / where.right[-1] > _SHORT
+        for number in range(first, last):
+            if not (is_block and begin <= number < end):
+                word = words[number]
+                rank = 0 if word in _FIRST else 2 if word in _LAST else 1
+                spans.append(Span(float(where.left[number]), float(where.right[number]), (str(word),), rank))
+        if is_block:
+            what = "micro-batches" if "backward" in words[begin:end] else f"\u00d7 {words[begin]}"
+            texts = (f"{times} {what}", f"{times} batches", f"{times} \u00d7", f"{times}")
+            spans.append(Span(low, high, texts, bracket=True))
+    return tuple(spans)
 
 
 def repeated(words: Sequence[str]) -> tuple[int, int, int] | None:
     """Find the block of words that comes at least three times in a row: (where it begins, its length, how often)."""
     best: tuple[int, int, int] | None = None
     for length in range(1, len(words) // 3 + 1):
-        at = 0
-        while at + 3 * length <= len(words):
+        start = 0
+        while start + 3 * length <= len(words):
             times = 1
-            while words[at + times * length : at + (times + 1) * length] == words[at : at + length]:
+            while words[start + times * length : start + (times + 1) * length] == words[start : start + length]:
                 times += 1
             if times >= 3 and (best is None or times * length > best[1] * best[2]):
-                best = (at, length, times)
-            at += max(1, (times - 1) * length)
+                best = (start, length, times)
+            start += max(1, (times - 1) * length)
     return best
-
-
-FIRST = (
-    StatementLabel.BACKWARD,
-    StatementLabel.STEP,
-    StatementLabel.ZERO_GRAD,
-    StatementLabel.OUTPUT,
-    StatementLabel.AUTOCAST,
-)
-"""Statements whose word is written if there is any room."""
-_LAST = (StatementLabel.FOR, StatementLabel.WHILE, StatementLabel.IF, StatementLabel.WINDOW, StatementLabel.BATCH)
-_SIZE, _LONGEST = 11.0, 76.0  # of a word, and CSS pixels that it may take
-MIN_UPDATE_WIDTH_PX = 75.0
-"""CSS pixels of an update: in less its words are written level as far as they fit, and never slanted."""
-_NARROW = 40.0  # CSS pixels: a block of statements that is narrower has no room for their words
-_SLANT = 50.0
-
-
-@lru_cache(maxsize=64)
-def statement_words(
-    words: tuple[str, ...],
-    first: tuple[int, ...],
-    where: StatementLayout,
-    origin: tuple[float, float],
-    size: tuple[float, float],
-) -> tuple[tuple[Mark, ...], tuple[Box, ...]]:
-    """Return the words below the axis, whose left end is ``origin``, as marks, and what they cover."""
-    left, bottom = origin
-    covered: set[int] = set()
-    brackets: list[float] = []
-    placer = Placer(*size)
-    marks: list[Mark | None] = []
-    for begin, end in pairwise([*first, len(words)]):
-        if (block := repeated(words[begin:end])) is None:
-            continue
-        at, length, count = begin + block[0], block[1], block[2]
-        a, b = where.statements[at][0], where.statements[at + length * count - 1][1]
-        if (b - a) / count < _NARROW and b - a > 24:
-            covered |= set(range(at, at + length * count))
-            x, y = left + a + 1, left + b - 1
-            brackets += [x, bottom + 3, x, bottom + 7, y, bottom + 7, y, bottom + 3, math.nan, math.nan]
-            spot = Spot(_many(words[at : at + length], count, b - a), left + (a + b) / 2, bottom + 17, "middle")
-            marks.append(placer.place(f"many {at}", [spot], size=_SIZE))
-    rank: dict[str, int] = {word: at for at, word in enumerate(FIRST)}
-    rank.update(dict.fromkeys(_LAST, len(FIRST) + 1))
-    widths = [right - left for left, right in where.statements]
-    shown = (at for at in range(len(words)) if at not in covered)
-    order = sorted(shown, key=lambda at: (rank.get(words[at], len(FIRST)), -widths[at]))
-    down = bottom + (34 if covered else 12)
-    texts = [shorten(word, _LONGEST, _SIZE) for word in words]
-    flat = _place(placer, order, texts, where, left, down, 0.0)
-    slants = not covered and where.updates[-1][1] >= len(first) * MIN_UPDATE_WIDTH_PX
-    if slants and not set(FIRST) & set(words) <= {words[at] for at, mark in flat.items() if mark}:
-        placer = Placer(*size)
-        flat = _place(placer, order, texts, where, left, bottom + 8, _SLANT)
-    marks += flat.values()
-    line = [Path("brackets", np.array(brackets[:-2]), stroke="grey", width=1.2)] if brackets else []
-    return (*line, *(mark for mark in marks if mark)), tuple(placer.boxes)
-
-
-def _place(
-    placer: Placer, order: list[int], texts: list[str], where: StatementLayout, left: float, y: float, angle: float
-) -> dict[int, Mark | None]:
-    anchor = "end" if angle else "middle"
-    placed: dict[int, Mark | None] = {}
-    for at in order:
-        spot = Spot(texts[at], left + sum(where.statements[at]) / 2, y, anchor)
-        placed[at] = placer.place(f"statement {at}", [spot], size=_SIZE, angle=angle)
-    return placed
-
-
-def _many(words: Sequence[str], count: int, wide: float) -> str:
-    """Say what comes so many times, in what fits: ``16 micro-batches``, ``16 batches``."""
-    full = f"{count} micro-batches" if "backward" in words else f"{count} \u00d7 {words[0]}"
-    fits = (text for text in (full, f"{count} batches", f"{count} \u00d7") if text_width(text, _SIZE) < wide)
-    return next(fits, f"{count}")
