@@ -14,7 +14,6 @@ GPU_SIGHT = 4.0
 _MOST_CARDS = 8
 _CARDS = 0.45  # of the width of all bars, at their left, for the names of the cards
 _HEADROOM = 1.12  # times the highest bar: above it is its sum
-_APART = 0.09  # of the y axis, from the name of a card to the next
 _LONGEST = 8  # letters of a card or a bar, where there is no room for more
 _SMALL = 0.001  # of a bar: what is less has no label
 _MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", "CUDA": "CUDA's context"}
@@ -30,7 +29,6 @@ def draw_fit(scene: Fit) -> Drawing:
     cards = [(name, holds) for name, holds in scene.cards if 0 < holds <= GPU_SIGHT * highest]
     cards = sorted(cards, key=lambda card: card[1])[:_MOST_CARDS]
     top = from_zero(max(highest * _HEADROOM, *(holds * 1.08 for _, holds in cards), 0.0))
-    room = -_CARDS * max(len(bars), 1)
     marks: list[Mark] = []
     for number, (label, _) in enumerate(bars):
         left, right = number + 0.1, number + 0.9
@@ -44,17 +42,16 @@ def draw_fit(scene: Fit) -> Drawing:
                     texts = (f"{name} {bytes_text(b - a)}", name, bytes_text(b - a))
                     marks.append(category_name(name, texts, (a + b) / 2))
         whole = bytes_text(float(total[number]))
-        marks.append(Text(f"sum {number}", (whole, whole.split()[0]), number + 0.5, float(total[number]), where="above"))
-    beside = 0.0
+        marks.append(
+            Text(f"sum {number}", (whole, whole.split()[0]), number + 0.5, float(total[number]), where="above")
+        )
     for number, (name, holds) in enumerate(cards):
-        beside = max(float(holds), beside + _APART * top)
         words = f"{name} holds {bytes_text(holds)}"
-        line = (room * 0.1, beside, 0.0, float(holds), EDGE, float(holds))
-        marks.append(Line(f"card {number}", line, "ink", 1.3, "dashdot", words))
-        place = {"x": room * 0.1, "y": beside, "where": "left", "size": 11.0}
-        marks.append(Text(f"card name {number}", _cut(name), **place, words=words))
+        marks.append(Line(f"card {number}", (0.0, holds, EDGE, holds), "ink", 1.3, "dashdot", words))
+        marks.append(Text(f"card name {number}", _cut(name), 0.0, holds, where="left", size=11.0, words=words))
     spans = tuple(Span(number, number + 1, _cut(label)) for number, (label, _) in enumerate(bars))
-    x = Axis(room, float(max(len(bars), 1)), ticks="none", spans=spans)
+    count = max(len(bars), 1)
+    x = Axis(-_CARDS * count, count, ticks="none", spans=spans)
     said = scene.said if bars else "nothing is forecast yet"
     corner = (scene.title,) if scene.title else ()
     axes = (Axes(x, Axis(0.0, top, ticks="bytes")),)

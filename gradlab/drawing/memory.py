@@ -11,7 +11,7 @@ from ..formatting import bytes_text
 from ..scenes import Memory, peak_location, share_of_gpu
 from .limits import Numbers, from_zero, numbers
 from .marks import EDGE, Area, Axes, Axis, Band, Dots, Drawing, Key, Line, Mark, Text
-from .statements import StatementLayout, keep_recent, layout_statements, statement_spans
+from .statements import StatementLayout, keep_recent, layout_statements, statement_axis
 
 _ROLES = {
     "weights": ("weights", ""),
@@ -28,7 +28,7 @@ _LOOKS = _ROLES | BESIDE_TENSORS
 _LARGEST = 1e290
 _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
 """How many times the peak a level is drawn up to, while a higher one is said in words; and its dashes."""
-_HEADROOM = 1.35  # times the peak: above it are its bytes and the number of its update
+_ONE, _SEVERAL = 1.15, 1.3  # times the peak: above it is the number of its update, and of several its bytes
 _THIN = 0.007  # of the axis: a category that is nowhere thicker has no name
 
 Edges = dict[str, tuple[Numbers, Numbers]]
@@ -59,44 +59,65 @@ def text_role(name: str) -> str:
 
 def category_name(name: str, texts: tuple[str, ...], y: float) -> Text:
     """Return the name of a category for the right of the axes, with a patch of its area."""
-    return Text(f"name {name}", texts, y=y, where="margin", role=text_role(name), swatch=Key((name,), **area_look(name)))
+    return Text(
+        f"name {name}", texts, y=y, where="margin", role=text_role(name), swatch=Key((name,), **area_look(name))
+    )
 
 
 def draw_memory(scene: Memory) -> Drawing:
     """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
     scene = keep_recent(scene)
-    count = max(map(len, scene.categories.values()), default=0) if scene.statements else 0
-    edges = stacked(scene.categories, count)
+    if not scene.statements:
+        axes = Axes(Axis(ticks="none"), Axis(ticks="bytes"))
+        return Drawing("memory", (), (axes,), scene.note or "No memory was watched yet")
+    edges = stacked(scene.categories, max(map(len, scene.categories.values()), default=0))
     total = edges["other"][1]
-    peak = float(total.max(initial=0.0))
-    y = Axis(0.0, from_zero(peak * _HEADROOM), ticks="bytes")
-    if not count:
-        return Drawing("memory", (), (Axes(Axis(ticks="none"), y),), scene.note or "No memory was watched yet")
     where = layout_statements(scene, np.array([high for _, high in edges.values()]))
-    amounts = (scene.capacity[1] if scene.capacity else 0, scene.allocated or 0, scene.reserved or 0)
-    levels = {
-        name: float(amount)
-        for (name, (sight, _)), amount in zip(_LEVELS.items(), amounts, strict=True)
-        if 0 < amount <= sight * peak
-    }
     begin, end = where.points_of(-1)
-    newest, far = float(total[begin:end].max(initial=0.0)), ""
+    peak, newest = float(total.max(initial=0.0)), float(total[begin:end].max(initial=0.0))
+    amounts = (scene.capacity[1] if scene.capacity else 0, scene.allocated or 0, scene.reserved or 0)
+    sizes = zip(_LEVELS, amounts, strict=True)
+    levels = {name: float(size) for name, size in sizes if 0 < size <= _LEVELS[name][0] * peak}
+    room = peak * (_SEVERAL if len(where.updates) > 1 else _ONE)
+    y = Axis(0.0, from_zero(max(room, *(size * 1.15 for size in levels.values()), 0.0)), ticks="bytes")
+    causes, far = _causes(scene, where, total) if newest > 0 else (), ""
     if scene.capacity and newest > 0 and ("capacity" not in levels or newest > scene.capacity[1]):
         far = share_of_gpu(*scene.capacity, newest)
-    y = Axis(0.0, from_zero(max(peak * _HEADROOM, *(value * 1.15 for value in levels.values()), 0.0)), ticks="bytes")
-    causes = _cause(scene, where, begin + int(total[begin:end].argmax()), newest) if newest > 0 else ()
-    spans = statement_spans(scene.statements, where)
-    slanted = len(where.updates) > 1 and not any(span.bracket for span in spans)
-    x = Axis(0.0, float(where.right[-1]), ticks="slanted" if slanted else "none", spans=spans)
-    marks = [*_columns(scene, edges, where), *_bands(edges, where), *_peaks(scene, total, where, y.high)]
-    marks += [*_level_marks(scene, levels), *_names(edges, begin, end, _THIN * y.high)]
     reserved = f"reserved {bytes_text(scene.reserved)}" if scene.reserved and "reserved" not in levels else ""
-    corner = tuple(part for part in (reserved, scene.note) if part)
-    notes = tuple(texts for texts in (causes, (far,) if far else ()) if texts)
-    said = causes[0].removeprefix("\u25bc ") if causes else ""
-    words = ". ".join(part for part in (said[:1].upper() + said[1:], far, scene.note) if part)
-    corner = (" \u00b7 ".join(corner), *corner[1:]) if corner else ()
-    return Drawing("memory", marks, (Axes(x, y),), words or "No memory was watched yet", corner=corner, notes=notes)
+    parts = [part for part in (reserved, scene.note) if part]
+    cause = causes[0].removeprefix("\u25bc ") if causes else ""
+    words = ". ".join(part for part in (cause[:1].upper() + cause[1:], far, scene.note) if part)
+    return Drawing(
+        "memory",
+        [
+            *_columns(scene, edges, where),
+            *_bands(edges, where),
+            *_peaks(scene, total, where, y.high),
+            *_level_marks(scene, levels),
+            *_names(edges, begin, end, _THIN * y.high),
+        ],
+        (Axes(statement_axis(scene.statements, where), y),),
+        words or "No memory was watched yet",
+        corner=(" \u00b7 ".join(parts), *parts[1:]) if parts else (),
+        notes=tuple(texts for texts in (causes, (far,)) if any(texts)),
+    )
+
+
+def _columns(scene: Memory, edges: Edges, where: StatementLayout) -> list[Mark]:
+    """Return an empty area behind each statement: ``backward of update 41: weights 2 KiB, activations 1.2 MiB``."""
+    total, numbers, of = edges["other"][1], dict(scene.updates), ""
+    columns: list[Mark] = []
+    for number, (statement, begin, end) in enumerate(zip(scene.statements, where.ends, where.ends[1:], strict=False)):
+        of = f" of update {numbers[number]:,}" if number in numbers else of
+        if begin < end:
+            high = begin + total[begin:end].argmax()
+            sizes = {name: float(upper[high] - lower[high]) for name, (lower, upper) in edges.items()}
+            parts = [f"{name} {bytes_text(size)}" for name, size in sizes.items() if size > 0]
+            words = f"{statement}{of}: {', '.join(parts) or 'nothing'}"
+            left, right = float(where.left[number]), float(where.right[number])
+            box = (left, -EDGE, left, EDGE, right, EDGE, right, -EDGE)
+            columns.append(Area(f"at {number}", box, "paper", words=words))
+    return columns
 
 
 def _bands(edges: Edges, where: StatementLayout) -> list[Mark]:
@@ -104,8 +125,8 @@ def _bands(edges: Edges, where: StatementLayout) -> list[Mark]:
     x, points = where.steps(edges["other"][1])
     bands: list[Mark] = []
     for name, (low, high) in edges.items():
-        across = np.where(high[points] > low[points], x, np.nan)
-        bands.append(Band(name, np.stack([across, low[points], high[points]], -1).ravel(), width=1.2, **area_look(name)))
+        triples = np.stack([np.where(high[points] > low[points], x, np.nan), low[points], high[points]], -1)
+        bands.append(Band(name, triples.ravel(), width=1.2, **area_look(name)))
     for number, (first, _) in enumerate(where.updates[1:]):
         middle = float(where.left[first] + where.right[first - 1]) / 2
         bands.append(Line(f"divider {number}", (middle, -EDGE, middle, EDGE), "faint"))
@@ -114,23 +135,34 @@ def _bands(edges: Edges, where: StatementLayout) -> list[Mark]:
 
 def _peaks(scene: Memory, total: Numbers, where: StatementLayout, limit: float) -> list[Mark]:
     """Return the number of each update, a mark on its peak, and the bytes of this when there are several."""
-    left, right = where.places()
-    numbers = dict(scene.updates)
+    (left, right), numbers = where.places(), dict(scene.updates)
     texts: list[Mark] = []
     tips: list[float] = []
     for update in reversed(range(len(where.updates) if scene.updates else 0)):  # the newest one first
         (first, last), (begin, end) = where.updates[update], where.points_of(update)
+        low, high = float(where.left[first]), float(where.right[last - 1])
         if first in numbers:
-            middle, number = float(where.left[first] + where.right[last - 1]) / 2, f"{numbers[first]:,}"
-            name = (f"update {number}", number)
-            texts.append(Text(f"update {update}", name, middle, EDGE, where="below", size=11.0))
+            name = (f"update {numbers[first]:,}", f"{numbers[first]:,}")
+            texts.append(Text(f"update {update}", name, (low + high) / 2, EDGE, where="center", size=11.0))
         if total[begin:end].max(initial=0.0) > 0:
-            high = begin + int(total[begin:end].argmax())
-            x, y = float(left[high] + right[high]) / 2, float(total[high]) + limit / 30  # its tip touches the area
+            point = begin + int(total[begin:end].argmax())
+            x, y = float(left[point] + right[point]) / 2, float(total[point]) + limit / 30  # its tip touches the area
             tips += [x, y]
             if len(where.updates) > 1:
-                texts.append(Text(f"peak {update}", (bytes_text(total[high]),), x, y, where="above", size=11.0))
+                half = 0.1 * float(where.right[-1])  # of the words, which stay within their update
+                x = min(max(x, low + half), max(high - half, low))
+                texts.append(Text(f"peak {update}", (bytes_text(total[point]),), x, y, where="above", size=11.0))
     return [Dots("peaks", tuple(tips), "down", 8.0, "ink"), *texts] if tips else texts
+
+
+def _level_marks(scene: Memory, levels: dict[str, float]) -> list[Mark]:
+    marks: list[Mark] = []
+    for name, value in levels.items():
+        words = f"{scene.capacity[0] if name == 'capacity' and scene.capacity else name} {bytes_text(value)}"
+        marks.append(Line(f"level {name}", (-EDGE, value, EDGE, value), "ink", 1.4, _LEVELS[name][1], words))
+        look: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
+        marks.append(Text(f"level name {name}", (words,), **look))
+    return marks
 
 
 def _names(edges: Edges, begin: int, end: int, thin: float) -> list[Mark]:
@@ -144,41 +176,15 @@ def _names(edges: Edges, begin: int, end: int, thin: float) -> list[Mark]:
     return names
 
 
-def _level_marks(scene: Memory, levels: dict[str, float]) -> list[Mark]:
-    marks: list[Mark] = []
-    for name, value in levels.items():
-        words = f"{scene.capacity[0] if name == 'capacity' and scene.capacity else name} {bytes_text(value)}"
-        marks.append(Line(f"level {name}", (-EDGE, value, EDGE, value), "ink", 1.4, _LEVELS[name][1], words))
-        look: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
-        marks.append(Text(f"level name {name}", (words,), **look))
-    return marks
-
-
-def _cause(scene: Memory, where: StatementLayout, point: int, size: float) -> tuple[str, ...]:
+def _causes(scene: Memory, where: StatementLayout, total: Numbers) -> tuple[str, ...]:
     """Say the newest peak and what it comes from, with the name of the module ever shorter."""
+    begin, end = where.points_of(-1)
+    point = begin + int(total[begin:end].argmax())
+    size = bytes_text(float(total[point]))
     if not scene.updates:  # no update was watched: what is there between two of them is no peak
-        return (f"{bytes_text(size)} at rest, between two updates",)
+        return (f"{size} at rest, between two updates",)
     statement = scene.statements[int(np.searchsorted(where.ends, point, side="right")) - 1]
     module = scene.modules[point] if point < len(scene.modules) else ""
     parts = module.split(".")
     cuts = dict.fromkeys([module, *(f"\u2026{'.'.join(parts[first:])}" for first in range(1, len(parts))), ""])
-    return tuple(f"\u25bc peak {bytes_text(size)} {peak_location(statement, cut)}" for cut in cuts)
-
-
-def _columns(scene: Memory, edges: Edges, where: StatementLayout) -> list[Mark]:
-    """Return an empty area behind each statement: ``backward of update 41: weights 2 KiB, activations 1.2 MiB``."""
-    total = edges["other"][1]
-    numbers, of = dict(scene.updates), ""
-    columns: list[Mark] = []
-    for number, (statement, begin, end) in enumerate(zip(scene.statements, where.ends, where.ends[1:], strict=False)):
-        of = f" of update {numbers[number]:,}" if number in numbers else of
-        if begin == end:
-            continue
-        high = begin + total[begin:end].argmax()
-        sizes = {name: float(upper[high] - lower[high]) for name, (lower, upper) in edges.items()}
-        parts = [f"{name} {bytes_text(size)}" for name, size in sizes.items() if size > 0]
-        words = f"{statement}{of}: {', '.join(parts) or 'nothing'}"
-        left, right = float(where.left[number]), float(where.right[number])
-        box = (left, -EDGE, left, EDGE, right, EDGE, right, -EDGE)
-        columns.append(Area(f"at {number}", box, "paper", words=words))
-    return columns
+    return tuple(f"\u25bc peak {size} {peak_location(statement, cut)}" for cut in cuts)

@@ -20,7 +20,7 @@ _IN_WORDS = 5  # mistakes in the words of the panel
 def draw_samples(scene: Samples) -> Drawing:
     """Draw a grid of digits, the answer under each: ``7`` when right, ``1, is 7`` crossed out when wrong."""
     count = min(len(scene.images), len(scene.predicted), len(scene.actual), MOST_IMAGES)
-    columns = max(math.ceil(math.sqrt(2.5 * count)), 1)  # a panel is about so much wider than it is high
+    columns = max(min(math.ceil(math.sqrt(2.5 * count)), count), 1)  # a panel is wider than it is high
     marks: list[Mark] = []
     wrong = []
     for number, (image, predicted, actual) in enumerate(zip(scene.images, scene.predicted, scene.actual, strict=False)):
@@ -42,7 +42,7 @@ def draw_samples(scene: Samples) -> Drawing:
         look = {"where": "center", "role": role, "size": 11.0, "bold": role == "wrong", "words": words}
         marks.append(Text(f"answer {number}", texts, middle, below, **look))
     rows = math.ceil(count / columns)
-    axes = Axes(Axis(0.0, columns, ticks="none"), Axis(-_TALL * max(rows, 1), 0.0, ticks="none"), equal="fit")
+    axes = Axes(Axis(0.0, columns, ticks="none"), Axis(-_TALL * max(rows, 1), _GAP / 2, ticks="none"), equal="fit")
     corner = (f"{scene.accuracy:.0%} right",) if math.isfinite(scene.accuracy) else ()
     return Drawing("held-out digits", marks, (axes,), _words(count, wrong, scene.accuracy), corner=corner)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise, product
 
 import numpy as np
 import numpy.typing as npt
 
-from ..scenes import Memory, StatementLabel
+from ..scenes import Memory
+from ..scenes import StatementLabel as Label
 from .limits import Numbers
-from .marks import Span
+from .marks import Axis, Span
 
 Indices = npt.NDArray[np.int64]
 
@@ -19,21 +22,11 @@ MOST_SHOWN = 130
 """Older updates are left out while there are more statements: one that is narrower than two pixels says nothing."""
 _STILL = 0.4  # the width of a statement in which no byte moves, such as the head of a ``for``; one that does has 1
 _GAP = 0.03  # of the whole width, between two updates
-_COLUMNS = 400
-"""Of all points that lie in one of so many columns, the highest is drawn."""
+_COLUMNS = 400  # of the points in each of these, the highest is drawn
 _NARROW, _SHORT = 1 / 6, 0.1  # of the whole width: a block that is narrower has a bracket, unless all are shorter
-_FIRST = frozenset(
-    {
-        StatementLabel.BACKWARD,
-        StatementLabel.STEP,
-        StatementLabel.ZERO_GRAD,
-        StatementLabel.OUTPUT,
-        StatementLabel.AUTOCAST,
-    }
-)
-_LAST = frozenset(
-    {StatementLabel.FOR, StatementLabel.WHILE, StatementLabel.IF, StatementLabel.WINDOW, StatementLabel.BATCH}
-)
+_LETTERS = 36  # that have room along the axis
+_FIRST = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
+_LAST = (Label.FOR, Label.WHILE, Label.IF, Label.WINDOW, Label.BATCH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +59,9 @@ class StatementLayout:
         column = np.floor((left + right) * (_COLUMNS / 2 / self.right[-1]))
         begins = np.flatnonzero(np.diff(column, prepend=-1.0))
         highest = np.lexsort((-total, column))[begins]
-        ends = np.append(begins[1:], len(total)) - 1
-        cuts = np.searchsorted(highest, [self.points_of(update)[0] for update in range(1, len(self.updates))])
-        x = np.column_stack([left[begins], right[ends]]).ravel()
-        return np.insert(x, 2 * cuts, np.nan), np.insert(np.repeat(highest, 2), 2 * cuts, 0)
+        x = np.column_stack([left[begins], right[np.append(begins[1:], len(total)) - 1]]).ravel()
+        cuts = 2 * np.searchsorted(highest, self.ends[[first for first, _ in self.updates[1:]]])
+        return np.insert(x, cuts, np.nan), np.insert(np.repeat(highest, 2), cuts, 0)
 
 
 def keep_recent(scene: Memory) -> Memory:
@@ -107,36 +99,37 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
     return StatementLayout(right - widths, right, ends, list(zip(first, [*first[1:], statements], strict=True)))
 
 
-def statement_spans(words: Sequence[str], where: StatementLayout) -> tuple[Span, ...]:
-    """Return the words below the axis; a bracket for a block of statements that comes many times."""
+def statement_axis(words: Sequence[str], where: StatementLayout) -> Axis:
+    """Return the axis with the words of statements, and a bracket for a block of them that comes many times."""
+    wide = float(where.right[-1])
     spans: list[Span] = []
     for first, last in where.updates:
-        start, length, times = repeated(words[first:last]) or (0, 0, 0)
+        start, length, times = repeated(tuple(words[first:last]))
         begin, end = first + start, first + start + length * times
-        low, high = (float(where.left[begin]), float(where.right[end - 1])) if times else (0.0, 0.0)
-        is_block = times * _NARROW > (high - low) / where.right[-1] > _SHORT
-        for number in range(first, last):
-            if not (is_block and begin <= number < end):
-                word = words[number]
-                rank = 0 if word in _FIRST else 2 if word in _LAST else 1
-                spans.append(Span(float(where.left[number]), float(where.right[number]), (str(word),), rank))
+        low, high = float(where.left[begin]), float(where.right[end - 1])
+        is_block = times * _NARROW > (high - low) / wide > _SHORT
+        for number in sorted({*range(first, last)} - {*range(begin, end if is_block else begin)}):
+            word = str(words[number])
+            rank = _FIRST.index(Label(word)) if word in _FIRST else len(_FIRST) + (word in _LAST)
+            spans.append(Span(float(where.left[number]), float(where.right[number]), (word,), rank))
         if is_block:
-            what = "micro-batches" if "backward" in words[begin:end] else f"\u00d7 {words[begin]}"
+            what = "micro-batches" if Label.BACKWARD in words[begin:end] else f"\u00d7 {words[begin]}"
             texts = (f"{times} {what}", f"{times} batches", f"{times} \u00d7", f"{times}")
             spans.append(Span(low, high, texts, bracket=True))
-    return tuple(spans)
+    chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_FIRST)]
+    crowded = any((b - a) / wide * _LETTERS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
+    slanted = crowded and not any(span.bracket for span in spans)
+    return Axis(0.0, wide, ticks="slanted" if slanted else "none", spans=tuple(spans))
 
 
-def repeated(words: Sequence[str]) -> tuple[int, int, int] | None:
+@lru_cache(maxsize=64)
+def repeated(words: tuple[str, ...]) -> tuple[int, int, int]:
     """Find the block of words that comes at least three times in a row: (where it begins, its length, how often)."""
-    best: tuple[int, int, int] | None = None
-    for length in range(1, len(words) // 3 + 1):
-        start = 0
-        while start + 3 * length <= len(words):
-            times = 1
-            while words[start + times * length : start + (times + 1) * length] == words[start : start + length]:
-                times += 1
-            if times >= 3 and (best is None or times * length > best[1] * best[2]):
-                best = (start, length, times)
-            start += max(1, (times - 1) * length)
+    best = (0, 0, 0)
+    for start, length in product(range(len(words)), range(1, len(words) // 3 + 1)):
+        times = 1
+        while words[start + times * length : start + (times + 1) * length] == words[start : start + length]:
+            times += 1
+        if times >= 3 and times * length > best[1] * best[2]:
+            best = (start, length, times)
     return best
