@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -73,32 +75,33 @@ def draw_memory(scene: Memory) -> Drawing:
     edges = stacked(scene.categories, max(map(len, scene.categories.values()), default=0))
     total = edges["other"][1]
     where = layout_statements(scene, np.array([high for _, high in edges.values()]))
-    begin, end = where.points_of(-1)
-    peak, newest = float(total.max(initial=0.0)), float(total[begin:end].max(initial=0.0))
+    last, peak = where.updates[-1][1], float(total.max(initial=0.0))
+    newest = float(total[last].max(initial=0.0))
     amounts = (scene.capacity[1] if scene.capacity else 0, scene.allocated or 0, scene.reserved or 0)
     sizes = zip(_LEVELS, amounts, strict=True)
     levels = {name: float(size) for name, size in sizes if 0 < size <= _LEVELS[name][0] * peak}
     room = peak * (_SEVERAL if len(where.updates) > 1 else _ONE)
     y = Axis(0.0, from_zero(max(room, *(size * 1.15 for size in levels.values()), 0.0)), ticks="bytes")
-    causes, far = _causes(scene, where, total) if newest > 0 else (), ""
+    marks = [*_columns(scene, edges, where), *_bands(edges, where), *_peaks(scene, total, where, y.high)]
+    for name, size in levels.items():
+        words = f"{scene.capacity[0] if name == 'capacity' and scene.capacity else name} {bytes_text(size)}"
+        marks.append(Line(f"level {name}", (-EDGE, size, EDGE, size), "ink", 1.4, _LEVELS[name][1], words))
+        look: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
+        marks.append(Text(f"level name {name}", (words,), **look))
+    marks += _names({name: (low[last], high[last]) for name, (low, high) in edges.items()}, _THIN * y.high)
+    causes, far = _causes(scene, where, last.start + int(total[last].argmax()), newest) if newest > 0 else (), ""
     if scene.capacity and newest > 0 and ("capacity" not in levels or newest > scene.capacity[1]):
         far = share_of_gpu(*scene.capacity, newest)
     reserved = f"reserved {bytes_text(scene.reserved)}" if scene.reserved and "reserved" not in levels else ""
-    parts = [part for part in (reserved, scene.note) if part]
+    corner = [part for part in (reserved, scene.note) if part]
     cause = causes[0].removeprefix("\u25bc ") if causes else ""
     words = ". ".join(part for part in (cause[:1].upper() + cause[1:], far, scene.note) if part)
     return Drawing(
         "memory",
-        [
-            *_columns(scene, edges, where),
-            *_bands(edges, where),
-            *_peaks(scene, total, where, y.high),
-            *_level_marks(scene, levels),
-            *_names(edges, begin, end, _THIN * y.high),
-        ],
+        marks,
         (Axes(statement_axis(scene.statements, where), y),),
         words or "No memory was watched yet",
-        corner=(" \u00b7 ".join(parts), *parts[1:]) if parts else (),
+        corner=(" \u00b7 ".join(corner), *corner[1:]) if corner else (),
         notes=tuple(texts for texts in (causes, (far,)) if any(texts)),
     )
 
@@ -107,14 +110,14 @@ def _columns(scene: Memory, edges: Edges, where: StatementLayout) -> list[Mark]:
     """Return an empty area behind each statement: ``backward of update 41: weights 2 KiB, activations 1.2 MiB``."""
     total, numbers, of = edges["other"][1], dict(scene.updates), ""
     columns: list[Mark] = []
-    for number, (statement, begin, end) in enumerate(zip(scene.statements, where.ends, where.ends[1:], strict=False)):
+    for number, (statement, (begin, end)) in enumerate(zip(scene.statements, pairwise(where.ends), strict=True)):
         of = f" of update {numbers[number]:,}" if number in numbers else of
         if begin < end:
-            high = begin + total[begin:end].argmax()
+            high = begin + int(total[begin:end].argmax())
             sizes = {name: float(upper[high] - lower[high]) for name, (lower, upper) in edges.items()}
             parts = [f"{name} {bytes_text(size)}" for name, size in sizes.items() if size > 0]
             words = f"{statement}{of}: {', '.join(parts) or 'nothing'}"
-            left, right = float(where.left[number]), float(where.right[number])
+            left, right = where.statements[number]
             box = (left, -EDGE, left, EDGE, right, EDGE, right, -EDGE)
             columns.append(Area(f"at {number}", box, "paper", words=words))
     return columns
@@ -127,64 +130,49 @@ def _bands(edges: Edges, where: StatementLayout) -> list[Mark]:
     for name, (low, high) in edges.items():
         triples = np.stack([np.where(high[points] > low[points], x, np.nan), low[points], high[points]], -1)
         bands.append(Band(name, triples.ravel(), width=1.2, **area_look(name)))
-    for number, (first, _) in enumerate(where.updates[1:]):
-        middle = float(where.left[first] + where.right[first - 1]) / 2
+    for number, (update, _) in enumerate(where.updates[1:]):
+        middle = (where.statements[update.start][0] + where.statements[update.start - 1][1]) / 2
         bands.append(Line(f"divider {number}", (middle, -EDGE, middle, EDGE), "faint"))
     return bands
 
 
 def _peaks(scene: Memory, total: Numbers, where: StatementLayout, limit: float) -> list[Mark]:
     """Return the number of each update, a mark on its peak, and the bytes of this when there are several."""
-    (left, right), numbers = where.places(), dict(scene.updates)
-    texts: list[Mark] = []
-    tips: list[float] = []
-    for update in reversed(range(len(where.updates) if scene.updates else 0)):  # the newest one first
-        (first, last), (begin, end) = where.updates[update], where.points_of(update)
-        low, high = float(where.left[first]), float(where.right[last - 1])
-        if first in numbers:
-            name = (f"update {numbers[first]:,}", f"{numbers[first]:,}")
+    numbers, texts, tips = dict(scene.updates), list[Mark](), list[float]()
+    for update, (statements, points) in reversed(list(enumerate(where.updates if numbers else ()))):  # newest first
+        low, high = where.statements[statements.start][0], where.statements[statements.stop - 1][1]
+        if (number := numbers.get(statements.start)) is not None:
+            name = (f"update {number:,}", f"{number:,}")
             texts.append(Text(f"update {update}", name, (low + high) / 2, EDGE, where="center", size=11.0))
-        if total[begin:end].max(initial=0.0) > 0:
-            point = begin + int(total[begin:end].argmax())
-            x, y = float(left[point] + right[point]) / 2, float(total[point]) + limit / 30  # its tip touches the area
+        if total[points].max(initial=0.0) > 0:
+            point = points.start + int(total[points].argmax())
+            x = float(where.left[point] + where.right[point]) / 2
+            y = float(total[point]) + limit / 30  # its tip touches the area
             tips += [x, y]
             if len(where.updates) > 1:
-                half = 0.1 * float(where.right[-1])  # of the words, which stay within their update
+                half = where.wide / 10  # of the words, which stay within their update
                 x = min(max(x, low + half), max(high - half, low))
                 texts.append(Text(f"peak {update}", (bytes_text(total[point]),), x, y, where="above", size=11.0))
     return [Dots("peaks", tuple(tips), "down", 8.0, "ink"), *texts] if tips else texts
 
 
-def _level_marks(scene: Memory, levels: dict[str, float]) -> list[Mark]:
-    marks: list[Mark] = []
-    for name, value in levels.items():
-        words = f"{scene.capacity[0] if name == 'capacity' and scene.capacity else name} {bytes_text(value)}"
-        marks.append(Line(f"level {name}", (-EDGE, value, EDGE, value), "ink", 1.4, _LEVELS[name][1], words))
-        look: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
-        marks.append(Text(f"level name {name}", (words,), **look))
-    return marks
-
-
-def _names(edges: Edges, begin: int, end: int, thin: float) -> list[Mark]:
+def _names(edges: Edges, thin: float) -> list[Mark]:
     """Name each category beside its right end; those that are gone by then, where they are thickest."""
     names: list[Mark] = []
     for name, (low, high) in edges.items():
-        thick = (high - low)[begin:end]
+        thick = high - low
         if thick.max(initial=0.0) > thin:
-            point = begin + (len(thick) - 1 if thick[-1] > thin else int(thick.argmax()))
+            point = -1 if thick[-1] > thin else int(thick.argmax())
             names.append(category_name(name, (name,), float(low[point] + high[point]) / 2))
     return names
 
 
-def _causes(scene: Memory, where: StatementLayout, total: Numbers) -> tuple[str, ...]:
+def _causes(scene: Memory, where: StatementLayout, point: int, size: float) -> tuple[str, ...]:
     """Say the newest peak and what it comes from, with the name of the module ever shorter."""
-    begin, end = where.points_of(-1)
-    point = begin + int(total[begin:end].argmax())
-    size = bytes_text(float(total[point]))
     if not scene.updates:  # no update was watched: what is there between two of them is no peak
-        return (f"{size} at rest, between two updates",)
-    statement = scene.statements[int(np.searchsorted(where.ends, point, side="right")) - 1]
+        return (f"{bytes_text(size)} at rest, between two updates",)
+    statement = scene.statements[bisect_right(where.ends, point) - 1]
     module = scene.modules[point] if point < len(scene.modules) else ""
     parts = module.split(".")
     cuts = dict.fromkeys([module, *(f"\u2026{'.'.join(parts[first:])}" for first in range(1, len(parts))), ""])
-    return tuple(f"\u25bc peak {size} {peak_location(statement, cut)}" for cut in cuts)
+    return tuple(f"\u25bc peak {bytes_text(size)} {peak_location(statement, cut)}" for cut in cuts)

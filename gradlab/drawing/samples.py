@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -31,16 +32,16 @@ def draw_samples(scene: Samples) -> Drawing:
         words = f"the model says {predicted}, " + ("which is right" if predicted == actual else f"it is {actual}")
         cells = np.rint(np.clip(np.nan_to_num(np.ravel(image)), 0, 1) * _SHADES).astype(np.uint8)
         marks.append(Image(f"digit {number}", (left, top, right, bottom), _SIDE, cells, _PALETTE, words))
-        texts, role = (str(predicted),), "ink"
+        texts: tuple[str, ...] = (str(predicted),)
         if predicted != actual:
             wrong.append(f"{predicted} for {actual}")
-            texts, role = (f"{predicted}, is {actual}", f"{predicted}\u2260{actual}", str(predicted)), "wrong"
+            texts = (f"{predicted}, is {actual}", f"{predicted}\u2260{actual}", str(predicted))
             x = [left, right, right, left, left, right, math.nan, left, right]
             y = [top, top, bottom, bottom, top, bottom, math.nan, bottom, top]
             marks.append(Line(f"cross {number}", points(x, y), "wrong", 2.2, words=words))
         middle, below = (left + right) / 2, (bottom + top - _TALL) / 2
-        look = {"where": "center", "role": role, "size": 11.0, "bold": role == "wrong", "words": words}
-        marks.append(Text(f"answer {number}", texts, middle, below, **look))
+        look: dict[str, Any] = {"role": "ink"} if predicted == actual else {"role": "wrong", "bold": True}
+        marks.append(Text(f"answer {number}", texts, middle, below, where="center", size=11.0, words=words, **look))
     rows = math.ceil(count / columns)
     axes = Axes(Axis(0.0, columns, ticks="none"), Axis(-_TALL * max(rows, 1), _GAP / 2, ticks="none"), equal="fit")
     corner = (f"{scene.accuracy:.0%} right",) if math.isfinite(scene.accuracy) else ()

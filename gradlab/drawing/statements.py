@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,41 +27,29 @@ _COLUMNS = 400  # of the points in each of these, the highest is drawn
 _NARROW, _SHORT = 1 / 6, 0.1  # of the whole width: a block that is narrower has a bracket, unless all are shorter
 _LETTERS = 36  # that have room along the axis
 _FIRST = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
-_LAST = (Label.FOR, Label.WHILE, Label.IF, Label.WINDOW, Label.BATCH)
 
 
-@dataclass(frozen=True, eq=False)
-class StatementLayout:
-    """Where statements and their points lie, in widths of a statement, and which belong to an update."""
+class StatementLayout(NamedTuple):
+    """Where statements and their points lie, in widths of a statement."""
 
-    left: Numbers
-    """Of each statement."""
-    right: Numbers
-    ends: Indices
+    statements: list[tuple[float, float]]
+    """The left and the right end of each."""
+    ends: list[int]
     """The first point of each statement, and then the number of points."""
-    updates: list[tuple[int, int]]
-    """The first statement of each update, and the first that is no longer in it."""
-
-    def points_of(self, update: int) -> tuple[int, int]:
-        """Return the first point of an update, and the first that is no longer in it."""
-        first, last = self.updates[update]
-        return int(self.ends[first]), int(self.ends[last])
-
-    def places(self) -> tuple[Numbers, Numbers]:
-        """Return the left and the right end of every point."""
-        counts = np.diff(self.ends)
-        each = np.repeat((self.right - self.left) / np.maximum(counts, 1), counts)
-        left = np.repeat(self.left, counts) + each * (np.arange(self.ends[-1]) - np.repeat(self.ends[:-1], counts))
-        return left, left + each
+    left: Numbers
+    """Of every point; then its right end."""
+    right: Numbers
+    updates: list[tuple[slice, slice]]
+    """The statements of each update, and its points."""
+    wide: float
 
     def steps(self, total: Numbers) -> tuple[Numbers, Indices]:
         """Return the left and the right end of each point that is drawn, and its number; NaN between updates."""
-        left, right = self.places()
-        column = np.floor((left + right) * (_COLUMNS / 2 / self.right[-1]))
+        column = np.floor((self.left + self.right) * (_COLUMNS / 2 / self.wide))
         begins = np.flatnonzero(np.diff(column, prepend=-1.0))
         highest = np.lexsort((-total, column))[begins]
-        x = np.column_stack([left[begins], right[np.append(begins[1:], len(total)) - 1]]).ravel()
-        cuts = 2 * np.searchsorted(highest, self.ends[[first for first, _ in self.updates[1:]]])
+        x = np.column_stack([self.left[begins], self.right[np.append(begins[1:], len(total)) - 1]]).ravel()
+        cuts = 2 * np.searchsorted(highest, [points.start for _, points in self.updates[1:]])
         return np.insert(x, cuts, np.nan), np.insert(np.repeat(highest, 2), cuts, 0)
 
 
@@ -91,35 +80,40 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
     known = np.clip(np.array([0, *scene.starts[1:statements]], dtype=np.int64), 0, points)
     ends = np.append(np.maximum.accumulate(known), [points] * (statements + 1 - len(known)))
     changes = np.append(0, np.cumsum((np.diff(tops, axis=1, prepend=-1.0) != 0).any(axis=0)))[ends]
-    widths = np.where(np.diff(changes) > 0, 1 + np.log2(np.maximum(np.diff(ends), 1)), _STILL)
-    first = sorted({0, *(start for start, _ in scene.updates if 0 < start < statements)})
+    counts = np.maximum(np.diff(ends), 1)
+    widths = np.where(np.diff(changes) > 0, 1 + np.log2(counts), _STILL)
+    cuts = sorted({0, statements, *(start for start, _ in scene.updates if 0 < start < statements)})
     gaps = np.zeros(statements)
-    gaps[first[1:]] = _GAP * widths.sum()
+    gaps[cuts[1:-1]] = _GAP * widths.sum()
     right = np.cumsum(widths + gaps)
-    return StatementLayout(right - widths, right, ends, list(zip(first, [*first[1:], statements], strict=True)))
+    left = right - widths
+    number = np.repeat(np.arange(statements), np.diff(ends))
+    place = left[number] + (np.arange(points) - ends[number]) * (widths / counts)[number]
+    updates = [(slice(a, b), slice(int(ends[a]), int(ends[b]))) for a, b in pairwise(cuts)]
+    ends_of = list(zip(left.tolist(), right.tolist(), strict=True))
+    return StatementLayout(ends_of, ends.tolist(), place, place + (widths / counts)[number], updates, float(right[-1]))
 
 
 def statement_axis(words: Sequence[str], where: StatementLayout) -> Axis:
     """Return the axis with the words of statements, and a bracket for a block of them that comes many times."""
-    wide = float(where.right[-1])
     spans: list[Span] = []
-    for first, last in where.updates:
-        start, length, times = repeated(tuple(words[first:last]))
-        begin, end = first + start, first + start + length * times
-        low, high = float(where.left[begin]), float(where.right[end - 1])
-        is_block = times * _NARROW > (high - low) / wide > _SHORT
-        for number in sorted({*range(first, last)} - {*range(begin, end if is_block else begin)}):
-            word = str(words[number])
-            rank = _FIRST.index(Label(word)) if word in _FIRST else len(_FIRST) + (word in _LAST)
-            spans.append(Span(float(where.left[number]), float(where.right[number]), (word,), rank))
-        if is_block:
-            what = "micro-batches" if Label.BACKWARD in words[begin:end] else f"\u00d7 {words[begin]}"
+    for update, _ in where.updates:
+        start, length, times = repeated(tuple(words[update]))
+        block = range(update.start + start, update.start + start + length * times)
+        low, high = (where.statements[block[0]][0], where.statements[block[-1]][1]) if block else (0.0, 0.0)
+        bracket = times * _NARROW > (high - low) / where.wide > _SHORT
+        for number in range(update.start, update.stop):
+            if not (bracket and number in block):
+                rank = _FIRST.index(words[number]) if words[number] in _FIRST else len(_FIRST)
+                spans.append(Span(*where.statements[number], (str(words[number]),), rank))
+        if bracket:
+            what = "micro-batches" if Label.BACKWARD in words[block.start : block.stop] else f"\u00d7 {words[block[0]]}"
             texts = (f"{times} {what}", f"{times} batches", f"{times} \u00d7", f"{times}")
             spans.append(Span(low, high, texts, bracket=True))
     chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_FIRST)]
-    crowded = any((b - a) / wide * _LETTERS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
+    crowded = any((b - a) / where.wide * _LETTERS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
     slanted = crowded and not any(span.bracket for span in spans)
-    return Axis(0.0, wide, ticks="slanted" if slanted else "none", spans=tuple(spans))
+    return Axis(0.0, where.wide, ticks="slanted" if slanted else "none", spans=tuple(spans))
 
 
 @lru_cache(maxsize=64)

@@ -239,7 +239,7 @@ class ForecastLab(Instrument):
         if not self._out_of_date:
             return drawing
         words = f"being worked out. {drawing.words}"
-        return replace(drawing, faint=True, corner=("being worked out",), corner_role="ink", words=words)
+        return replace(drawing, faint=True, corner=("being worked out",), words=words)
 
     def _scenes(self) -> dict[str, Scene]:
         cards = [(self.settings.card, usable_bytes(self.settings.card))]
