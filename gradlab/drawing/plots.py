@@ -199,14 +199,11 @@ def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
             text = next((t for t in span.texts if text_width(t, _SMALL) < b - a), span.texts[-1])
             write(figure, *sheet.place(middle, bottom + 17), text, size=_SMALL, anchor="center")
             continue
-        half = 8.0
-        for text in span.texts:
-            half = half if slanted else text_width(text, _SMALL) / 2 + 3
-            if middle - half >= 0 and not any(middle - half < end and start < middle + half for start, end in taken):
-                break
-        else:
+        room = _HIGHEST if slanted else max(b - a, _HIGHEST)
+        text = next((t for t in span.texts if text_width(t, _SMALL) <= room), shorten(span.texts[-1], room, _SMALL))
+        half = 8.0 if slanted else text_width(text, _SMALL) / 2 + 3
+        if middle - half < 0 or any(middle - half < end and start < middle + half for start, end in taken):
             continue
-        text = shorten(text, _HIGHEST, _SMALL) if slanted else text
         taken.append((middle - half, middle + half))
         look = {"rotation": _SLANT, "rotation_mode": "anchor"} if slanted else {}
         down = 8 if slanted else 34 if brackets else 12

@@ -86,7 +86,7 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
     gaps = np.zeros(statements)
     gaps[cuts[1:-1]] = _GAP * widths.sum()
     right = np.cumsum(widths + gaps)
-    left = right - widths
+    left = np.append(0.0, right[:-1]) + gaps
     number = np.repeat(np.arange(statements), np.diff(ends))
     place = left[number] + (np.arange(points) - ends[number]) * (widths / counts)[number]
     updates = [(slice(a, b), slice(int(ends[a]), int(ends[b]))) for a, b in pairwise(cuts)]

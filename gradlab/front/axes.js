@@ -223,15 +223,14 @@ function spanMarks(axis, plot, measure) {
   const taken = [];
   for (const { at, texts, left, right } of order) {
     const middle = (left + right) / 2;
-    const halfOf = (/** @type {string} */ each) => slanted ? 8 : measure(each, SMALL, false) / 2 + 3;
-    const isFree = (/** @type {string} */ each) => {
-      const [from, to] = [middle - halfOf(each), middle + halfOf(each)];
-      if (from < (slanted ? 40 : 0) || to > plot.right + PANEL_MARGIN + 6) return false;
-      return !taken.some(([a, b]) => from < b && to > a);
-    };
-    const words = texts.map((each) => slanted ? shortened(each, HIGHEST, SMALL, false, measure) : each).find(isFree);
-    if (words === undefined) continue;
-    const [from, to] = [middle - halfOf(words), middle + halfOf(words)];
+    const words = slanted
+      ? shortened(texts[0], HIGHEST, SMALL, false, measure)
+      : texts.find((each) => measure(each, SMALL, false) <= Math.max(right - left, HIGHEST)) ?? texts[texts.length - 1];
+    const half = slanted ? 8 : measure(words, SMALL, false) / 2 + 3;
+    const [from, to] = [middle - half, middle + half];
+    if (from < (slanted ? 40 : 0) || to > plot.right + PANEL_MARGIN || taken.some(([a, b]) => from < b && to > a)) {
+      continue;
+    }
     taken.push([from, to]);
     const look = slanted ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
     marks.push({
