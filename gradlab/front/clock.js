@@ -19,6 +19,8 @@ const STATEMENT = 350; // ms a statement: slow enough to read along
 const SILENCE = 1500; // ms without an answer after which the reader is told
 const LOST = 8000; // ms after which the kernel may have been restarted
 const PROBE = 10000; // ms between two attempts to reach it then
+const UNANSWERED =
+  "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
 const MOST_ASKED = 16; // requests on their way
 const NEWEST_COUNTS = ["turn", "size", "drag", "zoom"]; // of these one is on its way: the newest that waits goes next
 
@@ -117,6 +119,7 @@ export class Clock {
     /** @type {((value: void) => void)[]} */
     const done = [];
     if (request) {
+      this.busy = "";
       for (const [n, { answered }] of this.asked) { // the kernel answers in order
         if (n > answer.n) continue;
         this.asked.delete(n);
@@ -126,7 +129,6 @@ export class Clock {
       this.trip = Math.min(this.trip * 1.02 + 0.1, Math.max(performance.now() - request.sent - answer.work, 1));
       if (request.kind === PLAY) this.work += 0.2 * (answer.work - this.work);
     }
-    if (request) this.busy = "";
     this.remind();
     const playing = this.playing && request?.kind === PLAY;
     for (const frame of answer.frames) {
@@ -252,22 +254,12 @@ export class Clock {
     if (this.closed) return;
     if (!this.asked.size || this.working) return this.tell("");
     const now = performance.now();
-    const first = Math.min(...[...this.asked.values()].map((request) => request.sent));
-    const silent = now - Math.max(first, this.heard);
-    if (this.busy && silent < LOST) this.tell(this.busy);
-    else if (silent < SILENCE) this.tell("");
-    else if (silent < LOST) {
-      this.tell("The kernel is busy, perhaps with another cell: the lab goes on when it is free.");
-    } else {
-      this.tell(
-        "No answer from the kernel: it is busy, or it was restarted. If it was restarted, run this cell again.",
-      );
-      if (now - this.probed > PROBE) {
-        this.probed = now;
-        this.request({ do: "hello" }, 0, "");
-        return;
-      }
-    }
-    this.reminding = setTimeout(() => this.remind(), 500);
+    const [first] = this.asked.values();
+    const silent = now - Math.max(first.sent, this.heard);
+    this.tell(silent > LOST || (silent > SILENCE && !this.busy) ? UNANSWERED : this.busy);
+    if (silent > LOST && now - this.probed > PROBE) {
+      this.probed = now;
+      this.request({ do: "hello" }, 0, "");
+    } else this.reminding = setTimeout(() => this.remind(), 500);
   }
 }
