@@ -75,7 +75,8 @@ def opened(browser: Any) -> Iterator[tuple[Any, list[str]]]:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.stack))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    text = PAGE.replace("PARTS", joined_module("screen")).replace("STYLE", style_sheet()).replace("NAMES", NAMES.replace(" ", ", "))
+    text = PAGE.replace("PARTS", joined_module("screen")).replace("STYLE", style_sheet())
+    text = text.replace("NAMES", NAMES.replace(" ", ", "))
     page.route("**/*", lambda route: route.fulfill(body=text, content_type="text/html"))
     yield page, errors
     page.close()
