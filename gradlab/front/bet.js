@@ -44,7 +44,7 @@ class Bet {
     this.sizes.observe(root);
   }
 
-  /** Show the choice, the answer and the reason; return whether it is the first choice, which counts. @param {number} option */
+  /** Show a choice, the answer and the reason; return false if there was one before. @param {number} option */
   settle(option) {
     const { dataset } = this.root;
     if (dataset.settled !== undefined || !this.buttons[option]) return false;

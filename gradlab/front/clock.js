@@ -23,7 +23,6 @@ const UNANSWERED =
   "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
 const MOST_ASKED = 16; // requests on their way
 const NEWEST_COUNTS = ["turn", "size", "drag", "zoom"]; // of these one is on its way: the newest that waits goes next
-
 const PLAY = "play"; // the kind of a request for frames that are played
 
 /** @typedef {{request: Frame, promise: Promise<void>, resolve: (value: void) => void}} Waiting */

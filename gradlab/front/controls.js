@@ -194,7 +194,10 @@ function numberField({ name, label, kind, low, high, step }, turn) {
   };
 }
 
-/** A slider over listed values, which can play, or over all numbers of a range. @param {Control} control @param {Turn} turn @returns {Part} */
+/**
+ * A slider over listed values, which can play, or over all numbers of a range.
+ * @param {Control} control @param {Turn} turn @returns {Part}
+ */
 function sliderField({ name, label, options = [], every = 0, low, high, step }, turn) {
   const [first, last] = step ? [Number(low), Number(high)] : [0, options.length - 1];
   const textAt = (/** @type {number} */ at) => step ? String(Number(at.toPrecision(6))) : options[at][0];

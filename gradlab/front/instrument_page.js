@@ -4,11 +4,12 @@
 import { RecordedPage } from "./recorded_page.js";
 import { InstrumentScreen } from "./screen.js";
 
+/** @typedef {import("./recorded_page.js").RecordingPlace} RecordingPlace */
 /** @typedef {Record<string, any>} Settings */
 /** @typedef {{title: string, settings: Settings[], frames: Record<string, any>[]}} RecordedSettings */
 
 export class InstrumentPage extends RecordedPage {
-  /** @param {HTMLElement} root @param {RecordedSettings} recording @param {import("./recorded_page.js").RecordingPlace} [place] */
+  /** @param {HTMLElement} root @param {RecordedSettings} recording @param {RecordingPlace} [place] */
   constructor(root, recording, { id = "", title = recording.title } = {}) {
     super(id);
     this.recording = recording;
@@ -88,7 +89,10 @@ export class InstrumentPage extends RecordedPage {
   }
 }
 
-/** How far settings are apart: the number of those that differ, and then by how much. @param {Settings} one @param {Settings} other */
+/**
+ * Return how far settings are apart: the number of those that differ, and then by how much.
+ * @param {Settings} one @param {Settings} other
+ */
 function distance(one, other) {
   const differing = Object.keys(one).filter((key) => one[key] !== other[key]);
   const apart = differing.reduce((sum, key) => sum + Math.abs(Number(one[key]) - Number(other[key]) || 0), 0);

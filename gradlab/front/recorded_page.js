@@ -4,7 +4,7 @@
 import { mergeFrame, nothingShown } from "./frames.js";
 
 /** @typedef {Record<string, any>} Frame */
-/** @typedef {{id?: string, title?: string}} RecordingPlace on a page with many: the id of its place, and what it is called */
+/** @typedef {{id?: string, title?: string}} RecordingPlace on a page with many: the id of its place, and its title */
 
 /**
  * Its moment is in the address, so that it can be linked to: `#frame=120`, or on a page with several the id of its place
@@ -64,7 +64,10 @@ export class RecordedPage {
     return known[index];
   }
 
-  /** Show what is another than before; a control that was turned in vain goes back. @param {import("./screen.js").Screen} screen @param {Frame} now */
+  /**
+   * Show what is another than before; a control that was turned in vain goes back.
+   * @param {import("./screen.js").Screen} screen @param {Frame} now
+   */
   paint(screen, now) {
     const before = /** @type {Frame} */ (this.painted);
     const changed = new Set(Object.keys(now).filter((key) => key === "values" || now[key] !== before[key]));

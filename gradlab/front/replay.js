@@ -13,6 +13,7 @@ import { RecordedView } from "./recorded_view.js";
 import { RunScreen } from "./screen.js";
 
 /** @typedef {import("./recorded_page.js").Frame} Frame */
+/** @typedef {import("./recorded_page.js").RecordingPlace} RecordingPlace */
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: Frame[]}} Track */
 /** @typedef {{title: string, marks: number[], tracks: Track[]}} RecordedRuns `marks` are updates at which switches can be turned */
 
@@ -22,7 +23,7 @@ const READ_ALONG = 350; // ms a statement
 const onAir = { replay: null };
 
 export class Replay extends RecordedPage {
-  /** @param {HTMLElement} root @param {RecordedRuns} recording @param {import("./recorded_page.js").RecordingPlace} [place] */
+  /** @param {HTMLElement} root @param {RecordedRuns} recording @param {RecordingPlace} [place] */
   constructor(root, recording, { id = "", title = recording.title } = {}) {
     super(id);
     this.recording = recording;

@@ -50,7 +50,10 @@ export class Screen {
     this.note = this.told = "";
   }
 
-  /** @param {Shown} shown @param {Set<string>} changed the keys to look at @param {Iterable<string>} panels that have changed */
+  /**
+   * Show what has changed.
+   * @param {Shown} shown @param {Set<string>} changed its keys @param {Iterable<string>} panels their names
+   */
   show(shown, changed, panels) {
     this.strip.show(shown, changed, panels);
     const code = CODE_KEYS.filter((key) => changed.has(key)).map((key) => [key, shown[key]]);
@@ -163,7 +166,7 @@ export class RunScreen extends Screen {
 export class InstrumentScreen extends Screen {
   /**
    * @param {HTMLElement} root
-   * @param {{ask: (request: Record<string, any>) => unknown, label?: string}} to where `ask` returns a promise, it is of the reply
+   * @param {{ask: (request: Record<string, any>) => unknown, label?: string}} to
    */
   constructor(root, { ask, label = "gradlab: controls, and pictures that follow from them" }) {
     super(root, { ask, label });
