@@ -211,12 +211,12 @@ export class Replay extends RecordedPage {
     this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${at}).`);
   }
 
-  /** Say which turn is still to come, if any. @param {string} [instead] of which other one */
-  tellTurn(instead = "") {
+  /** Say which turn is still to come, if any. */
+  tellTurn() {
     if (!this.turn) return;
     const { switch: name, value, at } = this.turn;
     this.screen.tell(
-      `${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded${instead}.`,
+      `${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded.`,
     );
   }
 
@@ -275,7 +275,6 @@ export class Replay extends RecordedPage {
     let words = `The recording does not stop at line ${line}.`;
     if (on >= 0) words = `Went on until line ${line} had run.`;
     else if (back >= 0) words = `Went back to line ${line}: the recording does not stop there further on.`;
-    else if (isLit(this.index)) words = `The recording stops at line ${line} only here.`;
     if (on >= 0 || back >= 0) this.go(on >= 0 ? on : back); // which brings a note of its own, before what is told
     this.screen.tell(words);
   }
@@ -286,7 +285,7 @@ export class Replay extends RecordedPage {
       this.view.showUnswitched(value);
       return this.go(this.index);
     }
-    const { shown, turn: before } = this;
+    const { shown } = this;
     const isSame = (/** @type {any} */ other) => String(other) === String(value);
     const ways = [...this.recording.tracks.keys()].filter((index) => {
       const track = this.recording.tracks[index];
@@ -294,7 +293,7 @@ export class Replay extends RecordedPage {
     }).sort((one, other) => this.recording.tracks[one].at - this.recording.tracks[other].at);
     this.coming = ways.find((index) => this.recording.tracks[index].at >= shown.updates) ?? 0;
     if (this.turn?.at === shown.updates) this.takeTurn();
-    else if (this.turn) this.tellTurn(before && before.switch !== name ? `, and ${before.switch} stays as it is` : "");
+    else if (this.turn) this.tellTurn();
     else if (isSame(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
     else if (ways.length) {
       this.coming = ways[ways.length - 1];
