@@ -9,8 +9,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any
 
 Frame = dict[str, Any]
@@ -22,7 +20,8 @@ class PanelSeen:
     """One panel as the frames have told it."""
 
     def __init__(self, told: Frame) -> None:
-        self.size, self.title, self.words = told["size"], told["title"], told["words"]
+        self.head = {name: value for name, value in told.items() if name not in ("ids", "marks") and value is not None}
+        self.title, self.words = told["title"], told.get("words", "")
         self.ids: list[str] = told["ids"]
         self.marks: list[dict[str, Any]] = told["marks"]
         assert len(self.ids) == len(self.marks)
@@ -31,8 +30,7 @@ class PanelSeen:
     def changed(self, change: Frame) -> PanelSeen:
         """The panel after a change."""
         by_id = dict(zip(self.ids, self.marks, strict=True))
-        marks = [by_id.get(id, {}) for id in change.get("ids", self.ids)]
-        whole = {"size": self.size, "title": self.title, "words": self.words, "ids": self.ids, "marks": marks}
+        whole = {**self.head, "ids": self.ids, "marks": [by_id.get(id, {}) for id in change.get("ids", self.ids)]}
         for index, fields in change.get("set", []):
             if "k" in fields:  # a mark that is new
                 whole["marks"][index] = fields
@@ -49,8 +47,10 @@ class PanelSeen:
         return self.marks[self.ids.index(id)]
 
     def texts(self) -> list[str]:
-        """What is written in it."""
-        return [mark["text"] for mark in self.marks if mark["k"] == "t"]
+        """What is written in it, each text in its longest form."""
+        around = [*self.head.get("corner", [])[:1], *(note[0] for note in self.head.get("notes", []))]
+        written = [mark["texts"][0] for mark in self.marks if mark["k"] == "t"]
+        return [self.title, *around, *filter(None, [self.head.get("notice")]), *written]
 
     def all_words(self) -> str:
         """All that it says: its own words, what is written in it, and the words of its marks."""
@@ -58,27 +58,16 @@ class PanelSeen:
         return "\n".join(part for part in (self.words, *self.texts(), *told) if part)
 
     def points(self, id: str) -> Pairs:
-        """The points of a mark in CSS pixels; where the pen is lifted, a new line begins."""
-        return [point for line in lines_of(self.mark(id)) for point in line]
+        """The points of a mark, those left out where the pen is lifted."""
+        mark = self.mark(id)
+        each, numbers = _POINT.get(mark["k"], 2), mark.get("p", [])
+        assert len(numbers) % each == 0, "whole points"
+        points = [tuple(numbers[at : at + each]) for at in range(0, len(numbers), each)]
+        return [point for point in points if None not in point]
 
-    def draggable(self, name: str) -> dict[str, Any]:
-        """The first mark that can be dragged, of this name."""
-        return next(mark for mark in self.marks if mark.get("drag", {}).get("name") == name)
-
-
-def lines_of(mark: dict[str, Any]) -> Iterator[Pairs]:
-    """The lines of a mark, each a list of points in CSS pixels."""
-    each = _POINT.get(mark["k"], 2)
-    line: list[int] = []
-    for number in [*mark.get("p", []), None]:
-        if number is not None:
-            line.append(number)
-            continue
-        assert len(line) % each == 0, "whole points"
-        columns = [list(accumulate(line[at::each])) for at in range(each)]
-        if line:
-            yield [tuple(value / 4 for value in point) for point in zip(*columns, strict=True)]
-        line = []
+    def draggable(self, name: str) -> str:
+        """The id of the mark that can be dragged, of this name."""
+        return next(id for id, mark in zip(self.ids, self.marks, strict=True) if mark.get("drag") == name)
 
 
 class Page:
