@@ -48,7 +48,7 @@ class StatementLayout(NamedTuple):
         column = np.floor((self.left + self.right) * (_COLUMNS / 2 / self.wide))
         begins = np.flatnonzero(np.diff(column, prepend=-1.0))
         highest = np.lexsort((-total, column))[begins]
-        x = np.column_stack([self.left[begins], self.right[np.append(begins[1:], len(total)) - 1]]).ravel()
+        x = np.column_stack([self.left[begins], self.right[np.append(begins, len(total))[1:] - 1]]).ravel()
         cuts = 2 * np.searchsorted(highest, [points.start for _, points in self.updates[1:]])
         return np.insert(x, cuts, np.nan), np.insert(np.repeat(highest, 2), cuts, 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from made_scenes import DIGITS, USUAL, curve
+from made_scenes import DEGENERATE, DIGITS, USUAL, curve
 
 from gradlab.drawing import Drawing, draw, draw_comparison
 from gradlab.scenes import Curve, Samples, ScalerHistory, Scene
@@ -16,7 +16,7 @@ def points(drawing: Drawing, id: str) -> np.ndarray:
 
 def test_every_scene_has_a_panel() -> None:
     for kind in Scene.__args__:  # type: ignore[attr-defined]
-        some = [scene for scene in USUAL if type(scene) is kind]
+        some = [scene for scene in [*USUAL, *DEGENERATE] if type(scene) is kind]
         assert some
         for drawing in map(draw, some):
             assert drawing.words
