@@ -30,7 +30,7 @@ def draw_fit(scene: Fit) -> Drawing:
     cards = sorted(cards, key=lambda card: card[1])[:_MOST_CARDS]
     top = from_zero(max(highest * _HEADROOM, *(holds * 1.08 for _, holds in cards), 0.0))
     marks: list[Mark] = []
-    for number, (label, _) in enumerate(bars):
+    for number, (label, _) in reversed(list(enumerate(bars))):  # the sum of the last one is written first
         left, right = number + 0.1, number + 0.9
         for name, (low, high) in edges.items():
             if high[number] > low[number]:
