@@ -52,14 +52,14 @@ def draw_fit(scene: Fit) -> Drawing:
     spans = tuple(Span(number, number + 1, _cut(label)) for number, (label, _) in enumerate(bars))
     count = max(len(bars), 1)
     x = Axis(-_CARDS * count, count, ticks="none", spans=spans)
-    said = scene.said if bars else "nothing is forecast yet"
+    verdict = scene.said if bars else "nothing is forecast yet"
     corner = (scene.title,) if scene.title else ()
     axes = (Axes(x, Axis(0.0, top, ticks="bytes")),)
     words = "Nothing is forecast yet."
     if bars:
         each = ", ".join(f"{label} {bytes_text(sum(sizes.values()))}" for label, sizes in bars)
-        words = f"Peaks of memory: {each}." + (f" The last one {said}." if said else "")
-    return Drawing("peak memory", marks, axes, words, corner=corner, notes=((said,),) if said else ())
+        words = f"Peaks of memory: {each}." + (f" The last one {verdict}." if verdict else "")
+    return Drawing("peak memory", marks, axes, words, corner=corner, notes=((verdict,),) if verdict else ())
 
 
 def _cut(name: str) -> tuple[str, ...]:

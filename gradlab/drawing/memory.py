@@ -32,6 +32,7 @@ _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved
 """How many times the peak a level is drawn up to, while a higher one is said in words; and its dashes."""
 _ONE, _SEVERAL = 1.15, 1.3  # times the peak: above it is the number of its update, and of several its bytes
 _THIN = 0.007  # of the axis: a category that is nowhere thicker has no name
+_NOTHING = "No memory was watched yet"
 
 Edges = dict[str, tuple[Numbers, Numbers]]
 
@@ -70,8 +71,7 @@ def draw_memory(scene: Memory) -> Drawing:
     """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
     scene = keep_recent(scene)
     if not scene.statements:
-        axes = Axes(Axis(ticks="none"), Axis(ticks="bytes"))
-        return Drawing("memory", (), (axes,), scene.note or "No memory was watched yet")
+        return Drawing("memory", (), (Axes(Axis(ticks="none"), Axis(ticks="bytes")),), scene.note or _NOTHING)
     edges = stacked(scene.categories, max(map(len, scene.categories.values()), default=0))
     total = edges["other"][1]
     where = layout_statements(scene, np.array([high for _, high in edges.values()]))
@@ -100,7 +100,7 @@ def draw_memory(scene: Memory) -> Drawing:
         "memory",
         marks,
         (Axes(statement_axis(scene.statements, where), y),),
-        words or "No memory was watched yet",
+        words or _NOTHING,
         corner=(" \u00b7 ".join(corner), *corner[1:]) if corner else (),
         notes=tuple(texts for texts in (causes, (far,)) if any(texts)),
     )
@@ -117,9 +117,8 @@ def _columns(scene: Memory, edges: Edges, where: StatementLayout) -> list[Mark]:
             sizes = {name: float(upper[high] - lower[high]) for name, (lower, upper) in edges.items()}
             parts = [f"{name} {bytes_text(size)}" for name, size in sizes.items() if size > 0]
             words = f"{statement}{of}: {', '.join(parts) or 'nothing'}"
-            left, right = where.statements[number]
-            box = (left, -EDGE, left, EDGE, right, EDGE, right, -EDGE)
-            columns.append(Area(f"at {number}", box, "paper", words=words))
+            a, b = where.statements[number]
+            columns.append(Area(f"at {number}", (a, -EDGE, a, EDGE, b, EDGE, b, -EDGE), "paper", words=words))
     return columns
 
 

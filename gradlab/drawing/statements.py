@@ -32,15 +32,11 @@ _FIRST = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOC
 class StatementLayout(NamedTuple):
     """Where statements and their points lie, in widths of a statement."""
 
-    statements: list[tuple[float, float]]
-    """The left and the right end of each."""
-    ends: list[int]
-    """The first point of each statement, and then the number of points."""
-    left: Numbers
-    """Of every point; then its right end."""
+    statements: list[tuple[float, float]]  # the left and the right end of each
+    ends: list[int]  # the first point of each statement, and then the number of points
+    left: Numbers  # of every point
     right: Numbers
-    updates: list[tuple[slice, slice]]
-    """The statements of each update, and its points."""
+    updates: list[tuple[slice, slice]]  # the statements of each, and its points
     wide: float
 
     def steps(self, total: Numbers) -> tuple[Numbers, Indices]:

@@ -235,11 +235,9 @@ class ForecastLab(Instrument):
         return not self._has_failed and (self._asked is None or self._out_of_date)
 
     def _drawn(self, scene: Scene) -> Drawing:
-        drawing = draw(scene)
-        if not self._out_of_date:
-            return drawing
-        words = f"being worked out. {drawing.words}"
-        return replace(drawing, faint=True, corner=("being worked out",), words=words)
+        drawing, words = draw(scene), "being worked out"
+        old = replace(drawing, faint=True, corner=(words,), words=f"{words}. {drawing.words}")
+        return old if self._out_of_date else drawing
 
     def _scenes(self) -> dict[str, Scene]:
         cards = [(self.settings.card, usable_bytes(self.settings.card))]
