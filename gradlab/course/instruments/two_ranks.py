@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...drawing import (
-    Axes,
-    Box,
-    Dots,
-    Drawing,
-    PanelBuilder,
-    Path,
-    Spot,
-    add_arrow_names,
-    add_arrows,
-    add_key,
-    arrow_ends,
-    draw_message,
-)
+from ...drawing import Dots, Drawing, Line, Mark, Text, arrow_ends, draw
 from ...formatting import number_of, short
 from ...scenes import Arrows
 from ...widgets import Control, Instrument, Settings, View
@@ -44,9 +31,7 @@ from .two_ranks_numbers import (
 
 _BETWEEN = 900  # milliseconds from one statement to the next while it plays
 _NO_SYNC_WORDS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
-_FRAME = 58.0, 54.0, 12.0, 40.0  # CSS pixels around arrows and weights: left, top, right, bottom
 _WEIGHTS = "weight 1", "weight 2"
-_KEY_Y = 38.0
 
 
 class TwoRanks(Instrument):
@@ -72,15 +57,15 @@ class TwoRanks(Instrument):
             moments = _moments(settings)
         except RuntimeError as failure:
             words = " ".join(str(failure).split())
-            panels = {"ranks": lambda width, height: draw_message(words, "two ranks", width, height)}
+            panels = {"ranks": Drawing("two ranks", words=words, notice=words)}
             return View(panels, words, code=settings.source, off=off)
         now = moments[at["moment"]]
         line = settings.line(now.statement)
         return View(
             panels={
-                "rank 0": partial(draw_rank_gradient, moments, now, 0),
-                "rank 1": partial(draw_rank_gradient, moments, now, 1),
-                "weights": partial(draw_weights, moments, now),
+                "rank 0": draw_rank_gradient(moments, now, 0),
+                "rank 1": draw_rank_gradient(moments, now, 1),
+                "weights": draw_weights(moments, now),
             },
             state=_state_text(now, settings),
             note=_note_text(settings),
@@ -204,53 +189,42 @@ def _scene(rank: RankMoment) -> Arrows:
     return Arrows(rank.arrows, rank.grad or (0.0, 0.0))
 
 
-def _weight_axes(panel: PanelBuilder, points: npt.NDArray[np.float64]) -> Axes:
-    """Add axes that hold all points, so that they rest from moment to moment."""
-    axes = equal_axes((panel.width, panel.height), _FRAME, points, _WEIGHTS)
-    panel.axes(axes)
-    return axes
-
-
-def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int, width: int, height: int) -> Drawing:
+def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int) -> Drawing:
     """Draw the contributions to one rank's ``.grad`` head to tail, and their sum."""
     rank = now.ranks[number]
-    panel = PanelBuilder(f".grad of rank {number}", width, height)
-    panel.corner(_grad_text(rank))
-    axes = _weight_axes(panel, np.vstack([arrow_ends(_scene(each)) for moment in moments for each in moment.ranks]))
-    panel.placer.take([Box(0, axes.top, axes.left, axes.bottom)])  # names stay inside
-    origin = np.array([axes.x.at(0.0), axes.y.at(0.0)])
-    unit = (axes.right - axes.left) / (axes.x.high - axes.x.low)
-    panel.add(Dots("origin", origin, shape="plus", size=9.0, stroke="grey", width=1.5))
-    add_key(panel, ("fresh", "stale", "sum"), axes.left, _KEY_Y, axes.right)
-    scene = _scene(rank)
-    places, thick = add_arrows(panel, scene, arrow_ends(scene), origin, np.array([unit, -unit]))
-    add_arrow_names(panel, scene, places, thick, backed=True)
+    grad, drawing = _grad_text(rank), draw(_scene(rank))
+    every = [arrow_ends(_scene(each)) for moment in moments for each in moment.ranks]
     parts = "; ".join(f"{arrow.names[0]} {vector_text((arrow.x, arrow.y))}" for arrow in rank.arrows)
-    if rank.grad is None:
-        return panel.finish(f"Rank {number}: .grad is None.")
-    return panel.finish(f"Rank {number}: .grad holds {_grad_text(rank)}: {parts}.")
+    return replace(
+        drawing,
+        title=f".grad of rank {number}",
+        marks=[Dots("origin", (0.0, 0.0), "plus", 9.0, stroke="grey", width=1.5), *drawing.marks],
+        axes=(equal_axes(every, _WEIGHTS),),  # the same at every moment
+        words=f"Rank {number}: .grad {'is None' if rank.grad is None else f'holds {grad}: {parts}'}.",
+        corner=(grad,),
+    )
 
 
-def draw_weights(moments: Sequence[Moment], now: Moment, width: int, height: int) -> Drawing:
+def draw_weights(moments: Sequence[Moment], now: Moment) -> Drawing:
     """Draw the way of both ranks' weights, and of one process with all samples."""
-    panel = PanelBuilder("weights", width, height)
-    panel.corner("the ranks are equal" if now.apart == 0 else f"the ranks are {short(now.apart)} apart")
     last = moments[-1]
-    axes = _weight_axes(panel, np.array([*last.ranks[0].path, *last.ranks[1].path, *last.alone]))
+    every = [np.array(path) for path in (last.ranks[0].path, last.ranks[1].path, last.alone)]
     ways = [
         ("one process", now.alone, "grey", "dashed", "ring", 12.0),
         ("rank 0", now.ranks[0].path, "weights", "", "triangle", 9.0),
         ("rank 1", now.ranks[1].path, "weights", "dotted", "down", 9.0),
     ]
-    x = axes.left
+    marks: list[Mark] = []
+    names: list[Mark] = []
     for name, path, role, dash, shape, size in ways:
-        points = axes.places(*np.array(path).T)
-        look: dict[str, Any] = {"shape": shape, "size": size, "stroke": role, "width": 1.5}
-        words = f"{name}: {vector_text(path[-1])} after {len(path) - 1} updates"
-        if len(path) > 1:
-            panel.add(Path(f"{name} way", points, stroke=role, width=2.0, dash=dash, words=words))
-        panel.add(Dots(name, points, words=words, **look))
-        panel.add(Dots(f"key {name}", (x + 6.0, _KEY_Y), **look))
-        panel.label(f"key {name} word", [Spot(name, x + 16.0, _KEY_Y)])
-        x += 30.0 + 7.0 * len(name)
-    return panel.finish(f"{_moved_text(now).capitalize()} One process is at {vector_text(now.alone[-1])}.")
+        points, words = np.ravel(path), f"{name}: {vector_text(path[-1])} after {len(path) - 1} updates"
+        marks.append(Line(f"{name} way", points, role, 2.0, dash, words))
+        marks.append(Dots(name, points, shape, size, stroke=role, width=1.5, words=words))
+        names.append(Text(f"{name} name", (name,), *path[-1], role=f"{role}-text", backed=True))
+    return Drawing(
+        "weights",
+        [*marks, *names],
+        (equal_axes(every, _WEIGHTS),),
+        f"{_moved_text(now).capitalize()} One process is at {vector_text(now.alone[-1])}.",
+        corner=("the ranks are equal" if now.apart == 0 else f"the ranks are {short(now.apart)} apart",),
+    )
