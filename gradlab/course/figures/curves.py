@@ -135,6 +135,6 @@ def equal_axes(points: Sequence[npt.NDArray[np.float64]], names: tuple[str, str]
     """Return axes with a unit as long along both, so that arrows keep their angles, that hold points (each n x 2)."""
     places = np.concatenate(points)
     low, high = places.min(axis=0), places.max(axis=0)
-    room = max(0.06 * float((high - low).max()), 1e-12)
+    room = max(0.08 * float((high - low).max()), 1e-12)
     x, y = (Axis(float(a) - room, float(b) + room, words=name) for a, b, name in zip(low, high, names, strict=True))
     return Axes(x, y, equal="fill")

@@ -261,6 +261,7 @@ def peak(**start: Any) -> Peak:
 
 _SHARES = {"zero_grad": 4.0, "forward": 6.0, "backward": 7.0, "step": 4.0}
 """Width of each phase beside the others; the several passes of a window share the room of one."""
+_SHORT = {"zero_grad": "zero", "forward": "fwd", "backward": "bwd"}
 _BAR = 1.02, 1.06
 """Where the bar of the peak stands, in widths of the update."""
 _SMALL = 0.004  # of the peak: what is less has no label
@@ -325,14 +326,16 @@ def _steps(update: UpdateMemory, category: str = "") -> npt.NDArray[np.float64]:
 
 
 def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[Span, ...]:
-    """Return the calls to write under the axis, those of a window once."""
-    spans = [(phase.name, a, b) for phase, (a, b) in zip(phases, pairwise(ends), strict=True)]
-    window = [span for span in spans if span[0] in ("forward", "backward")]
-    if len(window) <= 2:
-        return tuple(Span(a, b, (name,)) for name, a, b in spans)
-    passes = f"{len(window) // 2} \u00d7"
-    whole = Span(window[0][1], window[-1][2], (f"{passes} forward, backward", passes), bracket=True)
-    return whole, *(Span(a, b, (name,)) for name, a, b in spans if (name, a, b) not in window)
+    """Return the calls to write under the axis, those of a window once; the shortest first, as the others can be cut."""
+    calls = list(zip(phases, pairwise(ends), strict=True))
+    window = [span for phase, span in calls if phase.name in ("forward", "backward")]
+    several = len(window) > 2
+    names = [(each.name, span) for each, span in calls if not (several and span in window)]
+    spans = [Span(*span, (name, _SHORT.get(name, name)), len(name)) for name, span in names]
+    if several:
+        texts = (f"{len(window) // 2} \u00d7 {pair}" for pair in ("forward, backward", "fwd, bwd"))
+        spans.append(Span(window[0][0], window[-1][1], tuple(texts), bracket=True))
+    return tuple(spans)
 
 
 def _peak_marks(now: UpdateMemory) -> Iterator[Mark]:
