@@ -155,15 +155,14 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
     place = ((sheet.left + left) / wide, 1 - (sheet.top + bottom) / tall, (right - left) / wide, (bottom - top) / tall)
     plot = sheet.figure.add_axes(place)
     plot.set_zorder(1)
-    limits = equal_limits(axes, (right - left) / (bottom - top))
-    for side, axis, (low, high) in zip("xy", (axes.x, axes.y), limits, strict=True):
+    for side, axis in (("x", axes.x), ("y", axes.y)):
         set_limits = plot.set_xlim if side == "x" else plot.set_ylim
         if axis.log:
             (plot.set_xscale if side == "x" else plot.set_yscale)("log")
-        set_limits(low, high)
+        set_limits(axis.low, axis.high)
         (plot.set_xlabel if side == "x" else plot.set_ylabel)(axis.words, fontsize=12 * POINT, labelpad=4)
-    if axes.equal == "fit":
-        plot.set_aspect("equal", adjustable="box", anchor="C")
+    if axes.equal:
+        plot.set_aspect("equal", adjustable="box" if axes.equal == "fit" else "datalim", anchor="C")
         plot.apply_aspect()
     for axis, long, each, target in (
         (axes.x, right - left, 75.0, plot.xaxis), (axes.y, bottom - top, 38.0, plot.yaxis)
@@ -181,14 +180,6 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
     if axes.x.spans:
         _add_spans(axes.x, sheet, plot, bottom)
     return plot
-
-
-def equal_limits(axes: Axes, shape: float) -> list[tuple[float, float]]:
-    """Return the limits of x and y; with more of one range where axes ``shape`` times as wide as tall want that."""
-    ranges = [axes.x.high - axes.x.low, axes.y.high - axes.y.low]
-    wider = max(ranges[1] * shape / ranges[0], 1.0), max(ranges[0] / shape / ranges[1], 1.0)
-    more = [(times - 1) * size / 2 if axes.equal == "fill" else 0.0 for times, size in zip(wider, ranges, strict=True)]
-    return [(axis.low - each, axis.high + each) for axis, each in zip((axes.x, axes.y), more, strict=True)]
 
 
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:

@@ -75,12 +75,11 @@ function equalPlot(axes, box, x, y) {
   const [wide, tall] = [right - left, bottom - top];
   const shape = (x.high - x.low) / (y.high - y.low) * tall / wide; // below 1 where x has room to spare
   if (axes.equal === "fill") {
-    const widened = (/** @type {import("./wire.js").Axis} */ axis, /** @type {number} */ times) => {
-      const [middle, half] = [(axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times];
-      return { ...axis, low: middle - half, high: middle + half };
-    };
-    if (shape < 1) x = widened(x, 1 / shape);
-    else y = widened(y, shape);
+    if (shape < 1) x = { ...x, high: x.low + (x.high - x.low) / shape };
+    else {
+      const [middle, half] = [(y.low + y.high) / 2, (y.high - y.low) / 2 * shape];
+      y = { ...y, low: middle - half, high: middle + half };
+    }
   } else if (axes.equal === "fit") {
     if (shape < 1) [left, right] = [left + wide * (1 - shape) / 2, right - wide * (1 - shape) / 2];
     else [top, bottom] = [top + tall * (1 - 1 / shape) / 2, bottom - tall * (1 - 1 / shape) / 2];

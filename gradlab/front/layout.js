@@ -21,8 +21,6 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 const RIGHT = 14; // CSS pixels
 const WIDEST = 0.4; // of the panel, for words at the right of the axes
 const [THINNEST, THICKEST] = [5, 18]; // CSS pixels across a usual arrow
-/** @type {Record<string, object>} what the kernel leaves out, where a painter would do without (`drawing/marks.py`) */
-const DEFAULTS = { l: { stroke: "ink", width: 1.5 }, v: { stroke: "ink" } };
 const FAR_OUT = 4000; // CSS pixels beyond the axes at which a point is as good as anywhere
 
 /**
@@ -103,7 +101,7 @@ function placedMark(mark, plot, unit, zoomed) {
   const data = pointsOf(mark);
   const reads = mark.readout || mark.drag ? { data, scales: { x, y } } : {};
   const drag = mark.drag ? { drag: { name: mark.drag, x, y } } : {};
-  const base = /** @type {any} */ ({ ...DEFAULTS[mark.k], ...mark, ...reads, ...drag, clip });
+  const base = /** @type {any} */ ({ ...mark, ...reads, ...drag, clip });
   const places = placesOf(mark, plot);
   /** @type {Mark} */
   let placed;
