@@ -326,7 +326,7 @@ def _steps(update: UpdateMemory, category: str = "") -> npt.NDArray[np.float64]:
 
 
 def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[Span, ...]:
-    """Return the calls to write under the axis, those of a window once; the shortest first, as the others can be cut."""
+    """Return the calls to write under the axis, those of a window once; the shortest have room first."""
     calls = list(zip(phases, pairwise(ends), strict=True))
     window = [span for phase, span in calls if phase.name in ("forward", "backward")]
     several = len(window) > 2
