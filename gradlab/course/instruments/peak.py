@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise, product
 from typing import Any
@@ -120,7 +120,9 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
     """Run the loop of these settings and return the memory of its second update, when the optimizer has its state."""
     program = Program(peak_source(settings))
     names: dict[str, Any] = {}
-    with lock, RandomStream(0), _one_thread(), torch.enable_grad():
+    with lock, RandomStream(0), torch.enable_grad(), ExitStack() as after:
+        after.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)  # these models are so small that a second thread would wait for the first
         for _ in program.setup(names):
             pass
         updates = program.loop(names)
@@ -144,17 +146,6 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
     return UpdateMemory(settings, _phases(points), ledger.peak, ledger.at_peak, call, where, lines)
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute on one thread: these models are so small that a second one would wait for the first."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _phases(points: list[tuple[str, MemoryPoint]]) -> tuple[Phase, ...]:
     """Put neighbouring stretches of work on one phase together."""
     return tuple(
@@ -163,23 +154,17 @@ def _phases(points: list[tuple[str, MemoryPoint]]) -> tuple[Phase, ...]:
     )
 
 
+_SWITCHED = "on → off", "off → on"
+
+
 def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
     """Write each switch that differs from the start: ``batch 128 → 4, zero_grad → after step``."""
     changes = []
-    for name in (each.name for each in fields(settings)):
-        before, after = _value(getattr(start, name)), _value(getattr(settings, name))
-        if before != after:
-            changes.append(f"zero_grad → {after}" if name == "place" else f"{name} {before} → {after}")
+    for name, after in asdict(settings).items():
+        if (before := getattr(start, name)) != after:
+            switched = {"place": f"zero_grad → {after}", "set_to_none": f"set_to_none {_SWITCHED[bool(after)]}"}
+            changes.append(switched.get(name, f"{name} {before} → {after}"))
     return ", ".join(changes)
-
-
-def signed(size: int) -> str:
-    """Write bytes with a sign: ``−72 KiB``, ``+4.1 KiB``, ``0 B``."""
-    return f"+{bytes_text(size)}" if size > 0 else bytes_text(size)
-
-
-def _value(value: Any) -> str:
-    return ("off", "on")[value] if isinstance(value, bool) else str(value)
 
 
 # Pictures and words ---------------------------------------------------------------------------------------------------
@@ -216,9 +201,10 @@ class Peak(Instrument):
         """Measure these settings, and those at the start for the comparison."""
         settings, first = PeakSettings(**at), self._first
         now, start = measure_peak(settings), measure_peak(first)
-        state, note = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}.", ""
+        state, note = _peak_text(now), ""
         if settings != first:
-            state += f" Against the start: {changes_text(settings, first)}: {signed(now.peak - start.peak)}."
+            more = now.peak - start.peak
+            state += f" Against the start: {changes_text(settings, first)}: {'+' * (more > 0)}{bytes_text(more)}."
             cleared_alike = (settings.set_to_none, settings.place) == (first.set_to_none, first.place)
             note = _OUTLINE if cleared_alike else f"{_OUTLINE} {_HINT}"
         return View(
@@ -269,41 +255,31 @@ _SMALL = 0.004  # of the peak: what is less has no label
 
 def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
     """Stack the categories over the update, mark the peak, and draw the top of the start's update as an outline."""
-    peak = bytes_text(now.peak)
-    words = f"Peak {peak} in {now.where}: {parts_text(now)}."
+    peak, before = bytes_text(now.peak), f"{bytes_text(start.peak)}, in {start.where}"
+    changed = start.settings != now.settings
     top = from_zero(max(now.peak, start.peak) * 1.06)
     ends = _phase_ends(now.phases)
     marks: list[Mark] = []
     for number, (phase, (a, b)) in enumerate(zip(now.phases, pairwise(ends), strict=True)):
-        parts = ", ".join(f"{name} {bytes_text(size)}" for name, size in phase.highest.items() if size)
-        highest = bytes_text(sum(phase.highest.values()))
-        corners = (a or 0.004, -EDGE, b, -EDGE, b, EDGE, a or 0.004, EDGE)
-        marks.append(
-            Area(f"phase {number}", corners, "paper", words=f"{phase.name}, at its highest {highest}: {parts}")
-        )
+        corners = (a or 0.004, -EDGE, b, -EDGE, b, EDGE, a or 0.004, EDGE)  # clear of the axis
+        highest = f"{bytes_text(sum(phase.highest.values()))}: {parts_text(phase.highest)}"
+        marks.append(Area(f"phase {number}", corners, "paper", words=f"{phase.name}, at its highest {highest}"))
     marks += [Line(f"phase end {x:.3f}", (x, -EDGE, x, EDGE), "faint", 1.0) for x in ends[1:-1]]
     marks += [Band(name, _steps(now, name).ravel(), width=1.2, **area_look(name)) for name in CATEGORIES]
     tops = _steps(now)
     x = float(tops[tops[:, 2].argmax() :][:2, 0].mean())
     marks.append(Line("peak line", (0, now.peak, _BAR[0], now.peak), "ink", 1.0, "dotted"))
     marks.append(Dots("peak mark", (x, now.peak + 0.025 * top), "down", 9.0, "ink"))
-    corner = ""
-    if start.settings != now.settings:
-        before = f"{bytes_text(start.peak)}, in {start.where}"
-        marks.append(
-            Line(
-                "start", _steps(start)[:, ::2].ravel(), "grey", 1.4, "dashed", f"The update at the start: peak {before}"
-            )
-        )
-        corner = f"\u2504 at the start {bytes_text(start.peak)}"
-        words += f" At the start it was {before}."
+    if changed:
+        words = f"The update at the start: peak {before}"
+        marks.append(Line("start", _steps(start)[:, ::2].ravel(), "grey", 1.4, "dashed", words))
     return Drawing(
         "memory of one update",
         [*marks, *_peak_marks(now)],
         (Axes(Axis(0.0, _BAR[1], spans=_spans(now.phases, ends)), Axis(0.0, top, ticks="bytes")),),
-        words,
-        corner=(corner,) if corner else (),
-        notes=((f"\u25bc peak {peak} in {now.where}", f"\u25bc peak {peak} in {now.call}"),),
+        f"{_peak_text(now)}{f' At the start it was {before}.' if changed else ''}",
+        corner=(f"\u2504 at the start {bytes_text(start.peak)}",) if changed else (),
+        notes=(tuple(f"\u25bc peak {peak} in {where}" for where in (now.where, now.call)),),
     )
 
 
@@ -352,7 +328,12 @@ def _peak_marks(now: UpdateMemory) -> Iterator[Mark]:
         low += size
 
 
-def parts_text(now: UpdateMemory) -> str:
-    """Write what made the peak, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
-    largest = sorted(now.at_peak, key=lambda name: -now.at_peak[name])
-    return ", ".join(f"{name} {bytes_text(now.at_peak[name])}" for name in largest if now.at_peak[name])
+def _peak_text(now: UpdateMemory) -> str:
+    return f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now.at_peak)}."
+
+
+def parts_text(sizes: Mapping[str, int]) -> str:
+    """Write bytes by category, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
+    return ", ".join(
+        f"{name} {bytes_text(sizes[name])}" for name in sorted(sizes, key=lambda n: -sizes[n]) if sizes[name]
+    )

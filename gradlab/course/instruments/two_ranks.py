@@ -105,38 +105,38 @@ def _state_text(moment: Moment, settings: LoopSettings) -> str:
     if moment.statement == "start":
         return "Both ranks start with the same weights, and with no .grad."
     where = f"Update {moment.update} of {settings.updates}"
-    grads = ".grad is {} in rank 0 and {} in rank 1".format(*map(_grad_text, moment.ranks))
+    zero, one = (vector_text(rank.grad) for rank in moment.ranks)
+    grads = f".grad is {zero} in rank 0 and {one} in rank 1"
     if moment.statement == "zero_grad":
         return f"{where}, zero_grad: {_cleared_text(moment, settings, grads)}"
     if moment.statement == "step":
-        return f"{where}, step: {_moved_text(moment)} {count_text(moment)} so far."
+        count = f"{number_of(len(moment.messages), 'all-reduce')}, {sum(moment.messages)} bytes from each rank so far."
+        return f"{where}, step: {_moved_text(moment)} {count}"
     of = f" of micro-batch {moment.micro}" if settings.accumulate > 1 else ""
     if moment.statement == "backward":
         return f"{where}, backward{of}: before any message, {grads}."
     if moment.quiet:
         within = f"micro-batch {moment.micro} is inside no_sync()"
         return f"{where}, {within}: nothing is sent, {grads}.{_beside_one(moment, settings)}"
-    mean = vector_text(moment.ranks[0].grad or (0.0, 0.0))
-    sent = f"each rank hands in {moment.sent} bytes, and both get the mean: .grad is {mean}."
+    sent = f"each rank hands in {moment.sent} bytes, and both get the mean: .grad is {zero}."
     return f"{where}, all-reduce{of}: {sent}{_beside_one(moment, settings)}"
 
 
 def _note_text(settings: LoopSettings) -> str:
     """Say what these settings lead to, and why."""
+    if settings.accumulate > 1 and settings.no_sync == "all but the first":
+        return (
+            "Only the first micro-batch is averaged. What the others add stays in its own rank, so the weights drift "
+            "apart, and nothing raises an error."
+        )
     notes = []
-    drifts = settings.accumulate > 1 and settings.no_sync == "all but the first"
-    if settings.forgets != "none" and not drifts:
+    if settings.forgets != "none":
         part, beta = ("all", "1") if settings.forgets == "both" else ("half", "0.5")
         notes.append(
             "Both ranks step with the same mean, so their weights stay equal, and comparing them finds nothing. "
             f"The mean still holds {part} of the old one: this is momentum {beta}."
         )
-    if drifts:
-        notes.append(
-            "Only the first micro-batch is averaged. What the others add stays in its own rank, so the weights drift "
-            "apart, and nothing raises an error."
-        )
-    elif settings.accumulate > 1 and settings.no_sync == "off":
+    if settings.accumulate > 1 and settings.no_sync == "off":
         notes.append("Every backward() ends in an all-reduce; only the last one before step() is needed.")
     elif settings.accumulate > 1:
         notes.append(f"One all-reduce for each update instead of {settings.accumulate}, and the same .grad at step().")
@@ -168,18 +168,9 @@ def _beside_one(moment: Moment, settings: LoopSettings) -> str:
     return f"{who} {vector_text(moment.whole)}: {of} is off by {moment.off:.0%}."
 
 
-def count_text(moment: Moment) -> str:
-    """Say how many all-reduces there were and how many bytes each rank handed in."""
-    return f"{number_of(len(moment.messages), 'all-reduce')}, {sum(moment.messages)} bytes from each rank"
-
-
-def vector_text(vector: Vector) -> str:
-    """Write two numbers: ``(−3.79, −2.39)``."""
-    return f"({short(vector[0])}, {short(vector[1])})"
-
-
-def _grad_text(rank: RankMoment) -> str:
-    return "None" if rank.grad is None else vector_text(rank.grad)
+def vector_text(vector: Vector | None) -> str:
+    """Write two numbers, or None: ``(−3.79, −2.39)``."""
+    return "None" if vector is None else f"({short(vector[0])}, {short(vector[1])})"
 
 
 # Pictures -------------------------------------------------------------------------------------------------------------
@@ -192,7 +183,7 @@ def _scene(rank: RankMoment) -> Arrows:
 def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int) -> Drawing:
     """Draw the contributions to one rank's ``.grad`` head to tail, and their sum."""
     rank = now.ranks[number]
-    grad, drawing = _grad_text(rank), draw(_scene(rank))
+    grad, drawing = vector_text(rank.grad), draw(_scene(rank))
     every = [arrow_ends(_scene(each)) for moment in moments for each in moment.ranks]
     parts = "; ".join(f"{arrow.names[0]} {vector_text((arrow.x, arrow.y))}" for arrow in rank.arrows)
     return replace(
