@@ -1,4 +1,4 @@
-"""What holds for every instrument: any turn is answered in pictures and words, and painted at any size."""
+"""What holds for every instrument: any turn is answered in pictures and words, and labels are apart."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from labels_apart import check_labels
 from page import Page
 
 import gradlab.course as course
-from gradlab.drawing import in_rows, to_png
 from gradlab.widgets import Instrument
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ EACH = pytest.mark.parametrize(
         for name in NAMES
     ],
 )
-SIZES = [(260, 200), (900, 420)]
+SIZES = [(260, 200), (400, 260), (460, 300), (900, 420)]
 
 
 @cache
@@ -73,8 +73,8 @@ def test_nonsense_is_refused_in_words_and_changes_nothing(name: str) -> None:
 
 
 @EACH
-def test_pictures_have_ids_and_are_painted_small_and_large(name: str) -> None:
-    """For some turns, and for instruments whose states are recorded also in some of these."""
+def test_labels_are_apart_and_marks_have_ids_of_their_own(name: str) -> None:
+    """At two of the sizes each, and for instruments whose states are recorded also in some of these."""
     instrument, chance = made(name), random.Random(1)
     turns = [
         {control["name"]: random_value(control, chance)}
@@ -88,4 +88,5 @@ def test_pictures_have_ids_and_are_painted_small_and_large(name: str) -> None:
             assert len({mark.id for mark in drawing.marks}) == len(drawing.marks)
             points = np.concatenate([np.ravel(mark.points) for mark in drawing.marks if hasattr(mark, "points")])
             assert not np.isinf(points).any()
-            assert to_png(in_rows([drawing], 1, SIZES[number % 2])).startswith(b"\x89PNG")
+            for size in SIZES[number % 2 :: 2]:
+                check_labels(drawing, *size)
