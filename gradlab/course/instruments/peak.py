@@ -14,13 +14,13 @@ import numpy.typing as npt
 import torch
 
 from ..._process import RandomStream, lock
-from ...drawing import EDGE, Area, Axes, Axis, Band, Dots, Drawing, Line, Mark, Span, Text, from_zero, in_rows
-from ...drawing.memory import area_look, stacked, text_role
+from ...drawing import (
+    EDGE, Area, Axes, Axis, Band, Dots, Drawing, Line, Mark, Span, Text, area_look, from_zero, in_rows, stacked, text_role,
+)  # fmt: skip
 from ...formatting import bytes_text
 from ...loop import Program
 from ...memory import CATEGORIES, Ledger, MemoryPoint
-from ...widgets import Control, Instrument, View
-from ...widgets.live import Still
+from ...widgets import Control, Instrument, Still, View
 
 CLASSES = 10
 """Outputs of the model."""
