@@ -10,13 +10,27 @@ from itertools import groupby, pairwise, product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from ..._process import RandomStream, lock
 from ...drawing import (
-    EDGE, Area, Axes, Axis, Band, Dots, Drawing, Line, Mark, Span, Text, area_look, from_zero, in_rows, stacked, text_role,
-)  # fmt: skip
+    EDGE,
+    Area,
+    Axes,
+    Axis,
+    Band,
+    Dots,
+    Drawing,
+    Line,
+    Mark,
+    Span,
+    Text,
+    area_look,
+    from_zero,
+    in_rows,
+    stacked,
+    text_role,
+)
 from ...formatting import bytes_text
 from ...loop import Program
 from ...memory import CATEGORIES, Ledger, MemoryPoint
@@ -138,20 +152,19 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
     statements = program.statements
     highest, module = statements[int(ledger.peak_at.statement)], ledger.peak_at.module
     phase = _PHASES[highest.label]
-    points = [(_PHASES.get(statements[int(point.statement)].label, ""), point) for point in ledger.timeline[:-1]]
+
+    def phase_of(point: MemoryPoint) -> str:
+        return _PHASES.get(statements[int(point.statement)].label, "")
+
+    stretches = groupby(filter(phase_of, ledger.timeline[:-1]), phase_of)
+    phases = [
+        Phase(name, tuple(m for point in points for m in (point.high, point.bytes))) for name, points in stretches
+    ]
     kinds = {name: type(module).__name__ for name, module in names["model"].named_modules()}
     call = phase if phase == "forward" else f"{phase}()"
     where = f"{call}, in module {module} ({kinds[module]})" if module else call
     lines = (highest.line, highest.last_line)
-    return UpdateMemory(settings, _phases(points), ledger.peak, ledger.at_peak, call, where, lines)
-
-
-def _phases(points: list[tuple[str, MemoryPoint]]) -> tuple[Phase, ...]:
-    """Put neighbouring stretches of work on one phase together."""
-    return tuple(
-        Phase(name, tuple(moment for _, point in stretch for moment in (point.high, point.bytes)))
-        for name, stretch in groupby([each for each in points if each[0]], key=lambda each: each[0])
-    )
+    return UpdateMemory(settings, tuple(phases), ledger.peak, ledger.at_peak, call, where, lines)
 
 
 _SWITCHED = "on → off", "off → on"
@@ -250,7 +263,6 @@ _SHARES = {"zero_grad": 4.0, "forward": 6.0, "backward": 7.0, "step": 4.0}
 _SHORT = {"zero_grad": "zero", "forward": "fwd", "backward": "bwd"}
 _BAR = 1.02, 1.06
 """Where the bar of the peak stands, in widths of the update."""
-_SMALL = 0.004  # of the peak: what is less has no label
 
 
 def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
@@ -290,7 +302,7 @@ def _phase_ends(phases: Sequence[Phase]) -> list[float]:
     return [0.0, *(np.cumsum(shares) / shares.sum()).tolist()]
 
 
-def _steps(update: UpdateMemory, category: str = "") -> npt.NDArray[np.float64]:
+def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
     """Return rows of x, lower and upper edge: those of one category, or from 0 to the top of all."""
     moments = [moment for phase in update.phases for moment in phase.moments]
     edges = stacked({name: [moment[name] for moment in moments] for name in CATEGORIES}, len(moments))
@@ -322,9 +334,9 @@ def _peak_marks(now: UpdateMemory) -> Iterator[Mark]:
         if size:
             corners = (left, low, right, low, right, low + size, left, low + size)
             yield Area(f"peak {name}", corners, width=1.2, words=f"at the peak: {label}", **look)
-        if size > _SMALL * now.peak:
-            where: dict[str, Any] = {"y": low + size / 2, "where": "margin", "size": 11.0}
-            yield Text(f"name {name}", (label, name), role=text_role(name), **where)
+        if size > 0.004 * now.peak:  # what is less has no label
+            middle, role = low + size / 2, text_role(name)
+            yield Text(f"name {name}", (label, name), y=middle, where="margin", role=role, size=11.0)
         low += size
 
 

@@ -206,15 +206,14 @@ def draw_weights(moments: Sequence[Moment], now: Moment) -> Drawing:
         ("rank 1", now.ranks[1].path, "weights", "dotted", "down", 9.0),
     ]
     marks: list[Mark] = []
-    names: list[Mark] = []
     for name, path, role, dash, shape, size in ways:
         points, words = np.ravel(path), f"{name}: {vector_text(path[-1])} after {len(path) - 1} updates"
         marks.append(Line(f"{name} way", points, role, 2.0, dash, words))
         marks.append(Dots(name, points, shape, size, stroke=role, width=1.5, words=words))
-        names.append(Text(f"{name} name", (name,), *path[-1], role=f"{role}-text", backed=True))
+        marks.append(Text(f"{name} name", (name,), *path[-1], role=f"{role}-text", backed=True))
     return Drawing(
         "weights",
-        [*marks, *names],
+        marks,
         (equal_axes(every, _WEIGHTS),),
         f"{_moved_text(now).capitalize()} One process is at {vector_text(now.alone[-1])}.",
         corner=("the ranks are equal" if now.apart == 0 else f"the ranks are {short(now.apart)} apart",),
