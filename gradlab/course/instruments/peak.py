@@ -38,7 +38,7 @@ from ...widgets import Control, Instrument, Still, View
 
 CLASSES = 10
 """Outputs of the model."""
-BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP = "before forward", "before backward", "after step"
+_PLACES = BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP = "before forward", "before backward", "after step"
 _OPTIMIZER = {
     "sgd": "torch.optim.SGD(model.parameters(), lr=0.01)",
     "adam": "torch.optim.Adam(model.parameters(), lr=0.001)",
@@ -157,9 +157,7 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
         return _PHASES.get(statements[int(point.statement)].label, "")
 
     stretches = groupby(filter(phase_of, ledger.timeline[:-1]), phase_of)
-    phases = [
-        Phase(name, tuple(m for point in points for m in (point.high, point.bytes))) for name, points in stretches
-    ]
+    phases = [Phase(name, tuple(m for point in work for m in (point.high, point.bytes))) for name, work in stretches]
     kinds = {name: type(module).__name__ for name, module in names["model"].named_modules()}
     call = phase if phase == "forward" else f"{phase}()"
     where = f"{call}, in module {module} ({kinds[module]})" if module else call
@@ -167,15 +165,15 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
     return UpdateMemory(settings, tuple(phases), ledger.peak, ledger.at_peak, call, where, lines)
 
 
-_SWITCHED = "on → off", "off → on"
-
-
 def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
     """Write each switch that differs from the start: ``batch 128 → 4, zero_grad → after step``."""
     changes = []
     for name, after in asdict(settings).items():
         if (before := getattr(start, name)) != after:
-            switched = {"place": f"zero_grad → {after}", "set_to_none": f"set_to_none {_SWITCHED[bool(after)]}"}
+            switched = {
+                "place": f"zero_grad → {after}",
+                "set_to_none": f"set_to_none {'off → on' if after else 'on → off'}",
+            }
             changes.append(switched.get(name, f"{name} {before} → {after}"))
     return ", ".join(changes)
 
@@ -183,7 +181,6 @@ def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
 # Pictures and words ---------------------------------------------------------------------------------------------------
 
 _START = PeakSettings()
-_PLACES = (BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP)
 _OUTLINE = "The dashed outline is the update with the settings at the start."
 _HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places (minGPT#106)."
 
