@@ -151,7 +151,6 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
                 ledger.mark(str(statement))
     statements = program.statements
     highest, module = statements[int(ledger.peak_at.statement)], ledger.peak_at.module
-    phase = _PHASES[highest.label]
 
     def phase_of(point: MemoryPoint) -> str:
         return _PHASES.get(statements[int(point.statement)].label, "")
@@ -159,9 +158,9 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
     stretches = groupby(filter(phase_of, ledger.timeline[:-1]), phase_of)
     phases = [Phase(name, tuple(m for point in work for m in (point.high, point.bytes))) for name, work in stretches]
     kinds = {name: type(module).__name__ for name, module in names["model"].named_modules()}
-    call = phase if phase == "forward" else f"{phase}()"
+    call = "forward" if highest.label == "loss" else f"{highest.label}()"
     where = f"{call}, in module {module} ({kinds[module]})" if module else call
-    lines = (highest.line, highest.last_line)
+    lines = highest.line, highest.last_line
     return UpdateMemory(settings, tuple(phases), ledger.peak, ledger.at_peak, call, where, lines)
 
 
@@ -258,8 +257,7 @@ def peak(**start: Any) -> Peak:
 _SHARES = {"zero_grad": 4.0, "forward": 6.0, "backward": 7.0, "step": 4.0}
 """Width of each phase beside the others; the several passes of a window share the room of one."""
 _SHORT = {"zero_grad": "zero", "forward": "fwd", "backward": "bwd"}
-_BAR = 1.02, 1.06
-"""Where the bar of the peak stands, in widths of the update."""
+_BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in widths of the update
 
 
 def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:

@@ -198,8 +198,7 @@ def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int) -> D
 
 def draw_weights(moments: Sequence[Moment], now: Moment) -> Drawing:
     """Draw the way of both ranks' weights, and of one process with all samples."""
-    last = moments[-1]
-    every = [np.array(path) for path in (last.ranks[0].path, last.ranks[1].path, last.alone)]
+    every = [np.array(path) for path in (*(rank.path for rank in moments[-1].ranks), moments[-1].alone)]
     ways = [
         ("one process", now.alone, "grey", "dashed", "ring", 12.0),
         ("rank 0", now.ranks[0].path, "weights", "", "triangle", 9.0),
