@@ -152,7 +152,7 @@ def arrow_names(scene: Arrows) -> list[Mark]:
         texts = (f"{name}: {share_text(arrow.share)}", name) if not abs(arrow.share) >= 100 else (name,)
         if arrow.names:
             texts = tuple(arrow.names[-1:] if crowded else arrow.names)
-        names.append(Text(f"arrow name {number}", texts, of=f"arrow {number}", where="beside"))
+        names.append(Text(f"arrow name {number}", texts, of=f"arrow {number}", where="beside", backed=True))
     return names
 
 

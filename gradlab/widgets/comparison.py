@@ -11,13 +11,14 @@ from typing import Any
 from .. import tasks
 from .._checks import whole_number
 from .._process import progress_bar
-from ..drawing import Drawing, draw_comparison, themed_svg, to_svg
+from ..drawing import Drawing, draw_comparison, in_rows, themed_svg, to_svg
 from ..formatting import html_table, svg_img
 from ..loop import LoopError, Recipe, Run
 from ..scenes import Curve, loss_curve
 
 _MOST = 7  # as many as there are colours and dashes to tell them apart
 _HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "diverged")
+_SIZE = 640, 340  # CSS pixels of the figure, which a notebook shows up to 760 wide
 _AT_ONCE = 20  # updates between two moves of the progress bar
 
 
@@ -59,7 +60,7 @@ class Comparison:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         names, *rows = self._lines()
-        picture = svg_img(themed_svg(to_svg([self.drawing])), repr(self), 760)
+        picture = svg_img(themed_svg(to_svg(in_rows([self.drawing], 1, _SIZE))), repr(self), 760)
         table = html_table(names, [list(map(html.escape, row)) for row in rows], "white-space:nowrap")
         # What is wider than a phone is moved by finger or by keys.
         keys = 'tabindex="0" data-lm-suppress-shortcuts="true"'  # JupyterLab would take the arrows for itself

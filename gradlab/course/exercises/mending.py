@@ -117,7 +117,7 @@ class Mending:
         stale = [name for name in lines if name == "as it came"]
         counted = "epochs" if self.validates else "batches"
         figure = curves(lines, self.loss_name, stale=stale, first=1, counted=counted)
-        return themed_svg(to_svg(figure.drawings))
+        return themed_svg(to_svg(figure.placed))
 
 
 @cache  # the loop as it came and the solution are the same in every check

@@ -5,49 +5,52 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...drawing import (
-    BATCH_STYLES,
     Axes,
+    Axis,
     Drawing,
-    PanelBuilder,
-    Path,
-    Side,
-    Spot,
-    add_key,
-    arrow_outline,
+    Placed,
+    Text,
+    arrow_ends,
+    arrow_marks,
+    batch_key,
     draw_comparison,
-    make_axes,
+    in_rows,
     to_png,
 )
 from ...formatting import share_text
-from ...scenes import Curve
+from ...scenes import Arrow, Arrows, Curve
 
-_WIDE, _TALL = 380, 330  # CSS pixels of one picture
-_FRAME = 54.0, 60.0, 8.0, 38.0  # around the arrows
-_THICK = 8.0
+CURVES_SIZE, ARROWS_SIZE = (760, 340), (380, 330)
+"""CSS pixels of one picture."""
 
 
 class CourseFigure:
     """Pictures in a notebook, side by side, with their words under one title."""
 
-    def __init__(self, *drawings: Drawing, title: str = "") -> None:
-        """Keep what is drawn; the title of a single picture is its own."""
-        self.drawings, self.title = drawings, title or drawings[0].title
+    def __init__(self, *drawings: Drawing, size: tuple[int, int], title: str = "") -> None:
+        """Keep what is drawn, each of one ``size``; the title of a single picture is its own."""
+        self.drawings, self.title, self.size = drawings, title or drawings[0].title, size
+
+    @property
+    def placed(self) -> list[Placed]:
+        """The pictures in a row, as painters take them."""
+        return in_rows(self.drawings, len(self.drawings), self.size)
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
         return "\n".join([self.title, *(drawing.words.removeprefix(f"{self.title}: ") for drawing in self.drawings)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        png = to_png(self.drawings, len(self.drawings))
-        data = {"image/png": base64.b64encode(png).decode(), "text/plain": repr(self)}
+        data = {"image/png": base64.b64encode(to_png(self.placed)).decode(), "text/plain": repr(self)}
         alt = " ".join(drawing.words for drawing in self.drawings)
-        return data, {"image/png": {"width": sum(drawing.width for drawing in self.drawings), "alt": alt}}
+        return data, {"image/png": {"width": self.size[0] * len(self.drawings), "alt": alt}}
 
 
 def curves(
@@ -74,7 +77,8 @@ def curves(
     if unknown := set(stale) - set(lines):
         raise ValueError(f"curves: stale must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
     drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
-    return CourseFigure(draw_comparison(drawn, title, 760, 340, stale=stale, events=events, counted=counted))
+    drawing = draw_comparison(drawn, title, stale=stale, events=events, counted=counted)
+    return CourseFigure(drawing, size=CURVES_SIZE)
 
 
 def _curve(values: Any, mean_of: int = 1, first: int = 0) -> Curve:
@@ -99,44 +103,38 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
     if not kept:
         raise ValueError("head_to_tail: kept must name one sum or more, got none")
     ages = np.arange(len(fresh))[::-1, None]
-    ends = {name: np.vstack([np.zeros((1, 2)), np.cumsum(share**ages * fresh, axis=0)]) for name, share in kept.items()}
-    every = np.vstack(list(ends.values()))
-    drawings = [_draw_sum(name, places, every) for name, places in ends.items()]
-    return CourseFigure(*drawings, title="gradients head to tail")
-
-
-def _draw_sum(name: str, ends: Any, every: Any) -> Drawing:
-    panel = PanelBuilder(name, _WIDE, _TALL)
-    axes = equal_axes((_WIDE, _TALL), _FRAME, every, ("gradient of weight 1", "gradient of weight 2"))
-    panel.axes(axes)
-    add_key(panel, ("fresh", "stale", "sum"), axes.left, 40.0, axes.left)
-    places = np.column_stack([axes.x.place(ends[:, 0]), axes.y.place(ends[:, 1])])
-    total = ends[-1]
-    held, newest = math.hypot(*total), ends[-1] - ends[-2]
-    share = float(newest @ total) / held**2 if held else 0.0
-    panel.add(Path("sum", arrow_outline(places[0], places[-1], 2.2 * _THICK).ravel(), **BATCH_STYLES["sum"]))
-    for at, (tail, head) in enumerate(pairwise(places), start=1):
-        kind = "fresh" if at == len(places) - 1 else "stale"
-        panel.add(Path(f"arrow {at}", arrow_outline(tail, head, _THICK).ravel(), **BATCH_STYLES[kind]))
-    x, y = ((places[-2] + places[-1]) / 2).tolist()
-    text = f"newest: {share_text(share)}"
-    panel.label("newest", [Spot(text, x + 14, y), Spot(text, x - 14, y, "end"), Spot(text, x, y - 16, "middle")])
-    return panel.finish(
-        f"{name}: {len(ends) - 1} gradients, a sum of length {held:.2f}, the newest is {share_text(share)} of it."
+    scenes = {name: _sum_scene(share**ages * fresh) for name, share in kept.items()}
+    axes = equal_axes(
+        [arrow_ends(scene) for scene in scenes.values()], ("gradient of weight 1", "gradient of weight 2")
     )
+    drawings = [_draw_sum(name, scene, axes) for name, scene in scenes.items()]
+    return CourseFigure(*drawings, size=ARROWS_SIZE, title="gradients head to tail")
 
 
-def equal_axes(
-    size: tuple[int, int], frame: tuple[float, float, float, float], points: Any, words: tuple[str, str]
-) -> Axes:
-    """Return axes with as many pixels to a unit along both, so that arrows keep their angles, and all points (n x 2).
+def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:
+    """Return gradients (updates x 2) as arrows, all but the newest stale."""
+    total = parts.sum(axis=0)
+    shares = parts @ total / (float(total @ total) or 1.0)
+    arrows = [
+        Arrow((at, at), x, y, share, stale=at < len(parts))
+        for at, ((x, y), share) in enumerate(zip(parts.tolist(), shares.tolist(), strict=True), start=1)
+    ]
+    return Arrows(arrows, tuple(total.tolist()))
 
-    ``size`` is the panel's, and ``frame`` what is kept free at its left, top, right and bottom, in CSS pixels.
-    """
-    (width, height), (left, top, right, bottom) = size, frame
-    room = np.array([width - left - right, height - top - bottom])
-    low, high = np.min(points, axis=0), np.max(points, axis=0)
-    unit = max(float(((high - low) / room).max()) * 1.12, 1e-12)  # of a point, a pixel
-    first, last = (low + high - unit * room) / 2, (low + high + unit * room) / 2
-    x, y = (Side(float(first[at]), float(last[at]), words=words[at]) for at in (0, 1))
-    return make_axes(size, left, top, width - right, height - bottom, x, y)
+
+def _draw_sum(name: str, scene: Arrows, axes: Axes) -> Drawing:
+    count, share = len(scene.arrows), share_text(scene.arrows[-1].share)
+    newest = Text("newest", (f"newest: {share}",), of=f"arrow {count - 1}", where="beside", backed=True)
+    length = math.hypot(*scene.total)
+    words = f"{name}: {count} gradients, a sum of length {length:.2f}, the newest is {share} of it."
+    key = tuple(replace(entry, texts=entry.texts[-1:]) for entry in batch_key())  # a buffer is no .grad
+    return Drawing(name, [*arrow_marks(scene), newest], (axes,), words, key=key)
+
+
+def equal_axes(points: Sequence[npt.NDArray[np.float64]], names: tuple[str, str]) -> Axes:
+    """Return axes with a unit as long along both, so that arrows keep their angles, that hold points (each n x 2)."""
+    places = np.concatenate(points)
+    low, high = places.min(axis=0), places.max(axis=0)
+    room = max(0.08 * float((high - low).max()), 1e-12)
+    x, y = (Axis(float(a) - room, float(b) + room, words=name) for a, b, name in zip(low, high, names, strict=True))
+    return Axes(x, y, equal="fill")

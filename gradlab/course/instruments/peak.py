@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise, product
 from typing import Any
@@ -14,32 +14,31 @@ import torch
 
 from ..._process import RandomStream, lock
 from ...drawing import (
+    EDGE,
+    Area,
     Axes,
+    Axis,
     Band,
     Dots,
     Drawing,
-    PanelBuilder,
-    Path,
-    Side,
-    Spot,
+    Line,
+    Mark,
+    Span,
+    Text,
     area_look,
     from_zero,
-    make_axes,
-    make_box,
-    shorten,
-    spread_labels,
+    in_rows,
     stacked,
     text_role,
-    text_width,
 )
 from ...formatting import bytes_text
 from ...loop import Program
 from ...memory import CATEGORIES, Ledger, MemoryPoint
-from ...widgets import Control, Instrument, View
+from ...widgets import Control, Instrument, Still, View
 
 CLASSES = 10
 """Outputs of the model."""
-BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP = "before forward", "before backward", "after step"
+_PLACES = BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP = "before forward", "before backward", "after step"
 _OPTIMIZER = {
     "sgd": "torch.optim.SGD(model.parameters(), lr=0.01)",
     "adam": "torch.optim.Adam(model.parameters(), lr=0.001)",
@@ -135,7 +134,9 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
     """Run the loop of these settings and return the memory of its second update, when the optimizer has its state."""
     program = Program(peak_source(settings))
     names: dict[str, Any] = {}
-    with lock, RandomStream(0), _one_thread(), torch.enable_grad():
+    with lock, RandomStream(0), torch.enable_grad(), ExitStack() as after:
+        after.callback(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)  # these models are so small that a second thread would wait for the first
         for _ in program.setup(names):
             pass
         updates = program.loop(names)
@@ -150,57 +151,35 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
                 ledger.mark(str(statement))
     statements = program.statements
     highest, module = statements[int(ledger.peak_at.statement)], ledger.peak_at.module
-    phase = _PHASES[highest.label]
-    points = [(_PHASES.get(statements[int(point.statement)].label, ""), point) for point in ledger.timeline[:-1]]
+
+    def phase_of(point: MemoryPoint) -> str:
+        return _PHASES.get(statements[int(point.statement)].label, "")
+
+    stretches = groupby(filter(phase_of, ledger.timeline[:-1]), phase_of)
+    phases = [Phase(name, tuple(m for point in work for m in (point.high, point.bytes))) for name, work in stretches]
     kinds = {name: type(module).__name__ for name, module in names["model"].named_modules()}
-    call = phase if phase == "forward" else f"{phase}()"
+    call = "forward" if highest.label == "loss" else f"{highest.label}()"
     where = f"{call}, in module {module} ({kinds[module]})" if module else call
-    lines = (highest.line, highest.last_line)
-    return UpdateMemory(settings, _phases(points), ledger.peak, ledger.at_peak, call, where, lines)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute on one thread: these models are so small that a second one would wait for the first."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _phases(points: list[tuple[str, MemoryPoint]]) -> tuple[Phase, ...]:
-    """Put neighbouring stretches of work on one phase together."""
-    return tuple(
-        Phase(name, tuple(moment for _, point in stretch for moment in (point.high, point.bytes)))
-        for name, stretch in groupby([each for each in points if each[0]], key=lambda each: each[0])
-    )
+    lines = highest.line, highest.last_line
+    return UpdateMemory(settings, tuple(phases), ledger.peak, ledger.at_peak, call, where, lines)
 
 
 def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
     """Write each switch that differs from the start: ``batch 128 → 4, zero_grad → after step``."""
     changes = []
-    for name in (each.name for each in fields(settings)):
-        before, after = _value(getattr(start, name)), _value(getattr(settings, name))
-        if before != after:
-            changes.append(f"zero_grad → {after}" if name == "place" else f"{name} {before} → {after}")
+    for name, after in asdict(settings).items():
+        if (before := getattr(start, name)) != after:
+            switched = {
+                "place": f"zero_grad → {after}",
+                "set_to_none": f"set_to_none {'off → on' if after else 'on → off'}",
+            }
+            changes.append(switched.get(name, f"{name} {before} → {after}"))
     return ", ".join(changes)
-
-
-def signed(size: int) -> str:
-    """Write bytes with a sign: ``−72 KiB``, ``+4.1 KiB``, ``0 B``."""
-    return f"+{bytes_text(size)}" if size > 0 else bytes_text(size)
-
-
-def _value(value: Any) -> str:
-    return ("off", "on")[value] if isinstance(value, bool) else str(value)
 
 
 # Pictures and words ---------------------------------------------------------------------------------------------------
 
 _START = PeakSettings()
-_PLACES = (BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP)
 _OUTLINE = "The dashed outline is the update with the settings at the start."
 _HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places (minGPT#106)."
 
@@ -231,28 +210,28 @@ class Peak(Instrument):
         """Measure these settings, and those at the start for the comparison."""
         settings, first = PeakSettings(**at), self._first
         now, start = measure_peak(settings), measure_peak(first)
-        state, note = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}.", ""
+        state, note = _peak_text(now), ""
         if settings != first:
-            state += f" Against the start: {changes_text(settings, first)}: {signed(now.peak - start.peak)}."
+            more = now.peak - start.peak
+            state += f" Against the start: {changes_text(settings, first)}: {'+' * (more > 0)}{bytes_text(more)}."
             cleared_alike = (settings.set_to_none, settings.place) == (first.set_to_none, first.place)
             note = _OUTLINE if cleared_alike else f"{_OUTLINE} {_HINT}"
         return View(
-            panels={"memory": lambda width, height: draw_update_memory(now, start, width, height)},
+            panels={"memory": draw_update_memory(now, start)},
             state=state,
             note=note,
             code=peak_source(settings),
             lit=now.lines,
         )
 
-    def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
+    def _still(self, view: View) -> Still:
         """Return the memory beside the loop and its words."""
         if not view.code:  # nothing could be measured
             return super()._still(view)
         before = set(peak_source(self._first).splitlines())
         changed = [number for number, line in enumerate(view.code.splitlines(), 1) if line not in before]
-        loop = self._code_drawing(view, changed)
-        wide, tall = self.size
-        return [view.panels["memory"](wide, max(tall, loop.height))], 1, loop
+        loop = self._listing(view, changed)
+        return Still(in_rows([*view.panels.values()], 1, (self.size[0], max(self.size[1], loop.height)), beside=loop))
 
     @property
     def _first(self) -> PeakSettings:
@@ -275,118 +254,93 @@ def peak(**start: Any) -> Peak:
     return Peak(**start)
 
 
-_SHARES = {"zero_grad": 3.0, "forward": 7.0, "backward": 8.0, "step": 4.0}
-"""Width of each phase beside the others; the several passes of a window share the place of one."""
-_LEFT, _TOP, _BOTTOM = 62.0, 46.0, 40.0  # CSS pixels
-_BAR, _GAP, _SPACE = 12.0, 8.0, 5.0  # the bar at the right, and what lies before and behind it
-_HEAD = 12.0  # above the peak, for its mark
-_SMALL = 0.004  # of the peak: what is less has no label
-_SIZE = 11.0  # of words at the axes
+_SHARES = {"zero_grad": 4.0, "forward": 6.0, "backward": 7.0, "step": 4.0}
+"""Width of each phase beside the others; the several passes of a window share the room of one."""
+_SHORT = {"zero_grad": "zero", "forward": "fwd", "backward": "bwd"}
+_BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in widths of the update
 
 
-def draw_update_memory(now: UpdateMemory, start: UpdateMemory, width: int, height: int) -> Drawing:
+def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
     """Stack the categories over the update, mark the peak, and draw the top of the start's update as an outline."""
-    panel = PanelBuilder("memory of one update", width, height)
-    tall = height - _TOP - _BOTTOM
-    top = from_zero(max(now.peak, start.peak) * tall / (tall - _HEAD))
-    widest = max(text_width(_label(now, name), _SIZE) for name in now.at_peak)
-    right = width - min(_GAP + _BAR + _SPACE + widest + 4, 0.4 * width)  # the larger part is the update's
-    sides = Side(0, 1, ticks="none"), Side(0.0, top, ticks="bytes")
-    axes = make_axes((width, height), _LEFT, _TOP, right, height - _BOTTOM, *sides)
-    phases = _place_phases(now.phases, axes)
-    _add_areas(panel, axes, now, phases)
-    words = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}."
-    if start.settings != now.settings:
-        before = f"peak {bytes_text(start.peak)} in {start.where}"
-        outline = _steps(axes, start)[:, [0, 2]].ravel()
-        look: dict[str, Any] = {"stroke": "grey", "width": 1.4, "dash": "dashed"}
-        panel.add(Path("start", outline, words=f"The update at the start: {before}", **look))
-        panel.corner(f"\u2504 at the start {bytes_text(start.peak)}", f"at the start {bytes_text(start.peak)}")
-        words += f" At the start it was {before.removeprefix('peak ').replace(' in ', ', in ', 1)}."
-    panel.axes(axes)
-    peak = f"\u25bc peak {bytes_text(now.peak)} in "
-    panel.label("peak", [Spot(peak + now.where, 8.0, 33.0), Spot(peak + now.call, 8.0, 33.0)])
-    _add_names(panel, axes, phases)
-    _add_bar(panel, axes, now)
-    return panel.finish(words)
+    peak, before = bytes_text(now.peak), f"{bytes_text(start.peak)}, in {start.where}"
+    changed = start.settings != now.settings
+    top = from_zero(max(now.peak, start.peak) * 1.06)
+    ends = _phase_ends(now.phases)
+    marks: list[Mark] = []
+    for number, (phase, (a, b)) in enumerate(zip(now.phases, pairwise(ends), strict=True)):
+        corners = (a or 0.004, -EDGE, b, -EDGE, b, EDGE, a or 0.004, EDGE)  # clear of the axis
+        highest = f"{bytes_text(sum(phase.highest.values()))}: {parts_text(phase.highest)}"
+        marks.append(Area(f"phase {number}", corners, "paper", words=f"{phase.name}, at its highest {highest}"))
+    marks += [Line(f"phase end {x:.3f}", (x, -EDGE, x, EDGE), "faint", 1.0) for x in ends[1:-1]]
+    marks += [Band(name, _steps(now, name).ravel(), width=1.2, **area_look(name)) for name in CATEGORIES]
+    tops = _steps(now)
+    x = float(tops[tops[:, 2].argmax() :][:2, 0].mean())
+    marks.append(Line("peak line", (0, now.peak, _BAR[0], now.peak), "ink", 1.0, "dotted"))
+    marks.append(Dots("peak mark", (x, now.peak + 0.025 * top), "down", 9.0, "ink"))
+    if changed:
+        words = f"The update at the start: peak {before}"
+        marks.append(Line("start", _steps(start)[:, ::2].ravel(), "grey", 1.4, "dashed", words))
+    return Drawing(
+        "memory of one update",
+        [*marks, *_peak_marks(now)],
+        (Axes(Axis(0.0, _BAR[1], spans=_spans(now.phases, ends)), Axis(0.0, top, ticks="bytes")),),
+        f"{_peak_text(now)}{f' At the start it was {before}.' if changed else ''}",
+        corner=(f"\u2504 at the start {bytes_text(start.peak)}",) if changed else (),
+        notes=(tuple(f"\u25bc peak {peak} in {where}" for where in (now.where, now.call)),),
+    )
 
 
-def _place_phases(phases: Sequence[Phase], axes: Axes) -> list[tuple[str, float, float]]:
-    """Return each phase with the places where it begins and ends."""
+def _phase_ends(phases: Sequence[Phase]) -> list[float]:
+    """Return where the phases begin, as shares of the update, and where the last one ends."""
     names = [phase.name for phase in phases]
     shares = np.array([_SHARES[name] / names.count(name) for name in names])
-    ends = axes.left + np.concatenate([[0.0], np.cumsum(shares) / shares.sum()]) * (axes.right - axes.left)
-    return [(name, float(a), float(b)) for name, (a, b) in zip(names, pairwise(ends), strict=True)]
+    return [0.0, *(np.cumsum(shares) / shares.sum()).tolist()]
 
 
-def _steps(axes: Axes, update: UpdateMemory, category: str = "") -> np.ndarray:
+def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
     """Return rows of x, lower and upper edge: those of one category, or from 0 to the top of all."""
     moments = [moment for phase in update.phases for moment in phase.moments]
     edges = stacked({name: [moment[name] for moment in moments] for name in CATEGORIES}, len(moments))
     low, high = edges[category] if category else (np.zeros(len(moments)), edges[list(edges)[-1]][1])
-    places = _place_phases(update.phases, axes)
-    cuts = [np.linspace(a, b, len(phase.moments) + 1) for phase, (_, a, b) in zip(update.phases, places, strict=True)]
-    x = np.concatenate([np.column_stack([each[:-1], each[1:]]).ravel() for each in cuts])
-    x = np.where(np.repeat(high > low, 2), x, np.nan)
-    points = np.column_stack([x, np.repeat(axes.y.place(low), 2), np.repeat(axes.y.place(high), 2)])
-    return np.rint(points * 4) / 4
+    spans = zip(update.phases, pairwise(_phase_ends(update.phases)), strict=True)
+    cuts = [np.linspace(a, b, len(phase.moments) + 1) for phase, (a, b) in spans]
+    x = np.concatenate([np.repeat(each, 2)[1:-1] for each in cuts])
+    return np.column_stack([np.where(np.repeat(high > low, 2), x, np.nan), np.repeat(low, 2), np.repeat(high, 2)])
 
 
-def _add_areas(panel: PanelBuilder, axes: Axes, now: UpdateMemory, phases: list[tuple[str, float, float]]) -> None:
-    for at, (phase, (name, a, b)) in enumerate(zip(now.phases, phases, strict=True)):
-        parts = ", ".join(f"{kind} {bytes_text(size)}" for kind, size in phase.highest.items() if size)
-        words = f"{name}, at its highest {bytes_text(sum(phase.highest.values()))}: {parts}"
-        panel.add(make_box(f"phase {at}", a, axes.top, b, axes.bottom, fill="paper", words=words))
-    for name in CATEGORIES:
-        points = _steps(axes, now, name)
-        if np.isfinite(points).all(axis=1).any():
-            panel.add(Band(name, points, width=1.2, **area_look(name)))
-    tops = _steps(axes, now)
-    x = float(tops[tops[:, 2] == tops[:, 2].min(), 0][:2].mean())
-    y = axes.y.at(now.peak)
-    panel.add(Path("peak line", (axes.left, y, axes.right + _GAP, y), stroke="ink", width=1.0, dash="dotted"))
-    panel.add(Dots("peak mark", (x, y - 6), shape="down", size=9.0, fill="ink"))
+def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[Span, ...]:
+    """Return the calls to write under the axis, those of a window once; the shortest have room first."""
+    calls = list(zip(phases, pairwise(ends), strict=True))
+    window = [span for phase, span in calls if phase.name in ("forward", "backward")]
+    several = len(window) > 2
+    names = [(each.name, span) for each, span in calls if not (several and span in window)]
+    spans = [Span(*span, (name, _SHORT.get(name, name)), len(name)) for name, span in names]
+    if several:
+        texts = (f"{len(window) // 2} \u00d7 {pair}" for pair in ("forward, backward", "fwd, bwd"))
+        spans.append(Span(window[0][0], window[-1][1], tuple(texts), bracket=True))
+    return tuple(spans)
 
 
-def _add_names(panel: PanelBuilder, axes: Axes, phases: list[tuple[str, float, float]]) -> None:
-    """Write the calls under the axis, those of a window once, and a thin line where a phase begins."""
-    lines = [number for _, a, _ in phases[1:] for number in (a, axes.bottom, a, axes.bottom + 5, np.nan, np.nan)]
-    panel.add(Path("divisions", np.array(lines[:-2]), stroke="grey", width=1.0))
-    window = [phase for phase in phases if phase[0] in ("forward", "backward")]
-    if len(window) > 2:
-        passes, middle = f"{len(window) // 2} \u00d7", (window[0][1] + window[-1][2]) / 2
-        texts = (f"{passes} forward, backward", passes)
-        panel.label("window", [Spot(text, middle, axes.bottom + 13, "middle") for text in texts], size=_SIZE)
-        phases = [phase for phase in phases if phase not in window]
-    for name, a, b in sorted(phases, key=lambda phase: phase[1] - phase[2]):  # the widest first
-        half = text_width(name, _SIZE) / 2
-        x = min(max((a + b) / 2, axes.left + half - 20), axes.right - half + 20)
-        panel.label(f"call {name}", [Spot(name, x, axes.bottom + down, "middle") for down in (13.0, 28.0)], size=_SIZE)
-
-
-def _label(now: UpdateMemory, name: str) -> str:
-    return f"{name} {bytes_text(now.at_peak[name])}"
-
-
-def _add_bar(panel: PanelBuilder, axes: Axes, now: UpdateMemory) -> None:
-    """Stand what made the peak beside the update as a bar, with the bytes of each category."""
-    left, low, middles = axes.right + _GAP, 0.0, {}
+def _peak_marks(now: UpdateMemory) -> Iterator[Mark]:
+    """Yield what made the peak as a bar beside the update, with the bytes of each category."""
+    (left, right), low = _BAR, 0
     for name, size in now.at_peak.items():
+        look, label = area_look(name), f"{name} {bytes_text(size)}"
         if size:
-            box = left, axes.y.at(low + size), left + _BAR, axes.y.at(low)
-            words = f"at the peak: {_label(now, name)}"
-            panel.add(make_box(f"peak {name}", *box, width=1.2, words=words, **area_look(name)))
-        if size > _SMALL * now.peak:
-            middles[name] = axes.bottom - axes.y.at(low + size / 2)
+            corners = (left, low, right, low, right, low + size, left, low + size)
+            yield Area(f"peak {name}", corners, width=1.2, words=f"at the peak: {label}", **look)
+        if size > 0.004 * now.peak:  # what is less has no label
+            middle, role = low + size / 2, text_role(name)
+            yield Text(f"name {name}", (label, name), y=middle, where="margin", role=role, size=11.0)
         low += size
-    start = left + _BAR + _SPACE
-    for name, up in spread_labels(middles, 14, axes.bottom - axes.top).items():
-        texts = (_label(now, name), name, shorten(name, panel.width - start - 2, _SIZE))
-        spots = [Spot(text, start, axes.bottom - up) for text in texts]
-        panel.label(f"name {name}", spots, size=_SIZE, role=text_role(name))
 
 
-def parts_text(now: UpdateMemory) -> str:
-    """Write what made the peak, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
-    largest = sorted(now.at_peak, key=lambda name: -now.at_peak[name])
-    return ", ".join(_label(now, name) for name in largest if now.at_peak[name])
+def _peak_text(now: UpdateMemory) -> str:
+    return f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now.at_peak)}."
+
+
+def parts_text(sizes: Mapping[str, int]) -> str:
+    """Write bytes by category, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
+    return ", ".join(
+        f"{name} {bytes_text(sizes[name])}" for name in sorted(sizes, key=lambda n: -sizes[n]) if sizes[name]
+    )

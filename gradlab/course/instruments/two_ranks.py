@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...drawing import (
-    Axes,
-    Box,
-    Dots,
-    Drawing,
-    PanelBuilder,
-    Path,
-    Spot,
-    add_arrow_names,
-    add_arrows,
-    add_key,
-    arrow_ends,
-    draw_message,
-)
+from ...drawing import Dots, Drawing, Line, Mark, Text, arrow_ends, draw
 from ...formatting import number_of, short
 from ...scenes import Arrows
 from ...widgets import Control, Instrument, Settings, View
@@ -44,9 +31,7 @@ from .two_ranks_numbers import (
 
 _BETWEEN = 900  # milliseconds from one statement to the next while it plays
 _NO_SYNC_WORDS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
-_FRAME = 58.0, 54.0, 12.0, 40.0  # CSS pixels around arrows and weights: left, top, right, bottom
 _WEIGHTS = "weight 1", "weight 2"
-_KEY_Y = 38.0
 
 
 class TwoRanks(Instrument):
@@ -72,15 +57,15 @@ class TwoRanks(Instrument):
             moments = _moments(settings)
         except RuntimeError as failure:
             words = " ".join(str(failure).split())
-            panels = {"ranks": lambda width, height: draw_message(words, "two ranks", width, height)}
+            panels = {"ranks": Drawing("two ranks", words=words, notice=words)}
             return View(panels, words, code=settings.source, off=off)
         now = moments[at["moment"]]
         line = settings.line(now.statement)
         return View(
             panels={
-                "rank 0": partial(draw_rank_gradient, moments, now, 0),
-                "rank 1": partial(draw_rank_gradient, moments, now, 1),
-                "weights": partial(draw_weights, moments, now),
+                "rank 0": draw_rank_gradient(moments, now, 0),
+                "rank 1": draw_rank_gradient(moments, now, 1),
+                "weights": draw_weights(moments, now),
             },
             state=_state_text(now, settings),
             note=_note_text(settings),
@@ -120,38 +105,38 @@ def _state_text(moment: Moment, settings: LoopSettings) -> str:
     if moment.statement == "start":
         return "Both ranks start with the same weights, and with no .grad."
     where = f"Update {moment.update} of {settings.updates}"
-    grads = ".grad is {} in rank 0 and {} in rank 1".format(*map(_grad_text, moment.ranks))
+    zero, one = (vector_text(rank.grad) for rank in moment.ranks)
+    grads = f".grad is {zero} in rank 0 and {one} in rank 1"
     if moment.statement == "zero_grad":
         return f"{where}, zero_grad: {_cleared_text(moment, settings, grads)}"
     if moment.statement == "step":
-        return f"{where}, step: {_moved_text(moment)} {count_text(moment)} so far."
+        count = f"{number_of(len(moment.messages), 'all-reduce')}, {sum(moment.messages)} bytes from each rank so far."
+        return f"{where}, step: {_moved_text(moment)} {count}"
     of = f" of micro-batch {moment.micro}" if settings.accumulate > 1 else ""
     if moment.statement == "backward":
         return f"{where}, backward{of}: before any message, {grads}."
     if moment.quiet:
         within = f"micro-batch {moment.micro} is inside no_sync()"
         return f"{where}, {within}: nothing is sent, {grads}.{_beside_one(moment, settings)}"
-    mean = vector_text(moment.ranks[0].grad or (0.0, 0.0))
-    sent = f"each rank hands in {moment.sent} bytes, and both get the mean: .grad is {mean}."
+    sent = f"each rank hands in {moment.sent} bytes, and both get the mean: .grad is {zero}."
     return f"{where}, all-reduce{of}: {sent}{_beside_one(moment, settings)}"
 
 
 def _note_text(settings: LoopSettings) -> str:
     """Say what these settings lead to, and why."""
+    if settings.accumulate > 1 and settings.no_sync == "all but the first":
+        return (
+            "Only the first micro-batch is averaged. What the others add stays in its own rank, so the weights drift "
+            "apart, and nothing raises an error."
+        )
     notes = []
-    drifts = settings.accumulate > 1 and settings.no_sync == "all but the first"
-    if settings.forgets != "none" and not drifts:
+    if settings.forgets != "none":
         part, beta = ("all", "1") if settings.forgets == "both" else ("half", "0.5")
         notes.append(
             "Both ranks step with the same mean, so their weights stay equal, and comparing them finds nothing. "
             f"The mean still holds {part} of the old one: this is momentum {beta}."
         )
-    if drifts:
-        notes.append(
-            "Only the first micro-batch is averaged. What the others add stays in its own rank, so the weights drift "
-            "apart, and nothing raises an error."
-        )
-    elif settings.accumulate > 1 and settings.no_sync == "off":
+    if settings.accumulate > 1 and settings.no_sync == "off":
         notes.append("Every backward() ends in an all-reduce; only the last one before step() is needed.")
     elif settings.accumulate > 1:
         notes.append(f"One all-reduce for each update instead of {settings.accumulate}, and the same .grad at step().")
@@ -183,18 +168,9 @@ def _beside_one(moment: Moment, settings: LoopSettings) -> str:
     return f"{who} {vector_text(moment.whole)}: {of} is off by {moment.off:.0%}."
 
 
-def count_text(moment: Moment) -> str:
-    """Say how many all-reduces there were and how many bytes each rank handed in."""
-    return f"{number_of(len(moment.messages), 'all-reduce')}, {sum(moment.messages)} bytes from each rank"
-
-
-def vector_text(vector: Vector) -> str:
-    """Write two numbers: ``(−3.79, −2.39)``."""
-    return f"({short(vector[0])}, {short(vector[1])})"
-
-
-def _grad_text(rank: RankMoment) -> str:
-    return "None" if rank.grad is None else vector_text(rank.grad)
+def vector_text(vector: Vector | None) -> str:
+    """Write two numbers, or None: ``(−3.79, −2.39)``."""
+    return "None" if vector is None else f"({short(vector[0])}, {short(vector[1])})"
 
 
 # Pictures -------------------------------------------------------------------------------------------------------------
@@ -204,53 +180,40 @@ def _scene(rank: RankMoment) -> Arrows:
     return Arrows(rank.arrows, rank.grad or (0.0, 0.0))
 
 
-def _weight_axes(panel: PanelBuilder, points: npt.NDArray[np.float64]) -> Axes:
-    """Add axes that hold all points, so that they rest from moment to moment."""
-    axes = equal_axes((panel.width, panel.height), _FRAME, points, _WEIGHTS)
-    panel.axes(axes)
-    return axes
-
-
-def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int, width: int, height: int) -> Drawing:
+def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int) -> Drawing:
     """Draw the contributions to one rank's ``.grad`` head to tail, and their sum."""
     rank = now.ranks[number]
-    panel = PanelBuilder(f".grad of rank {number}", width, height)
-    panel.corner(_grad_text(rank))
-    axes = _weight_axes(panel, np.vstack([arrow_ends(_scene(each)) for moment in moments for each in moment.ranks]))
-    panel.placer.take([Box(0, axes.top, axes.left, axes.bottom)])  # names stay inside
-    origin = np.array([axes.x.at(0.0), axes.y.at(0.0)])
-    unit = (axes.right - axes.left) / (axes.x.high - axes.x.low)
-    panel.add(Dots("origin", origin, shape="plus", size=9.0, stroke="grey", width=1.5))
-    add_key(panel, ("fresh", "stale", "sum"), axes.left, _KEY_Y, axes.right)
-    scene = _scene(rank)
-    places, thick = add_arrows(panel, scene, arrow_ends(scene), origin, np.array([unit, -unit]))
-    add_arrow_names(panel, scene, places, thick, backed=True)
+    grad, drawing = vector_text(rank.grad), draw(_scene(rank))
+    every = [arrow_ends(_scene(each)) for moment in moments for each in moment.ranks]
     parts = "; ".join(f"{arrow.names[0]} {vector_text((arrow.x, arrow.y))}" for arrow in rank.arrows)
-    if rank.grad is None:
-        return panel.finish(f"Rank {number}: .grad is None.")
-    return panel.finish(f"Rank {number}: .grad holds {_grad_text(rank)}: {parts}.")
+    return replace(
+        drawing,
+        title=f".grad of rank {number}",
+        marks=[Dots("origin", (0.0, 0.0), "plus", 9.0, stroke="grey", width=1.5), *drawing.marks],
+        axes=(equal_axes(every, _WEIGHTS),),  # the same at every moment
+        words=f"Rank {number}: .grad {'is None' if rank.grad is None else f'holds {grad}: {parts}'}.",
+        corner=(grad,),
+    )
 
 
-def draw_weights(moments: Sequence[Moment], now: Moment, width: int, height: int) -> Drawing:
+def draw_weights(moments: Sequence[Moment], now: Moment) -> Drawing:
     """Draw the way of both ranks' weights, and of one process with all samples."""
-    panel = PanelBuilder("weights", width, height)
-    panel.corner("the ranks are equal" if now.apart == 0 else f"the ranks are {short(now.apart)} apart")
-    last = moments[-1]
-    axes = _weight_axes(panel, np.array([*last.ranks[0].path, *last.ranks[1].path, *last.alone]))
+    every = [np.array(path) for path in (*(rank.path for rank in moments[-1].ranks), moments[-1].alone)]
     ways = [
         ("one process", now.alone, "grey", "dashed", "ring", 12.0),
         ("rank 0", now.ranks[0].path, "weights", "", "triangle", 9.0),
         ("rank 1", now.ranks[1].path, "weights", "dotted", "down", 9.0),
     ]
-    x = axes.left
+    marks: list[Mark] = []
     for name, path, role, dash, shape, size in ways:
-        points = axes.places(*np.array(path).T)
-        look: dict[str, Any] = {"shape": shape, "size": size, "stroke": role, "width": 1.5}
-        words = f"{name}: {vector_text(path[-1])} after {len(path) - 1} updates"
-        if len(path) > 1:
-            panel.add(Path(f"{name} way", points, stroke=role, width=2.0, dash=dash, words=words))
-        panel.add(Dots(name, points, words=words, **look))
-        panel.add(Dots(f"key {name}", (x + 6.0, _KEY_Y), **look))
-        panel.label(f"key {name} word", [Spot(name, x + 16.0, _KEY_Y)])
-        x += 30.0 + 7.0 * len(name)
-    return panel.finish(f"{_moved_text(now).capitalize()} One process is at {vector_text(now.alone[-1])}.")
+        points, words = np.ravel(path), f"{name}: {vector_text(path[-1])} after {len(path) - 1} updates"
+        marks.append(Line(f"{name} way", points, role, 2.0, dash, words))
+        marks.append(Dots(name, points, shape, size, stroke=role, width=1.5, words=words))
+        marks.append(Text(f"{name} name", (name,), *path[-1], role=f"{role}-text", backed=True))
+    return Drawing(
+        "weights",
+        marks,
+        (equal_axes(every, _WEIGHTS),),
+        f"{_moved_text(now).capitalize()} One process is at {vector_text(now.alone[-1])}.",
+        corner=("the ranks are equal" if now.apart == 0 else f"the ranks are {short(now.apart)} apart",),
+    )

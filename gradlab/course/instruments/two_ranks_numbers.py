@@ -30,7 +30,6 @@ NO_SYNC = ("off", "all but the last", "all but the first")
 FORGETS = ("none", "rank 1", "both")
 _MICRO_BATCHES = 9
 """As many as the longest loop needs: three windows of three."""
-_SECONDS = 60.0
 _HALVES = {1.0: "", 0.5: "\u00bd of "}
 
 Vector = tuple[float, float]
@@ -141,7 +140,7 @@ def _results() -> dict[LoopSettings, list[Any]] | str:
             (folder / "rank.py").write_text(text, encoding="utf-8")
             task = {"inputs": inputs.tolist(), "targets": targets.tolist(), "loops": loops}
             (folder / "loops.json").write_text(json.dumps(task), encoding="utf-8")
-            result = launch(folder / "rank.py", processes=2, seconds=_SECONDS)
+            result = launch(folder / "rank.py", processes=2, seconds=60.0)
             if not result:
                 return result.error
             seen = [json.loads((folder / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]

@@ -7,6 +7,7 @@ import random
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 from labels_apart import check_labels
 from page import Page
@@ -79,12 +80,13 @@ def test_labels_are_apart_and_marks_have_ids_of_their_own(name: str) -> None:
         {control["name"]: random_value(control, chance)}
         for control in chance.choices([control.data for control in instrument.controls()], k=4)
     ]
-    for number, at in enumerate([*turns, *chance.sample([dict(each) for each in instrument.recorded()], 3)]):
-        for control, value in at.items():
+    for number, settings in enumerate([*turns, *chance.sample([dict(each) for each in instrument.recorded()], 3)]):
+        for control, value in settings.items():
             instrument.turn(control, value)
         assert instrument.drawings()
-        for panel in instrument._now().panels.values():
+        for drawing in instrument.drawings():
+            assert len({mark.id for mark in drawing.marks}) == len(drawing.marks)
+            points = np.concatenate([np.ravel(mark.points) for mark in drawing.marks if hasattr(mark, "points")])
+            assert not np.isinf(points).any()
             for size in SIZES[number % 2 :: 2]:
-                drawing = panel(*size)
-                check_labels(drawing)
-                assert len({mark.id for mark in drawing.marks}) == len(drawing.marks)
+                check_labels(drawing, *size)

@@ -6,6 +6,7 @@ import gc
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -14,7 +15,6 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from gradlab.course import peak
 from gradlab.course.instruments.peak import PeakSettings, measure_peak, peak_source
-from gradlab.drawing import Text
 from gradlab.formatting import bytes_text
 from gradlab.memory import CATEGORIES
 
@@ -122,21 +122,25 @@ def test_the_picture_is_as_high_as_the_bytes() -> None:
     instrument.turn("set_to_none", False)
     instrument.turn("accumulate", 4)
     now = measure_peak(PeakSettings(optimizer="sgd", set_to_none=False, accumulate=4))
-    start = measure_peak(PeakSettings(optimizer="sgd"))
     (panel,) = instrument.drawings()
-    bars = {name: panel.find(f"peak {name}").points[1::2] for name, size in now.at_peak.items() if size}
-    per_byte = sum(max(ys) - min(ys) for ys in bars.values()) / now.peak
-    for name, ys in bars.items():
-        assert max(ys) - min(ys) == pytest.approx(now.at_peak[name] * per_byte, abs=0.5)
-    ground = max(panel.find("weights").points[:, 1])
-    tops = [band.points[:, 2].min() for band in panel.marks if band.id in CATEGORIES]
-    assert ground - min(panel.find("peak line").points[1::2]) == pytest.approx(now.peak * per_byte, abs=0.5)
-    assert ground - min(tops) == pytest.approx(now.peak * per_byte, abs=0.5)
-    assert ground - min(panel.find("start").points[1::2]) == pytest.approx(start.peak * per_byte, abs=0.5)
-    mark = panel.find("peak mark").points
-    assert mark[1] < min(tops)
-    band = next(band.points for band in panel.marks if band.id in CATEGORIES and band.points[:, 2].min() == min(tops))
-    assert mark[0] == pytest.approx(band[band[:, 2] == min(tops), 0][:2].mean(), abs=0.5)
+    low = 0
+    for name, size in now.at_peak.items():
+        if size:
+            assert set(panel.find(f"peak {name}").points[1::2]) == {low, low + size}, name
+        low += size
+    bands = np.array([panel.find(name).points.reshape(-1, 3) for name in CATEGORIES])
+    total = np.nansum(bands[:, :, 2] - bands[:, :, 1], axis=0)
+    assert total.max() == now.peak == panel.find("peak line").points[1]
+    x, y = panel.find("peak mark").points
+    assert y > now.peak, "the mark stands above the peak"
+    begin, end = np.nanmax(bands[:, total == now.peak, 0], axis=0)[:2]
+    assert begin < x < end
+    outline = panel.find("start").points[1::2]
+    assert np.nanmax(outline) == measure_peak(PeakSettings(optimizer="sgd")).peak
+    spans = {span.texts[0]: (span.low, span.high) for span in panel.axes[0].x.spans}
+    assert list(spans) == ["zero_grad", "step", "4 \u00d7 forward, backward"]
+    assert spans["zero_grad"][1] == spans["4 \u00d7 forward, backward"][0], "zero_grad stands before forward"
+    assert panel.axes[0].y.high > now.peak
 
 
 def test_words_and_picture_tell_the_same_numbers() -> None:
@@ -165,12 +169,9 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
 
 def test_a_still_has_the_loop_and_marks_what_has_changed() -> None:
     instrument = peak(optimizer="sgd", set_to_none=False)
-    panels, columns, _ = instrument._still(instrument._now())
-    assert (len(panels), columns) == (1, 1), "nothing is compared yet"
+    assert not instrument._picture().placed[0].drawing.changed, "nothing is compared yet"
     instrument.turn("set_to_none", True)
-    (mountain,), _, loop = instrument._still(instrument._now())
+    loop, mountain = instrument._picture().placed
     lines = peak_source(PeakSettings(optimizer="sgd")).splitlines()
-    clear = next(number for number, line in enumerate(lines, 1) if "zero_grad" in line)
-    assert loop
-    assert {mark.id for mark in loop.marks if isinstance(mark, Text) and mark.text == "\u2217"} == {f"sign {clear}"}
+    assert list(loop.drawing.changed) == [number for number, line in enumerate(lines, 1) if "zero_grad" in line]
     assert mountain.height == loop.height

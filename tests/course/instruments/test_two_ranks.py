@@ -6,6 +6,7 @@ import math
 import os
 import re
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import mse_loss
@@ -21,6 +22,7 @@ from gradlab.course.instruments.two_ranks_numbers import (
     moments_of,
     run_ranks,
 )
+from gradlab.drawing import Arrow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
 ALL = all_settings()
@@ -133,21 +135,42 @@ def test_words_and_picture_tell_the_same_numbers(settings: dict[str, object]) ->
         lit = view.code.splitlines()[view.lit[0] - 1] if moment else ""
         assert lit.strip() in ("", "optimizer.zero_grad()", "loss.backward()", "optimizer.step()")
         zero, one, weights = instrument.drawings()
-        for drawing in (zero, one):
-            corner = drawing.find("corner").text
-            assert corner in drawing.words
+        assert all(drawing.corner[0] in drawing.words for drawing in (zero, one))
         told = re.findall(r"\.grad is (\(.*?\)|None) in rank 0 and (\(.*?\)|None) in rank 1", instrument.text)
         if told:
-            assert told == [(zero.find("corner").text, one.find("corner").text)]
+            assert told == [(zero.corner[0], one.corner[0])]
         mean = re.findall(r"both get the mean: \.grad is (\(.*?\))", instrument.text)
         if mean:
-            assert zero.find("corner").text == one.find("corner").text == mean[0]
+            assert zero.corner[0] == one.corner[0] == mean[0]
         if ", step:" in instrument.text:
             sent = moments(**settings)[moment].messages
             assert f" {len(sent)} all-reduce{'s' * (len(sent) != 1)}, {8 * len(sent)} bytes " in instrument.text
             apart = re.findall(r"([\d.]+) apart", instrument.text)
             said = "the ranks are equal" if not apart else f"the ranks are {apart[0]} apart"
-            assert weights.find("corner").text == said
+            assert weights.corner[0] == said
+
+
+def test_arrows_and_ways_are_those_of_the_moment() -> None:
+    instrument = two_ranks(accumulate=3, no_sync="all but the first")
+    axes = [[drawing.axes for drawing in instrument.drawings()]]
+    for number, now in enumerate(moments(accumulate=3, no_sync="all but the first")):
+        instrument.turn("moment", number)
+        *ranks, weights = instrument.drawings()
+        axes.append([drawing.axes for drawing in instrument.drawings()])
+        for drawing, rank in zip(ranks, now.ranks, strict=True):
+            arrows = [mark.points for mark in drawing.marks if mark.id.startswith("arrow ") and isinstance(mark, Arrow)]
+            steps = [(x1 - x0, y1 - y0) for x0, y0, x1, y1 in arrows]
+            assert np.ravel(steps) == pytest.approx(np.ravel([(each.x, each.y) for each in rank.arrows]))
+            if rank.grad:
+                assert drawing.find("sum").points == pytest.approx((0, 0, *rank.grad), abs=1e-5)
+                assert arrows[-1][2:] == pytest.approx(rank.grad, abs=1e-5), "head to tail to their sum"
+        for name, path in (("rank 0", now.ranks[0].path), ("rank 1", now.ranks[1].path), ("one process", now.alone)):
+            assert weights.find(f"{name} way").points == pytest.approx(np.ravel(path))
+            text = weights.find(f"{name} name")
+            assert (text.x, text.y) == path[-1]
+    assert all(each == axes[0] for each in axes), "they rest from moment to moment"
+    for each in axes[0]:
+        assert each[0].equal, "arrows keep their angles"
 
 
 def test_where_processes_cannot_run_it_says_so_and_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
