@@ -14,7 +14,8 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 
 const TICK_SIZE = 12; // size of numbers at ticks
 const TICK_LONG = 4; // CSS pixels
-const SLANT = 50; // degrees
+const [SLANT, SIN_SLANT, COS_SLANT] = [50, 0.766, 0.643]; // degrees, and what these are
+const SLANT_APART = 18; // CSS pixels from a slanted text to the next
 const HIGHEST = 76; // CSS pixels that words below the axis may take
 
 /**
@@ -57,7 +58,7 @@ function footOf({ x }, measure) {
   if (x.spans?.length) {
     const brackets = x.spans.some(({ 4: bracket }) => bracket) ? 22 : 0;
     const longest = Math.max(...x.spans.map(([, , texts]) => measure(texts[0], SMALL, false)));
-    return (x.ticks === "slanted" ? Math.min(longest, HIGHEST) * 0.77 + 14 : 24) + brackets + words;
+    return (x.ticks === "slanted" ? Math.min(longest, HIGHEST) * SIN_SLANT + 14 : 24) + brackets + words;
   }
   return (x.ticks === "none" || x.ticks === "lines" ? 8 : 22) + words;
 }
@@ -122,10 +123,11 @@ function rangeOfY(panel, [from, to]) {
  * @param {Axes} axes
  * @param {Plot} plot
  * @param {number} number
+ * @param {number} width of the panel
  * @param {Measure} measure
  * @returns {Placed[]}
  */
-export function axesMarks(axes, plot, number, measure) {
+export function axesMarks(axes, plot, number, width, measure) {
   const { left, top, right, bottom } = plot;
   const name = number ? `axes ${number}` : "axes";
   const bare = axes.y.ticks === "none";
@@ -133,110 +135,91 @@ export function axesMarks(axes, plot, number, measure) {
     ...(bare ? [] : [left, top]),
     ...(axes.x.ticks === "none" && bare ? [] : [left, bottom, right, bottom]),
   ];
+  const size = TICK_SIZE;
   /** @type {Placed[]} */
   const placed = [];
-  let end = left - 4;
-  let low = bottom;
+  let end = 0;
   const across = axes.x.spans?.length ? [] : ticksOf({ ...axes.x, ...plot.x.axis }, right - left, 75);
   across.forEach(({ value, words }, at) => {
     const place = placeOn(plot.x, value);
     lines.push(NaN, NaN, place, bottom, place, bottom + TICK_LONG);
-    const half = measure(words, TICK_SIZE, false) / 2;
-    if (words) low = bottom + TICK_LONG + 18;
-    if (!words || place - half < end + 6) return;
-    end = place + half;
+    const half = measure(words, size, false) / 2;
+    if (!words || place - half < end || place + half > width) return;
+    end = place + half + 6;
     placed.push({
       id: `${name} x${at}`,
-      mark: text(words, place, bottom + TICK_LONG + 11, { anchor: "middle", size: TICK_SIZE }),
+      mark: text(words, place, bottom + TICK_LONG + 11, { anchor: "middle", size }),
     });
   });
   ticksOf({ ...axes.y, ...plot.y.axis }, bottom - top, 38).forEach(({ value, words }, at) => {
     const place = placeOn(plot.y, value);
     lines.push(NaN, NaN, left - TICK_LONG, place, left, place);
-    placed.push({
-      id: `${name} y${at}`,
-      mark: text(words, left - TICK_LONG - 3, place, { anchor: "end", size: TICK_SIZE }),
-    });
+    if (words) {
+      placed.push({ id: `${name} y${at}`, mark: text(words, left - TICK_LONG - 3, place, { anchor: "end", size }) });
+    }
   });
-  if (axes.x.spans?.length) {
-    const { marks, foot } = spanMarks(axes.x, plot, measure);
-    placed.push(...marks);
-    low = foot;
-  }
-  const middle = (left + right) / 2;
+  if (axes.x.spans?.length) placed.push(...spanMarks(axes.x, plot, width, measure));
   if (axes.x.words) {
-    const words = shortened(axes.x.words, right - PANEL_MARGIN, WORD_SIZE, false, measure);
-    const half = measure(words, WORD_SIZE, false) / 2;
-    placed.push({ id: `${name} x`, mark: text(words, Math.max(middle, half + 2), low + 7, { anchor: "middle" }) });
+    const words = shortened(axes.x.words, width - 2 * PANEL_MARGIN, WORD_SIZE, false, measure);
+    const half = measure(words, WORD_SIZE, false) / 2 + 2;
+    const x = Math.min(Math.max((left + right) / 2, half), width - half);
+    placed.push({ id: `${name} x`, mark: text(words, x, bottom + footOf(axes, measure) - 10, { anchor: "middle" }) });
   }
   if (axes.y.words) {
-    const words = shortened(axes.y.words, bottom - top + 20, WORD_SIZE, false, measure);
+    const words = shortened(axes.y.words, bottom - top + 12, WORD_SIZE, false, measure);
     placed.push({ id: `${name} y`, mark: text(words, 10, (top + bottom) / 2, { anchor: "middle", angle: 90 }) });
   }
   if (axes.caption) {
-    const words = shortened(axes.caption, right - left, WORD_SIZE, false, measure);
+    const words = shortened(axes.caption, width - left, WORD_SIZE, false, measure);
     placed.push({ id: `${name} caption`, mark: text(words, left, top - 10, {}) });
   }
-  if (lines.length) {
-    const line = withPoints({ k: "p", stroke: "grey", width: 1 }, new Float64Array(lines));
-    placed.unshift({ id: name, mark: line });
-  }
-  return placed;
+  const line = withPoints({ k: "p", stroke: "grey", width: 1 }, Float64Array.from(lines));
+  return lines.length ? [{ id: name, mark: line }, ...placed] : placed;
 }
 
 /**
- * Return words below parts of the x axis, level where the chief ones have room, else at a slant; and where they end.
+ * Return words below parts of the x axis, level or at a slant, those of a low rank first; some with a bracket above.
  * @param {import("./wire.js").Axis} axis
  * @param {Plot} plot
+ * @param {number} width of the panel
  * @param {Measure} measure
  */
-function spanMarks(axis, plot, measure) {
+function spanMarks(axis, plot, width, measure) {
   const { bottom } = plot;
+  const slanted = axis.ticks === "slanted";
   const spans = (axis.spans ?? []).map(([low, high, texts, rank, bracket], at) => ({
-    at,
-    texts,
-    rank,
-    bracket,
+    ...{ at, texts, rank, bracket },
     left: placeOn(plot.x, low),
     right: placeOn(plot.x, high),
-  }));
+  })).sort((one, other) => one.rank - other.rank || (other.right - other.left) - (one.right - one.left));
+  const below = spans.some(({ bracket }) => bracket) ? 22 : 0;
   /** @type {Placed[]} */
   const marks = [];
-  const brackets = spans.filter(({ bracket }) => bracket);
-  for (const { at, texts, left, right } of brackets) {
-    const corners = [left + 1, bottom + 3, left + 1, bottom + 7, right - 1, bottom + 7, right - 1, bottom + 3];
-    marks.push({
-      id: `bracket ${at}`,
-      mark: withPoints({ k: "p", stroke: "grey", width: 1.2 }, new Float64Array(corners)),
-    });
-    const words = texts.find((each) => measure(each, SMALL, false) < right - left) ?? texts[texts.length - 1];
-    marks.push({
-      id: `many ${at}`,
-      mark: text(words, (left + right) / 2, bottom + 17, { anchor: "middle", size: SMALL }),
-    });
-  }
-  const down = bottom + (brackets.length ? 34 : 12);
-  const order = spans.filter(({ bracket }) => !bracket)
-    .sort((one, other) => one.rank - other.rank || (other.right - other.left) - (one.right - one.left));
-  const slanted = axis.ticks === "slanted";
-  /** @type {[number, number][]} */
+  /** @type {{level: number, from: number, to: number}[]} */
   const taken = [];
-  for (const { at, texts, left, right } of order) {
-    const middle = (left + right) / 2;
-    const words = slanted
-      ? shortened(texts[0], HIGHEST, SMALL, false, measure)
-      : texts.find((each) => measure(each, SMALL, false) <= Math.max(right - left, HIGHEST)) ?? texts[texts.length - 1];
-    const half = slanted ? 8 : measure(words, SMALL, false) / 2 + 3;
+  for (const { at, texts, bracket, left, right } of spans) {
+    const [leans, middle] = [slanted && !bracket, (left + right) / 2];
+    if (bracket) {
+      const corners = [left + 1, bottom + 3, left + 1, bottom + 7, right - 1, bottom + 7, right - 1, bottom + 3];
+      const line = withPoints({ k: "p", stroke: "grey", width: 1.2 }, Float64Array.from(corners));
+      marks.push({ id: `bracket ${at}`, mark: line });
+    }
+    const room = leans ? HIGHEST : Math.max(right - left, HIGHEST);
+    const words = leans
+      ? shortened(texts[0], room, SMALL, false, measure)
+      : texts.find((each) => measure(each, SMALL, false) <= room) ?? texts[texts.length - 1];
+    const wide = measure(words, SMALL, false);
+    const half = leans ? SLANT_APART / 2 : wide / 2 + 3;
     const [from, to] = [middle - half, middle + half];
-    if (from < (slanted ? 40 : 0) || to > plot.right + PANEL_MARGIN || taken.some(([a, b]) => from < b && to > a)) {
+    const level = bracket ? 17 : below + (slanted ? 8 : 12);
+    const first = leans ? middle - wide * COS_SLANT - SMALL / 2 : from;
+    if (first < 0 || to > width || taken.some((each) => each.level === level && from < each.to && to > each.from)) {
       continue;
     }
-    taken.push([from, to]);
-    const look = slanted ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
-    marks.push({
-      id: `statement ${at}`,
-      mark: text(words, middle, slanted ? bottom + 8 : down, { ...look, size: SMALL }),
-    });
+    taken.push({ level, from, to });
+    const look = leans ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
+    const id = `${bracket ? "many" : "statement"} ${at}`;
+    marks.push({ id, mark: text(words, middle, bottom + level, { ...look, size: SMALL }) });
   }
-  return { marks, foot: down + 8 };
+  return marks;
 }

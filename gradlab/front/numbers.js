@@ -2,6 +2,12 @@
 /** Numbers as text, in the way of `gradlab/formatting.py`. */
 
 const MINUS = "\u2212";
+const GROUPED = new Intl.NumberFormat("en");
+
+/** Write a whole number up to 100,000 with its thousands apart, any other in short. @param {number} value */
+export function countText(value) {
+  return Number.isInteger(value) && Math.abs(value) < 1e5 ? GROUPED.format(value) : shortNumber(value);
+}
 
 /**
  * Write a number in at most about six characters: `0.31`, `12.4`, `25k`, `1e30`, `inf`, `NaN`.

@@ -1,7 +1,7 @@
 // @ts-check
 /** How numbers lie along an axis: where, and which of them are written at ticks. */
 
-import { bytesText, shortNumber } from "./numbers.js";
+import { bytesText, countText, shortNumber } from "./numbers.js";
 
 /** @typedef {import("./wire.js").Axis} Axis */
 /**
@@ -60,7 +60,7 @@ export function ticksOf({ low = 0, high = 1, log = false, ticks = "number" }, lo
 /** @type {Record<string, (value: number) => string>} */
 const FORMATS = {
   number: shortNumber,
-  updates: (value) => value < 1e5 ? value.toLocaleString("en") : shortNumber(value),
+  updates: countText,
   bytes: bytesText,
   powers: (value) => `2${[...String(Math.round(value))].map((each) => DIGITS[Number(each)] ?? "⁻").join("")}`,
   shares: (value) => `${Math.round(100 * value)}%`,
