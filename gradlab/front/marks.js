@@ -211,11 +211,7 @@ function isInside(mark, x, y) {
   return x >= left && x <= right && y >= top && y <= bottom;
 }
 
-/**
- * @param {Float64Array} points triples
- * @param {number} x
- * @param {number} y
- */
+/** @param {Float64Array} points triples @param {number} x @param {number} y */
 function isInBand(points, x, y) {
   for (let at = 3; at < points.length; at += 3) {
     const [left, right] = [points[at - 3], points[at]];

@@ -108,11 +108,7 @@ export function glideBetween(from, to, now) {
   return courses.size ? new Motion(to, courses, [], now) : null;
 }
 
-/**
- * What is pressed there is the same thing under whatever id.
- * @param {Mark} mark
- * @param {string} id
- */
+/** What is pressed there is the same thing under whatever id. @param {Mark} mark @param {string} id */
 function nameOf(mark, id) {
   return mark.press ? `press ${mark.press}` : id;
 }
@@ -172,11 +168,7 @@ function changing(old, mark) {
   };
 }
 
-/**
- * @param {Mark} old
- * @param {Mark} mark
- * @returns {Course}
- */
+/** @param {Mark} old @param {Mark} mark @returns {Course} */
 function gliding(old, mark) {
   if (mark.k !== "t") return (share) => [withPoints(mark, placesBetween(pointsOf(old), pointsOf(mark), eased(share)))];
   if (old.text !== mark.text) return () => [mark];
@@ -197,12 +189,7 @@ function placesBetween(from, to, share) {
   return to.map((end, at) => Number.isFinite(end - from[at]) ? from[at] + (end - from[at]) * share : end);
 }
 
-/**
- * What is gone is swept out to the right.
- * @param {Mark} mark
- * @param {number} width of the panel
- * @returns {Course}
- */
+/** What is gone is swept out to the right. @param {Mark} mark @param {number} width of the panel @returns {Course} */
 function leaving(mark, width) {
   const points = pointsOf(mark);
   return (share) => {

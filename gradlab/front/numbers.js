@@ -32,10 +32,7 @@ function scientific(size) {
   return `${mantissa.replace(".0", "")}e${Number(exponent)}`;
 }
 
-/**
- * @param {number} size
- * @param {number} digits
- */
+/** @param {number} size @param {number} digits */
 function significant(size, digits) {
   return String(Number(rounded(size, digits)));
 }

@@ -80,11 +80,7 @@ function paintOutline(context, mark, theme, scale) {
 /** @type {WeakMap<Mark, [Path2D, Path2D]>} */
 const builtOutlines = new WeakMap();
 
-/**
- * Return what is filled and what is stroked of a mark.
- * @param {Mark} mark
- * @returns {[Path2D, Path2D]}
- */
+/** Return what is filled and what is stroked of a mark. @param {Mark} mark @returns {[Path2D, Path2D]} */
 function outlines(mark) {
   let built = builtOutlines.get(mark);
   if (!built) {
@@ -99,10 +95,7 @@ function outlines(mark) {
   return built;
 }
 
-/**
- * @param {Float64Array} points
- * @param {boolean} closed
- */
+/** @param {Float64Array} points @param {boolean} closed */
 function line(points, closed) {
   const path = new Path2D();
   let down = false;
@@ -121,10 +114,7 @@ function line(points, closed) {
   return path;
 }
 
-/**
- * @param {Float64Array} points triples
- * @returns {[Path2D, Path2D]}
- */
+/** @param {Float64Array} points triples @returns {[Path2D, Path2D]} */
 function bandOutlines(points) {
   const [area, edges] = [new Path2D(), new Path2D()];
   for (let from = 0, to = 0; to <= points.length; to += 3) {
@@ -209,11 +199,7 @@ function hatching(context, hatch, colour, scale) {
   return pattern;
 }
 
-/**
- * @param {string} hatch
- * @param {string} colour
- * @param {number} side in the canvas' pixels
- */
+/** @param {string} hatch @param {string} colour @param {number} side in the canvas' pixels */
 function hatchTile(hatch, colour, side) {
   const tile = blankCanvas(side, side);
   const pen = /** @type {Context} */ (tile.getContext("2d"));
@@ -241,11 +227,7 @@ function hatchTile(hatch, colour, side) {
   return tile;
 }
 
-/**
- * @param {Context} context
- * @param {Mark} mark
- * @param {Theme} theme
- */
+/** @param {Context} context @param {Mark} mark @param {Theme} theme */
 function paintText(context, mark, theme) {
   const { x = 0, y = 0, text = "", role = "ink", size = 12, anchor = "start", angle = 0 } = mark;
   context.font = fontOf(mark);
@@ -307,11 +289,7 @@ export function forgetWidths() {
 /** @type {WeakMap<Mark, {theme: Theme, cells: HTMLCanvasElement}>} */
 const paintedCells = new WeakMap();
 
-/**
- * @param {Context} context
- * @param {Mark} mark
- * @param {Theme} theme
- */
+/** @param {Context} context @param {Mark} mark @param {Theme} theme */
 function paintImage(context, mark, theme) {
   let painted = paintedCells.get(mark);
   if (painted?.theme !== theme) {
@@ -323,11 +301,7 @@ function paintImage(context, mark, theme) {
   context.drawImage(painted.cells, x, y, width, height);
 }
 
-/**
- * Return a canvas with a pixel for each cell.
- * @param {Mark} mark
- * @param {Theme} theme
- */
+/** Return a canvas with a pixel for each cell. @param {Mark} mark @param {Theme} theme */
 function cellCanvas(mark, theme) {
   const { cells = "", columns = 1, palette = [] } = mark;
   const canvas = blankCanvas(columns, Math.max(1, Math.ceil(cells.length / columns)));
@@ -343,10 +317,7 @@ function cellCanvas(mark, theme) {
   return canvas;
 }
 
-/**
- * @param {number} width
- * @param {number} height
- */
+/** @param {number} width @param {number} height */
 function blankCanvas(width, height) {
   const canvas = document.createElement("canvas");
   canvas.width = width;

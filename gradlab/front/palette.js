@@ -39,10 +39,7 @@ export function colourOf(role, theme) {
   return colour;
 }
 
-/**
- * @param {string} role
- * @param {Theme} theme
- */
+/** @param {string} role @param {Theme} theme */
 function mixColour(role, theme) {
   const [name, strength] = role.split("/");
   const [base, text] = name.split("-");
@@ -60,31 +57,19 @@ function mixColour(role, theme) {
   return "#" + channels.map((channel) => Math.round(channel).toString(16).padStart(2, "0")).join("").toUpperCase();
 }
 
-/**
- * @param {string} colour `#RRGGBB`
- * @returns {Channels}
- */
+/** @param {string} colour `#RRGGBB` @returns {Channels} */
 function channelsOf(colour) {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   return [red, green, blue];
 }
 
-/**
- * @param {Channels} from
- * @param {Channels} to
- * @param {number} share
- * @returns {Channels}
- */
+/** @param {Channels} from @param {Channels} to @param {number} share @returns {Channels} */
 function between(from, to, share) {
   const [red, green, blue] = from.map((channel, index) => channel + (to[index] - channel) * share);
   return [red, green, blue];
 }
 
-/**
- * Return the contrast of two colours, 1 to 21 (WCAG 2).
- * @param {Channels} one
- * @param {Channels} other
- */
+/** Return the contrast of two colours, 1 to 21 (WCAG 2). @param {Channels} one @param {Channels} other */
 export function contrastBetween(one, other) {
   const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
@@ -125,11 +110,7 @@ export function themeOf(element) {
   return high ? (dark ? "contrast" : "contrast-light") : dark ? "dark" : "light";
 }
 
-/**
- * @param {HTMLElement} body
- * @param {HTMLElement} page
- * @returns {boolean | undefined}
- */
+/** @param {HTMLElement} body @param {HTMLElement} page @returns {boolean | undefined} */
 function saidDark(body, page) {
   if (matchMedia(QUERIES[2]).matches) return undefined; // the system's colours are in force: measure
   if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
@@ -174,11 +155,7 @@ export function followTheme(element, onChange) {
   };
 }
 
-/**
- * Give the root the classes of a theme, which `lab.css` has colours for.
- * @param {Element} root
- * @param {Theme} theme
- */
+/** Give the root the classes of a theme, which `lab.css` has colours for. @param {Element} root @param {Theme} theme */
 export function applyTheme(root, theme) {
   root.classList.toggle("gradlab-dark", THEMES[theme].dark);
   root.classList.toggle("gradlab-contrast", theme.startsWith("contrast"));

@@ -173,10 +173,7 @@ export class Panel {
     canvas.addEventListener("blur", () => this._leave());
   }
 
-  /**
-   * @param {MouseEvent} event
-   * @returns {[number, number]}
-   */
+  /** @param {MouseEvent} event @returns {[number, number]} */
   _placeOf(event) {
     const box = this.canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -243,10 +240,7 @@ export class Panel {
     this.describe();
   }
 
-  /**
-   * Do what a key means; return whether it means something here.
-   * @param {KeyboardEvent} event
-   */
+  /** Do what a key means; return whether it means something here. @param {KeyboardEvent} event */
   _key(event) {
     const panel = this._panel;
     if (!panel || event.ctrlKey || event.metaKey || event.altKey) return false;
@@ -298,10 +292,7 @@ export class Panel {
     return foundAt(panel, index, has ? Math.min(stop.point, Math.max(...pointNumbers(mark), -1)) : -1);
   }
 
-  /**
-   * Move what can be dragged a little.
-   * @param {string} key
-   */
+  /** Move what can be dragged a little. @param {string} key */
   _push(key) {
     const panel = this._panel;
     const index = panel ? panel.marks.findIndex(isMoved) : -1;

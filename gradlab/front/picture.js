@@ -110,10 +110,7 @@ export class Picture {
 
   // Light --------------------------------------------------------------------------------------------------------------
 
-  /**
-   * Light what has one of these tags and dim all else; null lights everything.
-   * @param {Tags | null} tags
-   */
+  /** Light what has one of these tags and dim all else; null lights everything. @param {Tags | null} tags */
   light(tags) {
     if (tags === this._lit) return;
     this._lit = tags;

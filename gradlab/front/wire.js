@@ -73,11 +73,7 @@ function marksById(panel, ids) {
   return ids.map((id) => /** @type {Mark} */ (known.get(id)));
 }
 
-/**
- * @param {Mark} mark
- * @param {Record<string, unknown>} fields
- * @returns {Mark}
- */
+/** @param {Mark} mark @param {Record<string, unknown>} fields @returns {Mark} */
 function changedMark(mark, fields) {
   /** @type {Record<string, unknown>} */
   const changed = { ...mark, ...fields };
@@ -92,10 +88,7 @@ function changedMark(mark, fields) {
 /** @type {WeakMap<Mark, Float64Array>} */
 const decodedPoints = new WeakMap();
 
-/**
- * Return how many numbers make a point of the mark.
- * @param {Mark} mark
- */
+/** Return how many numbers make a point of the mark. @param {Mark} mark */
 export function pointLength(mark) {
   return mark.k === "b" ? 3 : 2;
 }
