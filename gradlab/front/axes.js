@@ -14,6 +14,7 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 
 const TICK_SIZE = 12; // size of numbers at ticks
 const TICK_LONG = 4; // CSS pixels
+const LOWEST_ROW = 14; // CSS pixels from one number of the y axis to the next
 const [SLANT, SIN_SLANT, COS_SLANT] = [50, 0.766, 0.643]; // degrees, and what these are
 const SLANT_APART = 18; // CSS pixels from a slanted text to the next
 const HIGHEST = 76; // CSS pixels that words below the axis may take
@@ -95,20 +96,20 @@ function equalPlot(axes, box, x, y) {
  */
 function rangeOfY(panel, [from, to]) {
   let [low, high] = [Infinity, -Infinity];
+  const hold = (/** @type {number} */ value) => {
+    if (Math.abs(value) < 1e299) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  };
   for (const mark of panel.marks) {
     if (mark.k === "t" || mark.k === "i" || mark.axes) continue;
     const [points, each] = [pointsOf(mark), pointLength(mark)];
     for (let at = 0; at < points.length; at += each) {
-      const before = at ? points[at - each] : NaN;
-      const after = points[at + each] ?? NaN;
-      // a line reaches into the range from the point beside it
-      if (
-        !(points[at] >= from && points[at] <= to) && !(before < to && points[at] > from && points[at] > to) &&
-        !(points[at] < from && after > from)
-      ) continue;
+      const [x, before] = [points[at], mark.k === "d" || !at ? NaN : points[at - each]];
       for (let way = 1; way < each; way++) {
-        const value = points[at + way];
-        if (Math.abs(value) < 1e299) [low, high] = [Math.min(low, value), Math.max(high, value)];
+        const [y, last] = [points[at + way], points[at + way - each]];
+        if (x >= from && x <= to) hold(y);
+        for (const end of [from, to]) {
+          if (before < end && x > end) hold(last + (y - last) * (end - before) / (x - before));
+        }
       }
     }
   }
@@ -151,10 +152,12 @@ export function axesMarks(axes, plot, number, width, measure) {
       mark: text(words, place, bottom + TICK_LONG + 11, { anchor: "middle", size }),
     });
   });
+  let last = Infinity;
   ticksOf({ ...axes.y, ...plot.y.axis }, bottom - top, 38).forEach(({ value, words }, at) => {
     const place = placeOn(plot.y, value);
     lines.push(NaN, NaN, left - TICK_LONG, place, left, place);
-    if (words) {
+    if (words && last - place >= LOWEST_ROW) {
+      last = place;
       placed.push({ id: `${name} y${at}`, mark: text(words, left - TICK_LONG - 3, place, { anchor: "end", size }) });
     }
   });

@@ -63,7 +63,11 @@ function textFaults({ size: [width, height], marks }, measure) {
 
 /** Return the corners of a text, turned as it is. @param {Mark} mark @param {import("../../gradlab/front/texts.js").Measure} measure @returns {Corners} */
 function cornersOf(mark, measure) {
-  const [left, top, right, bottom] = boxOf({ ...mark, angle: 0, width: measure(mark.text ?? "", mark.size ?? 12, mark.bold ?? false) });
+  const [left, top, right, bottom] = boxOf({
+    ...mark,
+    angle: 0,
+    width: measure(mark.text ?? "", mark.size ?? 12, mark.bold ?? false),
+  });
   const { x = 0, y = 0, angle = 0 } = mark;
   const [sin, cos] = [Math.sin(-angle * Math.PI / 180), Math.cos(-angle * Math.PI / 180)];
   return /** @type {Corners} */ ([[left, top], [right, top], [right, bottom], [left, bottom]]).map(([a, b]) => [
@@ -122,10 +126,13 @@ function pointFaults(panel, state) {
     const far = data.findIndex((value, index) => {
       const across = index % each === 0;
       if (Number.isNaN(value)) return !Number.isNaN(places[index]);
-      if (Math.abs(value) >= 1e299) return places[index] !== (across === value < 0 ? (across ? left : top) : across ? right : bottom);
+      if (Math.abs(value) >= 1e299) {
+        return places[index] !== (across === value < 0 ? (across ? left : top) : across ? right : bottom);
+      }
       const place = placeOn(across ? x : y, value);
       const [low, high] = across ? [left, right] : [top, bottom];
-      return place >= low - 1 && place <= high + 1 && !(Math.abs(place - places[index]) < NEAR) && !Number.isNaN(places[index]);
+      return place >= low - 1 && place <= high + 1 && !(Math.abs(place - places[index]) < NEAR) &&
+        !Number.isNaN(places[index]);
     });
     return far < 0 ? [] : [`${panel.ids[at]}: ${data[far]} lies at ${places[far]}`];
   });
