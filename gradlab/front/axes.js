@@ -77,16 +77,19 @@ function equalPlot(axes, box, x, y) {
   const [wide, tall] = [right - left, bottom - top];
   const shape = (x.high - x.low) / (y.high - y.low) * tall / wide; // below 1 where x has room to spare
   if (axes.equal === "fill") {
-    if (shape < 1) x = { ...x, high: x.low + (x.high - x.low) / shape };
-    else {
-      const [middle, half] = [(y.low + y.high) / 2, (y.high - y.low) / 2 * shape];
-      y = { ...y, low: middle - half, high: middle + half };
-    }
+    if (shape < 1) x = widened(x, 1 / shape);
+    else y = widened(y, shape);
   } else if (axes.equal === "fit") {
     if (shape < 1) [left, right] = [left + wide * (1 - shape) / 2, right - wide * (1 - shape) / 2];
     else [top, bottom] = [top + tall * (1 - 1 / shape) / 2, bottom - tall * (1 - 1 / shape) / 2];
   }
   return { left, top, right, bottom, x: scaleOf(x, left, right), y: scaleOf(y, bottom, top) };
+}
+
+/** Return an axis so many times as long, around its middle. @param {import("./wire.js").Axis} axis @param {number} times */
+function widened(axis, times) {
+  const [middle, half] = [(axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times];
+  return { ...axis, low: middle - half, high: middle + half };
 }
 
 /**
@@ -207,19 +210,26 @@ function spanMarks(axis, plot, width, measure) {
       const line = withPoints({ k: "p", stroke: "grey", width: 1.2 }, Float64Array.from(corners));
       marks.push({ id: `bracket ${at}`, mark: line });
     }
-    const room = leans ? HIGHEST : Math.max(right - left, HIGHEST);
-    const words = leans
-      ? shortened(texts[0], room, SMALL, false, measure)
-      : texts.find((each) => measure(each, SMALL, false) <= room) ?? texts[texts.length - 1];
-    const wide = measure(words, SMALL, false);
-    const half = leans ? SLANT_APART / 2 : wide / 2 + 3;
-    const [from, to] = [middle - half, middle + half];
     const level = bracket ? 17 : below + (slanted ? 8 : 12);
-    const first = leans ? middle - wide * COS_SLANT - SMALL / 2 : from;
-    if (first < 0 || to > width || taken.some((each) => each.level === level && from < each.to && to > each.from)) {
-      continue;
-    }
-    taken.push({ level, from, to });
+    /** @param {string} words */
+    const spanOf = (words) => {
+      const wide = measure(words, SMALL, false);
+      const half = leans ? SLANT_APART / 2 : wide / 2 + 3;
+      return {
+        level,
+        first: leans ? middle - wide * COS_SLANT - SMALL / 2 : middle - half,
+        from: middle - half,
+        to: middle + half,
+      };
+    };
+    const forms = leans ? [shortened(texts[0], HIGHEST, SMALL, false, measure)] : texts;
+    const words = forms.find((each) => {
+      const { first, from, to } = spanOf(each);
+      return first >= 0 && to <= width &&
+        !taken.some((other) => other.level === level && from < other.to && to > other.from);
+    });
+    if (words === undefined) continue;
+    taken.push(spanOf(words));
     const look = leans ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
     const id = `${bracket ? "many" : "statement"} ${at}`;
     marks.push({ id, mark: text(words, middle, bottom + level, { ...look, size: SMALL }) });

@@ -22,6 +22,8 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 const RIGHT = 14; // CSS pixels
 const WIDEST = 0.4; // of the panel, for words at the right of the axes
 const [THINNEST, THICKEST] = [5, 18]; // CSS pixels across a usual arrow
+/** @type {Record<string, Partial<Mark>>} what the kernel leaves out (`gradlab/drawing/marks.py`) */
+const DEFAULTS = { l: { stroke: "ink", width: 1.5 }, v: { stroke: "ink", line: 1 } };
 const FAR_OUT = 1e6; // CSS pixels beyond the axes at which a point is as good as anywhere
 const MOST_PLOTS = 300; // that are remembered
 
@@ -136,10 +138,11 @@ function placedMark(mark, plot, unit) {
 function markOn(plot, mark, unit) {
   const { left, top, right, bottom, x, y } = plot;
   const places = placesOf(mark, plot);
-  const base = mark.readout || mark.drag ? { ...mark, data: pointsOf(mark), scales: { x, y } } : mark;
+  const reads = mark.readout || mark.drag ? { data: pointsOf(mark), scales: { x, y } } : {};
+  const base = { ...DEFAULTS[mark.k], ...mark, ...reads };
   if (mark.k === "v") {
     const corners = arrowPoints(places, unit * (mark.width ?? 1));
-    return withPoints({ ...base, k: "p", width: mark.line, tail: places }, corners);
+    return withPoints({ ...base, k: "p", width: base.line, tail: places }, corners);
   }
   if (mark.k === "d") {
     for (let at = 0; at < places.length; at += 2) {

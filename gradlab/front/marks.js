@@ -16,7 +16,7 @@ const NEAR = 12; // CSS pixels from a line or dot
 const BRINK = 5; // CSS pixels from an area that stands for one thing: an arrow may be thin
 const REACH = 70; // CSS pixels from such an area or dot, within which it is meant if nothing else is
 const TITLE_DOWN = 26; // CSS pixels of a title, at which nothing is meant
-const TALL = 0.5; // of a panel's height, that an area without a press takes to be a column of a chart
+const TALL = 0.3; // of a panel's height, that an area without a press takes to be a column of a chart
 const LINE_HEIGHT = 1.15; // of a text, in sizes of its letters
 
 /**
@@ -87,7 +87,7 @@ export function isCurve(mark) {
 
 /** Whether a mark is a column of a chart: an area in the colour of the paper behind all else. @param {PanelState} panel @param {Mark} mark */
 export function isColumn(panel, mark) {
-  if (mark.k !== "p" || mark.fill !== "paper" || !mark.words || mark.press) return false;
+  if (mark.k !== "p" || mark.fill !== "paper" || !mark.words || mark.press || mark.moves) return false;
   const [, top, , bottom] = boxOf(mark);
   return bottom - top > TALL * panel.size[1];
 }

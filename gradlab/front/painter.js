@@ -68,7 +68,7 @@ function paintOutline(context, mark, theme, scale) {
     context.fill(area);
   }
   if (!stroke) return;
-  const width = mark.width ?? (mark.k === "p" ? 1.5 : 1);
+  const width = mark.width ?? 1;
   context.strokeStyle = colourOf(stroke, theme);
   context.lineWidth = width;
   const dash = mark.dash && DASHES[mark.dash];
