@@ -9,20 +9,17 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
-from itertools import accumulate
 from typing import Any
 
 Frame = dict[str, Any]
-Pairs = list[tuple[float, ...]]
-_POINT = {"b": 3}  # numbers a point: a band has triples, all other marks pairs
 
 
 class PanelSeen:
-    """One panel as the frames have told it."""
+    """One panel as the frames have told it, in the numbers of its axes."""
 
     def __init__(self, told: Frame) -> None:
-        self.size, self.title, self.words = told["size"], told["title"], told["words"]
+        self.told = told
+        self.title, self.words = told["title"], told.get("words", "")
         self.ids: list[str] = told["ids"]
         self.marks: list[dict[str, Any]] = told["marks"]
         assert len(self.ids) == len(self.marks)
@@ -32,53 +29,48 @@ class PanelSeen:
         """The panel after a change."""
         by_id = dict(zip(self.ids, self.marks, strict=True))
         marks = [by_id.get(id, {}) for id in change.get("ids", self.ids)]
-        whole = {"size": self.size, "title": self.title, "words": self.words, "ids": self.ids, "marks": marks}
         for index, fields in change.get("set", []):
             if "k" in fields:  # a mark that is new
-                whole["marks"][index] = fields
+                marks[index] = fields
                 continue
-            mark = {**whole["marks"][index], **fields}
+            mark = {**marks[index], **fields}
             if "p" in fields:
-                kept, *tail = fields["p"]
-                mark["p"] = whole["marks"][index].get("p", [])[:kept] + tail
-            whole["marks"][index] = {name: value for name, value in mark.items() if value is not None}
-        return PanelSeen({**whole, **{key: value for key, value in change.items() if key != "set"}})
+                count, *tail = fields["p"]
+                mark["p"] = marks[index].get("p", [])[:count] + tail
+            marks[index] = {name: value for name, value in mark.items() if value is not None}
+        told = {**self.told, "marks": marks, **{key: value for key, value in change.items() if key != "set"}}
+        return PanelSeen({name: value for name, value in told.items() if value is not None})
 
     def mark(self, id: str) -> dict[str, Any]:
         """The mark of this id."""
         return self.marks[self.ids.index(id)]
 
     def texts(self) -> list[str]:
-        """What is written in it."""
-        return [mark["text"] for mark in self.marks if mark["k"] == "t"]
+        """What may be written in it, of each text the longest form."""
+        notes = [self.told.get("corner", []), *self.told.get("notes", []), [self.told.get("notice", "")]]
+        texts = [
+            self.title,
+            *(note[0] for note in notes if note),
+            *(mark["texts"][0] for mark in self.marks if mark["k"] == "t"),
+        ]
+        return [text for text in texts if text]
 
     def all_words(self) -> str:
         """All that it says: its own words, what is written in it, and the words of its marks."""
         told = [mark.get("words", "") for mark in self.marks]
         return "\n".join(part for part in (self.words, *self.texts(), *told) if part)
 
-    def points(self, id: str) -> Pairs:
-        """The points of a mark in CSS pixels; where the pen is lifted, a new line begins."""
-        return [point for line in lines_of(self.mark(id)) for point in line]
+    def points(self, id: str) -> list[tuple[float, ...]]:
+        """The points of a mark, those left out where the pen is lifted."""
+        mark = self.mark(id)
+        each = 3 if mark["k"] == "b" else 2
+        numbers = mark.get("p", [])
+        rows = [tuple(numbers[at : at + each]) for at in range(0, len(numbers), each)]
+        return [row for row in rows if None not in row]
 
     def draggable(self, name: str) -> dict[str, Any]:
         """The first mark that can be dragged, of this name."""
-        return next(mark for mark in self.marks if mark.get("drag", {}).get("name") == name)
-
-
-def lines_of(mark: dict[str, Any]) -> Iterator[Pairs]:
-    """The lines of a mark, each a list of points in CSS pixels."""
-    each = _POINT.get(mark["k"], 2)
-    line: list[int] = []
-    for number in [*mark.get("p", []), None]:
-        if number is not None:
-            line.append(number)
-            continue
-        assert len(line) % each == 0, "whole points"
-        columns = [list(accumulate(line[at::each])) for at in range(each)]
-        if line:
-            yield [tuple(value / 4 for value in point) for point in zip(*columns, strict=True)]
-        line = []
+        return next(mark for mark in self.marks if mark.get("drag") == name)
 
 
 class Page:
@@ -130,7 +122,7 @@ class Page:
 
     def seen(self) -> Frame:
         """All that is shown, without the number of the frame."""
-        panels = {name: vars(panel) for name, panel in self.panels.items()}
+        panels = {name: panel.told for name, panel in self.panels.items()}
         rest = {
             key: value for key, value in self.shown.items() if key not in ("f", "whole", "panels", "values", "stop")
         }

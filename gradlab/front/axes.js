@@ -59,7 +59,7 @@ function footOf({ x }, measure) {
   if (x.spans?.length) {
     const brackets = x.spans.some(({ 4: bracket }) => bracket) ? 22 : 0;
     const longest = Math.max(...x.spans.map(([, , texts]) => measure(texts[0], SMALL, false)));
-    return (x.ticks === "slanted" ? Math.min(longest, HIGHEST) * SIN_SLANT + 14 : 24) + brackets + words;
+    return (x.ticks === "slanted" ? Math.min(longest, HIGHEST) * SIN_SLANT + 18 : 24) + brackets + words;
   }
   return (x.ticks === "none" || x.ticks === "lines" ? 8 : 22) + words;
 }
@@ -210,7 +210,7 @@ function spanMarks(axis, plot, width, measure) {
       const line = withPoints({ k: "p", stroke: "grey", width: 1.2 }, Float64Array.from(corners));
       marks.push({ id: `bracket ${at}`, mark: line });
     }
-    const level = bracket ? 17 : below + (slanted ? 8 : 12);
+    const level = bracket ? 17 : below + (slanted ? 12 : 14);
     /** @param {string} words */
     const spanOf = (words) => {
       const wide = measure(words, SMALL, false);

@@ -1,20 +1,8 @@
 // @ts-check
 /** What stands around the axes of a panel: its title and corner, notes, the key, and a notice in a frame. */
 
-import {
-  boxPoints,
-  fitting,
-  LINE,
-  PANEL_MARGIN,
-  shortened,
-  SMALL,
-  SWATCH,
-  SWATCH_GAP,
-  swatchMark,
-  text,
-  WORD_SIZE,
-  wrapped,
-} from "./texts.js";
+import { boxPoints, fitting, shortened, swatchMark, text, wrapped } from "./texts.js";
+import { LINE, PANEL_MARGIN, SMALL, SWATCH, SWATCH_GAP, WORD_SIZE } from "./texts.js";
 import { withPoints } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
