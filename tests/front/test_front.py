@@ -1,4 +1,4 @@
-"""The front end: format, lint, types and tests by deno, numbers as Python writes them, and the layout of real panels."""
+"""The front end: format, lint, types and tests by deno, numbers as in Python, the layout of real panels."""
 
 from __future__ import annotations
 
