@@ -156,11 +156,13 @@ export function axesMarks(axes, plot, number, width, measure) {
     });
   });
   let last = Infinity;
+  let beside = left - TICK_LONG;
   ticksOf({ ...axes.y, ...plot.y.axis }, bottom - top, 38).forEach(({ value, words }, at) => {
     const place = placeOn(plot.y, value);
     lines.push(NaN, NaN, left - TICK_LONG, place, left, place);
     if (words && last - place >= LOWEST_ROW) {
       last = place;
+      beside = Math.min(beside, left - TICK_LONG - 3 - measure(words, size, false));
       placed.push({ id: `${name} y${at}`, mark: text(words, left - TICK_LONG - 3, place, { anchor: "end", size }) });
     }
   });
@@ -173,7 +175,8 @@ export function axesMarks(axes, plot, number, width, measure) {
   }
   if (axes.y.words) {
     const words = shortened(axes.y.words, bottom - top + 12, WORD_SIZE, false, measure);
-    placed.push({ id: `${name} y`, mark: text(words, 10, (top + bottom) / 2, { anchor: "middle", angle: 90 }) });
+    const look = /** @type {const} */ ({ anchor: "middle", angle: 90 });
+    placed.push({ id: `${name} y`, mark: text(words, Math.max(beside - 12, 10), (top + bottom) / 2, look) });
   }
   if (axes.caption) {
     const words = shortened(axes.caption, width - left, WORD_SIZE, false, measure);

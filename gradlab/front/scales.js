@@ -84,14 +84,25 @@ function powersBetween(low, high, count) {
   return Array.from({ length: Math.floor((last - first) / stride) + 1 }, (_, at) => 10 ** (first + at * stride));
 }
 
-/** @param {number} low @param {number} high @param {number} count of steps at most, about @param {number} least from one to the next */
+/**
+ * Return multiples of a round step; where only one lies on the axis, those of the next smaller step.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} count of steps at most, about
+ * @param {number} least from one to the next
+ */
 function stepsBetween(low, high, count, least) {
   const wanted = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(wanted));
-  const step = Math.max(power * ([1, 2, 5].find((each) => power * each >= wanted * (1 - 1e-9)) ?? 10), least);
+  const rungs = [0.5, 1, 2, 5, 10];
+  let rung = rungs.findIndex((each) => power * each >= wanted * (1 - 1e-9));
+  if (multiplesBetween(low, high, Math.max(power * rungs[rung], least)).length < 2) rung--;
+  return multiplesBetween(low, high, Math.max(power * rungs[rung], least));
+}
+
+/** @param {number} low @param {number} high @param {number} step */
+function multiplesBetween(low, high, step) {
   const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
-  return Array.from(
-    { length: Math.max(last - first + 1, 0) },
-    (_, at) => Number(((first + at) * step).toPrecision(12)),
-  );
+  const count = Math.max(last - first + 1, 0);
+  return Array.from({ length: count }, (_, at) => Number(((first + at) * step).toPrecision(12)));
 }
