@@ -21,11 +21,8 @@ const HIGHEST = 76; // CSS pixels that words below the axis may take
 
 /**
  * Return where each pair of axes lies, with its scales.
- * @param {PanelData} panel
- * @param {{left: number, top: number, right: number, bottom: number}} box
- * @param {Measure} measure
- * @param {[number, number] | null} range
- * @returns {Plot[]}
+ * @param {PanelData} panel @param {{left: number, top: number, right: number, bottom: number}} box
+ * @param {Measure} measure @param {[number, number] | null} range @returns {Plot[]}
  */
 export function plotsOf(panel, box, measure, range) {
   const shares = panel.axes.reduce((sum, { share }) => sum + (share ?? 1), 0);
@@ -66,11 +63,8 @@ function footOf({ x }, measure) {
 
 /**
  * Make a unit as long along both axes, where that is wanted.
- * @param {Axes} axes
- * @param {{left: number, top: number, right: number, bottom: number}} box
- * @param {import("./wire.js").Axis} x
- * @param {import("./wire.js").Axis} y
- * @returns {Plot}
+ * @param {Axes} axes @param {{left: number, top: number, right: number, bottom: number}} box
+ * @param {import("./wire.js").Axis} x @param {import("./wire.js").Axis} y @returns {Plot}
  */
 function equalPlot(axes, box, x, y) {
   let { left, top, right, bottom } = box;
@@ -94,8 +88,7 @@ function widened(axis, times) {
 
 /**
  * Return the limits of y that show what lies in a range of x.
- * @param {PanelData} panel
- * @param {[number, number]} range
+ * @param {PanelData} panel @param {[number, number]} range
  */
 function rangeOfY(panel, [from, to]) {
   let [low, high] = [Infinity, -Infinity];

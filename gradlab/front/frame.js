@@ -18,9 +18,7 @@ const TITLE_Y = 15; // CSS pixels
 
 /**
  * Return the title, what stands at its right, the key and the notes, and where they end.
- * @param {PanelData} panel
- * @param {number} width
- * @param {Measure} measure
+ * @param {PanelData} panel @param {number} width @param {Measure} measure
  */
 export function headOf(panel, width, measure) {
   /** @type {Placed[]} */
@@ -55,10 +53,7 @@ export function headOf(panel, width, measure) {
 
 /**
  * Return the key, in rows, and where its last one lies; its entries have short words where not all long ones fit a row.
- * @param {import("./wire.js").Key[]} key
- * @param {number} left
- * @param {number} y
- * @param {number} right
+ * @param {import("./wire.js").Key[]} key @param {number} left @param {number} y @param {number} right
  * @param {Measure} measure
  */
 function keyMarks(key, left, y, right, measure) {

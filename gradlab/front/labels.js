@@ -59,9 +59,7 @@ export function placeLabels(texts, placed, plots, size, measure) {
 }
 
 /**
- * @param {Mark} mark
- * @param {Plot} plot
- * @param {Mark | undefined} of
+ * @param {Mark} mark @param {Plot} plot @param {Mark | undefined} of
  * @param {{boxes: Box[], things: Float64Array[], size: [number, number], measure: Measure}} around
  * @returns {Mark | null}
  */
@@ -96,11 +94,7 @@ function lookOf({ role, bold, backed, words }) {
 
 /**
  * Return where a text may be, the best place first.
- * @param {Mark} mark
- * @param {Plot} plot
- * @param {Mark | undefined} of
- * @param {number} wide
- * @returns {Spot[]}
+ * @param {Mark} mark @param {Plot} plot @param {Mark | undefined} of @param {number} wide @returns {Spot[]}
  */
 function spotsOf(mark, plot, of, wide) {
   const where = mark.where ?? "around";
@@ -193,10 +187,7 @@ function spotsBeside(line, plot, wide) {
 /**
  * Return the texts at the right of the axes, as near to their places as they can be without lying on each other; where
  * there are more than have room, the first ones.
- * @param {Placed[]} margins
- * @param {Plot} plot
- * @param {[number, number]} size
- * @param {Measure} measure
+ * @param {Placed[]} margins @param {Plot} plot @param {[number, number]} size @param {Measure} measure
  * @returns {Placed[]}
  */
 function marginLabels(margins, plot, [width], measure) {

@@ -29,11 +29,8 @@ const MOST_PLOTS = 300; // that are remembered
 
 /**
  * Return a panel's marks in CSS pixels; `range` is the part of x that is seen, null for all.
- * @param {PanelData} panel
- * @param {[number, number]} size
- * @param {Measure} measure
- * @param {[number, number] | null} [range]
- * @returns {PanelState}
+ * @param {PanelData} panel @param {[number, number]} size @param {Measure} measure
+ * @param {[number, number] | null} [range] @returns {PanelState}
  */
 export function layOut(panel, size, measure, range = null) {
   const [width, height] = size;
@@ -121,10 +118,7 @@ const knownPlaced = new WeakMap();
 
 /**
  * Return a mark in CSS pixels; the very same one as long as it and its axes stay as they are.
- * @param {Mark} mark
- * @param {Plot} plot
- * @param {number} unit
- * @returns {Mark}
+ * @param {Mark} mark @param {Plot} plot @param {number} unit @returns {Mark}
  */
 function placedMark(mark, plot, unit) {
   const before = knownPlaced.get(mark);
@@ -179,8 +173,7 @@ function placesOf(mark, { left, top, right, bottom, x, y }) {
 
 /**
  * Return the corners of a filled arrow; none when it has no length.
- * @param {Float64Array} ends
- * @param {number} width
+ * @param {Float64Array} ends @param {number} width
  */
 function arrowPoints([x0, y0, x1, y1], width) {
   const length = Math.hypot(x1 - x0, y1 - y0);

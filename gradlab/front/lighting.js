@@ -35,8 +35,7 @@ export function tagsOfLine(line) {
 
 /**
  * Return what a marked word stands for: what its call touches, or the tag of its own name.
- * @param {string} word
- * @returns {Tags}
+ * @param {string} word @returns {Tags}
  */
 export function tagsOfWord(word) {
   return new Set(Object.hasOwn(TOUCHED, word) ? TOUCHED[word] : [word]);
@@ -44,9 +43,7 @@ export function tagsOfWord(word) {
 
 /**
  * Return what a mark is: the roles of its colours, and its id with that of the key of it.
- * @param {string} id
- * @param {Mark} mark
- * @returns {Tags}
+ * @param {string} id @param {Mark} mark @returns {Tags}
  */
 export function tagsOfMark(id, mark) {
   const roles = [mark.fill, mark.stroke, mark.role].map((role) => (role ?? "").split(/[/-]/)[0]);

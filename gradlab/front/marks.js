@@ -41,9 +41,7 @@ export function meantAt(panel, x, y, grab) {
 
 /**
  * Return the point of the nearest curve that has the nearest x, or the nearest column of a chart.
- * @param {PanelState} panel
- * @param {number} x
- * @param {number} y
+ * @param {PanelState} panel @param {number} x @param {number} y
  */
 function aboveOrBelow(panel, x, y) {
   let [least, found] = [Infinity, /** @type {Found | null} */ (null)];
@@ -128,10 +126,7 @@ export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
 
 /**
  * Return a mark at one of its points, or as a whole where `point` is -1: there, in its middle, are its words.
- * @param {PanelState} panel
- * @param {number} index
- * @param {number} point
- * @returns {Found}
+ * @param {PanelState} panel @param {number} index @param {number} point @returns {Found}
  */
 export function foundAt(panel, index, point) {
   const mark = panel.marks[index];
@@ -225,9 +220,7 @@ function isInBand(points, x, y) {
 
 /**
  * Count the edges to the right of the point: an odd number is inside. Each piece between two lifts is closed.
- * @param {Float64Array} points
- * @param {number} x
- * @param {number} y
+ * @param {Float64Array} points @param {number} x @param {number} y
  */
 function isInPolygon(points, x, y) {
   let inside = false;
@@ -249,9 +242,7 @@ function isInPolygon(points, x, y) {
 
 /**
  * Return the nearest point of a mark that is seen, and how far away the line (of dots: the dot) is.
- * @param {Mark} mark
- * @param {number} x
- * @param {number} y
+ * @param {Mark} mark @param {number} x @param {number} y
  */
 function nearestPoint(mark, x, y) {
   let [point, least] = [-1, Infinity];

@@ -43,8 +43,7 @@ export class Motion {
 
   /**
    * Return the state to paint: marks have an `alpha` where they are not all there.
-   * @param {number} now
-   * @returns {PanelState}
+   * @param {number} now @returns {PanelState}
    */
   at(now) {
     const share = Math.min(Math.max((now - this._began) / MOVES_FOR, 0), 1);
@@ -62,10 +61,7 @@ export class Motion {
 
 /**
  * Return the motion from one state to another, null where nothing moves.
- * @param {PanelState} from
- * @param {PanelState} to
- * @param {number} now
- * @returns {Motion | null}
+ * @param {PanelState} from @param {PanelState} to @param {number} now @returns {Motion | null}
  */
 export function motionBetween(from, to, now) {
   if (from.size.join() !== to.size.join()) return null;
@@ -91,10 +87,7 @@ export function motionBetween(from, to, now) {
 
 /**
  * Return the motion in which all marks of the same name and kind go to their new places, null where none does.
- * @param {PanelState} from
- * @param {PanelState} to
- * @param {number} now
- * @returns {Motion | null}
+ * @param {PanelState} from @param {PanelState} to @param {number} now @returns {Motion | null}
  */
 export function glideBetween(from, to, now) {
   if (from.size.join() !== to.size.join()) return null;
@@ -121,8 +114,7 @@ function differ(one, other) {
 
 /**
  * Return the mark from which a new one sets out: the first with the same id but for its number.
- * @param {PanelState} panel
- * @param {number} index
+ * @param {PanelState} panel @param {number} index
  */
 function firstOfFamily(panel, index) {
   const family = panel.ids[index].replace(/\d+$/, "");
@@ -131,9 +123,7 @@ function firstOfFamily(panel, index) {
 
 /**
  * A new mark slides from where the first of its family begins to its own place; the first itself grows.
- * @param {Mark} mark
- * @param {Mark} first
- * @returns {Course}
+ * @param {Mark} mark @param {Mark} first @returns {Course}
  */
 function entering(mark, first) {
   const [points, origin] = [pointsOf(mark), pointsOf(first)];
@@ -148,9 +138,7 @@ function entering(mark, first) {
 
 /**
  * What stays goes to its new place; a new look comes over the old one, and stripes run over what something was done with.
- * @param {Mark} old
- * @param {Mark} mark
- * @returns {Course}
+ * @param {Mark} old @param {Mark} mark @returns {Course}
  */
 function changing(old, mark) {
   const [from, to] = [pointsOf(old), pointsOf(mark)];
@@ -181,9 +169,7 @@ function gliding(old, mark) {
 
 /**
  * Return places a share of the way from some to others; what has no place before, or none now, is where it will be.
- * @param {Float64Array} from
- * @param {Float64Array} to
- * @param {number} share
+ * @param {Float64Array} from @param {Float64Array} to @param {number} share
  */
 function placesBetween(from, to, share) {
   return to.map((end, at) => Number.isFinite(end - from[at]) ? from[at] + (end - from[at]) * share : end);

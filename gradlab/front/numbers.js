@@ -11,8 +11,7 @@ export function countText(value) {
 
 /**
  * Write a number in at most about six characters: `0.31`, `12.4`, `25k`, `1e30`, `inf`, `NaN`.
- * @param {number} value
- * @returns {string}
+ * @param {number} value @returns {string}
  */
 export function shortNumber(value) {
   if (Number.isNaN(value)) return "NaN";
@@ -52,8 +51,7 @@ function rounded(size, digits) {
 
 /**
  * Write a number of bytes with a binary unit: `512 B`, `24.1 KiB`, `6.1 TiB`.
- * @param {number} count
- * @returns {string}
+ * @param {number} count @returns {string}
  */
 export function bytesText(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -50,10 +50,7 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
 
 /**
  * Paint a path, a band or dots.
- * @param {Context} context
- * @param {Mark} mark
- * @param {Theme} theme
- * @param {number} scale
+ * @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale
  */
 function paintOutline(context, mark, theme, scale) {
   const { fill, hatch, stroke } = mark;
@@ -178,10 +175,7 @@ function dotsOutline(mark) {
 const hatches = new Map();
 
 /**
- * @param {Context} context
- * @param {string} hatch
- * @param {string} colour
- * @param {number} scale
+ * @param {Context} context @param {string} hatch @param {string} colour @param {number} scale
  * @returns {CanvasPattern | string}
  */
 function hatching(context, hatch, colour, scale) {
@@ -261,9 +255,7 @@ const widths = new Map();
 
 /**
  * Return the width of a text in CSS pixels, in the letters that it is painted in.
- * @param {string} text
- * @param {number} size
- * @param {boolean} bold
+ * @param {string} text @param {number} size @param {boolean} bold
  */
 export function measureText(text, size, bold) {
   const key = `${size} ${bold} ${text}`;

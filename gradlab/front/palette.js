@@ -26,8 +26,7 @@ const knownColours = new Map();
 
 /**
  * Return the colour of a role as `#RRGGBB`; `weights/50` is half way to the paper, `weights-text` can be read.
- * @param {string} role
- * @param {Theme} theme
+ * @param {string} role @param {Theme} theme
  */
 export function colourOf(role, theme) {
   const key = `${theme} ${role}`;
@@ -99,8 +98,7 @@ const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(f
 
 /**
  * Return the theme of the page around an element: what the page says of itself, else the background there.
- * @param {Element} element
- * @returns {Theme}
+ * @param {Element} element @returns {Theme}
  */
 export function themeOf(element) {
   const { body, documentElement } = document;
@@ -122,8 +120,7 @@ function saidDark(body, page) {
 
 /**
  * Return whether the first background that is not transparent, from the element outwards, is dark.
- * @param {Element | null} element
- * @returns {boolean | undefined}
+ * @param {Element | null} element @returns {boolean | undefined}
  */
 function measuredDark(element) {
   for (let at = element?.parentElement; at; at = at.parentElement) {
@@ -135,9 +132,7 @@ function measuredDark(element) {
 
 /**
  * Call `onChange` with the theme whenever it becomes another; return what ends this.
- * @param {Element} element
- * @param {(theme: Theme) => void} onChange
- * @returns {() => void}
+ * @param {Element} element @param {(theme: Theme) => void} onChange @returns {() => void}
  */
 export function followTheme(element, onChange) {
   let theme = themeOf(element);

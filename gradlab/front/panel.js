@@ -23,7 +23,7 @@ const GRAB = { mouse: 16, touch: 22 }; // CSS pixels from what can be moved: 32 
 const LEAP = 10; // points that PageUp and PageDown go
 const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can be dragged
 
-/** A `<figure>` that paints a panel's state, and tells the kernel what is pressed, dragged and zoomed in it. */
+/** A `<figure>` that paints a panel's state, and tells the kernel what is pressed and dragged in it. */
 export class Panel {
   /**
    * @param {Element} root gets the figure
@@ -257,8 +257,7 @@ export class Panel {
 
   /**
    * Go to the next mark, or to another point of this one, and say what is there.
-   * @param {PanelState} panel
-   * @param {string} key
+   * @param {PanelState} panel @param {string} key
    */
   _go(panel, key) {
     const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) =>
@@ -308,8 +307,7 @@ export class Panel {
 
   /**
    * Show so much of the range that is shown now, around the point that the keys have gone to or else its end.
-   * @param {PanelState} panel
-   * @param {number} share
+   * @param {PanelState} panel @param {number} share
    */
   _zoomBy({ plots: [{ x, right }] }, share) {
     const middle = valueAt(x, this._atStop()?.x ?? right);
@@ -333,9 +331,7 @@ function lastPoint(mark) {
 
 /**
  * Return the point that a key goes to from another one; null where the key does not go along a curve.
- * @param {string} key
- * @param {number[]} points
- * @param {number} from
+ * @param {string} key @param {number[]} points @param {number} from
  */
 function pointFor(key, points, from) {
   const at = points.findIndex((point) => point >= from);
@@ -353,10 +349,7 @@ function pointFor(key, points, from) {
 
 /**
  * Return the mark that a key goes to: at first the first one with which something can be done, then round and round.
- * @param {string} key
- * @param {number} from
- * @param {number} count
- * @param {number} first
+ * @param {string} key @param {number} from @param {number} count @param {number} first
  */
 function stopFor(key, from, count, first) {
   if (key === "Home") return 0;

@@ -41,8 +41,7 @@ export class Picture {
 
   /**
    * Show a state: what moves is painted on its way for a moment. What glides goes on from where it is.
-   * @param {PanelState} panel
-   * @param {Way} way
+   * @param {PanelState} panel @param {Way} way
    */
   show(panel, way) {
     const now = performance.now();

@@ -134,8 +134,7 @@ export class PanelStrip {
   /**
    * Show a part of the x axes of all curves, at least `FEWEST` updates; without limits, or with those of all that there is,
    * all of them.
-   * @param {number} [low]
-   * @param {number} [high]
+   * @param {number} [low] @param {number} [high]
    */
   zoom(low, high) {
     this.range = low === undefined || high === undefined ? null : within(low, high, this.reach);
@@ -154,10 +153,7 @@ export class PanelStrip {
 
 /**
  * Return a range moved and widened so that it lies between 0 and the last update; null where it is all of that.
- * @param {number} low
- * @param {number} high
- * @param {number} last
- * @returns {[number, number] | null}
+ * @param {number} low @param {number} high @param {number} last @returns {[number, number] | null}
  */
 function within(low, high, last) {
   const wide = Math.max(high - low, FEWEST);

@@ -24,11 +24,7 @@ export function fitting(texts, wide, measure, size = WORD_SIZE, bold = false) {
 
 /**
  * Cut a text to a width, with an ellipsis in place of what is cut.
- * @param {string} words
- * @param {number} wide
- * @param {number} size
- * @param {boolean} bold
- * @param {Measure} measure
+ * @param {string} words @param {number} wide @param {number} size @param {boolean} bold @param {Measure} measure
  */
 export function shortened(words, wide, size, bold, measure) {
   if (measure(words, size, bold) <= wide) return words;

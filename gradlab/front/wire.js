@@ -38,9 +38,7 @@
 
 /**
  * Return the panel after a change; a whole panel needs none before it.
- * @param {PanelData | null | undefined} panel
- * @param {PanelChange} change
- * @returns {PanelData}
+ * @param {PanelData | null | undefined} panel @param {PanelChange} change @returns {PanelData}
  */
 export function applyPanel(panel, change) {
   const { set, ...head } = change;
@@ -65,8 +63,7 @@ function withAxes(panel) {
 
 /**
  * Return the marks of a panel in another order; one that is new is filled in afterwards.
- * @param {PanelData} panel
- * @param {string[]} ids
+ * @param {PanelData} panel @param {string[]} ids
  */
 function marksById(panel, ids) {
   const known = new Map(panel.ids.map((id, index) => [id, panel.marks[index]]));
@@ -95,8 +92,7 @@ export function pointLength(mark) {
 
 /**
  * Return a mark's points, one after the other, NaN where the pen is lifted.
- * @param {Mark} mark
- * @returns {Float64Array}
+ * @param {Mark} mark @returns {Float64Array}
  */
 export function pointsOf(mark) {
   let points = decodedPoints.get(mark);
