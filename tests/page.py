@@ -12,13 +12,15 @@ import re
 from typing import Any
 
 Frame = dict[str, Any]
+Pairs = list[tuple[float, ...]]
+_POINT = {"b": 3}  # numbers a point: a band has triples, all other marks pairs
 
 
 class PanelSeen:
-    """One panel as the frames have told it, in the numbers of its axes."""
+    """One panel as the frames have told it."""
 
     def __init__(self, told: Frame) -> None:
-        self.told = told
+        self.head = {name: value for name, value in told.items() if name not in ("ids", "marks") and value is not None}
         self.title, self.words = told["title"], told.get("words", "")
         self.ids: list[str] = told["ids"]
         self.marks: list[dict[str, Any]] = told["marks"]
@@ -28,49 +30,44 @@ class PanelSeen:
     def changed(self, change: Frame) -> PanelSeen:
         """The panel after a change."""
         by_id = dict(zip(self.ids, self.marks, strict=True))
-        marks = [by_id.get(id, {}) for id in change.get("ids", self.ids)]
+        whole = {**self.head, "ids": self.ids, "marks": [by_id.get(id, {}) for id in change.get("ids", self.ids)]}
         for index, fields in change.get("set", []):
             if "k" in fields:  # a mark that is new
-                marks[index] = fields
+                whole["marks"][index] = fields
                 continue
-            mark = {**marks[index], **fields}
+            mark = {**whole["marks"][index], **fields}
             if "p" in fields:
-                count, *tail = fields["p"]
-                mark["p"] = marks[index].get("p", [])[:count] + tail
-            marks[index] = {name: value for name, value in mark.items() if value is not None}
-        told = {**self.told, "marks": marks, **{key: value for key, value in change.items() if key != "set"}}
-        return PanelSeen({name: value for name, value in told.items() if value is not None})
+                kept, *tail = fields["p"]
+                mark["p"] = whole["marks"][index].get("p", [])[:kept] + tail
+            whole["marks"][index] = {name: value for name, value in mark.items() if value is not None}
+        return PanelSeen({**whole, **{key: value for key, value in change.items() if key != "set"}})
 
     def mark(self, id: str) -> dict[str, Any]:
         """The mark of this id."""
         return self.marks[self.ids.index(id)]
 
     def texts(self) -> list[str]:
-        """What may be written in it, of each text the longest form."""
-        notes = [self.told.get("corner", []), *self.told.get("notes", []), [self.told.get("notice", "")]]
-        texts = [
-            self.title,
-            *(note[0] for note in notes if note),
-            *(mark["texts"][0] for mark in self.marks if mark["k"] == "t"),
-        ]
-        return [text for text in texts if text]
+        """What is written in it, each text in its longest form."""
+        around = [*self.head.get("corner", [])[:1], *(note[0] for note in self.head.get("notes", []))]
+        written = [mark["texts"][0] for mark in self.marks if mark["k"] == "t"]
+        return [self.title, *around, *filter(None, [self.head.get("notice")]), *written]
 
     def all_words(self) -> str:
         """All that it says: its own words, what is written in it, and the words of its marks."""
         told = [mark.get("words", "") for mark in self.marks]
         return "\n".join(part for part in (self.words, *self.texts(), *told) if part)
 
-    def points(self, id: str) -> list[tuple[float, ...]]:
+    def points(self, id: str) -> Pairs:
         """The points of a mark, those left out where the pen is lifted."""
         mark = self.mark(id)
-        each = 3 if mark["k"] == "b" else 2
-        numbers = mark.get("p", [])
-        rows = [tuple(numbers[at : at + each]) for at in range(0, len(numbers), each)]
-        return [row for row in rows if None not in row]
+        each, numbers = _POINT.get(mark["k"], 2), mark.get("p", [])
+        assert len(numbers) % each == 0, "whole points"
+        points = [tuple(numbers[at : at + each]) for at in range(0, len(numbers), each)]
+        return [point for point in points if None not in point]
 
-    def draggable(self, name: str) -> dict[str, Any]:
-        """The first mark that can be dragged, of this name."""
-        return next(mark for mark in self.marks if mark.get("drag") == name)
+    def draggable(self, name: str) -> str:
+        """The id of the mark that can be dragged, of this name."""
+        return next(id for id, mark in zip(self.ids, self.marks, strict=True) if mark.get("drag") == name)
 
 
 class Page:
@@ -122,7 +119,7 @@ class Page:
 
     def seen(self) -> Frame:
         """All that is shown, without the number of the frame."""
-        panels = {name: panel.told for name, panel in self.panels.items()}
+        panels = {name: vars(panel) for name, panel in self.panels.items()}
         rest = {
             key: value for key, value in self.shown.items() if key not in ("f", "whole", "panels", "values", "stop")
         }

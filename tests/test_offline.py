@@ -22,8 +22,7 @@ class Still(Instrument):
         return [Control.tick("on", start=True)]
 
     def render(self, at: Settings) -> View:
-        drawing = Drawing("sum", [Text("sum", 20, 20, "one")], "one")
-        return View({"sum": lambda width, height: drawing}, "It is one.")
+        return View({"sum": Drawing("sum", [Text("sum", ("one",), 0.5, 0.5)], words="one")}, "It is one.")
 
 
 def written(kind: str, folder: Path) -> str:

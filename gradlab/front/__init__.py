@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .joined import bet_module as bet_module
     from .joined import bet_script as bet_script
     from .joined import bet_style as bet_style
     from .joined import joined_module as joined_module

@@ -19,7 +19,13 @@ const STATEMENT = 350; // ms a statement: slow enough to read along
 const SILENCE = 1500; // ms without an answer after which the reader is told
 const LOST = 8000; // ms after which the kernel may have been restarted
 const PROBE = 10000; // ms between two attempts to reach it then
+const UNANSWERED =
+  "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
 const MOST_ASKED = 16; // requests on their way
+const NEWEST_COUNTS = ["turn", "drag"]; // of these one is on its way: the newest that waits goes next
+const PLAY = "play"; // the kind of a request for frames that are played
+
+/** @typedef {{request: Frame, promise: Promise<void>, resolve: (value: void) => void}} Waiting */
 
 export class Clock {
   /**
@@ -40,8 +46,10 @@ export class Clock {
     this.rate = 60;
     /** @type {{frame: Frame, every: number}[]} */
     this.queue = [];
-    /** @type {Map<number, {sent: number, ms: number, play: boolean, answered: () => void}>} requests on their way */
+    /** @type {Map<number, {sent: number, ms: number, kind: string, answered: (value: void) => void}>} requests on their way */
     this.asked = new Map();
+    /** @type {Map<string, Waiting>} requests that wait for the answer to one of their kind, by kind */
+    this.waiting = new Map();
     this.count = 0;
     this.began = 0; // the newest request when it began to play
     this.plays = 0; // counts how often it has begun to play: what was asked for in one that has ended is not made
@@ -52,6 +60,7 @@ export class Clock {
     this.margin = MARGIN;
     this.busy = ""; // what the kernel has told of the requests that wait for the end of a cell
     this.heard = 0; // when it has told so
+    this.working = false; // whether it has told that a long computation runs
     this.probed = 0;
     this.ticking = 0;
     this.reminding = 0;
@@ -64,7 +73,15 @@ export class Clock {
    * @returns {Promise<void>} of the answer having been shown
    */
   ask(request) {
-    return this.request(request, 0, false);
+    const kind = NEWEST_COUNTS.includes(request.do) ? `${request.do} ${request.name ?? ""}` : "";
+    if (!kind) this.sendWaiting(); // nothing overtakes what was asked before it
+    else if (this.isAsked(kind)) {
+      const waiting = this.waiting.get(kind) ?? { ...Promise.withResolvers(), request };
+      waiting.request = request;
+      this.waiting.set(kind, waiting);
+      return waiting.promise;
+    }
+    return this.request(request, 0, kind);
   }
 
   play() {
@@ -98,9 +115,10 @@ export class Clock {
     if (this.closed) return;
     if (answer.busy) return this.wait(answer);
     const request = answer.client === this.client ? this.asked.get(answer.n) : undefined;
-    /** @type {(() => void)[]} */
+    /** @type {((value: void) => void)[]} */
     const done = [];
     if (request) {
+      this.busy = "";
       for (const [n, { answered }] of this.asked) { // the kernel answers in order
         if (n > answer.n) continue;
         this.asked.delete(n);
@@ -108,11 +126,10 @@ export class Clock {
       }
       // The shortest trip is the line's own; a longer one has waited for other work. It may become longer by and by.
       this.trip = Math.min(this.trip * 1.02 + 0.1, Math.max(performance.now() - request.sent - answer.work, 1));
-      if (request.play) this.work += 0.2 * (answer.work - this.work);
+      if (request.kind === PLAY) this.work += 0.2 * (answer.work - this.work);
     }
-    if (request) this.busy = "";
     this.remind();
-    const playing = this.playing && request?.play;
+    const playing = this.playing && request?.kind === PLAY;
     for (const frame of answer.frames) {
       if (!frame.whole && frame.f !== this.last + 1) {
         if (frame.f > this.last) this.ask({ do: "hello" });
@@ -127,8 +144,9 @@ export class Clock {
       }
     }
     // What the reader has asked for is shown at once, with all that lies before it.
-    if (!this.playing ? !this.asked.size || !request?.play : !playing) this.flush();
+    if (!this.playing ? !this.asked.size || request?.kind !== PLAY : !playing) this.flush();
     for (const answered of done) answered();
+    this.sendWaiting((kind) => !this.isAsked(kind));
     if (this.playing) this.fill();
   }
 
@@ -188,7 +206,7 @@ export class Clock {
     while (this.playing && waiting + coming < this.trip + this.margin && this.asked.size < most) {
       const request = this.bundle();
       const ms = request.count * this.every;
-      this.request(request, ms, true);
+      this.request(request, ms, PLAY);
       coming += ms;
     }
   }
@@ -201,44 +219,46 @@ export class Clock {
     return { ...request, updates: Math.max(1, Math.round(this.rate / 60)) };
   }
 
+  /** @param {string} kind */
+  isAsked(kind) {
+    return [...this.asked.values()].some((each) => each.kind === kind);
+  }
+
+  /** Send the requests that wait. @param {(kind: string) => boolean} [isFree] whether those of a kind need no longer wait */
+  sendWaiting(isFree = () => true) {
+    for (const [kind, { request, resolve }] of this.waiting) {
+      if (!isFree(kind)) continue;
+      this.waiting.delete(kind);
+      this.request(request, 0, kind).then(resolve);
+    }
+  }
+
   /**
-   * @param {Frame} request @param {number} ms @param {boolean} play
+   * @param {Frame} request @param {number} ms of frames that it will bring @param {string} kind
    * @returns {Promise<void>}
    */
-  request(request, ms, play) {
+  request(request, ms, kind) {
     if (this.closed) return Promise.resolve();
-    this.count += 1;
-    const n = this.count;
-    const shown = new Promise((/** @type {(value: void) => void} */ answered) => {
-      this.asked.set(n, { sent: performance.now(), ms, play, answered });
-    });
+    const n = this.count += 1;
+    const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
+    this.asked.set(n, { sent: performance.now(), ms, kind, answered: resolve });
     this.send({ ...request, n, client: this.client });
     this.remind();
-    return shown;
+    return promise;
   }
 
   /** Say so when the kernel does not answer, and try to reach it now and then. */
   remind() {
     clearTimeout(this.reminding);
     if (this.closed) return;
-    if (!this.asked.size) return this.tell("");
+    if (!this.asked.size || this.working) return this.tell("");
     const now = performance.now();
-    const first = Math.min(...[...this.asked.values()].map((request) => request.sent));
-    const silent = now - Math.max(first, this.heard);
-    if (this.busy && silent < LOST) this.tell(this.busy);
-    else if (silent < SILENCE) this.tell("");
-    else if (silent < LOST) {
-      this.tell("The kernel is busy, perhaps with another cell: the lab goes on when it is free.");
-    } else {
-      this.tell(
-        "No answer from the kernel: it is busy, or it was restarted. If it was restarted, run this cell again.",
-      );
-      if (now - this.probed > PROBE) {
-        this.probed = now;
-        this.request({ do: "hello" }, 0, false);
-        return;
-      }
-    }
-    this.reminding = setTimeout(() => this.remind(), 500);
+    const [first] = this.asked.values();
+    const silent = now - Math.max(first.sent, this.heard);
+    this.tell(silent > LOST || (silent > SILENCE && !this.busy) ? UNANSWERED : this.busy);
+    if (silent > LOST && now - this.probed > PROBE) {
+      this.probed = now;
+      this.request({ do: "hello" }, 0, "");
+    } else this.reminding = setTimeout(() => this.remind(), 500);
   }
 }

@@ -16,65 +16,52 @@ import { tagsOfLine } from "./lighting.js";
 export class CodePane {
   /**
    * @param {Element} root
-   * @param {{
-   *   ask: Ask, onPlay?: () => void, pressed?: boolean,
-   *   light?: (tags: import("./lighting.js").Tags | null) => void,
-   * }} options `onPlay` plays the loop that was handed in, `pressed` has lines pressed to run up to them, `light` lights what
-   * a line touches
+   * @param {{ask: Ask, onPlay?: () => void, light?: (tags: import("./lighting.js").Tags | null) => void}} options
+   * `onPlay` plays the loop that was handed in; with it lines can be pressed to run up to them. `light` lights what a line
+   * touches
    */
-  constructor(root, { ask, onPlay, pressed = false, light = () => {} }) {
+  constructor(root, { ask, onPlay, light = () => {} }) {
     this._ask = ask;
-    this._pressed = pressed;
     this._onPlay = onPlay;
     /** @type {Required<CodeState>} */
-    this._state = {
-      code: { source: "", html: [] },
-      lit: [0, 0],
-      changed: [],
-      wrong: 0,
-      draft: "",
-      editable: false,
-    };
-    /** The learner's own text, null where there is none: it outlives Cancel, switches and Reset. */
-    /** @type {string | null} */
+    this._state = { code: { source: "", html: [] }, lit: [0, 0], changed: [], wrong: 0, draft: "", editable: false };
+    /** @type {string | null} the learner's own text, null where there is none: it outlives Cancel, switches and Reset */
     this._own = null;
     /** @type {string | null} the text that was handed in and not yet answered */
     this._sent = null;
-    /** @type {{row: HTMLElement, gutter: HTMLElement}[]} */
+    /** @type {HTMLElement[]} */
     this._rows = [];
 
     const pane = this.pane = addElement("div", root, "gl-code");
-    this._lines = addElement("pre", pane, "gl");
-    this._lines.setAttribute("role", "group");
-    this._lines.ariaLabel = pressed ? "the training loop; press a line to run up to it" : "the code that runs";
-    if (pressed) {
-      this._lines.addEventListener("click", (event) => this._press(event.target));
-      this._lines.addEventListener("keydown", (event) => this._key(event));
+    const lines = this._lines = addElement("pre", pane, "gl");
+    lines.setAttribute("role", "group");
+    lines.ariaLabel = onPlay ? "the training loop; press a line to run up to it" : "the code that runs";
+    if (onPlay) {
+      lines.addEventListener("click", (event) => this._press(event.target));
+      lines.addEventListener("keydown", (event) => this._key(event));
     }
     /** @type {Element | null} */
     let from = null;
-    const lightLine = (/** @type {Event} */ { target }) => {
-      const line = target instanceof Element ? target.closest(".line") : null;
+    const lightLine = (/** @type {Event} */ { type, target }) => {
+      const line = target instanceof Element && !/leave|out/.test(type) ? target.closest(".line") : null;
       if (line === from) return;
       from = line;
       const tags = tagsOfLine(line?.querySelector(".text")?.textContent ?? "");
       light(tags.size ? tags : null);
     };
-    const leave = () => {
-      from = null;
-      light(null);
-    };
     // Moves only: a page that scrolls under a pointer at rest sends pointerover, and the picture would be dim at first.
-    for (const kind of ["pointermove", "focusin"]) this._lines.addEventListener(kind, lightLine);
-    for (const kind of ["pointerleave", "focusout"]) this._lines.addEventListener(kind, leave);
-    this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, (text) => this._run(text));
+    for (const kind of ["pointermove", "focusin", "pointerleave", "focusout"]) lines.addEventListener(kind, lightLine);
+
+    this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, () => this._run());
     this._buttons = addElement("div", pane, "gl-buttons");
     /** Opens the field; a screen with a bar of buttons puts it there. */
     this.edit = addButton(this._buttons, "Edit the loop", () => this._open());
-    this._take = addButton(this._buttons, "Run this loop", () => this._run(this._editor.text));
-    this._take.classList.add("gl-main");
-    this._drop = addButton(this._buttons, "Cancel", () => this._close());
-    this._fresh = addButton(this._buttons, "Start from the loop as it runs", () => this._startAgain());
+    this._whileOpen = [
+      addButton(this._buttons, "Run this loop", () => this._run()),
+      addButton(this._buttons, "Cancel", () => this._close()),
+      addButton(this._buttons, "Start from the loop as it runs", () => this._startAgain()),
+    ];
+    this._whileOpen[0].classList.add("gl-main");
     this._showField(false);
   }
 
@@ -88,93 +75,76 @@ export class CodePane {
     if (state.code.html !== before.code.html) this._write(state.code.html);
     this._reply(change, before.draft);
     this._mark(state.draft ? 0 : state.wrong); // a line of the draft is none of the loop's
-    if (this._editor.shown && ("draft" in change || "wrong" in change)) {
-      this._editor.mark(state.draft ? state.wrong : 0);
-    }
-    this._showField(this._editor.shown);
-  }
-
-  /** Close the field, as another loop is to be seen; the text in it is kept for the next time. */
-  leave() {
-    if (this._editor.shown) this._close();
+    if ("draft" in change || "wrong" in change) this._editor.mark(state.draft ? state.wrong : 0);
+    this._showField(!this._editor.box.hidden);
   }
 
   // The lines ----------------------------------------------------------------------------------------------------------
 
   /** @param {string[]} html */
   _write(html) {
-    const focused = this._rows.findIndex(({ row }) => row === document.activeElement);
+    const focused = this._rows.findIndex((row) => row === document.activeElement);
     this._rows = html.map((line, index) => {
       const row = addElement("span", null, "line");
-      const gutter = addElement("span", row, "gutter", `  ${index + 1}`);
+      addElement("span", row, "gutter", `  ${index + 1}`);
       const text = addElement("span", row, "text");
       text.innerHTML = line;
       const deep = (text.textContent.match(/^ */) ?? [""])[0].length; // what is wrapped starts further in than this
       text.style.setProperty("--gl-deep", `${deep}ch`);
-      if (this._pressed && text.textContent) {
-        row.setAttribute("role", "button");
-        row.tabIndex = -1;
-      }
-      return { row, gutter };
+      if (this._onPlay && text.textContent) Object.assign(row, { role: "button", tabIndex: -1 });
+      return row;
     });
-    this._lines.replaceChildren(...this._rows.map(({ row }) => row));
+    this._lines.replaceChildren(...this._rows);
     const buttons = this._buttonRows();
-    const stop = buttons.find((index) => index >= focused) ?? buttons.at(-1);
-    if (stop !== undefined) this._rows[stop].row.tabIndex = 0;
-    if (stop !== undefined && focused >= 0) this._focus(stop);
+    const stop = buttons.find((row) => this._rows.indexOf(row) >= focused) ?? buttons.at(-1);
+    if (stop) stop.tabIndex = 0;
+    if (focused >= 0) stop?.focus();
   }
 
-  /** The indices of the lines that can be pressed. */
+  /** The lines that can be pressed. */
   _buttonRows() {
-    return [...this._rows.keys()].filter((index) => this._rows[index].row.role === "button");
+    return this._rows.filter((row) => row.role === "button");
   }
 
   /** @param {number} wrong */
   _mark(wrong) {
     const { lit: [first, last], changed } = this._state;
-    this._rows.forEach(({ row, gutter }, index) => {
+    this._rows.forEach((row, index) => {
       const number = index + 1;
       const lit = number >= first && number <= last;
       const isNew = changed.includes(number);
       const sign = number === wrong ? "✗" : lit && number === first ? "▶" : isNew ? "∗" : " ";
-      const [classes, words] = [
-        ["line", lit && "lit", isNew && "changed", number === wrong && "wrong"].filter(Boolean).join(" "),
-        `${sign} ${number}`,
-      ];
-      if (row.className !== classes) {
-        row.className = classes;
-        row.ariaCurrent = lit ? "step" : null;
-      }
+      const classes = ["line", lit && "lit", isNew && "changed", number === wrong && "wrong"].filter(Boolean).join(" ");
+      const [gutter, words] = [/** @type {Element} */ (row.firstElementChild), `${sign} ${number}`];
+      if (row.className !== classes) Object.assign(row, { className: classes, ariaCurrent: lit ? "step" : null });
       if (gutter.textContent !== words) gutter.textContent = words;
     });
   }
 
   /** @param {EventTarget | null} target */
   _press(target) {
-    const index = this._rows.findIndex(({ row }) => target instanceof Node && row.contains(target));
-    if (index < 0 || this._rows[index].row.role !== "button") return;
-    if (getSelection()?.type === "Range") return; // who marks text to copy it presses nothing
-    this._focus(index);
-    this._ask({ do: "to_line", line: index + 1 });
+    const row = this._buttonRows().find((each) => target instanceof Node && each.contains(target));
+    if (!row || getSelection()?.type === "Range") return; // who marks text to copy it presses nothing
+    this._focus(row);
+    this._ask({ do: "to_line", line: this._rows.indexOf(row) + 1 });
   }
 
   /** @param {KeyboardEvent} event */
   _key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
-    const at = this._rows.findIndex(({ row }) => row === event.target);
     const buttons = this._buttonRows();
-    const [here, last] = [buttons.indexOf(at), buttons.length - 1];
+    const [here, last] = [buttons.indexOf(/** @type {HTMLElement} */ (event.target)), buttons.length - 1];
     const to = { ArrowUp: Math.max(0, here - 1), ArrowDown: Math.min(last, here + 1), Home: 0, End: last }[event.key];
     if (to !== undefined) this._focus(buttons[to]);
-    else if (event.key === "Enter" || event.key === " ") this._ask({ do: "to_line", line: at + 1 });
+    else if (event.key === "Enter" || event.key === " ") this._press(event.target);
     else return;
     event.preventDefault();
   }
 
-  /** @param {number} index */
-  _focus(index) {
-    for (const each of this._buttonRows()) this._rows[each].row.tabIndex = each === index ? 0 : -1;
-    this._rows[index]?.row.focus();
+  /** @param {HTMLElement} row */
+  _focus(row) {
+    for (const each of this._buttonRows()) each.tabIndex = each === row ? 0 : -1;
+    row.focus();
   }
 
   // The learner's own text ---------------------------------------------------------------------------------------------
@@ -193,14 +163,13 @@ export class CodePane {
       this._onPlay?.();
     } else if (draft && draft !== before) {
       this._sent = null;
-      if (!this._editor.shown) {
-        this._own = draft;
-        this._open();
-      }
+      if (!this._editor.box.hidden) return;
+      this._own = draft;
+      this._open();
     }
   }
 
-  /** @param {string} text */
+  /** Whether a text is that of the loop which runs. @param {string} text */
   _runs(text) {
     return text.trimEnd() === this._state.code.source.trimEnd();
   }
@@ -210,13 +179,12 @@ export class CodePane {
     this._editor.open(this._own ?? code.source);
     this._showField(true);
     if (draft && this._own === draft) this._editor.mark(wrong);
-    if (this.edit === document.activeElement || document.activeElement === document.body) this._editor.focus();
+    const at = document.activeElement;
+    if (at === this.edit || at === document.body) this._editor.field.focus(); // the button that was pressed is gone
   }
 
   _close() {
-    const inside = this._editor.focused || this._take === document.activeElement ||
-      this._drop === document.activeElement;
-    this._editor.close();
+    const inside = !this._editor.box.hidden && this.pane.contains(document.activeElement);
     this._showField(false);
     if (inside) this.edit.focus();
   }
@@ -224,12 +192,11 @@ export class CodePane {
   _startAgain() {
     this._own = null;
     this._editor.open(this._state.code.source);
-    this._editor.focus();
+    this._editor.field.focus();
   }
 
-  /** @param {string} text */
-  _run(text) {
-    this._own = this._sent = text;
+  _run() {
+    const text = this._own = this._sent = this._editor.field.value;
     this._ask({ do: "edit", text });
     if (this._runs(text)) this.show({ draft: "" });
   }
@@ -237,66 +204,38 @@ export class CodePane {
   /** @param {boolean} field */
   _showField(field) {
     this._lines.hidden = field;
+    this._editor.box.hidden = !field;
     this.edit.hidden = field || !this._state.editable;
-    for (const button of [this._take, this._drop, this._fresh]) button.hidden = !field;
+    for (const button of this._whileOpen) button.hidden = !field;
     this._buttons.hidden = !field && !this._buttons.contains(this.edit); // an empty row would take room
   }
 }
 
 /** A field for a loop, with numbers beside its lines, of which one can be marked as wrong. */
 class Editor {
-  /**
-   * @param {Element} root
-   * @param {(text: string) => void} onInput
-   * @param {(text: string) => void} onRun
-   */
+  /** @param {Element} root @param {(text: string) => void} onInput @param {() => void} onRun */
   constructor(root, onInput, onRun) {
-    this._box = addElement("div", root, "gl-editor");
-    this._numbers = addElement("div", this._box, "gl-numbers");
-    this._numbers.setAttribute("aria-hidden", "true");
-    this._field = addElement("textarea", this._box);
-    this._field.ariaLabel = "your own loop";
-    this._field.wrap = "off"; // a line is a line, with its number beside it
-    this._field.spellcheck = false;
-    this._field.autocapitalize = "off";
+    this.box = addElement("div", root, "gl-editor");
+    this._numbers = addElement("div", this.box, "gl-numbers");
+    this._numbers.ariaHidden = "true";
+    this.field = addElement("textarea", this.box);
+    // A line is a line, with its number beside it: it does not wrap.
+    Object.assign(this.field, { ariaLabel: "your own loop", wrap: "off", spellcheck: false, autocapitalize: "off" });
     this._wrong = 0;
-    this._field.addEventListener("input", () => {
-      onInput(this.text);
+    this.field.addEventListener("input", () => {
+      onInput(this.field.value);
       this._number();
     });
-    this._field.addEventListener("scroll", () => this._numbers.scrollTop = this._field.scrollTop);
-    this._field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onRun(this.text);
+    this.field.addEventListener("scroll", () => this._numbers.scrollTop = this.field.scrollTop);
+    this.field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onRun();
     });
-    this.close();
-  }
-
-  get text() {
-    return this._field.value;
-  }
-
-  get shown() {
-    return !this._box.hidden;
-  }
-
-  get focused() {
-    return document.activeElement === this._field;
   }
 
   /** @param {string} text */
   open(text) {
-    this._box.hidden = false;
-    this._field.value = text;
-    this._wrong = 0;
-    this._number();
-  }
-
-  close() {
-    this._box.hidden = true;
-  }
-
-  focus() {
-    this._field.focus();
+    this.field.value = text;
+    this.mark(0);
   }
 
   /**
@@ -306,23 +245,23 @@ class Editor {
   mark(line) {
     this._wrong = line;
     this._number();
-    const height = this._field.scrollHeight / Math.max(1, this._numbers.childElementCount);
+    const { scrollTop, scrollHeight, clientHeight } = this.field;
+    const height = scrollHeight / Math.max(1, this._numbers.childElementCount);
     const top = (line - 1) * height;
-    const { scrollTop, clientHeight } = this._field;
     if (line && (top < scrollTop || top + height > scrollTop + clientHeight)) {
-      this._field.scrollTop = top - clientHeight / 2;
+      this.field.scrollTop = top - clientHeight / 2;
     }
   }
 
   _number() {
-    const count = this.text.split("\n").length;
-    this._field.rows = Math.min(26, Math.max(14, count + 1));
+    const count = this.field.value.split("\n").length;
+    this.field.rows = Math.min(26, Math.max(14, count + 1));
     const numbers = Array.from({ length: count }, (_, index) => {
       const wrong = index + 1 === this._wrong;
       return addElement("div", null, wrong ? "wrong" : "", `${wrong ? "✗ " : ""}${index + 1}`);
     });
     this._numbers.replaceChildren(...numbers);
-    this._numbers.scrollTop = this._field.scrollTop;
-    this._field.ariaInvalid = this._wrong ? "true" : null;
+    this._numbers.scrollTop = this.field.scrollTop;
+    this.field.ariaInvalid = this._wrong ? "true" : null;
   }
 }

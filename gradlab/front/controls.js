@@ -1,22 +1,30 @@
 // @ts-check
-/** The switches: boxes to tick, lists to choose from, and fields for numbers that can also be turned. */
+/** The controls: boxes to tick, lists to choose from, numbers, sliders, and calls to be put in an order. */
 
-import { addElement } from "./events.js";
-import { NumberField } from "./number_field.js";
-import { OrderField } from "./order_field.js";
-import { Slider } from "./slider.js";
+import { addButton, addElement } from "./events.js";
 
 /** @typedef {import("./events.js").Ask} Ask */
 /** @typedef {string | number | boolean | null} Value */
 /**
- * `options` of a choice are values, or pairs of words and a value.
+ * `options` of a choice and of a slider are pairs of words and a value, of an order its calls.
  * @typedef {{
  *   name: string, label: string, kind: "tick" | "choice" | "whole" | "number" | "slider" | "order",
- *   options?: (Value | [string, Value])[], low?: number | null, high?: number | null, step?: number | null, every?: number,
+ *   options?: any[], low?: number | null, high?: number | null, step?: number | null, every?: number,
  * }} Control
  */
 /** @typedef {{controls?: Control[], values?: Record<string, Value>, off?: string[]}} ControlsState */
-/** @typedef {{element: HTMLElement, show: (value: Value) => void, disable: (off: boolean) => void, close?: () => void}} Part */
+/** @typedef {(value: Value) => unknown} Turn returns a promise of the answer, where it comes later */
+/** @typedef {{element: HTMLElement, show: (value: any) => void, stop?: () => void}} Part `stop` ends what plays */
+
+/** @type {Record<string, (control: Control, turn: Turn) => Part>} */
+const MAKERS = {
+  tick: tickBox,
+  choice: choiceList,
+  whole: numberField,
+  number: numberField,
+  slider: sliderField,
+  order: orderField,
+};
 
 /** Controls side by side, each of which tells the kernel what was chosen or typed. */
 export class ControlBar {
@@ -45,50 +53,35 @@ export class ControlBar {
   show({ controls, values, off }) {
     const anew = controls && JSON.stringify(controls) !== this._made;
     if (anew) this._make(controls);
-    if (values) this._values = { ...this._values, ...values };
+    this._values = { ...this._values, ...values };
     for (const [name, part] of this._parts) {
-      if (anew || (values && name in values && !this._waiting.get(name))) this._showValue(name, part);
+      if (off) setOff(part, off.includes(name));
+      if (anew || (values && name in values && !this._waiting.get(name))) this._showValue(name);
     }
-    if (off) { for (const [name, part] of this._parts) part.disable(off.includes(name)); }
   }
 
   /** End what plays. */
   close() {
-    for (const part of this._parts.values()) part.close?.();
+    for (const part of this._parts.values()) part.stop?.();
   }
 
   /** @param {Control[]} controls */
   _make(controls) {
     this._made = JSON.stringify(controls);
-    const focused = [...this._parts].find(([, part]) => part.element.contains(document.activeElement))?.[0];
-    for (const part of this._parts.values()) part.close?.();
-    this._parts = new Map(controls.map((control) => [control.name, this._part(control)]));
+    const focused = [...this._parts].find(([, part]) => part.element.contains(document.activeElement))?.[0] ?? "";
+    this.close();
+    this._parts = new Map(controls.map((control) => {
+      const make = MAKERS[control.kind];
+      return [control.name, make(control, (value) => this._turn(control.name, value))];
+    }));
     this._bar.hidden = !controls.length;
     this._bar.replaceChildren(...[...this._parts.values()].map((part) => part.element));
     /** @type {HTMLElement | null | undefined} */
-    const again = focused === undefined
-      ? null
-      : this._parts.get(focused)?.element.querySelector("input, select, button");
+    const again = this._parts.get(focused)?.element.querySelector("input, select, button");
     again?.focus();
   }
 
-  /**
-   * @param {Control} control
-   * @returns {Part}
-   */
-  _part(control) {
-    const turn = (/** @type {Value} */ value) => this._turn(control.name, value);
-    if (control.kind === "slider") return new Slider(control, turn);
-    if (control.kind === "order") return new OrderField(control, turn);
-    if (control.kind === "tick") return tickBox(control, turn);
-    if (control.kind === "choice") return choiceList(control, turn);
-    return new NumberField(control, turn);
-  }
-
-  /**
-   * @param {string} name
-   * @param {Value} value
-   */
+  /** @param {string} name @param {Value} value */
   async _turn(name, value) {
     const answer = this._ask({ do: "turn", name, value });
     if (!(answer instanceof Promise)) return;
@@ -96,78 +89,266 @@ export class ControlBar {
     await answer;
     const left = (this._waiting.get(name) ?? 1) - 1;
     this._waiting.set(name, left);
-    const part = this._parts.get(name);
-    if (part && !left) this._showValue(name, part); // one that was refused goes back
+    if (!left) this._showValue(name); // one that was refused goes back
   }
 
-  /**
-   * @param {string} name
-   * @param {Part} part
-   */
-  _showValue(name, part) {
-    if (name in this._values) part.show(this._values[name]);
+  /** @param {string} name */
+  _showValue(name) {
+    if (name in this._values) this._parts.get(name)?.show(this._values[name]);
   }
 }
 
-/**
- * @param {Control} control
- * @param {(value: Value) => void} turn
- * @returns {Part}
- */
+/** @param {Part} part @param {boolean} off */
+function setOff({ element, stop }, off) {
+  if (element.classList.contains("gl-off") === off) return;
+  element.classList.toggle("gl-off", off);
+  const fields = /** @type {NodeListOf<HTMLInputElement>} */ (element.querySelectorAll("input, select, button"));
+  for (const field of fields) field.disabled = off;
+  if (off) stop?.();
+}
+
+/** @param {Control} control @param {Turn} turn @returns {Part} */
 function tickBox({ name, label }, turn) {
   const element = addElement("label", null, "gl-control gl-tick");
-  const box = addElement("input", element);
-  box.type = "checkbox";
-  box.name = name;
-  addElement("span", element, "", label);
+  const box = Object.assign(addElement("input", element), { type: "checkbox", name });
+  element.append(label);
   box.addEventListener("change", () => turn(box.checked));
-  return {
-    element,
-    show(value) {
-      box.checked = Boolean(value);
-    },
-    disable: (off) => disable(element, box, off),
-  };
+  return { element, show: (value) => box.checked = Boolean(value) };
 }
 
-/**
- * @param {Control} control
- * @param {(value: Value) => void} turn
- * @returns {Part}
- */
+/** @param {Control} control @param {Turn} turn @returns {Part} */
 function choiceList({ name, label, options = [] }, turn) {
   const element = addElement("label", null, "gl-control");
   addElement("span", element, "gl-label", label);
-  const list = addElement("select", element);
-  list.name = name;
-  const pairs = options.map((option) =>
-    Array.isArray(option) ? option : /** @type {const} */ ([String(option), option])
-  );
-  const add = (/** @type {string} */ words) => addElement("option", list, "", words);
-  for (const [words] of pairs) add(words);
-  list.addEventListener("change", () => turn(pairs[list.selectedIndex][1]));
+  const list = Object.assign(addElement("select", element), { name });
+  const values = options.map(([, value]) => value);
+  list.append(...options.map(([words]) => new Option(words)));
+  list.addEventListener("change", () => turn(values[list.selectedIndex]));
   return {
     element,
     show(value) {
-      const at = pairs.findIndex(([, each]) => each === value);
-      if (at < 0) { // set from Python, and not among the choices so far
-        pairs.push([String(value), value]);
-        add(String(value));
+      if (!values.includes(value)) { // set from Python, and not among the choices so far
+        values.push(value);
+        list.append(new Option(String(value)));
       }
-      list.selectedIndex = at < 0 ? pairs.length - 1 : at;
+      list.selectedIndex = values.indexOf(value);
     },
-    disable: (off) => disable(element, list, off),
+  };
+}
+
+const DRAG = 8; // CSS pixels that the label of a number is dragged for a step
+
+/**
+ * A field for a number: typed, or moved by arrow keys, two buttons, or dragging its label. It goes by the step it has, a
+ * whole number by 1, any other by a tenth of itself. It is told as typed; what is wrong with it is the kernel's to say.
+ * @param {Control} control @param {Turn} turn @returns {Part}
+ */
+function numberField({ name, label, kind, low, high, step }, turn) {
+  const element = addElement("div", null, "gl-control gl-number");
+  const words = addElement("label", element, "gl-label", label);
+  const less = addButton(element, "−", () => go(-1));
+  const field = addElement("input", element);
+  const more = addButton(element, "+", () => go(1));
+  Object.assign(field, { type: "number", name, min: low ?? "", max: high ?? "", step: step ?? 1, ariaLabel: label });
+  Object.assign(less, { tabIndex: -1, ariaLabel: `${label}: less` }); // the arrow keys do the same
+  Object.assign(more, { tabIndex: -1, ariaLabel: `${label}: more` });
+  let [shown, sent] = ["", ""]; // the value that holds, and what was told last
+  const takeAsBase = () => { // steps are counted from it
+    field.defaultValue = field.value;
+    if (kind === "number" && !step) field.step = (Math.abs(Number(field.value)) / 10 || 0.1).toPrecision(1);
+  };
+  const tell = () => {
+    takeAsBase();
+    if (field.value !== sent) turn(sent = field.value);
+  };
+  const go = (/** @type {number} */ direction) => {
+    if (field.disabled) return;
+    if (direction > 0) field.stepUp();
+    else field.stepDown();
+    tell();
+  };
+  field.addEventListener("change", tell);
+  let from = 0;
+  words.addEventListener("click", () => field.focus());
+  words.addEventListener("pointerdown", ({ clientX, pointerId }) => {
+    from = clientX;
+    words.setPointerCapture(pointerId);
+  });
+  words.addEventListener("pointermove", ({ clientX, pointerId }) => {
+    if (!words.hasPointerCapture(pointerId)) return;
+    for (; Math.abs(clientX - from) >= DRAG; from += DRAG * Math.sign(clientX - from)) go(clientX - from);
+  });
+  return {
+    element,
+    show(value) {
+      const focused = document.activeElement === field;
+      const isTyping = focused && field.value !== shown && field.value !== sent;
+      sent = shown = String(value ?? "");
+      if (isTyping) return;
+      if (field.value !== shown) {
+        field.value = shown;
+        if (focused) field.select();
+      }
+      takeAsBase();
+    },
   };
 }
 
 /**
- * Grey a control out, or take that back.
- * @param {HTMLElement} element
- * @param {HTMLInputElement | HTMLSelectElement} field
- * @param {boolean} off
+ * A slider over listed values, which can play, or over all numbers of a range.
+ * @param {Control} control @param {Turn} turn @returns {Part}
  */
-function disable(element, field, off) {
-  element.classList.toggle("gl-off", off);
-  field.disabled = off;
-  field.ariaDisabled = off ? "true" : null;
+function sliderField({ name, label, options = [], every = 0, low, high, step }, turn) {
+  const [first, last] = step ? [Number(low), Number(high)] : [0, options.length - 1];
+  const textAt = (/** @type {number} */ at) => step ? String(Number(at.toPrecision(6))) : options[at][0];
+  const element = addElement("div", null, "gl-control gl-slider");
+  const words = addElement("label", element);
+  addElement("span", words, "gl-label", label);
+  const range = addElement("input", words);
+  Object.assign(range, { type: "range", name, min: first, max: last, step: step ?? 1 });
+  const text = addElement("span", element, "gl-value");
+  text.setAttribute("aria-hidden", "true"); // the range says it
+  const texts = step ? [first, first + step, last].map(textAt) : options.map(([words]) => words);
+  text.style.minWidth = `${Math.max(...texts.map((text) => text.length))}ch`; // nothing shifts while it is moved
+  const write = (/** @type {number} */ at) => {
+    range.value = String(at);
+    text.textContent = range.ariaValueText = textAt(at);
+  };
+  const go = (/** @type {number} */ at) => {
+    write(at);
+    return turn(step ? at : options[at][1]);
+  };
+  range.addEventListener("input", () => {
+    stop();
+    go(Number(range.value));
+  });
+
+  let timer = 0; // 0 while it does not play
+  const button = every ? addButton(element, "", () => timer ? stop() : play()) : null;
+  button?.classList.add("gl-small");
+  const writeButton = () => {
+    if (button) {
+      Object.assign(button, { textContent: timer ? "❚❚" : "▶", ariaLabel: `${timer ? "pause" : "play"} ${label}` });
+    }
+  };
+  const tick = async () => {
+    const [began, at, running] = [performance.now(), Number(range.value) + 1, timer];
+    await go(at);
+    if (timer !== running) return; // stopped, or begun anew, while it was answered
+    if (at >= last) return stop();
+    timer = setTimeout(tick, Math.max(0, every - (performance.now() - began)));
+  };
+  const play = () => {
+    if (Number(range.value) >= last) go(first);
+    timer = setTimeout(tick);
+    writeButton();
+  };
+  const stop = () => {
+    clearTimeout(timer);
+    timer = 0;
+    writeButton();
+  };
+  writeButton();
+  return {
+    element,
+    stop,
+    show(value) {
+      const at = step ? value : options.findIndex(([, each]) => each === value);
+      if (step || at >= 0) write(at);
+    },
+  };
+}
+
+const FAR = 44; // CSS pixels above or below the row at which a call that is let go is left out
+const STILL = 5; // CSS pixels that a pointer may move and still be said to click
+
+/**
+ * Calls in a row that are put in another order: dragged by mouse or finger, moved by arrow keys, left out or doubled.
+ * @param {Control} control `high` is how many there may be @param {Turn} turn @returns {Part}
+ */
+function orderField({ name, label, options = [], high }, turn) {
+  const element = addElement("div", null, "gl-control gl-order");
+  element.dataset.name = name;
+  element.setAttribute("role", "group");
+  element.ariaLabel = `${label}: drag a call, or move it with the arrow keys; Delete leaves it out`;
+  addElement("span", element, "gl-label", label);
+  const row = addElement("span", element, "gl-chips");
+  const more = addElement("span", element, "gl-more");
+  /** @type {string[]} */
+  let order = [];
+  for (const call of options) {
+    const button = addButton(more, `+ ${call}`, () => set([...order, call], order.length));
+    button.classList.add("gl-small");
+    button.ariaLabel = `add ${call} at the end`;
+  }
+  const chipOf = (/** @type {Event} */ { target }) => [...row.children].indexOf(/** @type {Element} */ (target));
+  /** @param {string[]} calls @param {number} focused the one that gets the focus, -1 for none */
+  const write = (calls, focused) => {
+    order = calls;
+    row.replaceChildren(...order.map((call, at) => {
+      const chip = addElement("button", null, "gl-chip-call", call);
+      return Object.assign(chip, { type: "button", ariaLabel: `${call}, ${at + 1} of ${order.length}` });
+    }));
+    const chip = /** @type {HTMLElement | undefined} */ (row.children[Math.min(focused, order.length - 1)]);
+    chip?.focus();
+  };
+  /** @param {string[]} calls @param {number} focused */
+  const set = (calls, focused) => {
+    if (!calls.length || calls.length > (high ?? Infinity)) return;
+    write(calls, focused);
+    turn(calls.join(" "));
+  };
+  const without = (/** @type {number} */ at) => set(order.toSpliced(at, 1), Math.max(0, at - 1));
+  const move = (/** @type {number} */ at, /** @type {number} */ to) =>
+    set(order.toSpliced(at, 1).toSpliced(to, 0, order[at]), to);
+  row.addEventListener("keydown", (event) => {
+    const at = chipOf(event);
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (by) order[at + by] && move(at, at + by);
+    else if (event.key === "Delete" || event.key === "Backspace") without(at);
+    else return;
+    event.preventDefault();
+  });
+  row.addEventListener("pointerdown", (event) => {
+    const [at, chip] = [chipOf(event), /** @type {HTMLButtonElement} */ (event.target)];
+    if (at < 0 || event.button || chip.disabled) return;
+    const boxes = [...row.children].map((each) => each.getBoundingClientRect());
+    const others = [...row.children].toSpliced(at, 1);
+    let [to, isDragged, isOut] = [at, false, false];
+    row.setPointerCapture(event.pointerId);
+    row.onpointermove = ({ clientX: x, clientY: y }) => { // the others make room where it would come to stand
+      isDragged ||= Math.hypot(x - event.clientX, y - event.clientY) >= STILL;
+      if (!isDragged) return;
+      isOut = order.length > 1 && boxes.every(({ top, bottom }) => y < top - FAR || y > bottom + FAR);
+      to = nearestBox(boxes, x, y);
+      row.insertBefore(chip, others[to] ?? null);
+      chip.classList.add("gl-dragged");
+      chip.classList.toggle("gl-out", isOut);
+    };
+    row.onpointerup = row.onpointercancel = ({ type }) => {
+      row.onpointermove = row.onpointerup = row.onpointercancel = null;
+      if (type === "pointercancel" || (to === at && !isOut)) write(order, at);
+      else if (isOut) without(at);
+      else move(at, to);
+    };
+  });
+  return {
+    element,
+    show(value) {
+      const calls = String(value ?? "").split(" ").filter(Boolean);
+      const focused = [...row.children].indexOf(/** @type {Element} */ (document.activeElement));
+      if (calls.join(" ") !== order.join(" ")) write(calls, focused);
+    },
+  };
+}
+
+/**
+ * Return the index of the box whose middle is nearest; rows count before columns.
+ * @param {DOMRect[]} boxes @param {number} x @param {number} y
+ */
+function nearestBox(boxes, x, y) {
+  const far = boxes.map(({ left, right, top, bottom }) =>
+    Math.abs((left + right) / 2 - x) + 4 * Math.max(0, top - y, y - bottom)
+  );
+  return far.indexOf(Math.min(...far));
 }

@@ -31,13 +31,10 @@ export function keepKeys(root) {
       if (cell instanceof HTMLElement) cell.focus({ preventScroll: true });
     }
   };
-  const kinds = ["keydown", "keypress", "keyup"];
-  globalThis.addEventListener("keydown", mark, true); // the first to hear of a key
-  for (const kind of kinds) root.addEventListener(kind, stop);
-  return () => {
-    for (const kind of kinds) root.removeEventListener(kind, stop);
-    globalThis.removeEventListener("keydown", mark, true);
-  };
+  const end = new AbortController();
+  globalThis.addEventListener("keydown", mark, { capture: true, signal: end.signal }); // the first to hear of a key
+  for (const kind of ["keydown", "keypress", "keyup"]) root.addEventListener(kind, stop, { signal: end.signal });
+  return () => end.abort();
 }
 
 /** Is it Escape, or Enter with Shift, Ctrl, Cmd or Alt, other than what runs a text? @param {KeyboardEvent} event */

@@ -34,9 +34,15 @@ def bet_style() -> str:
 
 
 @cache
+def bet_module() -> str:
+    """Return the module of a question that has a kernel, as anywidget wants it."""
+    return joined_module("bet") + "\nexport default { render: renderBet };\n"
+
+
+@cache
 def bet_script() -> str:
     """Return the module that a question carries where there is no kernel, without comments: each output holds it."""
-    return _without_comments(joined_module("bet_page"))
+    return _without_comments(joined_module("bet") + "\nstartBets();\n")
 
 
 def page_script() -> str:

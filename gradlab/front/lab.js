@@ -1,41 +1,40 @@
 // @ts-check
-/** A Lab in a notebook: the messages to the kernel and back, and the screens that show it. */
+/** A Lab or an instrument in a notebook: the messages to the kernel and back, and the screens that show it. */
 
 import { Clock } from "./clock.js";
 import { mergeFrame, nothingShown } from "./frames.js";
 import { bringIntoView, endLab, followSight, hideStill } from "./place.js";
-import { RunScreen } from "./run_screen.js";
+import { InstrumentScreen, RunScreen } from "./screen.js";
 
 /** What anywidget hands over. @typedef {{send: (content: any) => void, on: Function, off: Function, get: Function}} Model */
 
-/** A lab's run as this page knows it, however many views show it. */
-export class LabClient {
+const RESTS = 300; // ms without another request until what the kernel wants to be asked next is asked
+const ENDS_PLAY = ["statement", "update", "reset", "restart", "to_line", "drag"];
+
+/** A lab as this page knows it, however many views show it. */
+class LabClient {
   /** @param {Model} model */
   constructor(model) {
     this.model = model;
     this.shown = nothingShown();
-    /** @type {Set<RunScreen>} */
+    /** @type {Set<RunScreen | InstrumentScreen>} */
     this.screens = new Set();
     this.clock = new Clock({
       send: (request) => this.send(request),
       show: (frames) => this.show(frames),
       tell: (words) => this.tell(words),
-      changed: (playing) => this.each((screen) => screen.setPlaying(playing)),
+      changed: (playing) => this.setPlaying(playing),
     });
     this.told = "";
-    this.listen = (/** @type {any} */ message) => {
-      if (message.new) this.each((screen) => bringIntoView(screen.root));
-      if (message.frames) this.clock.take({ work: 0, ...message });
+    this.unanswered = 0;
+    this.then = 0; // the timer of what is asked next
+    /** @type {Record<string, (message: any) => void>} */
+    this.listeners = {
+      "msg:custom": (message) => this.take(message),
+      "comm:close": () => this.end(),
+      comm_live_update: () => this.clock.ask({ do: "hello" }), // which fails where the kernel has been restarted
     };
-    model.on("msg:custom", this.listen);
-    this.dead = () => {
-      this.clock.close();
-      this.each((screen) => screen.setPlaying(false));
-      this.each((screen) => endLab(screen.root));
-    };
-    model.on("comm:close", this.dead);
-    this.probe = () => this.clock.ask({ do: "hello" }); // which fails where the kernel has been restarted
-    model.on("comm_live_update", this.probe);
+    for (const [kind, listen] of Object.entries(this.listeners)) model.on(kind, listen);
   }
 
   /** @param {Record<string, any>} request */
@@ -43,7 +42,28 @@ export class LabClient {
     try {
       this.model.send(request);
     } catch { // the kernel was restarted, or has died
-      this.dead();
+      this.end();
+    }
+  }
+
+  /** @param {Record<string, any>} message */
+  take(message) {
+    if (message.new) { for (const { root } of this.screens) bringIntoView(root); }
+    if (message.working !== undefined) {
+      this.clock.working = message.working;
+      for (const screen of this.screens) if (screen instanceof InstrumentScreen) screen.setWorking(message.working);
+    }
+    if (message.frames) this.clock.take({ work: 0, ...message });
+  }
+
+  /** The kernel is gone. */
+  end() {
+    this.close();
+    this.setPlaying(false);
+    for (const { root, controls } of this.screens) {
+      controls.close(); // nothing plays on
+      root.ariaBusy = null;
+      endLab(root);
     }
   }
 
@@ -57,48 +77,43 @@ export class LabClient {
       for (const key of merged.changed) changed.add(key);
       for (const name of Object.keys(frame.panels ?? {})) panels.add(name);
     }
-    this.each((screen) => screen.show(this.shown, changed, panels));
+    for (const screen of this.screens) screen.show(this.shown, changed, panels);
   }
 
   /** @param {string} words */
   tell(words) {
     if (words === this.told) return;
     this.told = words;
-    this.each((screen) => screen.tell(words));
+    for (const screen of this.screens) screen.tell(words);
   }
 
-  /** @param {(screen: RunScreen) => void} act */
-  each(act) {
-    for (const screen of this.screens) act(screen);
+  /** @param {boolean} playing */
+  setPlaying(playing) {
+    for (const screen of this.screens) if (screen instanceof RunScreen) screen.setPlaying(playing);
   }
 
   /** @param {HTMLElement} root */
   open(root) {
-    const clock = this.clock;
-    const screen = new RunScreen(root, {
-      ask: (request) => this.ask(request),
-      play: () => (clock.playing ? clock.pause() : clock.play()),
-      onPlay: () => clock.play(),
-      speed: (rate) => {
-        clock.rate = rate;
-      },
-    });
+    const { clock, shown } = this;
+    const ask = (/** @type {Record<string, any>} */ request) => this.ask(request);
+    const play = (/** @type {boolean} */ on) => on ? clock.play() : clock.pause();
+    const speed = (/** @type {number | null} */ rate) => clock.rate = rate;
+    const isRun = this.model.get("kind") === "lab";
+    const screen = isRun ? new RunScreen(root, { ask, play, speed }) : new InstrumentScreen(root, { ask });
     this.screens.add(screen);
     hideStill(this.model.get("lab_id"));
-    if (this.shown.f < 0) clock.ask({ do: "hello" });
-    else screen.show(this.shown, new Set(Object.keys(this.shown)), new Set(this.shown.order));
-    screen.setPlaying(clock.playing);
+    if (shown.f < 0) ask({ do: "hello" });
+    else screen.show(shown, new Set(Object.keys(shown)), new Set(shown.order));
+    if (clock.playing) this.setPlaying(true);
     let paused = false; // because it went out of sight
-    const leave = followSight(root, {
-      gone: () => {
-        if (!clock.playing || this.screens.size > 1) return;
-        clock.pause();
-        paused = true;
-      },
-      back: () => {
+    const leave = followSight(root, (inSight) => {
+      if (inSight) {
         if (paused) clock.play();
         paused = false;
-      },
+      } else if (clock.playing && this.screens.size === 1) {
+        clock.pause();
+        paused = true;
+      }
     });
     return () => {
       leave();
@@ -112,37 +127,44 @@ export class LabClient {
    * @param {Record<string, any>} request
    * @returns {Promise<void>} of the answer having been shown
    */
-  ask(request) {
-    if (["statement", "update", "reset", "restart", "to_line", "drag"].includes(request.do) && this.clock.playing) {
+  async ask(request) {
+    if (ENDS_PLAY.includes(request.do) && this.clock.playing) {
       this.clock.playing = false;
-      this.each((screen) => screen.setPlaying(false));
+      this.setPlaying(false);
     }
-    return this.clock.ask(request);
+    clearTimeout(this.then);
+    this.wait(1);
+    await this.clock.ask(request);
+    this.wait(-1);
+    const { then } = this.shown;
+    if (then && !this.unanswered) this.then = setTimeout(() => this.ask({ do: then }), RESTS);
+  }
+
+  /** Count what is not answered. @param {1 | -1} by */
+  wait(by) {
+    this.unanswered += by;
+    for (const screen of this.screens) {
+      if (screen instanceof InstrumentScreen) screen.root.ariaBusy = String(this.unanswered > 0);
+    }
   }
 
   close() {
     this.clock.close();
-    this.model.off("msg:custom", this.listen);
-    this.model.off("comm:close", this.dead);
-    this.model.off("comm_live_update", this.probe);
+    clearTimeout(this.then);
+    for (const [kind, listen] of Object.entries(this.listeners)) this.model.off(kind, listen);
   }
 }
 
-/** @type {Map<string, LabClient>} */
+/** @type {Map<string, LabClient>} by lab */
 const labClients = new Map();
-
-/** @param {Model} model */
-function clientOf(model) {
-  const id = model.get("lab_id");
-  const known = labClients.get(id) ?? new LabClient(model);
-  labClients.set(id, known);
-  return known;
-}
 
 export default {
   /** @param {{model: Model, el: HTMLElement}} context */
   open({ model, el }) {
-    return clientOf(model).open(el);
+    const id = model.get("lab_id");
+    const client = labClients.get(id) ?? new LabClient(model);
+    labClients.set(id, client);
+    return client.open(el);
   },
   /** @param {Model} model */
   close(model) {

@@ -12,38 +12,17 @@ const WRAPPER = "[cell-index]"; // Voila puts one around each cell
 const CODE = ".jp-CodeCell, .code_cell";
 const HEADING = ":is(.jp-RenderedMarkdown, .text_cell_render) > :is(h1, h2, h3)"; // as in bet.css
 const OUTPUT = ".jp-OutputArea-child, .output_area";
+const OPEN = "Make your bet before you read on: here, what follows cannot be covered.";
 const FOLDED = ".jp-OutputPlaceholder";
 
-/** The cover of a question: it is put in place when the question is on the page, and follows what changes there. */
-export class Cover {
-  /** @param {HTMLElement} root of the question */
-  constructor(root) {
-    this.root = root;
-    // The question comes on the page after its cell has run, and again when the learner scrolls back to it.
-    this.sizes = new ResizeObserver(() => this.look());
-    this.sizes.observe(root);
-  }
-
-  /** Cover what is to be covered now, and show the rest. */
-  look() {
-    if (!this.root.isConnected) return;
-    const cell = this.root.closest(CELL);
-    const cells = (cell?.closest(WRAPPER) ?? cell)?.parentElement;
-    if (cells) cellsOf(cells).look();
-    else if (!this.root.querySelector(".gl-bet-open")) {
-      addElement(
-        "p",
-        this.root,
-        "gl-bet-open",
-        "Make your bet before you read on: here, what follows cannot be covered.",
-      );
-    }
-  }
-
-  /** Leave the page. */
-  close() {
-    this.sizes.disconnect();
-  }
+/** Cover what follows a question and is to be covered now, and show the rest. @param {HTMLElement} root of the question */
+export function coverAfter(root) {
+  if (!root.isConnected) return;
+  const cell = root.closest(CELL);
+  const cells = (cell?.closest(WRAPPER) ?? cell)?.parentElement;
+  // Each question has this module anew; what the first one made serves them all.
+  if (cells) (/** @type {any} */ (cells).gradlabCells ??= new Cells(cells)).look();
+  else if (!root.querySelector(".gl-bet-open")) addElement("p", root, "gl-bet-open", OPEN);
 }
 
 /** The cells of a notebook in their order. */
@@ -69,7 +48,7 @@ class Cells {
       if (states[at]) {
         const inARow = Boolean(states[at - 1]); // such questions share what follows the last of them
         covered = states[at] === "open" || (inARow && covered && states[at] !== "shown");
-        this.tell(questionIn(cell), covered && !states[at + 1], inARow);
+        this.tell(questionIn(cell), covered && !states[at + 1]);
       }
       cover(cell, covered && !states[at]);
       if (cell.querySelector(HEADING)) covered = false; // the style covers what stands above the heading in its cell
@@ -80,14 +59,12 @@ class Cells {
    * Say in a box below a question that something is covered, and offer to show it.
    * @param {HTMLElement | null} question
    * @param {boolean} covers
-   * @param {boolean} inARow
    */
-  tell(question, covers, inARow) {
+  tell(question, covers) {
     const before = question?.querySelector(".gl-bet-cover");
     if (!covers) before?.remove();
     if (!question || !covers || before) return;
-    const bet = inARow ? "make your bets first" : "make your bet first";
-    const todo = question.dataset.live === undefined ? `Run this cell and ${bet}` : `M${bet.slice(1)}`;
+    const todo = question.dataset.live === undefined ? "Run this cell and make your bet first" : "Make your bet first";
     const box = addElement("div", question, "gl-bet-cover", `${todo}: what follows is covered. `);
     addButton(box, "Show it anyway", () => {
       question.dataset.shown = "";
@@ -95,16 +72,6 @@ class Cells {
       question.querySelector("button")?.focus({ preventScroll: true }); // the button that was pressed is gone
     });
   }
-}
-
-/**
- * Return what covers the cells of a list. Each question has this module anew; what the first one made serves them all.
- * @param {any} list
- * @returns {Cells}
- */
-function cellsOf(list) {
-  list.gradlabCells ??= new Cells(list);
-  return list.gradlabCells;
 }
 
 /** @param {Element} cell @returns {HTMLElement | null} */
@@ -127,7 +94,6 @@ function stateOf(cell) {
 /** Cover a cell, or show it and unfold what the notebook has folded in it. @param {Element} cell @param {boolean} covered */
 function cover(cell, covered) {
   if (isCovered(cell) === covered) return;
-  cell.classList.add("gl-bet-follows");
   cell.classList.toggle("gl-bet-hides", covered);
   if (!covered) cell.dispatchEvent(new CustomEvent("gradlab-uncovered", { bubbles: true })); // page.js loads what is in it
   const folded = covered ? null : cell.querySelector(FOLDED);

@@ -11,115 +11,82 @@ import { startBets } from "./bet.js";
 import { addElement } from "./events.js";
 import { InstrumentPage } from "./instrument_page.js";
 import { isCovered } from "./outcome.js";
+import { unpacked } from "./recorded_page.js";
 import { Replay } from "./replay.js";
-import { unpacked } from "./unpack.js";
 
 const AHEAD = "100% 0px"; // how far from the window a recording is loaded: a screen above and below
 const FAILED = "The live version of this picture could not be loaded. Reload the page to try again.";
 
-/** @type {Map<string, Promise<string>>} the recordings that are being loaded, by address */
-const coming = new Map();
-/** @type {Map<string, (packed: string) => void>} who waits for them, by the stem of the file's name */
+/** @type {Map<string, (packed: string) => void>} who waits for the recordings, by the stem of the file's name */
 const awaited = new Map();
+/** @type {Set<Element>} the places whose recording is there, or being loaded */
+const begun = new Set();
+/** @type {{place: Element | null}} the place that the page's address names: it is scrolled to */
+const wanted = { place: null };
 
 Object.assign(globalThis, {
   /** @param {string} key @param {string} packed */
   gradlabRecording: (key, packed) => awaited.get(key)?.(packed),
 });
 
-/** Load what is packed in a script. @param {string} source its address */
+/** Load what is packed in a script. @param {string} source its address @returns {Promise<string>} */
 function packedFrom(source) {
-  let promise = coming.get(source);
-  if (promise) return promise;
-  promise = new Promise((/** @type {(packed: string) => void} */ arrived, failed) => {
-    const script = document.createElement("script");
-    const end = () => {
+  return new Promise((arrived, failed) => {
+    awaited.set(/** @type {string} */ (source.split("/").pop()).replace(/\.js.*$/, ""), arrived);
+    const script = addElement("script", null);
+    script.onload = script.onerror = () => {
       script.remove();
-      coming.delete(source);
       failed(new Error(`${source} holds no recording`)); // this counts only where none has arrived
     };
-    awaited.set(/** @type {string} */ (source.split("/").pop()).replace(/\.js.*$/, ""), arrived);
-    script.addEventListener("load", end);
-    script.addEventListener("error", end);
     script.src = source;
     document.head.append(script);
   });
-  coming.set(source, promise);
-  return promise;
 }
 
-/** The place of a recording. */
-class RecordingPlace {
-  /** @param {HTMLElement} place */
-  constructor(place) {
-    this.place = place;
-    this.begun = false;
-    this.wanted = false; // by the page's address: it is scrolled to
-  }
-
-  /** Whether the page's address names it, and perhaps a moment. */
-  get isNamed() {
-    return location.hash.slice(1).split("&")[0] === encodeURIComponent(this.place.id);
-  }
-
-  /** Load it, once; what a question covers waits until it is uncovered. */
-  load() {
-    if (this.begun || isCovered(this.place)) return;
-    this.begun = true;
-    this.start().catch((error) => {
-      console.warn(error);
-      addElement("p", this.place, "gl-recording-failed", FAILED).setAttribute("role", "status");
-    });
-  }
-
-  /** Go to it, as the page's address says. */
-  goTo() {
-    this.place.scrollIntoView();
-    this.wanted = !isCovered(this.place);
-    this.load();
-  }
-
-  async start() {
-    const { place } = this;
-    const { kind, src = "", title } = place.dataset;
+/** Load the recording of a place, once; what a question covers waits until it is uncovered. @param {HTMLElement} place */
+async function load(place) {
+  if (begun.has(place) || isCovered(place)) return;
+  begun.add(place);
+  const { kind, src = "", title } = place.dataset;
+  const root = addElement("div", null);
+  try {
     const recording = await unpacked(await packedFrom(src));
-    const root = addElement("div", place);
-    try {
-      const shown = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, { id: place.id, title });
-      place.dataset.live = ""; // hides the still: the screen has been painted
-      if (this.wanted) place.scrollIntoView(); // what is above may have changed its height meanwhile
-      place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }));
-    } catch (error) {
-      root.remove();
-      throw error;
-    }
+    place.append(root);
+    const shown = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, { id: place.id, title });
+    place.dataset.live = ""; // hides the still: the screen has been painted
+    if (wanted.place === place) place.scrollIntoView(); // what is above may have changed its height meanwhile
+    place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }));
+  } catch (error) {
+    root.remove();
+    console.warn(error);
+    addElement("p", place, "gl-recording-failed", FAILED).role = "status";
   }
 }
 
 /** Start the questions, and the recordings as they come near. */
 function startPage() {
   startBets();
-  const places = new Map(
-    [...document.querySelectorAll(".gl-recording")].map((each) => [
-      each,
-      new RecordingPlace(/** @type {HTMLElement} */ (each)),
-    ]),
-  );
+  const places = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".gl-recording")]);
   const look = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) if (isIntersecting) places.get(target)?.load();
+    for (const { isIntersecting, target } of entries) if (isIntersecting) load(/** @type {HTMLElement} */ (target));
   }, { rootMargin: AHEAD });
-  const goToNamed = () => [...places.values()].find((each) => each.isNamed)?.goTo();
-  for (const [element, each] of places) {
-    look.observe(element);
-    if (each.place.dataset.eager !== undefined) each.load();
+  for (const place of places) {
+    look.observe(place);
+    if (place.dataset.eager !== undefined) load(place);
   }
   document.addEventListener("gradlab-uncovered", ({ target }) => {
-    for (const [element] of places) {
-      if (!(target instanceof Element && target.contains(element))) continue;
-      look.unobserve(element); // observed anew, it is looked at anew
-      look.observe(element);
+    for (const place of places.filter((each) => target instanceof Element && target.contains(each))) {
+      look.unobserve(place); // observed anew, it is looked at anew
+      look.observe(place);
     }
   });
+  const goToNamed = () => {
+    const place = places.find(({ id }) => location.hash.slice(1).split("&")[0] === encodeURIComponent(id));
+    if (!place) return;
+    place.scrollIntoView();
+    wanted.place = isCovered(place) ? null : place;
+    load(place);
+  };
   globalThis.addEventListener("hashchange", goToNamed);
   goToNamed();
 }

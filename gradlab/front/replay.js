@@ -6,16 +6,15 @@
  * Turning a switch in the page goes over to such a track at its update.
  */
 
-import { Address } from "./address.js";
 import { addButton, addElement } from "./events.js";
-import { mergeFrame, nothingShown } from "./frames.js";
 import { followSight } from "./place.js";
+import { RecordedPage } from "./recorded_page.js";
 import { RecordedView } from "./recorded_view.js";
-import { RunScreen } from "./run_screen.js";
-import { unpacked } from "./unpack.js";
+import { RunScreen } from "./screen.js";
 
-/** @typedef {Record<string, any>} RecordedFrame */
-/** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: RecordedFrame[]}} Track */
+/** @typedef {import("./recorded_page.js").Frame} Frame */
+/** @typedef {import("./recorded_page.js").RecordingPlace} RecordingPlace */
+/** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: Frame[]}} Track */
 /** @typedef {{title: string, marks: number[], tracks: Track[]}} RecordedRuns `marks` are updates at which switches can be turned */
 
 const PLAYING = "gl-playing"; // of the body: a page may leave out of a frame what is out of sight
@@ -23,61 +22,45 @@ const READ_ALONG = 350; // ms a statement
 /** @type {{replay: Replay | null}} the one that plays: two on a page would divide the reader's attention */
 const onAir = { replay: null };
 
-export class Replay {
-  /**
-   * @param {HTMLElement} root @param {RecordedRuns} recording
-   * @param {{id?: string, title?: string}} [place] on a page with many: the id of its place, and what it is called
-   */
+export class Replay extends RecordedPage {
+  /** @param {HTMLElement} root @param {RecordedRuns} recording @param {RecordingPlace} [place] */
   constructor(root, recording, { id = "", title = recording.title } = {}) {
+    super(id);
     this.recording = recording;
-    this.address = new Address(id);
-    /** @type {Map<number, Record<string, any>[]>} what is shown at each frame of a track, as far as it was worked out */
-    this.known = new Map();
-    this.track = 0;
-    this.index = 0;
-    /** @type {{track: number} | null} a switch that was turned, and the track that it leads to */
-    this.turned = null;
+    this.track = this.index = 0;
+    this.coming = 0; // the track that a switch which was turned leads to, 0 for none
     this.view = new RecordedView();
     this.playing = false;
     /** @type {number | null} */
     this.rate = 60;
     this.due = 0;
     this.scrubbed = 0; // the update at which a finger went down
-    /** @type {Record<string, any> | null} */
-    this.painted = null;
+    /** @type {RunScreen} */
     this.screen = new RunScreen(root, {
       label: `gradlab replay: ${title}`,
       scrubs: true,
       ask: (request) => this.ask(request),
-      play: () => {
-        if (!this.playing) return this.play();
+      play: (on) => {
+        if (on) return this.play();
         this.pause();
         this.write();
       },
-      onPlay: () => this.play(),
-      speed: (rate) => {
-        this.rate = rate;
-      },
-      more: (bar) => {
-        addButton(bar, "Copy link", () => this.copy());
-        const label = addElement("label", bar, "gl-control gl-scrub");
-        label.append("update ");
-        this.scrub = addElement("input", label);
-        this.scrub.type = "range";
-        this.scrub.min = "0";
-        this.at = addElement("span", label, "gl-value");
-        this.at.setAttribute("aria-hidden", "true"); // the slider says it
-        const ticks = addElement("datalist", label);
-        ticks.id = `gl-marks-${id}`;
-        ticks.append(...recording.marks.map((mark) => new Option("", String(mark))));
-        this.scrub.setAttribute("list", ticks.id);
-        this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub?.value)));
-        this.scrub.addEventListener("change", () => this.write());
-      },
+      speed: (rate) => this.rate = rate,
     });
+    addButton(this.screen.bar, "Copy link", () => this.copy());
+    const label = addElement("label", this.screen.bar, "gl-control gl-scrub", "update ");
+    const ticks = addElement("datalist", label);
+    ticks.id = `gl-marks-${id}`;
+    ticks.append(...recording.marks.map((mark) => new Option("", String(mark))));
+    this.scrub = Object.assign(addElement("input", label), { type: "range", min: "0" });
+    this.scrub.setAttribute("list", ticks.id);
+    this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub.value)));
+    this.scrub.addEventListener("change", () => this.write());
+    this.at = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // the slider says it
     this.read();
-    this.address.follow(() => this.read());
-    followSight(root, { gone: () => this.pause(), back: () => {} });
+    followSight(root, (inSight) => {
+      if (!inSight) this.pause();
+    });
   }
 
   // Where it is
@@ -86,71 +69,54 @@ export class Replay {
     return this.recording.tracks[this.track].frames;
   }
 
-  /** What is shown at a frame of this track. @param {number} index */
-  shownAt(index) {
-    const known = this.known.get(this.track) ?? [];
-    this.known.set(this.track, known);
-    while (known.length <= index) {
-      known.push(mergeFrame(known.at(-1) ?? nothingShown(), this.frames[known.length]).shown);
-    }
-    return known[index];
+  /** The turn that is still to come, null for none. */
+  get turn() {
+    return this.coming ? this.recording.tracks[this.coming] : null;
+  }
+
+  get isAtEnd() {
+    return this.index >= this.frames.length - 1;
+  }
+
+  get shown() {
+    return this.shownAt(this.frames, this.index);
   }
 
   /** @param {number} index */
   go(index) {
     this.index = Math.min(Math.max(index, 0), this.frames.length - 1);
-    const shown = this.shownAt(this.index);
-    const turned = this.turned ? this.recording.tracks[this.turned.track] : null;
-    const values = {
-      ...shown.values,
-      ...(turned && { [turned.switch]: turned.value }),
-      unswitched: this.view.unswitched,
-    };
-    /** @type {Record<string, any>} */
-    const now = {
+    const { shown, turn, view } = this;
+    this.paint(this.screen, {
       ...shown,
-      values,
+      values: { ...shown.values, ...(turn && { [turn.switch]: turn.value }), unswitched: view.unswitched },
       left_off: this.recording.marks[0] || null, // where it opens, and Reset goes back to
-      panels: this.view.of(shown.panels),
-    };
-    const before = this.painted;
-    const changed = new Set(Object.keys(now).filter((key) => now[key] !== before?.[key]));
-    const panels = new Set(Object.keys(now.panels).filter((name) => now.panels[name] !== before?.panels[name]));
-    this.screen.show(now, changed, panels);
-    this.painted = now;
-    if (this.scrub) {
-      this.scrub.max = String(this.frames.at(-1)?.updates ?? this.lastUpdate());
-      this.scrub.value = String(shown.updates);
-    }
-    if (this.at) this.at.textContent = String(shown.updates);
-  }
-
-  lastUpdate() {
-    return this.shownAt(this.frames.length - 1).updates;
+      panels: view.of(shown.panels),
+    });
+    this.scrub.max = String(this.frames.at(-1)?.updates ?? this.shownAt(this.frames, this.frames.length - 1).updates);
+    this.scrub.value = this.at.textContent = String(shown.updates);
   }
 
   /** Go to an update. Going back over a turn leaves it to come; going on over one takes it. @param {number} updates */
   goToUpdate(updates) {
     this.pause();
     while (this.track && updates < this.recording.tracks[this.track].at) {
-      this.turned = { track: this.track };
+      this.coming = this.track;
       this.track = this.recording.tracks[this.track].parent ?? 0;
     }
-    const turned = this.turned && this.recording.tracks[this.turned.track];
     this.screen.tell("");
-    if (turned && updates >= turned.at) this.takeTurn();
+    if (this.turn && updates >= this.turn.at) this.takeTurn();
     this.go(this.frameAt(updates));
     this.tellTurn();
   }
 
   /** Return the first frame of this track at an update or after it, else the last. @param {number} updates */
   frameAt(updates) {
-    const found = this.frames.findIndex((_, index) => this.shownAt(index).updates >= updates);
+    const found = this.frames.findIndex((_, index) => this.shownAt(this.frames, index).updates >= updates);
     return found < 0 ? this.frames.length - 1 : found;
   }
 
   /** The frame that a page opens with: where a switch can first be turned, else the last. */
-  telling() {
+  get opening() {
     return this.frameAt(this.recording.marks[0] ?? Infinity);
   }
 
@@ -160,7 +126,7 @@ export class Replay {
     if (this.playing) return;
     onAir.replay?.pause();
     onAir.replay = this;
-    if (this.index >= this.frames.length - 1 && !this.turned) this.reset();
+    if (this.isAtEnd && !this.coming) this.reset();
     this.playing = true;
     document.body.classList.add(PLAYING);
     this.due = performance.now();
@@ -173,12 +139,11 @@ export class Replay {
   async copy() {
     this.pause();
     this.write();
-    const link = this.address.link(this.moment);
     try {
-      await navigator.clipboard.writeText(link);
-      this.screen.tell(`Copied: ${link}`);
+      await navigator.clipboard.writeText(this.link);
+      this.screen.tell(`Copied: ${this.link}`);
     } catch {
-      this.screen.tell(link); // no clipboard here: it can be copied from the words
+      this.screen.tell(this.link); // no clipboard here: it can be copied from the words
     }
   }
 
@@ -194,14 +159,13 @@ export class Replay {
 
   /** Go back to update 0. */
   restart() {
-    this.track = this.index = 0;
-    this.turned = null;
+    this.track = this.index = this.coming = 0;
   }
 
   /** Go back to where the recording opens if a switch can be turned there, else to update 0. */
   reset() {
     this.restart();
-    if (this.recording.marks.length) this.index = this.telling();
+    if (this.recording.marks.length) this.index = this.opening;
   }
 
   tick() {
@@ -209,7 +173,7 @@ export class Replay {
     const now = performance.now();
     const every = this.rate === 0 ? READ_ALONG : 1000 / (this.rate ?? 240);
     let moved = false;
-    while (this.due <= now && this.playing) {
+    while (this.due <= now) {
       this.due = Math.max(this.due + every, now - 250);
       if (!this.next(this.rate !== 0)) {
         this.pause();
@@ -225,47 +189,48 @@ export class Replay {
 
   /** Go one statement further, or with `whole` one update; return whether there was one. @param {boolean} whole */
   next(whole) {
-    while (this.index < this.frames.length - 1 || this.turned) {
-      const turned = this.turned && this.recording.tracks[this.turned.track];
-      if (turned && this.shownAt(this.index).updates >= turned.at) {
+    for (;;) {
+      if (this.turn && this.shown.updates >= this.turn.at) {
         this.takeTurn();
         return true;
       }
-      if (this.index >= this.frames.length - 1) return false;
+      if (this.isAtEnd) return false;
       this.index += 1;
       if (!whole || this.frames[this.index].end) return true;
     }
-    return false;
   }
 
   /** Go over to the run in which the switch was turned. */
   takeTurn() {
-    if (!this.turned) return;
-    this.track = this.turned.track;
-    this.turned = null;
+    if (!this.turn) return;
+    const { switch: name, value, at } = this.turn;
+    this.track = this.coming;
+    this.coming = 0;
     this.go(0); // which brings a note of its own, before what is told
-    const { switch: name, value, at } = this.recording.tracks[this.track];
     this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${at}).`);
   }
 
-  /** Say which turn is still to come, if any. @param {string} [instead] of which other one */
-  tellTurn(instead = "") {
-    if (!this.turned) return;
-    const { switch: name, value, at } = this.recording.tracks[this.turned.track];
+  /** Say which turn is still to come, if any. */
+  tellTurn() {
+    if (!this.turn) return;
+    const { switch: name, value, at } = this.turn;
     this.screen.tell(
-      `${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded${instead}.`,
+      `${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded.`,
     );
   }
 
   // What the reader does
 
-  /** @param {Record<string, any>} request */
+  /** @param {Record<string, any>} request @returns {void} */
   ask(request) {
     const { do: what } = request;
-    if (what === "turn") return this.turn(request.name, request.value);
+    if (what === "turn") return this.turnSwitch(request.name, request.value);
     if (what === "scrub") return this.scrubBy(request);
-    if (what === "press") return this.tellOf(request.what);
-    if (["statement", "update", "to_line", "reset", "restart"].includes(what)) this.pause();
+    if (what === "press") {
+      const marks = Object.values(this.shown.panels).flatMap(({ marks }) => marks);
+      return this.screen.tell(marks.find(({ press }) => press === request.what)?.words ?? "");
+    }
+    this.pause();
     if (what === "statement" || what === "update") {
       this.next(what === "update");
       const [before, now] = [this.frames[this.index - 1], this.frames[this.index]];
@@ -276,7 +241,7 @@ export class Replay {
       }
     } else if (what === "reset") this.reset();
     else if (what === "restart") this.restart();
-    else if (what === "to_line") this.toLine(request.line);
+    else if (what === "to_line") this.goToLine(request.line);
     else return this.screen.tell("This is a recording: dragging weights and editing the loop need a live lab.");
     this.go(this.index);
     this.write();
@@ -288,109 +253,81 @@ export class Replay {
    */
   scrubBy({ by = 0, begins, ends }) {
     if (ends) return this.write();
-    if (begins) this.scrubbed = this.shownAt(this.index).updates;
+    if (begins) this.scrubbed = this.shown.updates;
     this.goToUpdate(Math.max(Math.round(this.scrubbed + by), 0));
   }
 
-  /** Say what a mark says that was pressed. @param {string} what */
-  tellOf(what) {
-    const marks = Object.values(this.shownAt(this.index).panels).flatMap(({ marks }) => marks);
-    this.screen.tell(marks.find(({ press }) => press === what)?.words ?? "");
-  }
-
   /** Go to the next statement on a line, or else back to the last one before. @param {number} line */
-  toLine(line) {
-    const lit = (/** @type {number} */ index) => {
-      const [first, last] = this.shownAt(index).lit;
+  goToLine(line) {
+    const isLit = (/** @type {number} */ index) => {
+      const [first, last] = this.shownAt(this.frames, index).lit;
       return first <= line && line <= last;
     };
-    const onwards = this.frames.findIndex((_, index) => index > this.index && lit(index));
-    const found = onwards < 0 ? this.frames.findLastIndex((_, index) => index < this.index && lit(index)) : onwards;
-    if (found < 0) {
-      return this.screen.tell(
-        lit(this.index)
-          ? `The recording stops at line ${line} only here.`
-          : `The recording does not stop at line ${line}.`,
-      );
-    }
-    this.go(found); // as above
-    this.screen.tell(
-      onwards < 0
-        ? `Went back to line ${line}: the recording does not stop there further on.`
-        : `Went on until line ${line} had run.`,
-    );
+    const on = this.frames.findIndex((_, index) => index > this.index && isLit(index));
+    const back = this.frames.findLastIndex((_, index) => index < this.index && isLit(index));
+    let words = `The recording does not stop at line ${line}.`;
+    if (on >= 0) words = `Went on until line ${line} had run.`;
+    else if (back >= 0) words = `Went back to line ${line}: the recording does not stop there further on.`;
+    if (on >= 0 || back >= 0) this.go(on >= 0 ? on : back); // which brings a note of its own, before what is told
+    this.screen.tell(words);
   }
 
   /** @param {string} name @param {any} value */
-  turn(name, value) {
+  turnSwitch(name, value) {
     if (name === "unswitched") {
       this.view.unswitched = value;
       return this.go(this.index);
     }
-    const shown = this.shownAt(this.index);
-    const same = (/** @type {any} */ one) => String(one) === String(value);
-    const ways = this.recording.tracks.map((track, index) => ({ track, index })).filter(({ track }) =>
-      track.parent === this.track && track.switch === name && same(track.value)
-    );
-    const way = ways.filter(({ track }) => track.at >= shown.updates).sort((a, b) => a.track.at - b.track.at)[0];
-    const before = this.turned && this.recording.tracks[this.turned.track].switch;
-    const earlier = ways.sort((a, b) => b.track.at - a.track.at)[0];
-    this.turned = way ? { track: way.index } : null;
-    if (way && way.track.at === shown.updates) this.takeTurn();
-    else if (way) this.tellTurn(before && before !== name ? `, and ${before} stays as it is` : "");
-    else if (same(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
-    else if (earlier) {
-      this.turned = { track: earlier.index };
+    const { shown } = this;
+    const isSame = (/** @type {any} */ other) => String(other) === String(value);
+    const ways = [...this.recording.tracks.keys()].filter((index) => {
+      const track = this.recording.tracks[index];
+      return track.parent === this.track && track.switch === name && isSame(track.value);
+    }).sort((one, other) => this.recording.tracks[one].at - this.recording.tracks[other].at);
+    this.coming = ways.find((index) => this.recording.tracks[index].at >= shown.updates) ?? 0;
+    if (this.turn?.at === shown.updates) this.takeTurn();
+    else if (this.turn) this.tellTurn();
+    else if (isSame(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
+    else if (ways.length) {
+      this.coming = ways[ways.length - 1];
       this.takeTurn();
-      this.screen.tell(`That was recorded at update ${earlier.track.at}: gone back to it, and turned ${name} there.`);
+      const { at } = this.recording.tracks[this.track];
+      this.screen.tell(`That was recorded at update ${at}: gone back to it, and turned ${name} there.`);
     } else this.screen.tell(`This recording does not hold that turn of ${name}. Reset begins it again.`);
-    this.painted = this.painted && { ...this.painted, values: null };
     this.go(this.index);
   }
 
   // The address
 
-  /** Where it is, as the address has it: the frame, and the turns on the way to its track. */
+  /** @override The frame, and the turns on the way to its track. */
   get moment() {
     const turns = [];
-    for (let track = this.track; track;) {
-      const { parent, at, switch: name, value } = this.recording.tracks[track];
-      turns.unshift(`${name}-${at}-${value}`);
-      track = parent ?? 0;
+    for (let track = this.track; track; track = this.recording.tracks[track].parent ?? 0) {
+      turns.unshift(turnText(this.recording.tracks[track]));
     }
     return { frame: this.index, ...(turns.length ? { turns: turns.join("~") } : {}) };
   }
 
-  /** Keep the moment in the address, so that it can be linked to. */
-  write() {
-    this.address.write(this.moment);
-  }
-
-  /** Go to the moment that the address names, or to the one that a page opens with. */
+  /** @override */
   read() {
     this.pause();
     this.restart();
-    const { named } = this.address;
+    const { named } = this;
     for (const turn of named?.get("turns")?.split("~") ?? []) {
-      const found = this.recording.tracks.findIndex((track) =>
-        track.parent === this.track && turn === `${track.switch}-${track.at}-${track.value}`
-      );
+      const found = this.recording.tracks.findIndex((track) => track.parent === this.track && turn === turnText(track));
       if (found > 0) this.track = found;
     }
-    const frame = Number(named?.get("frame") ?? this.telling());
+    const frame = Number(named?.get("frame") ?? this.opening);
     this.go(Number.isInteger(frame) ? frame : 0);
   }
 }
 
-/** @param {any} value */
-function valueWords(value) {
-  return value === true ? "on" : value === false ? "off" : value === null ? "off" : String(value);
+/** @param {Track} track */
+function turnText({ switch: name, at, value }) {
+  return `${name}-${at}-${value}`;
 }
 
-/**
- * Unpack a recording and show it.
- * @param {HTMLElement} root @param {string} packed
- */
-export async function startReplay(root, packed) {
-  Object.assign(globalThis, { gradlabReplay: new Replay(root, await unpacked(packed)) });
+/** @param {any} value */
+function valueWords(value) {
+  return value === true ? "on" : value === false || value === null ? "off" : String(value);
 }

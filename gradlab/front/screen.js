@@ -1,16 +1,21 @@
 // @ts-check
-/** What the screens of labs and instruments have in common: controls, a bar of buttons, code, words and panels. */
+/** The screens: of a run that is played, live or recorded, and of an instrument. */
 
 import { CodePane } from "./code.js";
 import { ControlBar } from "./controls.js";
-import { addElement, keepKeys } from "./events.js";
+import { addButton, addElement, keepKeys } from "./events.js";
 import { toldValues } from "./frames.js";
 import { applyTheme, followTheme, themeOf } from "./palette.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
-const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable"];
+/** @typedef {Record<string, any>} Shown all that is shown now, or some of it */
 
+const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable"];
+const FILM = 1; // updates a second beyond which nothing is shown on its way from one state to the next
+const QUIET = 1000; // ms without another change until a screen reader is told; a slider that plays is quicker
+
+/** What both have: controls, a bar of buttons, code, words and panels. */
 export class Screen {
   /**
    * @param {HTMLElement} root an empty element
@@ -25,14 +30,14 @@ export class Screen {
     this.ask = ask;
     root.classList.add("gradlab");
     root.setAttribute("role", "group");
-    root.setAttribute("aria-label", label);
+    root.ariaLabel = label;
     this.endKeys = keepKeys(root);
     this.controls = new ControlBar(root, { ask });
     this.bar = addElement("div", root, "gl-bar");
     const above = addElement("div", root);
     const body = addElement("div", root, "gl-body");
     this.side = addElement("div", body, "gl-side");
-    this.code = new CodePane(this.side, { ask, onPlay, pressed: !!onPlay, light: (tags) => this.strip.light(tags) });
+    this.code = new CodePane(this.side, { ask, onPlay, light: (tags) => this.strip.light(tags) });
     this.words = new Words(this.side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say, scrubs });
@@ -42,12 +47,12 @@ export class Screen {
     };
     dress(themeOf(root));
     this.leaveTheme = followTheme(root, dress);
+    this.note = this.told = "";
   }
 
   /**
-   * @param {Record<string, any>} shown all that is shown now
-   * @param {Set<string>} changed the keys to look at
-   * @param {Iterable<string>} panels the names of the panels that have changed
+   * Show what has changed.
+   * @param {Shown} shown @param {Set<string>} changed its keys @param {Iterable<string>} panels their names
    */
   show(shown, changed, panels) {
     this.strip.show(shown, changed, panels);
@@ -56,6 +61,17 @@ export class Screen {
     if (["controls", "values", "off"].some((key) => changed.has(key))) {
       this.controls.show({ controls: shown.controls, values: toldValues(shown, changed), off: shown.off });
     }
+    this.note = shown.note ?? "";
+    if (changed.has("note")) this.told = "";
+    if (["state", "alarm", "note"].some((key) => changed.has(key))) {
+      this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || this.note });
+    }
+  }
+
+  /** Say how things stand with the kernel, in place of the note; "" brings the note back. @param {string} words */
+  tell(words) {
+    this.told = words;
+    this.words.show({ note: words || this.note });
   }
 
   close() {
@@ -63,5 +79,152 @@ export class Screen {
     this.leaveTheme();
     this.controls.close();
     this.strip.close();
+  }
+}
+
+/** The screen of a Lab and of its replay: how a run is played. */
+export class RunScreen extends Screen {
+  /**
+   * @param {HTMLElement} root an empty element
+   * @param {object} to
+   * @param {(request: Record<string, any>) => unknown} to.ask
+   * @param {(on: boolean) => void} to.play plays or pauses
+   * @param {(rate: number | null) => void} to.speed
+   * @param {string} [to.label]
+   * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
+   */
+  constructor(root, { ask, play, speed, label = "gradlab: a training loop and what it does", scrubs }) {
+    super(root, { ask, onPlay: () => play(true), label, scrubs });
+    const { bar } = this;
+    bar.classList.add("gl-player");
+    bar.setAttribute("role", "group");
+    bar.ariaLabel = "run the loop";
+    this.playButton = addButton(bar, "▶ Play", () => play(!this.playing));
+    this.playButton.classList.add("gl-main");
+    addButton(bar, "1 statement", () => ask({ do: "statement" }));
+    addButton(bar, "1 update", () => ask({ do: "update" }));
+    const begin = (/** @type {"reset" | "restart"} */ how) => {
+      this.words.forget();
+      ask({ do: how });
+    };
+    this.reset = addButton(bar, "↺ Reset", () => begin("reset"));
+    this.restart = addButton(bar, "From zero", () => begin("restart"));
+    this.restart.title = "Begin again at update 0";
+    this.restart.hidden = true; // until Reset goes somewhere else
+    this.speedLabel = addElement("label", bar, "gl-control gl-speed", "speed ");
+    this.speed = addElement("select", this.speedLabel);
+    this.speed.addEventListener("change", () => speed(this.rate = this.rates[this.speed.selectedIndex]));
+    this.setRate = speed;
+    /** @type {(number | null)[]} */
+    this.rates = [];
+    /** @type {number | null | undefined} */
+    this.rate = this.toldRate = undefined;
+    bar.append(this.code.edit);
+    this.playing = this.ending = false;
+  }
+
+  /** @param {boolean} playing */
+  setPlaying(playing) {
+    this.playButton.textContent = playing ? "❚❚ Pause" : "▶ Play";
+    this.ending = this.playing && !playing; // where the run has ended is in the frame that comes next
+    this.playing = this.words.playing = playing;
+    if (playing) this.tell("");
+    else this.words.write();
+  }
+
+  /** @override @param {Shown} shown @param {Set<string>} changed @param {Iterable<string>} panels */
+  show(shown, changed, panels) {
+    this.strip.way = this.playing && (this.rate ?? Infinity) > FILM ? "none" : "steps"; // a film moves by itself
+    super.show(shown, changed, panels);
+    if (changed.has("left_off")) {
+      const at = shown.left_off ?? null;
+      this.restart.hidden = at === null;
+      this.reset.title = at === null ? "" : `Back to update ${at.toLocaleString("en")}, where its cell left off`;
+    }
+    if (changed.has("speeds")) this.offer(shown.speeds, shown.speed);
+    if (this.ending) {
+      this.ending = false;
+      this.strip.describe();
+      this.words.announce(shown.state ?? "");
+    }
+  }
+
+  /**
+   * Offer speeds, and go over to the one that the lab begins with; told again, it leaves what the reader chose.
+   * @param {[string, number | null][]} speeds @param {number | null} rate
+   */
+  offer(speeds, rate) {
+    this.speedLabel.hidden = !speeds.length;
+    this.rates = speeds.map(([, each]) => each);
+    this.speed.replaceChildren(...speeds.map(([words]) => new Option(words)));
+    if (rate !== this.toldRate) this.setRate(this.rate = this.toldRate = rate);
+    this.speed.selectedIndex = Math.max(this.rates.indexOf(this.rate ?? null), 0);
+  }
+}
+
+/** The screen of an instrument and of a ForecastLab. */
+export class InstrumentScreen extends Screen {
+  /**
+   * @param {HTMLElement} root
+   * @param {{ask: (request: Record<string, any>) => unknown, label?: string}} to
+   */
+  constructor(root, { ask, label = "gradlab: controls, and pictures that follow from them" }) {
+    super(root, { ask, label });
+    this.bar.hidden = true;
+    /** @type {HTMLButtonElement[]} */
+    this.buttons = [];
+    this.progress = addElement("progress", this.bar, "gl-progress");
+    this.progress.ariaLabel = "being worked out";
+    this.progress.style.visibility = "hidden";
+    this.more = addElement("details", this.side, "gl-more-words");
+    this.more.hidden = true;
+    this.code.pane.hidden = true;
+    this.isNew = true;
+    this.soon = 0; // the timer
+  }
+
+  /** @override @param {Shown} shown @param {Set<string>} changed @param {Iterable<string>} panels */
+  show(shown, changed, panels) {
+    super.show(shown, changed, panels);
+    if (changed.has("buttons")) this.offer(shown.buttons);
+    if (changed.has("code")) this.code.pane.hidden = !shown.code?.source;
+    if (changed.has("more")) this.fold(shown.more);
+    this.strip.describe();
+    if (changed.has("state") && !this.isNew) { // it is read out once nothing has changed for a while
+      clearTimeout(this.soon);
+      this.soon = setTimeout(() => this.words.announce(shown.state), QUIET);
+    }
+    this.isNew = false;
+  }
+
+  /** @param {[string, string]} more the line that opens it, and what it opens; "" for nothing */
+  fold([head, text]) {
+    this.more.hidden = !text;
+    this.more.replaceChildren(addElement("summary", null, "", head), text);
+  }
+
+  /** @param {[string, string, string?][]} buttons what each asks for, the words on it, and "main" for the chief one */
+  offer(buttons) {
+    for (const button of this.buttons) button.remove();
+    this.buttons = buttons.map(([what, words, rank]) => {
+      const button = addButton(this.bar, words, () => this.ask({ do: what }));
+      button.classList.toggle("gl-main", rank === "main");
+      return button;
+    });
+    this.bar.prepend(...this.buttons);
+    this.bar.hidden = !buttons.length;
+  }
+
+  /** @param {boolean} working whether a long computation runs; how far it is, nobody knows */
+  setWorking(working) {
+    this.bar.hidden = !working && !this.buttons.length;
+    this.progress.style.visibility = working ? "visible" : "hidden";
+    for (const button of this.buttons) button.disabled = working;
+  }
+
+  /** @override */
+  close() {
+    clearTimeout(this.soon);
+    super.close();
   }
 }

@@ -34,16 +34,17 @@ class FrontEnd(anywidget.AnyWidget):
 
     _esm = traitlets.Unicode("").tag(sync=True)
     code_id = traitlets.Unicode("").tag(sync=True)  # by which the browser knows whether it has modules and style
+    kind = traitlets.Unicode("").tag(sync=True)  # of the screen: "lab" or "instrument"
     lab_id = traitlets.Unicode("").tag(sync=True)
     """One of a kind: by it the browser knows two views of the same lab, and the still picture that it replaces."""
 
     def __init__(
-        self, entry: str, answer: Callable[[Message], dict[str, Any]], newest: Callable[[], dict[str, Any] | None]
+        self, kind: str, answer: Callable[[Message], dict[str, Any]], newest: Callable[[], dict[str, Any] | None]
     ) -> None:
-        """Carry what asks for the module that paints it, ``entry`` ("lab" or "instrument"), and all that it imports."""
-        self._code = {"code": joined_module(entry), "style": style_sheet()}
+        """Carry what asks for the module that paints it on a screen of this kind, "lab" or "instrument"."""
+        self._code = {"code": joined_module("lab"), "style": style_sheet()}
         code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
-        super().__init__(_esm=joined_module("start"), code_id=code_id, lab_id=uuid.uuid4().hex)
+        super().__init__(_esm=joined_module("start"), code_id=code_id, kind=kind, lab_id=uuid.uuid4().hex)
         self._answer, self._newest = answer, newest
         self._is_new = True
         self._waiting: dict[object, Message] = {}

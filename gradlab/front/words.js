@@ -13,21 +13,18 @@ export class Words {
    */
   constructor(root, above) {
     this._chip = addElement("span", addElement("div", above, "gl-alarm"), "gl-chip");
+    this._chip.hidden = true;
     const words = addElement("div", root, "gl-words");
     this._state = addElement("div", words, "gl-state");
-    this._chip.hidden = true;
     this._note = addElement("div", words, "gl-note");
     this._note.hidden = true; // until there is one; from then on it keeps its room
     this._live = addElement("div", words, "gl-hidden");
-    this._live.setAttribute("role", "status");
-    this._live.setAttribute("aria-live", "polite");
-    this._live.ariaAtomic = "true";
+    Object.assign(this._live, { role: "status", ariaLive: "polite", ariaAtomic: "true" });
     /** @type {Set<string>} kinds of warnings that were read out */
     this._told = new Set();
     this.playing = false;
     this._alarm = this._kind = "";
-    this._came = this._due = 0;
-    this._timer = 0;
+    this._written = 0; // when the warning was
   }
 
   /**
@@ -39,33 +36,18 @@ export class Words {
     if (note !== undefined) this._note.textContent = note;
     if (note) this._note.hidden = false;
     if (alarm === undefined) return;
-    this._warn(alarm);
-    if (!alarm || this._told.has(this._kind)) return;
-    this._told.add(this._kind);
-    this.announce(`Warning: ${alarm}`);
-  }
-
-  /**
-   * Write a warning. While it only counts on faster than it could be read, its numbers change twice a second, and where
-   * less motion is asked for when playing has ended.
-   * @param {string} alarm
-   */
-  _warn(alarm) {
-    const now = performance.now();
     const kind = alarm.replace(/\d.*\d/s, ""); // "Step 4 applied batch 3 again" and with other numbers is the same warning
-    const counts = this.playing && kind === this._kind && now - this._came < NUMBERS;
-    this._came = now;
+    const counts = this.playing && kind === this._kind; // faster than it could be read
     [this._alarm, this._kind] = [alarm, kind];
-    if (!counts) return this.write();
-    if (this._timer || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-    this._timer = setTimeout(() => this.write(), Math.max(this._due - now, 0));
+    if (!counts || performance.now() > this._written + NUMBERS) this.write();
+    if (!alarm || this._told.has(kind)) return;
+    this._told.add(kind);
+    this.announce(`Warning: ${alarm}`);
   }
 
   /** Write the newest warning, whatever it changes. */
   write() {
-    clearTimeout(this._timer);
-    this._timer = 0;
-    this._due = performance.now() + NUMBERS;
+    this._written = performance.now();
     this._chip.hidden = !this._alarm;
     this._chip.textContent = this._alarm && `⚠ ${this._alarm}`;
   }

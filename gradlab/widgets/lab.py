@@ -27,7 +27,7 @@ class Lab(Live):
     begins, such as "10 updates/s". Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
 
-    _entry = "lab"
+    _screen = "lab"
 
     def __init__(
         self,

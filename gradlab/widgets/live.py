@@ -41,7 +41,7 @@ class Still(NamedTuple):
 class Live(ABC):
     """What a cell shows live: the browser asks it by ``handle``, a cell drives it, and ``save`` keeps it."""
 
-    _entry: ClassVar[str] = "instrument"  # the module of the browser that paints it
+    _screen: ClassVar[str] = "instrument"  # of the browser's (front/screen.js); "lab" is that of a run
     _kinds: ClassVar[tuple[str, ...]] = (".png", ".svg", ".html")
     _front: FrontEnd | None = None
     _writer: FrameWriter
@@ -96,7 +96,7 @@ class Live(ABC):
             png, alt, words = self._picture().png(), self.text, repr(self)
             if self._front is None:
                 self.frame()  # for a browser that asks before the cell has ended
-                self._front = FrontEnd(self._entry, plain_torch_state()(self.handle), self._writer.newest)
+                self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
                 self._html = widgets.HTML()
                 self._widget = widgets.VBox([self._html, self._front])
             self._html.value = _still_html(self._front.lab_id, png, alt)
@@ -136,8 +136,8 @@ def _pixels(png: bytes, at: int) -> int:
     return int.from_bytes(png[at : at + 4], "big") // 2
 
 
-_ENTRIES = {"replay": ("replay", "startReplay"), "instrument": ("instrument_page", "startInstrument")}
-"""The module that plays each kind, and its function that starts."""
+_PLAYERS = {"replay": ("replay", "Replay"), "instrument": ("instrument_page", "InstrumentPage")}
+"""The module that plays each kind, and its class."""
 _PAGE_STYLE = """\
 body { margin: 0 auto; max-width: 1500px; padding: 8px; }
 @media (prefers-color-scheme: dark) { body { background: #1b1d21; color: #ececec; } }
@@ -160,7 +160,7 @@ class Packed:
 
     def page(self) -> str:
         """Return one HTML document that plays everywhere, without a kernel and without a network."""
-        entry, start = _ENTRIES[self.kind]
+        entry, player = _PLAYERS[self.kind]
         module = joined_module(entry).replace("</script", "<\\/script")
         icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
         content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
@@ -169,7 +169,7 @@ class Packed:
 <script type="text/plain" id="recording">{self.packed}</script>
 <script type="module">
 {module}
-{start}(document.getElementById("lab"), document.getElementById("recording").textContent);
+new {player}(document.getElementById("lab"), await unpacked(document.getElementById("recording").textContent));
 </script>
 """
         return html_page(self.title, content, _PAGE_STYLE + style_sheet(), icon)

@@ -13,7 +13,7 @@ import ipywidgets as widgets
 import traitlets
 
 from ..formatting import inline_html
-from ..front import bet_script, bet_style, joined_module
+from ..front import bet_module, bet_script, bet_style
 from .question import Question, find_question
 
 Guesses = dict[str, tuple[str, bool]]  # the chosen option by the name of the question, and whether it was right
@@ -40,7 +40,7 @@ class Prediction:
         name = html.escape(question.name, quote=True)
         self.page = f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}">{_words(question)}</div>'
         """The question as an element that reads well as it is, and that ``front/bet.js`` turns into buttons."""
-        self._live = _Live(_esm=joined_module("bet_live"), _css=bet_style(), page=self.page)
+        self._live = _Live(_esm=bet_module(), _css=bet_style(), page=self.page)
         self._live.observe(self._told, names="guess")
         help_ = (
             "The buttons have not loaded. If it stays so, install anywidget where Jupyter runs "

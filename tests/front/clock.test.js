@@ -48,6 +48,21 @@ Deno.test("a promise tells when the answer has been shown, that to an earlier re
   clock.close();
 });
 
+Deno.test("of turns of one switch one is on its way, the newest waits, and nothing overtakes it", async () => {
+  const { clock, sent } = newClock();
+  const turn = (/** @type {number} */ value) => clock.ask({ do: "turn", name: "lr", value });
+  const all = [1, 2, 3].map(turn);
+  assertEquals(sent.map(({ value }) => value), [1]);
+  clock.take(answer(sent[0], { f: 0 }));
+  assertEquals(sent.map(({ value }) => value), [1, 3]);
+  turn(4);
+  clock.ask({ do: "statement" });
+  assertEquals(sent.slice(2).map((request) => request.do), ["turn", "statement"]);
+  clock.take(answer(sent[3], { f: 1 }));
+  await Promise.all(all);
+  clock.close();
+});
+
 Deno.test("a notice that a cell runs is shown at once, with the frame, and nothing more is asked meanwhile", () => {
   const { clock, sent } = newClock();
   /** @type {string[]} */

@@ -22,7 +22,7 @@ def test_a_whole_frame_is_all_the_changes_before_it(task: str) -> None:
     steps: list[tuple[str, dict[str, Any]]] = [
         ("statement", {}), ("frames", {**play, "updates": 1}), ("turn", {"name": "amp", "value": "fp16"}),
         ("frames", {**play, "updates": 3}), ("turn", {"name": "accumulate", "value": "4"}), ("update", {}),
-        ("size", {"width": 480, "height": 270}), ("frames", play), ("zoom", {"low": 2, "high": 9}),
+        ("frames", play), ("press", {"what": "batch 2"}),
         ("edit", {"text": "for x in batches:"}), ("turn", {"name": "amp", "value": "off"}), ("reset", {}),
         ("frames", {**play, "seconds": 0.01}),
     ]  # fmt: skip

@@ -105,7 +105,7 @@ def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
     page = lab.save(str(tmp_path / "x.html")).read_text()
     assert page.startswith("<!doctype html>")
     assert "update 2" in page
-    assert "startReplay" in page
+    assert "new Replay(" in page
 
 
 def test_controls_show_only_what_is_asked_for() -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 from typing import Any
 
 import pytest
 import torch
-from labels_apart import check_labels, wide
 from PIL import Image
 
 from gradlab import Lab, Recipe
-from gradlab.drawing import Drawing, Text
+from gradlab.drawing import Drawing, Listing
 from gradlab.widgets.live import Still
 
 torch.set_num_threads(1)
@@ -26,15 +26,9 @@ LABS: dict[str, Any] = {
 }
 
 
-def written(drawing: Drawing, begin: str) -> str:
-    """What stands in the marks whose ids begin so, without the breaks."""
-    texts = [mark.text.strip() for mark in drawing.marks if isinstance(mark, Text) and mark.id.startswith(begin)]
-    return "".join("".join(texts).split())
-
-
-def loop_in(still: Still) -> Drawing:
-    """The loop: the first drawing, or from four panels on at the left of all."""
-    return still.beside or still.panels[0]
+def loop_in(still: Still) -> Listing:
+    """The loop."""
+    return next(each.drawing for each in still.placed if isinstance(each.drawing, Listing) and each.drawing.source)
 
 
 @pytest.fixture(params=LABS)
@@ -45,39 +39,33 @@ def lab(request: pytest.FixtureRequest) -> Lab:
 
 def test_it_holds_the_loop_the_words_and_every_panel(lab: Lab) -> None:
     still = lab.model.still()
-    assert written(loop_in(still), "code") == "".join(lab.runner.source.split())
+    loop = loop_in(still)
+    assert loop.source == lab.runner.source
     status = lab.text.splitlines()[0].partition(": ")[2]
-    assert written(loop_in(still), "words") == "".join((lab.model.note + status).split())
-    assert [each.title for each in still.panels if each is not loop_in(still)] == [
-        each.title for each in lab.model.drawings()
-    ]
-    assert (still.above is not None) == bool(lab.warning)
-    if still.above is not None:
-        assert lab.warning in still.above.texts()[0]
+    assert [*loop.words] == [text for text in (lab.model.note, status) if text]
+    panels = [each.drawing for each in still.placed if isinstance(each.drawing, Drawing)]
+    assert [each.title for each in panels] == [each.title for each in lab.model.drawings()]
+    warnings = [each.drawing for each in still.placed if isinstance(each.drawing, Listing) and not each.drawing.source]
+    assert [[*each.words] for each in warnings] == ([[lab.warning]] if lab.warning else [])
 
 
 def test_the_line_that_ran_is_lit_and_what_changed_is_marked() -> None:
     lab = LABS["forgotten"]()
     loop = loop_in(lab.model.still())
     lines = lab.runner.source.splitlines()
-    marked = {mark.id: mark.text for mark in loop.marks if isinstance(mark, Text) and mark.id.startswith("sign")}
-    assert marked[f"sign {lines.index('        optimizer.step()') + 1}"] == "\u25b6"
-    forgotten = next(at for at, line in enumerate(lines, 1) if "# optimizer.zero_grad" in line)
-    assert marked[f"sign {forgotten}"] == "\u2217"
-    assert sorted(filter(None, marked.values())) == ["\u2217", "\u25b6"]
+    assert [*loop.lit] == [lines.index("        optimizer.step()") + 1]
+    assert [*loop.changed] == [next(at for at, line in enumerate(lines, 1) if "# optimizer.zero_grad" in line)]
 
 
-def test_every_row_is_full_and_nothing_is_cut(lab: Lab) -> None:
-    still = lab.model.still()
-    rows = [sum(each.width for each in still.panels[at : at + 2]) for at in range(0, len(still.panels), 2)]
-    assert len(set(rows)) == 1, "no holes"
-    assert all("\u2026" not in text for each in still.panels for text in each.texts())
-    for each in still.panels:
-        if each is not loop_in(still):
-            check_labels(each)
-    for mark in loop_in(still).marks:
-        if isinstance(mark, Text) and mark.id.startswith("words"):
-            assert mark.x + wide(mark.text, mark.size, False) <= loop_in(still).width, "on its side of the panels"
+def test_every_row_is_full_and_nothing_covers_another(lab: Lab) -> None:
+    placed = lab.model.still().placed
+    wide = max(each.left + each.width for each in placed)
+    for each in placed:
+        row = [other for other in placed if other.top <= each.top < other.top + other.height]
+        assert max(other.left + other.width for other in row) == wide == 930, "no holes"
+    for one, other in itertools.combinations(placed, 2):
+        beside = one.left + one.width <= other.left or other.left + other.width <= one.left
+        assert beside or one.top + one.height <= other.top or other.top + other.height <= one.top
 
 
 @pytest.mark.parametrize("name", ["one panel", "all switches"])
