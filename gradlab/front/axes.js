@@ -36,13 +36,13 @@ export function plotsOf(panel, box, measure, range) {
     top = bottom + footOf(axes, measure);
     return { plot, axes, y: at === 0 && range ? rangeOfY(panel, range) : axes.y };
   });
-  const widths = boxes.map(({ plot, axes, y }) =>
-    (axes.y.ticks === "none" ? 0 : Math.max(
-      ...ticksOf({ ...axes.y, ...y }, plot.bottom - plot.top, 38).map(({ words }) => measure(words, TICK_SIZE, false)),
-      12,
-    ) + TICK_LONG + 4) + (axes.y.words ? 18 : 0)
-  );
-  const left = box.left + Math.max(...widths) - (Math.max(...widths) ? 4 : 0);
+  const widths = boxes.map(({ plot, axes, y }) => {
+    const ticks = ticksOf({ ...axes.y, ...y }, plot.bottom - plot.top, 38).map(({ words }) =>
+      measure(words, TICK_SIZE, false)
+    );
+    return (axes.y.ticks === "none" ? 0 : Math.max(...ticks, 12) + TICK_LONG) + (axes.y.words ? 18 : 0);
+  });
+  const left = box.left + Math.max(...widths);
   return boxes.map(({ plot, axes, y }, at) => {
     const x = at === 0 && range ? { ...axes.x, low: range[0], high: range[1] } : axes.x;
     const full = { left, right: Math.max(box.right, left + 20), ...plot };

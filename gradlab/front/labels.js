@@ -104,20 +104,11 @@ function spotsOf(mark, plot, of, wide) {
   const x = edged(mark.x ?? 0, plot.left, plot.right) ?? placeOn(plot.x, mark.x ?? 0);
   const y = where === "top" ? plot.top : edged(mark.y ?? 0, plot.bottom, plot.top) ?? placeOn(plot.y, mark.y ?? 0);
   if (!(x >= plot.left - 1 && x <= plot.right + 1 && y >= plot.top - 1 && y <= plot.bottom + 1)) return [];
-  if (where === "top") {
-    return ["start", "end"].flatMap((anchor) =>
-      Array.from({ length: ROWS }, (_, row) => ({
-        x: anchor === "start" ? x + 5 : x - 5,
-        y: plot.top + (row + 0.5) * ROW,
-        anchor: /** @type {"start" | "end"} */ (anchor),
-      }))
-    );
-  }
-  return where.split(" ").flatMap((side) => LABEL_STEPS[side]).map(([right, down]) => ({
-    x: x + right,
-    y: y + down,
-    anchor: right > 0 ? "start" : right < 0 ? "end" : "middle",
-  }));
+  const rows = Array.from({ length: ROWS }, (_, row) => (row + 0.5) * ROW);
+  const steps = where === "top"
+    ? [5, -5].flatMap((right) => rows.map((down) => [right, down]))
+    : where.split(" ").flatMap((side) => LABEL_STEPS[side]);
+  return steps.map(([right, down]) => ({ x: x + right, y: y + down, anchor: anchorOf(right) }));
 }
 
 /** @param {number} value @param {number} low @param {number} high */
@@ -133,19 +124,22 @@ function spotsAside(arrow) {
   if (length <= 10 || !points.length) return [];
   const thick = Math.hypot(points[0] - points[12], points[1] - points[13]);
   const [across, down] = [-(y1 - y0) / length, (x1 - x0) / length];
-  return [thick + 9, 2.2 * thick + 10].flatMap((far) =>
-    [0.5, 0.3, 0.7].flatMap((share) =>
-      [far, -far].map((right) => ({
-        x: x0 + share * (x1 - x0) + right * across,
-        y: y0 + share * (y1 - y0) + right * down,
-        anchor: /** @type {"start" | "middle" | "end"} */ (right * across > 5
-          ? "start"
-          : right * across < -5
-          ? "end"
-          : "middle"),
-      }))
-    )
-  );
+  /** @type {Spot[]} */
+  const spots = [];
+  for (const far of [thick + 9, 2.2 * thick + 10]) {
+    for (const share of [0.5, 0.3, 0.7]) {
+      for (const away of [far, -far]) {
+        const [x, y] = [x0 + share * (x1 - x0) + away * across, y0 + share * (y1 - y0) + away * down];
+        spots.push({ x, y, anchor: anchorOf(away * across, 5) });
+      }
+    }
+  }
+  return spots;
+}
+
+/** Return the side at which a text is fixed that stands so far to the right of a point. @param {number} right */
+function anchorOf(right, least = 0) {
+  return Math.abs(right) <= least ? "middle" : right > 0 ? "start" : "end";
 }
 
 /** Return places on a line, as for the loss of a contour: first at its left and its right end. @param {Mark} line @param {Plot} plot @returns {Spot[]} */

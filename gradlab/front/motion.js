@@ -126,7 +126,8 @@ function firstOfFamily(panel, index) {
  * @param {Mark} mark @param {Mark} first @returns {Course}
  */
 function entering(mark, first) {
-  const [points, origin] = [pointsOf(mark), pointsOf(first)];
+  const points = pointsOf(mark);
+  const origin = pointsOf(first).length ? pointsOf(first) : points; // an arrow without a length has no corners
   return (share) => {
     const [rest, size] = [1 - eased(share), mark === first && mark.k === "p" ? eased(share) : 1];
     const place = points.map((value, at) =>
