@@ -5,6 +5,7 @@ from .gradient import BATCH_STYLES, arrow_ends, arrow_marks, arrow_names, batch_
 from .limits import from_zero, numbers, points, value_axis
 from .listing import Listing
 from .marks import EDGE, Area, Arrow, Axes, Axis, Band, Dots, Drawing, Image, Key, Line, Mark, Span, Text
+from .memory import area_look, stacked, text_role
 from .paint import Placed, in_rows, own_look, small_png, to_png, to_svg
 from .palette import colour, themed_svg, tint
 from .panels import draw
@@ -12,6 +13,6 @@ from .wire import Encoder
 
 __all__ = [
     "BATCH_STYLES", "EDGE", "Area", "Arrow", "Axes", "Axis", "Band", "Dots", "Drawing", "Encoder", "Image", "Key", "Line", "Listing",
-    "Mark", "Placed", "Span", "Text", "arrow_ends", "arrow_marks", "arrow_names", "batch_key", "colour", "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look",
-    "plane_axes", "points", "power_axis", "small_png", "themed_svg", "tint", "to_png", "to_svg", "value_axis",
+    "Mark", "Placed", "Span", "Text", "area_look", "arrow_ends", "arrow_marks", "arrow_names", "batch_key", "colour", "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look",
+    "plane_axes", "points", "power_axis", "small_png", "stacked", "text_role", "themed_svg", "tint", "to_png", "to_svg", "value_axis",
 ]  # fmt: skip

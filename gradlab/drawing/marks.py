@@ -26,7 +26,7 @@ class Span(NamedTuple):
     high: float
     texts: tuple[str, ...]
     rank: int = 0
-    """Lower ones are written first; where one of rank 0 finds no room, all are written at a slant."""
+    """Lower ones are written first, of one rank the widest."""
     bracket: bool = False
     """Whether a bracket shows how far it reaches."""
 
@@ -42,7 +42,7 @@ class Axis:
     ticks: str = "number"
     """"number", "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers) or "none" (nothing at all)."""
     spans: tuple[Span, ...] = ()
-    """Words in place of ticks."""
+    """Words in place of ticks; with ``ticks="slanted"`` they are written at a slant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,12 @@ from typing import Any
 
 from .. import scenes
 from .curves import draw_loss, draw_scaler
+from .fit import draw_fit
 from .gradient import draw_arrows
 from .landscape import draw_landscape, draw_slice
 from .marks import Drawing
+from .memory import draw_memory
+from .samples import draw_samples
 
 _PANELS: dict[type, Callable[[Any], Drawing]] = {
     scenes.Curve: draw_loss,
@@ -17,6 +20,9 @@ _PANELS: dict[type, Callable[[Any], Drawing]] = {
     scenes.Landscape: draw_landscape,
     scenes.Slice: draw_slice,
     scenes.ScalerHistory: draw_scaler,
+    scenes.Samples: draw_samples,
+    scenes.Memory: draw_memory,
+    scenes.Fit: draw_fit,
 }
 
 

@@ -1,48 +1,60 @@
-"""The axis below a picture of memory: where statements lie from left to right, their words, and brackets for many."""
+"""The x axis of a picture of memory: where statements lie from left to right, their words, and brackets for many."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..scenes import Memory, StatementLabel
-from .axes import Numbers
-from .labels import Box, Placer, Spot, shorten, text_width
-from .marks import Mark, Path
+from ..scenes import Memory
+from ..scenes import StatementLabel as Label
+from .limits import Numbers
+from .marks import Axis, Span
 
 Indices = npt.NDArray[np.int64]
 
+MOST_UPDATES = 3
 MOST_SHOWN = 130
-"""Older updates are left out while there are more: a statement narrower than two pixels says nothing."""
-_GAP = 7.0  # CSS pixels between two updates
-_STILL = 0.4  # how wide a statement is in which no byte moves, such as the head of a ``for``; one that does counts 1
+"""Older updates are left out while there are more statements: one that is narrower than two pixels says nothing."""
+_STILL = 0.4  # the width of a statement in which no byte moves, such as the head of a ``for``; one that does has 1
+_GAP = 0.03  # of the whole width, between two updates
+_COLUMNS = 400  # of the points in each of these, the highest is drawn
+_NARROW, _SHORT = 1 / 6, 0.1  # of the whole width: a block that is narrower has a bracket, unless all are shorter
+_LETTERS = 36  # that have room along the axis
+_FIRST = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
 
 
-@dataclass(frozen=True, eq=False)  # kept from frame to frame, and known by what it is
-class StatementLayout:
-    """Places in CSS pixels from the left end of the axes."""
+class StatementLayout(NamedTuple):
+    """Where statements and their points lie, in widths of a statement."""
 
-    statements: list[tuple[float, float]]
-    left: Numbers
-    """The left and the right end of every point."""
+    statements: list[tuple[float, float]]  # the left and the right end of each
+    ends: list[int]  # the first point of each statement, and then the number of points
+    left: Numbers  # of every point
     right: Numbers
-    updates: list[tuple[float, float]]
-    points: list[tuple[int, int]]
-    """First point of each update, and the first that is no longer in it."""
+    updates: list[tuple[slice, slice]]  # the statements of each, and its points
+    wide: float
+
+    def steps(self, total: Numbers) -> tuple[Numbers, Indices]:
+        """Return the left and the right end of each point that is drawn, and its number; NaN between updates."""
+        column = np.floor((self.left + self.right) * (_COLUMNS / 2 / self.wide))
+        begins = np.flatnonzero(np.diff(column, prepend=-1.0))
+        highest = np.lexsort((-total, column))[begins]
+        x = np.column_stack([self.left[begins], self.right[np.append(begins, len(total))[1:] - 1]]).ravel()
+        cuts = 2 * np.searchsorted(highest, [points.start for _, points in self.updates[1:]])
+        return np.insert(x, cuts, np.nan), np.insert(np.repeat(highest, 2), cuts, 0)
 
 
-def keep_recent(scene: Memory, updates: int, most: int = MOST_SHOWN) -> Memory:
-    """Return the scene of its newest ``updates``, of fewer while it has more than ``most`` statements; one stays."""
-    kept = list(scene.updates)[-updates:]
-    while len(kept) > 1 and len(scene.statements) - kept[0][0] > most:
-        kept.pop(0)
-    if not kept or not 0 < (first := kept[0][0]) < min(len(scene.statements), len(scene.starts)):
+def keep_recent(scene: Memory) -> Memory:
+    """Return the scene of its newest updates, of fewer while they have too many statements; one stays."""
+    recent = list(scene.updates)[-MOST_UPDATES:]
+    while len(recent) > 1 and len(scene.statements) - recent[0][0] > MOST_SHOWN:
+        recent.pop(0)
+    if not recent or not 0 < (first := recent[0][0]) < min(len(scene.statements), len(scene.starts)):
         return scene
     begin = scene.starts[first]
     return replace(
@@ -50,145 +62,64 @@ def keep_recent(scene: Memory, updates: int, most: int = MOST_SHOWN) -> Memory:
         statements=scene.statements[first:],
         starts=[start - begin for start in scene.starts[first:]],
         categories={name: values[begin:] for name, values in scene.categories.items()},
-        updates=[(at - first, number) for at, number in kept],
+        updates=[(start - first, number) for start, number in recent],
         modules=scene.modules[begin:],
     )
 
 
-def bounds(starts: Sequence[int], statements: int, points: int) -> list[int]:
-    """Return the first point of each statement and, at the end, the number of points, whatever ``starts`` holds."""
-    known = np.clip(np.array([*starts][:statements], dtype=np.int64), 0, points)
-    known = np.maximum.accumulate(known) if len(known) else known
-    return [*known.tolist(), *[points] * (statements + 1 - len(known))]
+def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
+    """Lay statements out: wider for more points, narrow where nothing moves.
 
-
-@lru_cache(maxsize=64)
-def layout_statements(
-    ends: tuple[int, ...], first: tuple[int, ...], moved: tuple[bool, ...], wide: float
-) -> StatementLayout:
-    """Share ``wide`` pixels out: more for a statement with more points, little for one in which nothing moves.
-
-    ``ends`` is what ``bounds`` returns, ``first`` the first statement of each update, the first of them 0. The places
-    of the same loop are the same object.
+    ``tops`` has a row for each category and a column for each point.
     """
-    count = len(moved)
-    updates = list(zip(first, [*first[1:], count], strict=True))
-    weights = [1 + math.log2(max(ends[at + 1] - ends[at], 1)) if moved[at] else _STILL for at in range(count)]
-    unit = (wide - _GAP * max(len(updates) - 1, 0)) / max(sum(weights), 1e-9)
-    places, spans = [], []
-    x = 0.0
-    for begin, end in updates:
-        start = x
-        for weight in weights[begin:end]:
-            places.append((x, x + weight * unit))
-            x += weight * unit
-        spans.append((start, x))
-        x += _GAP
-    left, right = np.zeros(ends[-1]), np.zeros(ends[-1])
-    for at, (a, b) in enumerate(places):
-        inside = np.linspace(a, b, ends[at + 1] - ends[at] + 1)
-        left[ends[at] : ends[at + 1]], right[ends[at] : ends[at + 1]] = inside[:-1], inside[1:]
-    return StatementLayout(places, left, right, spans, [(ends[a], ends[b]) for a, b in updates])
+    statements, points = len(scene.statements), tops.shape[1]
+    known = np.clip(np.array([0, *scene.starts[1:statements]], dtype=np.int64), 0, points)
+    ends = np.append(np.maximum.accumulate(known), [points] * (statements + 1 - len(known)))
+    changes = np.append(0, np.cumsum((np.diff(tops, axis=1, prepend=-1.0) != 0).any(axis=0)))[ends]
+    counts = np.maximum(np.diff(ends), 1)
+    widths = np.where(np.diff(changes) > 0, 1 + np.log2(counts), _STILL)
+    cuts = sorted({0, statements, *(start for start, _ in scene.updates if 0 < start < statements)})
+    gaps = np.zeros(statements)
+    gaps[cuts[1:-1]] = _GAP * widths.sum()
+    right = np.cumsum(widths + gaps)
+    left = np.append(0.0, right[:-1]) + gaps
+    number = np.repeat(np.arange(statements), np.diff(ends))
+    place = left[number] + (np.arange(points) - ends[number]) * (widths / counts)[number]
+    updates = [(slice(a, b), slice(int(ends[a]), int(ends[b]))) for a, b in pairwise(cuts)]
+    ends_of = list(zip(left.tolist(), right.tolist(), strict=True))
+    return StatementLayout(ends_of, ends.tolist(), place, place + (widths / counts)[number], updates, float(right[-1]))
 
 
-def decimate(left: Numbers, right: Numbers, total: Numbers, pixel: float = 1.0) -> tuple[Indices, Numbers, Numbers]:
-    """Keep of all points within one pixel the one with the largest total: return (kept, left, right)."""
-    if len(total) < 2 or (right - left).min() >= pixel:
-        return np.arange(len(total), dtype=np.int64), left, right
-    column = np.floor((left + right) / 2 / pixel).astype(np.int64)
-    begins = np.r_[0, np.flatnonzero(np.diff(column)) + 1]
-    ends = np.r_[begins[1:], len(total)]
-    highest = np.flatnonzero(total == np.repeat(np.maximum.reduceat(total, begins), ends - begins))
-    kept = highest[np.searchsorted(highest, begins)]  # the first of each column
-    return kept, left[begins], right[ends - 1]
-
-
-def repeated(words: Sequence[str]) -> tuple[int, int, int] | None:
-    """Find the block of words that comes at least three times in a row: (where it begins, its length, how often)."""
-    best: tuple[int, int, int] | None = None
-    for length in range(1, len(words) // 3 + 1):
-        at = 0
-        while at + 3 * length <= len(words):
-            times = 1
-            while words[at + times * length : at + (times + 1) * length] == words[at : at + length]:
-                times += 1
-            if times >= 3 and (best is None or times * length > best[1] * best[2]):
-                best = (at, length, times)
-            at += max(1, (times - 1) * length)
-    return best
-
-
-FIRST = (
-    StatementLabel.BACKWARD,
-    StatementLabel.STEP,
-    StatementLabel.ZERO_GRAD,
-    StatementLabel.OUTPUT,
-    StatementLabel.AUTOCAST,
-)
-"""Statements whose word is written if there is any room."""
-_LAST = (StatementLabel.FOR, StatementLabel.WHILE, StatementLabel.IF, StatementLabel.WINDOW, StatementLabel.BATCH)
-_SIZE, _LONGEST = 11.0, 76.0  # of a word, and CSS pixels that it may take
-MIN_UPDATE_WIDTH_PX = 75.0
-"""CSS pixels of an update: in less its words are written level as far as they fit, and never slanted."""
-_NARROW = 40.0  # CSS pixels: a block of statements that is narrower has no room for their words
-_SLANT = 50.0
+def statement_axis(words: Sequence[str], where: StatementLayout) -> Axis:
+    """Return the axis with the words of statements, and a bracket for a block of them that comes many times."""
+    spans: list[Span] = []
+    for update, _ in where.updates:
+        start, length, times = repeated(tuple(words[update]))
+        block = range(update.start + start, update.start + start + length * times)
+        low, high = (where.statements[block[0]][0], where.statements[block[-1]][1]) if block else (0.0, 0.0)
+        bracket = times * _NARROW > (high - low) / where.wide > _SHORT
+        for number in range(update.start, update.stop):
+            if not (bracket and number in block):
+                rank = _FIRST.index(words[number]) if words[number] in _FIRST else len(_FIRST)
+                spans.append(Span(*where.statements[number], (str(words[number]),), rank))
+        if bracket:
+            what = "micro-batches" if Label.BACKWARD in words[block.start : block.stop] else f"\u00d7 {words[block[0]]}"
+            texts = (f"{times} {what}", f"{times} batches", f"{times} \u00d7", f"{times}")
+            spans.append(Span(low, high, texts, bracket=True))
+    chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_FIRST)]
+    crowded = any((b - a) / where.wide * _LETTERS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
+    slanted = crowded and not any(span.bracket for span in spans)
+    return Axis(0.0, where.wide, ticks="slanted" if slanted else "none", spans=tuple(spans))
 
 
 @lru_cache(maxsize=64)
-def statement_words(
-    words: tuple[str, ...],
-    first: tuple[int, ...],
-    where: StatementLayout,
-    origin: tuple[float, float],
-    size: tuple[float, float],
-) -> tuple[tuple[Mark, ...], tuple[Box, ...]]:
-    """Return the words below the axis, whose left end is ``origin``, as marks, and what they cover."""
-    left, bottom = origin
-    covered: set[int] = set()
-    brackets: list[float] = []
-    placer = Placer(*size)
-    marks: list[Mark | None] = []
-    for begin, end in pairwise([*first, len(words)]):
-        if (block := repeated(words[begin:end])) is None:
-            continue
-        at, length, count = begin + block[0], block[1], block[2]
-        a, b = where.statements[at][0], where.statements[at + length * count - 1][1]
-        if (b - a) / count < _NARROW and b - a > 24:
-            covered |= set(range(at, at + length * count))
-            x, y = left + a + 1, left + b - 1
-            brackets += [x, bottom + 3, x, bottom + 7, y, bottom + 7, y, bottom + 3, math.nan, math.nan]
-            spot = Spot(_many(words[at : at + length], count, b - a), left + (a + b) / 2, bottom + 17, "middle")
-            marks.append(placer.place(f"many {at}", [spot], size=_SIZE))
-    rank: dict[str, int] = {word: at for at, word in enumerate(FIRST)}
-    rank.update(dict.fromkeys(_LAST, len(FIRST) + 1))
-    widths = [right - left for left, right in where.statements]
-    shown = (at for at in range(len(words)) if at not in covered)
-    order = sorted(shown, key=lambda at: (rank.get(words[at], len(FIRST)), -widths[at]))
-    down = bottom + (34 if covered else 12)
-    texts = [shorten(word, _LONGEST, _SIZE) for word in words]
-    flat = _place(placer, order, texts, where, left, down, 0.0)
-    slants = not covered and where.updates[-1][1] >= len(first) * MIN_UPDATE_WIDTH_PX
-    if slants and not set(FIRST) & set(words) <= {words[at] for at, mark in flat.items() if mark}:
-        placer = Placer(*size)
-        flat = _place(placer, order, texts, where, left, bottom + 8, _SLANT)
-    marks += flat.values()
-    line = [Path("brackets", np.array(brackets[:-2]), stroke="grey", width=1.2)] if brackets else []
-    return (*line, *(mark for mark in marks if mark)), tuple(placer.boxes)
-
-
-def _place(
-    placer: Placer, order: list[int], texts: list[str], where: StatementLayout, left: float, y: float, angle: float
-) -> dict[int, Mark | None]:
-    anchor = "end" if angle else "middle"
-    placed: dict[int, Mark | None] = {}
-    for at in order:
-        spot = Spot(texts[at], left + sum(where.statements[at]) / 2, y, anchor)
-        placed[at] = placer.place(f"statement {at}", [spot], size=_SIZE, angle=angle)
-    return placed
-
-
-def _many(words: Sequence[str], count: int, wide: float) -> str:
-    """Say what comes so many times, in what fits: ``16 micro-batches``, ``16 batches``."""
-    full = f"{count} micro-batches" if "backward" in words else f"{count} \u00d7 {words[0]}"
-    fits = (text for text in (full, f"{count} batches", f"{count} \u00d7") if text_width(text, _SIZE) < wide)
-    return next(fits, f"{count}")
+def repeated(words: tuple[str, ...]) -> tuple[int, int, int]:
+    """Find the block of words that comes at least three times in a row: (where it begins, its length, how often)."""
+    best = (0, 0, 0)
+    for start, length in product(range(len(words)), range(1, len(words) // 3 + 1)):
+        times = 1
+        while words[start + times * length : start + (times + 1) * length] == words[start : start + length]:
+            times += 1
+        if times >= 3 and times * length > best[1] * best[2]:
+            best = (start, length, times)
+    return best

@@ -10,7 +10,7 @@ from typing import Any
 
 from .._checks import on_off, whole_number
 from .._process import lock
-from ..drawing import Drawing, draw, fade
+from ..drawing import Drawing, draw
 from ..forecasting import SHOWN, card_name, forecast, model_size, model_sizes, usable_bytes
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, memory_scene, need_sentence, suggestions, with_article
@@ -123,7 +123,7 @@ class ForecastLab(Instrument):
 
     def render(self, settings: Settings) -> View:
         """Return the peaks against the card and the timeline, faint as long as they are about other settings."""
-        panels = {name: partial(self._drawn, scene) for name, scene in self._scenes().items()}
+        panels = {name: self._drawn(scene) for name, scene in self._scenes().items()}
         return View(panels, self._state(), self._extra)
 
     def packed(self) -> Packed:
@@ -234,9 +234,10 @@ class ForecastLab(Instrument):
         """Whether a forecast for the settings chosen now is still to be made."""
         return not self._has_failed and (self._asked is None or self._out_of_date)
 
-    def _drawn(self, scene: Scene, width: int, height: int) -> Drawing:
-        drawing = draw(scene, width, height)
-        return fade(drawing, "being worked out") if self._out_of_date else drawing
+    def _drawn(self, scene: Scene) -> Drawing:
+        drawing, words = draw(scene), "being worked out"
+        old = replace(drawing, faint=True, corner=(words,), words=f"{words}. {drawing.words}")
+        return old if self._out_of_date else drawing
 
     def _scenes(self) -> dict[str, Scene]:
         cards = [(self.settings.card, usable_bytes(self.settings.card))]

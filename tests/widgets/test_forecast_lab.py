@@ -48,11 +48,11 @@ class StandIn:
         self.scene: Any = None
         """What the panel of the peaks has drawn last."""
 
-    def draw(self, scene: Any, *size: int) -> Any:
+    def draw(self, scene: Any) -> Any:
         """In the place of ``draw``: the same, and it keeps what the bars are drawn from."""
         if isinstance(scene, Fit):
             self.scene = scene
-        return draw(scene, *size)
+        return draw(scene)
 
     def bars(self) -> list[str]:
         """What the bars add up to, with their names."""
@@ -148,14 +148,15 @@ def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str) 
 def test_what_is_out_of_date_is_faint_until_it_is_true_again(stand_in: StandIn) -> None:
     lab = ForecastLab("llama-8b").run()
     page = Page(lab)
-    fresh = {drawing.title: drawing for drawing in lab.drawings()}
+    fresh = lab.drawings()
     page.turn("accumulate", "4")
     for old in lab.drawings():
-        assert old.find("out of date").text == "being worked out"
+        assert old.faint
+        assert old.corner == ("being worked out",)
         assert old.words.startswith("being worked out. ")
     assert "being worked out" in page.panels["fit"].all_words()
     page.turn("accumulate", "1")
-    assert [drawing.texts() for drawing in lab.drawings()] == [each.texts() for each in fresh.values()]
+    assert [(now.texts(), now.faint) for now in lab.drawings()] == [(each.texts(), False) for each in fresh]
     assert "being worked out" not in page.panels["fit"].all_words()
     page.turn("card", "T4")  # which has no part in the forecast
     assert "being worked out" not in page.panels["fit"].all_words()
@@ -247,8 +248,8 @@ def test_random_requests_never_raise(stand_in: StandIn) -> None:
     values = [None, True, 0, 1, 2.5, 10**400, "", "x", "1", "T4", "off", "adamw", "gpt2-1.5b", [], {}, "\ud800", 1e300]
     names = ["model", "batch", "context", "accumulate", "card", "amp", "checkpoint", "lr", "recipe", [], None, 3]
     for _ in range(300):
-        do = chance.choice(["turn", "turn", "forecast", "largest", "size", "hello", "fly", None, []])
-        page.ask(do, name=chance.choice(names), value=chance.choice(values), width=chance.choice(values), height=200)
+        do = chance.choice(["turn", "turn", "forecast", "largest", "hello", "fly", None, []])
+        page.ask(do, name=chance.choice(names), value=chance.choice(values))
     page.turn("batch", "2").ask("forecast")
     assert "needs" in page.state
 
