@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .marks import Drawing, Mark, non_default_fields
+from .marks import EDGE, Drawing, Mark, non_default_fields
 
 DIGITS = 5
 """The number of significant digits of a coordinate."""
@@ -98,7 +98,7 @@ def _encode_mark(mark: Mark) -> _Encoded:
     numbers = None
     for name, value in non_default_fields(mark):
         if name == "points":
-            numbers = _rounded(np.asarray(value, dtype=np.float64).ravel())
+            numbers = _rounded(np.clip(np.asarray(value, dtype=np.float64).ravel(), -EDGE, EDGE))
         elif name == "cells":
             fields["cells"] = (np.asarray(value).ravel() + 48).astype(np.uint8).tobytes().decode("latin-1")
         else:

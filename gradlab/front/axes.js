@@ -14,16 +14,15 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 
 const TICK_SIZE = 12; // size of numbers at ticks
 const TICK_LONG = 4; // CSS pixels
-const SLANT = 50; // degrees
+const LOWEST_ROW = 14; // CSS pixels from one number of the y axis to the next
+const [SLANT, SIN_SLANT, COS_SLANT] = [50, 0.766, 0.643]; // degrees, and what these are
+const SLANT_APART = 18; // CSS pixels from a slanted text to the next
 const HIGHEST = 76; // CSS pixels that words below the axis may take
 
 /**
  * Return where each pair of axes lies, with its scales.
- * @param {PanelData} panel
- * @param {{left: number, top: number, right: number, bottom: number}} box
- * @param {Measure} measure
- * @param {[number, number] | null} range
- * @returns {Plot[]}
+ * @param {PanelData} panel @param {{left: number, top: number, right: number, bottom: number}} box
+ * @param {Measure} measure @param {[number, number] | null} range @returns {Plot[]}
  */
 export function plotsOf(panel, box, measure, range) {
   const shares = panel.axes.reduce((sum, { share }) => sum + (share ?? 1), 0);
@@ -37,13 +36,13 @@ export function plotsOf(panel, box, measure, range) {
     top = bottom + footOf(axes, measure);
     return { plot, axes, y: at === 0 && range ? rangeOfY(panel, range) : axes.y };
   });
-  const widths = boxes.map(({ plot, axes, y }) =>
-    (axes.y.ticks === "none" ? 0 : Math.max(
-      ...ticksOf({ ...axes.y, ...y }, plot.bottom - plot.top, 38).map(({ words }) => measure(words, TICK_SIZE, false)),
-      12,
-    ) + TICK_LONG + 4) + (axes.y.words ? 18 : 0)
-  );
-  const left = box.left + Math.max(...widths) - (Math.max(...widths) ? 4 : 0);
+  const widths = boxes.map(({ plot, axes, y }) => {
+    const ticks = ticksOf({ ...axes.y, ...y }, plot.bottom - plot.top, 38).map(({ words }) =>
+      measure(words, TICK_SIZE, false)
+    );
+    return (axes.y.ticks === "none" ? 0 : Math.max(...ticks, 12) + TICK_LONG) + (axes.y.words ? 18 : 0);
+  });
+  const left = box.left + Math.max(...widths);
   return boxes.map(({ plot, axes, y }, at) => {
     const x = at === 0 && range ? { ...axes.x, low: range[0], high: range[1] } : axes.x;
     const full = { left, right: Math.max(box.right, left + 20), ...plot };
@@ -57,29 +56,23 @@ function footOf({ x }, measure) {
   if (x.spans?.length) {
     const brackets = x.spans.some(({ 4: bracket }) => bracket) ? 22 : 0;
     const longest = Math.max(...x.spans.map(([, , texts]) => measure(texts[0], SMALL, false)));
-    return (x.ticks === "slanted" ? Math.min(longest, HIGHEST) * 0.77 + 14 : 24) + brackets + words;
+    return (x.ticks === "slanted" ? Math.min(longest, HIGHEST) * SIN_SLANT + 18 : 24) + brackets + words;
   }
   return (x.ticks === "none" || x.ticks === "lines" ? 8 : 22) + words;
 }
 
 /**
  * Make a unit as long along both axes, where that is wanted.
- * @param {Axes} axes
- * @param {{left: number, top: number, right: number, bottom: number}} box
- * @param {import("./wire.js").Axis} x
- * @param {import("./wire.js").Axis} y
- * @returns {Plot}
+ * @param {Axes} axes @param {{left: number, top: number, right: number, bottom: number}} box
+ * @param {import("./wire.js").Axis} x @param {import("./wire.js").Axis} y @returns {Plot}
  */
 function equalPlot(axes, box, x, y) {
   let { left, top, right, bottom } = box;
   const [wide, tall] = [right - left, bottom - top];
   const shape = (x.high - x.low) / (y.high - y.low) * tall / wide; // below 1 where x has room to spare
   if (axes.equal === "fill") {
-    if (shape < 1) x = { ...x, high: x.low + (x.high - x.low) / shape };
-    else {
-      const [middle, half] = [(y.low + y.high) / 2, (y.high - y.low) / 2 * shape];
-      y = { ...y, low: middle - half, high: middle + half };
-    }
+    if (shape < 1) x = widened(x, 1 / shape);
+    else y = widened(y, shape);
   } else if (axes.equal === "fit") {
     if (shape < 1) [left, right] = [left + wide * (1 - shape) / 2, right - wide * (1 - shape) / 2];
     else [top, bottom] = [top + tall * (1 - 1 / shape) / 2, bottom - tall * (1 - 1 / shape) / 2];
@@ -87,27 +80,32 @@ function equalPlot(axes, box, x, y) {
   return { left, top, right, bottom, x: scaleOf(x, left, right), y: scaleOf(y, bottom, top) };
 }
 
+/** Return an axis so many times as long, around its middle. @param {import("./wire.js").Axis} axis @param {number} times */
+function widened(axis, times) {
+  const [middle, half] = [(axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times];
+  return { ...axis, low: middle - half, high: middle + half };
+}
+
 /**
  * Return the limits of y that show what lies in a range of x.
- * @param {PanelData} panel
- * @param {[number, number]} range
+ * @param {PanelData} panel @param {[number, number]} range
  */
 function rangeOfY(panel, [from, to]) {
   let [low, high] = [Infinity, -Infinity];
+  const hold = (/** @type {number} */ value) => {
+    if (Math.abs(value) < 1e299) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  };
   for (const mark of panel.marks) {
     if (mark.k === "t" || mark.k === "i" || mark.axes) continue;
     const [points, each] = [pointsOf(mark), pointLength(mark)];
     for (let at = 0; at < points.length; at += each) {
-      const before = at ? points[at - each] : NaN;
-      const after = points[at + each] ?? NaN;
-      // a line reaches into the range from the point beside it
-      if (
-        !(points[at] >= from && points[at] <= to) && !(before < to && points[at] > from && points[at] > to) &&
-        !(points[at] < from && after > from)
-      ) continue;
+      const [x, before] = [points[at], mark.k === "d" || !at ? NaN : points[at - each]];
       for (let way = 1; way < each; way++) {
-        const value = points[at + way];
-        if (Math.abs(value) < 1e299) [low, high] = [Math.min(low, value), Math.max(high, value)];
+        const [y, last] = [points[at + way], points[at + way - each]];
+        if (x >= from && x <= to) hold(y);
+        for (const end of [from, to]) {
+          if (before < end && x > end) hold(last + (y - last) * (end - before) / (x - before));
+        }
       }
     }
   }
@@ -122,10 +120,11 @@ function rangeOfY(panel, [from, to]) {
  * @param {Axes} axes
  * @param {Plot} plot
  * @param {number} number
+ * @param {number} width of the panel
  * @param {Measure} measure
  * @returns {Placed[]}
  */
-export function axesMarks(axes, plot, number, measure) {
+export function axesMarks(axes, plot, number, width, measure) {
   const { left, top, right, bottom } = plot;
   const name = number ? `axes ${number}` : "axes";
   const bare = axes.y.ticks === "none";
@@ -133,110 +132,103 @@ export function axesMarks(axes, plot, number, measure) {
     ...(bare ? [] : [left, top]),
     ...(axes.x.ticks === "none" && bare ? [] : [left, bottom, right, bottom]),
   ];
+  const size = TICK_SIZE;
   /** @type {Placed[]} */
   const placed = [];
-  let end = left - 4;
-  let low = bottom;
+  let end = 0;
   const across = axes.x.spans?.length ? [] : ticksOf({ ...axes.x, ...plot.x.axis }, right - left, 75);
   across.forEach(({ value, words }, at) => {
     const place = placeOn(plot.x, value);
     lines.push(NaN, NaN, place, bottom, place, bottom + TICK_LONG);
-    const half = measure(words, TICK_SIZE, false) / 2;
-    if (words) low = bottom + TICK_LONG + 18;
-    if (!words || place - half < end + 6) return;
-    end = place + half;
+    const half = measure(words, size, false) / 2;
+    if (!words || place - half < end || place + half > width) return;
+    end = place + half + 6;
     placed.push({
       id: `${name} x${at}`,
-      mark: text(words, place, bottom + TICK_LONG + 11, { anchor: "middle", size: TICK_SIZE }),
+      mark: text(words, place, bottom + TICK_LONG + 11, { anchor: "middle", size }),
     });
   });
+  let last = Infinity;
+  let beside = left - TICK_LONG;
   ticksOf({ ...axes.y, ...plot.y.axis }, bottom - top, 38).forEach(({ value, words }, at) => {
     const place = placeOn(plot.y, value);
     lines.push(NaN, NaN, left - TICK_LONG, place, left, place);
-    placed.push({
-      id: `${name} y${at}`,
-      mark: text(words, left - TICK_LONG - 3, place, { anchor: "end", size: TICK_SIZE }),
-    });
+    if (words && last - place >= LOWEST_ROW) {
+      last = place;
+      beside = Math.min(beside, left - TICK_LONG - 3 - measure(words, size, false));
+      placed.push({ id: `${name} y${at}`, mark: text(words, left - TICK_LONG - 3, place, { anchor: "end", size }) });
+    }
   });
-  if (axes.x.spans?.length) {
-    const { marks, foot } = spanMarks(axes.x, plot, measure);
-    placed.push(...marks);
-    low = foot;
-  }
-  const middle = (left + right) / 2;
+  if (axes.x.spans?.length) placed.push(...spanMarks(axes.x, plot, width, measure));
   if (axes.x.words) {
-    const words = shortened(axes.x.words, right - PANEL_MARGIN, WORD_SIZE, false, measure);
-    const half = measure(words, WORD_SIZE, false) / 2;
-    placed.push({ id: `${name} x`, mark: text(words, Math.max(middle, half + 2), low + 7, { anchor: "middle" }) });
+    const words = shortened(axes.x.words, width - 2 * PANEL_MARGIN, WORD_SIZE, false, measure);
+    const half = measure(words, WORD_SIZE, false) / 2 + 2;
+    const x = Math.min(Math.max((left + right) / 2, half), width - half);
+    placed.push({ id: `${name} x`, mark: text(words, x, bottom + footOf(axes, measure) - 10, { anchor: "middle" }) });
   }
   if (axes.y.words) {
-    const words = shortened(axes.y.words, bottom - top + 20, WORD_SIZE, false, measure);
-    placed.push({ id: `${name} y`, mark: text(words, 10, (top + bottom) / 2, { anchor: "middle", angle: 90 }) });
+    const words = shortened(axes.y.words, bottom - top + 12, WORD_SIZE, false, measure);
+    const look = /** @type {const} */ ({ anchor: "middle", angle: 90 });
+    placed.push({ id: `${name} y`, mark: text(words, Math.max(beside - 12, 10), (top + bottom) / 2, look) });
   }
   if (axes.caption) {
-    const words = shortened(axes.caption, right - left, WORD_SIZE, false, measure);
+    const words = shortened(axes.caption, width - left, WORD_SIZE, false, measure);
     placed.push({ id: `${name} caption`, mark: text(words, left, top - 10, {}) });
   }
-  if (lines.length) {
-    const line = withPoints({ k: "p", stroke: "grey", width: 1 }, new Float64Array(lines));
-    placed.unshift({ id: name, mark: line });
-  }
-  return placed;
+  const line = withPoints({ k: "p", stroke: "grey", width: 1 }, Float64Array.from(lines));
+  return lines.length ? [{ id: name, mark: line }, ...placed] : placed;
 }
 
 /**
- * Return words below parts of the x axis, level where the chief ones have room, else at a slant; and where they end.
+ * Return words below parts of the x axis, level or at a slant, those of a low rank first; some with a bracket above.
  * @param {import("./wire.js").Axis} axis
  * @param {Plot} plot
+ * @param {number} width of the panel
  * @param {Measure} measure
  */
-function spanMarks(axis, plot, measure) {
+function spanMarks(axis, plot, width, measure) {
   const { bottom } = plot;
+  const slanted = axis.ticks === "slanted";
   const spans = (axis.spans ?? []).map(([low, high, texts, rank, bracket], at) => ({
-    at,
-    texts,
-    rank,
-    bracket,
+    ...{ at, texts, rank, bracket },
     left: placeOn(plot.x, low),
     right: placeOn(plot.x, high),
-  }));
+  })).sort((one, other) => one.rank - other.rank || (other.right - other.left) - (one.right - one.left));
+  const below = spans.some(({ bracket }) => bracket) ? 22 : 0;
   /** @type {Placed[]} */
   const marks = [];
-  const brackets = spans.filter(({ bracket }) => bracket);
-  for (const { at, texts, left, right } of brackets) {
-    const corners = [left + 1, bottom + 3, left + 1, bottom + 7, right - 1, bottom + 7, right - 1, bottom + 3];
-    marks.push({
-      id: `bracket ${at}`,
-      mark: withPoints({ k: "p", stroke: "grey", width: 1.2 }, new Float64Array(corners)),
-    });
-    const words = texts.find((each) => measure(each, SMALL, false) < right - left) ?? texts[texts.length - 1];
-    marks.push({
-      id: `many ${at}`,
-      mark: text(words, (left + right) / 2, bottom + 17, { anchor: "middle", size: SMALL }),
-    });
-  }
-  const down = bottom + (brackets.length ? 34 : 12);
-  const order = spans.filter(({ bracket }) => !bracket)
-    .sort((one, other) => one.rank - other.rank || (other.right - other.left) - (one.right - one.left));
-  const slanted = axis.ticks === "slanted";
-  /** @type {[number, number][]} */
+  /** @type {{level: number, from: number, to: number}[]} */
   const taken = [];
-  for (const { at, texts, left, right } of order) {
-    const middle = (left + right) / 2;
-    const words = slanted
-      ? shortened(texts[0], HIGHEST, SMALL, false, measure)
-      : texts.find((each) => measure(each, SMALL, false) <= Math.max(right - left, HIGHEST)) ?? texts[texts.length - 1];
-    const half = slanted ? 8 : measure(words, SMALL, false) / 2 + 3;
-    const [from, to] = [middle - half, middle + half];
-    if (from < (slanted ? 40 : 0) || to > plot.right + PANEL_MARGIN || taken.some(([a, b]) => from < b && to > a)) {
-      continue;
+  for (const { at, texts, bracket, left, right } of spans) {
+    const [leans, middle] = [slanted && !bracket, (left + right) / 2];
+    if (bracket) {
+      const corners = [left + 1, bottom + 3, left + 1, bottom + 7, right - 1, bottom + 7, right - 1, bottom + 3];
+      const line = withPoints({ k: "p", stroke: "grey", width: 1.2 }, Float64Array.from(corners));
+      marks.push({ id: `bracket ${at}`, mark: line });
     }
-    taken.push([from, to]);
-    const look = slanted ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
-    marks.push({
-      id: `statement ${at}`,
-      mark: text(words, middle, slanted ? bottom + 8 : down, { ...look, size: SMALL }),
+    const level = bracket ? 17 : below + (slanted ? 12 : 14);
+    /** @param {string} words */
+    const spanOf = (words) => {
+      const wide = measure(words, SMALL, false);
+      const half = leans ? SLANT_APART / 2 : wide / 2 + 3;
+      return {
+        level,
+        first: leans ? middle - wide * COS_SLANT - SMALL / 2 : middle - half,
+        from: middle - half,
+        to: middle + half,
+      };
+    };
+    const forms = leans ? [shortened(texts[0], HIGHEST, SMALL, false, measure)] : texts;
+    const words = forms.find((each) => {
+      const { first, from, to } = spanOf(each);
+      return first >= 0 && to <= width &&
+        !taken.some((other) => other.level === level && from < other.to && to > other.from);
     });
+    if (words === undefined) continue;
+    taken.push(spanOf(words));
+    const look = leans ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
+    const id = `${bracket ? "many" : "statement"} ${at}`;
+    marks.push({ id, mark: text(words, middle, bottom + level, { ...look, size: SMALL }) });
   }
-  return { marks, foot: down + 8 };
+  return marks;
 }

@@ -1,20 +1,8 @@
 // @ts-check
 /** What stands around the axes of a panel: its title and corner, notes, the key, and a notice in a frame. */
 
-import {
-  boxPoints,
-  fitting,
-  LINE,
-  PANEL_MARGIN,
-  shortened,
-  SMALL,
-  SWATCH,
-  SWATCH_GAP,
-  swatchMark,
-  text,
-  WORD_SIZE,
-  wrapped,
-} from "./texts.js";
+import { boxPoints, fitting, shortened, swatchMark, text, wrapped } from "./texts.js";
+import { LINE, PANEL_MARGIN, SMALL, SWATCH, SWATCH_GAP, WORD_SIZE } from "./texts.js";
 import { withPoints } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
@@ -24,13 +12,13 @@ import { withPoints } from "./wire.js";
 /** @typedef {import("./texts.js").Measure} Measure */
 
 const [TITLE, NOTICE] = [14, 13]; // CSS pixels of letters
+const NOTICE_LINE = 19; // CSS pixels from line to line
+const BETWEEN = 16; // CSS pixels from an entry of the key to the next
 const TITLE_Y = 15; // CSS pixels
 
 /**
  * Return the title, what stands at its right, the key and the notes, and where they end.
- * @param {PanelData} panel
- * @param {number} width
- * @param {Measure} measure
+ * @param {PanelData} panel @param {number} width @param {Measure} measure
  */
 export function headOf(panel, width, measure) {
   /** @type {Placed[]} */
@@ -56,64 +44,64 @@ export function headOf(panel, width, measure) {
     placed.push({ id: `note ${at}`, mark: text(fitting(texts, room, measure), PANEL_MARGIN, y += LINE, {}) });
   }
   if (panel.key?.length) {
-    placed.push(...keyMarks(panel.key, PANEL_MARGIN, y += LINE + 2, width - PANEL_MARGIN, measure));
+    const key = keyMarks(panel.key, PANEL_MARGIN, y + LINE + 2, width - PANEL_MARGIN, measure);
+    placed.push(...key.placed);
+    y = key.y;
   }
   return { placed, bottom: y + 14 };
 }
 
 /**
- * @param {import("./wire.js").Key[]} key
- * @param {number} left
- * @param {number} y
- * @param {number} right
+ * Return the key, in rows, and where its last one lies; its entries have short words where not all long ones fit a row.
+ * @param {import("./wire.js").Key[]} key @param {number} left @param {number} y @param {number} right
  * @param {Measure} measure
- * @returns {Placed[]}
  */
 function keyMarks(key, left, y, right, measure) {
-  const wide = (/** @type {number} */ form) =>
-    key.reduce((sum, { texts }) => sum + measure(texts[Math.min(form, texts.length - 1)], WORD_SIZE, false) + 39, -16);
-  const form = wide(0) <= right - left ? 0 : 1;
+  const before = SWATCH + SWATCH_GAP;
+  const wide = (/** @type {string} */ words) => before + measure(words, WORD_SIZE, false);
+  const whole = key.reduce((sum, { texts }) => sum + wide(texts[0]) + BETWEEN, -BETWEEN) <= right - left;
   let x = left;
-  return key.flatMap((entry) => {
-    const words = entry.texts[Math.min(form, entry.texts.length - 1)];
-    const id = `key ${entry.texts[entry.texts.length - 1]}`;
-    const swatch = swatchMark(entry, x, y);
-    const label = text(words, x + SWATCH + SWATCH_GAP, y, {});
-    x += SWATCH + SWATCH_GAP + measure(words, WORD_SIZE, false) + 16;
-    return [{ id, mark: swatch }, { id: `${id} word`, mark: label }];
-  });
+  /** @type {Placed[]} */
+  const placed = [];
+  for (const entry of key) {
+    const name = entry.texts.at(-1) ?? "";
+    const words = fitting([whole ? entry.texts[0] : name], right - left - before, measure);
+    if (x > left && x + wide(words) > right) [x, y] = [left, y + LINE];
+    const id = `key ${name}`;
+    placed.push({ id, mark: swatchMark(entry, x, y) }, { id: `${id} word`, mark: text(words, x + before, y, {}) });
+    x += wide(words) + BETWEEN;
+  }
+  return { placed, y };
 }
 
 /**
  * Return a sentence in a frame, low in the axes where something else is there.
  * @param {string} notice
  * @param {Plot} plot
+ * @param {[number, number]} size of the panel
+ * @param {number} top what lies above stays free
  * @param {boolean} framed
  * @param {Measure} measure
  */
-export function noticeMarks(notice, plot, framed, measure) {
-  const lines = wrapped(notice, plot.right - plot.left - 24, NOTICE, measure);
-  const [x, tall] = [(plot.left + plot.right) / 2, 19 * lines.length];
-  const middle = framed ? plot.bottom - 10 - tall / 2 : (plot.top + plot.bottom) / 2;
+export function noticeMarks(notice, plot, [width, height], top, framed, measure) {
+  const room = Math.min(Math.max(plot.right - plot.left - 24, 200), width - 4 * PANEL_MARGIN);
+  const wide = (/** @type {string} */ line) => measure(line, NOTICE, framed);
+  const most = Math.max(Math.floor((height - top - 8) / NOTICE_LINE), 1);
+  const lines = wrapped(notice, room, NOTICE, framed, measure).slice(0, most);
+  const [half, tall] = [Math.max(...lines.map(wide)) / 2 + 8, NOTICE_LINE * lines.length];
+  const x = Math.min(Math.max((plot.left + plot.right) / 2, half + 2), width - half - 2);
+  const wanted = framed ? plot.bottom - 10 - tall / 2 : (plot.top + plot.bottom) / 2;
+  const y = Math.max(Math.min(wanted, height - tall / 2 - 4), top + tall / 2 + 4);
   /** @type {Placed[]} */
   const placed = [];
   if (framed) {
-    const half = Math.max(...lines.map((line) => measure(line, NOTICE, true))) / 2 + 8;
     const frame = /** @type {Mark} */ ({ k: "p", fill: "paper", stroke: "ink", width: 1.5, dash: "dashed" });
-    placed.push({
-      id: "notice frame",
-      mark: withPoints(frame, boxPoints(x - half, middle - tall / 2 - 4, x + half, middle + tall / 2 + 4)),
-    });
+    const box = boxPoints(x - half, y - tall / 2 - 4, x + half, y + tall / 2 + 4);
+    placed.push({ id: "notice frame", mark: withPoints(frame, box) });
   }
+  const look = /** @type {const} */ ({ anchor: "middle", size: NOTICE, bold: framed });
   lines.forEach((line, at) =>
-    placed.push({
-      id: `notice ${at}`,
-      mark: text(line, x, middle + 19 * (at - (lines.length - 1) / 2), {
-        anchor: "middle",
-        size: NOTICE,
-        bold: framed,
-      }),
-    })
+    placed.push({ id: `notice ${at}`, mark: text(line, x, y + NOTICE_LINE * (at - (lines.length - 1) / 2), look) })
   );
   return placed;
 }

@@ -12,9 +12,7 @@ export function nothingShown() {
 
 /**
  * Take a frame; return what is shown then, and the keys that have changed. What was shown before stays as it was.
- * @param {Shown} before
- * @param {Shown} frame
- * @returns {{shown: Shown, changed: Set<string>}}
+ * @param {Shown} before @param {Shown} frame @returns {{shown: Shown, changed: Set<string>}}
  */
 export function mergeFrame(before, frame) {
   const base = frame.whole ? nothingShown() : before;
@@ -29,9 +27,7 @@ export function mergeFrame(before, frame) {
 /**
  * Return the values of the controls that a frame has told, all of them where it is not known which. One that was turned
  * and not answered yet must not go back to what it was because another one is told.
- * @param {Shown} shown
- * @param {Set<string>} changed
- * @returns {Record<string, any>}
+ * @param {Shown} shown @param {Set<string>} changed @returns {Record<string, any>}
  */
 export function toldValues(shown, changed) {
   const some = [...changed].filter((key) => key.startsWith("values ")).map((key) => key.slice("values ".length));

@@ -7,8 +7,9 @@
 import { axesMarks, plotsOf } from "./axes.js";
 import { headOf, noticeMarks } from "./frame.js";
 import { placeLabels } from "./labels.js";
-import { placeOn } from "./scales.js";
-import { boxPoints, PANEL_MARGIN, WORD_SIZE } from "./texts.js";
+import { boxOf } from "./marks.js";
+import { placeOn, ticksOf } from "./scales.js";
+import { boxesTouch, PANEL_MARGIN, WORD_SIZE } from "./texts.js";
 import { pointLength, pointsOf, withPoints } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
@@ -21,51 +22,82 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 const RIGHT = 14; // CSS pixels
 const WIDEST = 0.4; // of the panel, for words at the right of the axes
 const [THINNEST, THICKEST] = [5, 18]; // CSS pixels across a usual arrow
-const FAR_OUT = 4000; // CSS pixels beyond the axes at which a point is as good as anywhere
+/** @type {Record<string, Partial<Mark>>} what the kernel leaves out (`gradlab/drawing/marks.py`) */
+const DEFAULTS = { l: { stroke: "ink", width: 1.5 }, v: { stroke: "ink", line: 1 } };
+const FAR_OUT = 1e6; // CSS pixels beyond the axes at which a point is as good as anywhere
+const MOST_PLOTS = 300; // that are remembered
 
 /**
  * Return a panel's marks in CSS pixels; `range` is the part of x that is seen, null for all.
- * @param {PanelData} panel
- * @param {[number, number]} size
- * @param {Measure} measure
- * @param {[number, number] | null} [range]
- * @returns {PanelState}
+ * @param {PanelData} panel @param {[number, number]} size @param {Measure} measure
+ * @param {[number, number] | null} [range] @returns {PanelState}
  */
 export function layOut(panel, size, measure, range = null) {
   const [width, height] = size;
   const head = headOf(panel, width, measure);
   const data = panel.marks.map((mark, at) => ({ id: panel.ids[at], mark }));
-  const margins = data.filter(({ mark }) => mark.k === "t" && mark.where === "margin");
-  const right = Math.max(RIGHT, Math.min(WIDEST * width, widest(margins, measure) + 12));
-  const plots = plotsOf(
-    panel,
-    { left: PANEL_MARGIN, top: head.bottom, right: width - right, bottom: height },
-    measure,
-    range,
-  );
-  const zoomed = range !== null;
+  const box = {
+    left: PANEL_MARGIN,
+    top: head.bottom,
+    right: width - rightMargin(panel, width, measure),
+    bottom: height,
+  };
+  const plots = plotsOf(panel, box, measure, range).map(interned);
   /** @type {Placed[]} */
-  const placed = [...head.placed];
-  plots.forEach((plot, at) => placed.push(...axesMarks(panel.axes[at], plot, at, measure)));
+  let placed = [...head.placed, ...plots.flatMap((plot, at) => axesMarks(panel.axes[at], plot, at, width, measure))];
+  const notice = panel.notice ? noticeMarks(panel.notice, plots[0], size, head.bottom, data.length > 0, measure) : [];
+  for (const { mark } of [...placed, ...notice]) setWidth(mark, measure);
+  if (notice.length) { // what lies under it is not seen
+    const boxes = notice.map(({ mark }) => boxOf(mark));
+    placed = placed.filter(({ mark }) => mark.k !== "t" || !boxes.some((each) => boxesTouch(each, boxOf(mark))));
+  }
   const unit = arrowUnit(data, plots[0], size);
   const texts = [];
   for (const { id, mark } of data) {
     if (mark.k === "t") texts.push({ id, mark });
-    else placed.push({ id, mark: placedMark(mark, plots[mark.axes ?? 0], unit, zoomed) });
+    else placed.push({ id, mark: placedMark(mark, plots[mark.axes ?? 0], unit) });
   }
-  if (panel.axes[0].zooms) placed.push({ id: "zoom", mark: groundMark(plots[0]) });
-  const kept = placeLabels(texts, placed, plots, size, measure);
-  if (panel.notice) kept.push(...noticeMarks(panel.notice, plots[0], data.length > 0, measure));
-  const all = [...placed, ...kept];
+  const all = [...placed, ...placeLabels(texts, [...placed, ...notice], plots, size, measure), ...notice];
   return {
     size,
     title: panel.title,
     words: panel.words ?? "",
     plots,
+    zooms: panel.axes[0].zooms ?? false,
     faint: panel.faint ?? false,
     ids: all.map(({ id }) => id),
     marks: all.map(({ mark }) => mark),
   };
+}
+
+/** Remember how wide a text is. @param {Mark} mark @param {Measure} measure */
+function setWidth(mark, measure) {
+  if (mark.k === "t") mark.width = measure(mark.text ?? "", mark.size ?? WORD_SIZE, mark.bold ?? false);
+}
+
+/** CSS pixels at the right of the axes: for words there, or for half of the last tick. @param {PanelData} panel @param {number} width @param {Measure} measure */
+function rightMargin(panel, width, measure) {
+  const words = panel.marks.map((mark) =>
+    mark.k !== "t" || mark.where !== "margin"
+      ? 0
+      : measure(mark.texts?.[0] ?? "", mark.size ?? WORD_SIZE, mark.bold ?? false) + (mark.swatch ? 15 : 0) + 12
+  );
+  const ticks = panel.axes.flatMap(({ x }) =>
+    x.spans?.length ? [] : ticksOf(x, width, 75).map((tick) => measure(tick.words, WORD_SIZE, false) / 2 + 2)
+  );
+  return Math.max(RIGHT, Math.min(WIDEST * width, Math.max(0, ...words)), ...ticks);
+}
+
+/** @type {Map<string, Plot>} */
+const knownPlots = new Map();
+
+/** Return the plot that is like this one: as long as it stays the same object, so do the marks on it. @param {Plot} plot */
+function interned(plot) {
+  const key = JSON.stringify(plot);
+  const known = knownPlots.get(key) ?? plot;
+  if (knownPlots.size > MOST_PLOTS) knownPlots.clear();
+  knownPlots.set(key, known);
+  return known;
 }
 
 // Marks ---------------------------------------------------------------------------------------------------------------
@@ -81,65 +113,59 @@ function arrowUnit(data, plot, size) {
   return Math.max(Math.min(Math.min(...size) / 32, longest / 8, THICKEST), THINNEST);
 }
 
-/** @type {WeakMap<Mark, {key: string, placed: Mark}>} */
+/** @type {WeakMap<Mark, {plot: Plot, unit: number, placed: Mark}>} */
 const knownPlaced = new WeakMap();
 
 /**
  * Return a mark in CSS pixels; the very same one as long as it and its axes stay as they are.
- * @param {Mark} mark
- * @param {Plot} plot
- * @param {number} unit
- * @param {boolean} zoomed
- * @returns {Mark}
+ * @param {Mark} mark @param {Plot} plot @param {number} unit @returns {Mark}
  */
-function placedMark(mark, plot, unit, zoomed) {
-  const { left, top, right, bottom, x, y } = plot;
-  const key = [left, top, right, bottom, x.start, x.per_pixel, y.start, y.per_pixel, mark.k === "v" && unit].join();
+function placedMark(mark, plot, unit) {
   const before = knownPlaced.get(mark);
-  if (before?.key === key) return before.placed;
-  const clip = mark.k === "d" || mark.k === "v" ? undefined : [left, top, right, bottom];
-  const data = pointsOf(mark);
-  const reads = mark.readout || mark.drag ? { data, scales: { x, y } } : {};
-  const drag = mark.drag ? { drag: { name: mark.drag, x, y } } : {};
-  const base = /** @type {any} */ ({ ...mark, ...reads, ...drag, clip });
-  const places = placesOf(mark, plot);
-  /** @type {Mark} */
-  let placed;
-  if (mark.k === "v") {
-    placed = withPoints(
-      { ...base, k: "p", width: mark.line, tail: places },
-      arrowPoints(places, unit * (mark.width ?? 1)),
-    );
-  } else if (mark.k === "i") {
-    const [x0, y0, x1, y1] = places;
-    placed = { ...base, x: Math.min(x0, x1), y: Math.min(y0, y1), width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) };
-  } else {
-    if (mark.k === "d" && zoomed) {
-      for (let at = 0; at < places.length; at += 2) {
-        if (places[at] < left - 1 || places[at] > right + 1) places[at] = NaN;
-      }
-    }
-    placed = withPoints(
-      { ...base, k: mark.k === "l" || mark.k === "a" ? "p" : mark.k, closed: mark.k === "a" },
-      places,
-    );
-  }
-  knownPlaced.set(mark, { key, placed });
+  if (before?.plot === plot && (mark.k !== "v" || before.unit === unit)) return before.placed;
+  const placed = markOn(plot, mark, unit);
+  knownPlaced.set(mark, { plot, unit, placed });
   return placed;
+}
+
+/** @param {Plot} plot @param {Mark} mark @param {number} unit @returns {Mark} */
+function markOn(plot, mark, unit) {
+  const { left, top, right, bottom, x, y } = plot;
+  const places = placesOf(mark, plot);
+  const reads = mark.readout || mark.drag ? { data: pointsOf(mark), scales: { x, y } } : {};
+  const base = { ...DEFAULTS[mark.k], ...mark, ...reads };
+  if (mark.k === "v") {
+    const corners = arrowPoints(places, unit * (mark.width ?? 1));
+    return withPoints({ ...base, k: "p", width: base.line, tail: places }, corners);
+  }
+  if (mark.k === "d") {
+    for (let at = 0; at < places.length; at += 2) {
+      const [across, down] = [places[at], places[at + 1]];
+      const inside = across >= left - 1 && across <= right + 1 && down >= top - 1 && down <= bottom + 1;
+      if (!inside) places[at] = places[at + 1] = NaN;
+    }
+    return withPoints(base, places);
+  }
+  const clip = [left, top, right, bottom];
+  if (mark.k === "i") {
+    const [x0, y0, x1, y1] = places;
+    const box = { x: Math.min(x0, x1), y: Math.min(y0, y1), width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) };
+    return { ...base, ...box, clip };
+  }
+  return withPoints({ ...base, clip, k: mark.k === "b" ? "b" : "p", closed: mark.k === "a" }, places);
 }
 
 /** Return the points of a mark in CSS pixels. @param {Mark} mark @param {Plot} plot */
 function placesOf(mark, { left, top, right, bottom, x, y }) {
   const [data, each] = [pointsOf(mark), pointLength(mark)];
   const places = new Float64Array(data.length);
-  for (let at = 0; at < data.length; at++) {
-    const value = data[at];
-    const across = at % each === 0;
-    const [scale, low, high] = across ? [x, left, right] : [y, top, bottom];
-    if (Math.abs(value) >= 1e299) places[at] = across === value < 0 ? low : high;
-    else {
-      const place = placeOn(scale, value);
-      places[at] = Number.isNaN(place) ? NaN : Math.min(Math.max(place, low - FAR_OUT), high + FAR_OUT);
+  for (let way = 0; way < each; way++) {
+    const [scale, low, high] = way ? /** @type {const} */ ([y, bottom, top]) : /** @type {const} */ ([x, left, right]);
+    const [least, most] = [Math.min(low, high) - FAR_OUT, Math.max(low, high) + FAR_OUT];
+    for (let at = way; at < data.length; at += each) {
+      const value = data[at];
+      if (Math.abs(value) >= 1e299) places[at] = value < 0 ? low : high;
+      else places[at] = Math.min(Math.max(placeOn(scale, value), least), most);
     }
   }
   return places;
@@ -147,46 +173,17 @@ function placesOf(mark, { left, top, right, bottom, x, y }) {
 
 /**
  * Return the corners of a filled arrow; none when it has no length.
- * @param {Float64Array} ends
- * @param {number} width
+ * @param {Float64Array} ends @param {number} width
  */
 function arrowPoints([x0, y0, x1, y1], width) {
   const length = Math.hypot(x1 - x0, y1 - y0);
   if (!(length > 0.5 && length < 1e9)) return new Float64Array();
   const [ax, ay] = [(x1 - x0) / length, (y1 - y0) / length];
   const tip = Math.min(length * 0.7, 1.7 * width);
-  const [nx, ny] = [x1 - ax * tip, y1 - ay * tip];
+  const neck = length - tip;
   const [half, wing] = [width / 2, Math.min(width, tip * 0.6 + width / 4)];
-  return Float64Array.of(
-    x0 - ay * half,
-    y0 + ax * half,
-    nx - ay * half,
-    ny + ax * half,
-    nx - ay * wing,
-    ny + ax * wing,
-    x1,
-    y1,
-    nx + ay * wing,
-    ny - ax * wing,
-    nx + ay * half,
-    ny - ax * half,
-    x0 + ay * half,
-    y0 - ax * half,
-  );
-}
-
-/** Return what a range is chosen across. @param {Plot} plot @returns {Mark} */
-function groundMark({ left, top, right, bottom, x, y }) {
-  const ground = /** @type {Mark} */ ({ k: "p", drag: { name: "zoom", x, y } });
-  return withPoints(ground, boxPoints(left, top, right, bottom));
-}
-
-/** Return how wide the words at the right of the axes are. @param {Placed[]} margins @param {Measure} measure */
-function widest(margins, measure) {
-  return Math.max(
-    0,
-    ...margins.map(({ mark }) =>
-      measure(mark.texts?.[0] ?? "", mark.size ?? WORD_SIZE, mark.bold ?? false) + (mark.swatch ? 15 : 0)
-    ),
+  const corners = [[0, half], [neck, half], [neck, wing], [length, 0], [neck, -wing], [neck, -half], [0, -half]];
+  return Float64Array.from(
+    corners.flatMap(([along, aside]) => [x0 + ax * along - ay * aside, y0 + ay * along + ax * aside]),
   );
 }

@@ -25,11 +25,7 @@ const WORD = "gradlab-word-";
 const LIGHTS = "gradlab-lights"; // of the body, while a lab is there. A style with :has() would be looked at with each frame
 const WORDS = `[class^="${WORD}"]`;
 
-/**
- * Return what a line of the loop touches.
- * @param {string} line
- * @returns {Tags}
- */
+/** Return what a line of the loop touches. @param {string} line @returns {Tags} */
 export function tagsOfLine(line) {
   const code = line.replace(/#.*$/, "");
   return new Set(
@@ -39,8 +35,7 @@ export function tagsOfLine(line) {
 
 /**
  * Return what a marked word stands for: what its call touches, or the tag of its own name.
- * @param {string} word
- * @returns {Tags}
+ * @param {string} word @returns {Tags}
  */
 export function tagsOfWord(word) {
   return new Set(Object.hasOwn(TOUCHED, word) ? TOUCHED[word] : [word]);
@@ -48,31 +43,21 @@ export function tagsOfWord(word) {
 
 /**
  * Return what a mark is: the roles of its colours, and its id with that of the key of it.
- * @param {string} id
- * @param {Mark} mark
- * @returns {Tags}
+ * @param {string} id @param {Mark} mark @returns {Tags}
  */
 export function tagsOfMark(id, mark) {
   const roles = [mark.fill, mark.stroke, mark.role].map((role) => (role ?? "").split(/[/-]/)[0]);
   return new Set([...roles, id.replace(/^key | word$/g, "")].filter(Boolean));
 }
 
-/**
- * Whether a mark is one of what is lit.
- * @param {Tags} lit
- * @param {string} id
- * @param {Mark} mark
- */
+/** Whether a mark is one of what is lit. @param {Tags} lit @param {string} id @param {Mark} mark */
 export function isLit(lit, id, mark) {
   return [...tagsOfMark(id, mark)].some((tag) => lit.has(tag));
 }
 
 /** The marked words of the page that belong to one lab: those to which it is nearer than any other. */
 export class MarkedWords {
-  /**
-   * @param {Element} root of the lab
-   * @param {(tags: Tags | null) => void} light lights marks, null none
-   */
+  /** @param {Element} root of the lab @param {(tags: Tags | null) => void} light lights marks, null none */
   constructor(root, light) {
     this._root = root;
     /** @type {Element | null} the word that lights */
@@ -96,10 +81,7 @@ export class MarkedWords {
     document.body.classList.add(LIGHTS);
   }
 
-  /**
-   * Light the words for what a mark is; none for null.
-   * @param {Tags | null} tags
-   */
+  /** Light the words for what a mark is; none for null. @param {Tags | null} tags */
   mark(tags) {
     for (const word of document.querySelectorAll(WORDS)) {
       const lit = tags?.has(nameOfWord(word)) && nearestLab(word) === this._root;
@@ -130,10 +112,7 @@ function nameOfWord(word) {
   return word.classList[0].slice(WORD.length);
 }
 
-/**
- * Return the lab with panels that is nearest on the page, above or below.
- * @param {Element} word
- */
+/** Return the lab with panels that is nearest on the page, above or below. @param {Element} word */
 function nearestLab(word) {
   const { top, bottom } = word.getBoundingClientRect();
   let [least, found] = [Infinity, /** @type {Element | null} */ (null)];

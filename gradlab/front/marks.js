@@ -1,11 +1,12 @@
 // @ts-check
 /** Finds the mark at a point or nearest to it, its points one by one, and its words. */
 
-import { shortNumber } from "./numbers.js";
+import { countText, shortNumber } from "./numbers.js";
 import { pointLength, pointsOf } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").PanelState} PanelState */
+/** @typedef {[left: number, top: number, right: number, bottom: number]} Box */
 /**
  * A mark, which of its points is meant (-1 for none), where that is, and what there is to say.
  * @typedef {{index: number, mark: Mark, words: string, point: number, x: number, y: number}} Found
@@ -15,18 +16,8 @@ const NEAR = 12; // CSS pixels from a line or dot
 const BRINK = 5; // CSS pixels from an area that stands for one thing: an arrow may be thin
 const REACH = 70; // CSS pixels from such an area or dot, within which it is meant if nothing else is
 const TITLE_DOWN = 26; // CSS pixels of a title, at which nothing is meant
-const TALL = 0.5; // of a panel's height, that an area without a press takes to be a column of a chart
-
-/**
- * Return the mark to speak of at a point: the nearest line or dot within 12 pixels, else the topmost area there.
- * @param {PanelState} panel
- * @param {number} x
- * @param {number} y
- * @returns {Found | null}
- */
-export function markAt(panel, x, y) {
-  return nearestMark(panel, x, y, isSpokenOf);
-}
+const TALL = 0.3; // of a panel's height, that an area without a press takes to be a column of a chart
+const LINE_HEIGHT = 1.15; // of a text, in sizes of its letters
 
 /**
  * Return what a pointer means at a place: what can be grabbed there, else what it is on, else what is near; of a curve the
@@ -42,7 +33,7 @@ export function meantAt(panel, x, y, grab) {
   if (moved) return moved;
   const on = panel.marks.findLastIndex((mark) => isThing(mark) && isArea(mark) && isInside(mark, x, y));
   if (on >= 0) return foundAt(panel, on, nearestPoint(panel.marks[on], x, y).point);
-  const near = markAt(panel, x, y);
+  const near = nearestMark(panel, x, y, isSpokenOf);
   if (near && !isCurve(near.mark) && !isColumn(panel, near.mark)) return near;
   if (y < TITLE_DOWN) return null;
   return aboveOrBelow(panel, x, y) ?? nearestMark(panel, x, y, isThing, REACH, REACH);
@@ -50,18 +41,16 @@ export function meantAt(panel, x, y, grab) {
 
 /**
  * Return the point of the nearest curve that has the nearest x, or the nearest column of a chart.
- * @param {PanelState} panel
- * @param {number} x
- * @param {number} y
+ * @param {PanelState} panel @param {number} x @param {number} y
  */
 function aboveOrBelow(panel, x, y) {
   let [least, found] = [Infinity, /** @type {Found | null} */ (null)];
   panel.marks.forEach((mark, index) => {
     if (isCurve(mark)) {
-      const points = pointsOf(mark);
-      const best = pointNumbers(mark).reduce(
-        (best, point) => Math.abs(points[2 * point] - x) <= Math.abs(points[2 * best] - x) ? point : best,
-        0,
+      const [points, numbers] = [pointsOf(mark), pointNumbers(mark)];
+      if (!numbers.length) return;
+      const best = numbers.reduce((best, point) =>
+        Math.abs(points[2 * point] - x) <= Math.abs(points[2 * best] - x) ? point : best
       );
       const away = Math.abs(points[2 * best + 1] - y);
       if (away < least) [least, found] = [away, foundAt(panel, index, best)];
@@ -87,9 +76,8 @@ export function isCurve(mark) {
   if (!mark.readout || mark.k !== "p" || isArea(mark)) return false;
   let known = knownCurves.get(mark);
   if (known === undefined) {
-    const points = pointsOf(mark);
-    const across = pointNumbers(mark).map((point) => points[2 * point]);
-    known = across.length > 0 && across.every((place, at) => !at || place >= across[at - 1]);
+    const across = pointsOf(mark).filter((place, at) => at % 2 === 0 && !Number.isNaN(place));
+    known = across.every((place, at) => !at || place >= across[at - 1]);
     knownCurves.set(mark, known);
   }
   return known;
@@ -97,27 +85,19 @@ export function isCurve(mark) {
 
 /** Whether a mark is a column of a chart: an area in the colour of the paper behind all else. @param {PanelState} panel @param {Mark} mark */
 export function isColumn(panel, mark) {
-  if (mark.k !== "p" || mark.fill !== "paper" || !mark.words || mark.press) return false;
+  if (mark.k !== "p" || mark.fill !== "paper" || !mark.words || mark.press || mark.moves) return false;
   const [, top, , bottom] = boxOf(mark);
   return bottom - top > TALL * panel.size[1];
 }
 
-/**
- * Whether there is something to say of a mark or to do with it. Where a range can be chosen is ground, not a mark.
- * @param {Mark} mark
- */
+/** Whether there is something to say of a mark or to do with it. @param {Mark} mark */
 export function isSpokenOf(mark) {
-  return Boolean(mark.words || mark.readout || mark.press || isMoved(mark));
+  return Boolean(mark.words || mark.readout || mark.press || mark.drag);
 }
 
 /** Whether dragging moves a mark. @param {Mark} mark */
 export function isMoved(mark) {
-  return mark.drag !== undefined && !isGround(mark);
-}
-
-/** Whether dragging across a mark chooses a range. @param {Mark} mark */
-export function isGround(mark) {
-  return mark.drag?.name === "zoom";
+  return Boolean(mark.drag);
 }
 
 /**
@@ -135,84 +115,49 @@ export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
   for (let index = panel.marks.length - 1; index >= 0; index--) {
     const mark = panel.marks[index];
     if (!wanted(mark)) continue;
-    if (isArea(mark)) {
-      if (!within && isInside(mark, x, y)) within = foundAt(panel, index, nearestPoint(mark, x, y).point);
-      if (!isThing(mark)) continue;
-    }
+    const area = isArea(mark);
+    if (area && !within && isInside(mark, x, y)) within = foundAt(panel, index, nearestPoint(mark, x, y).point);
+    if (area && !isThing(mark)) continue;
     const { point, distance } = nearestPoint(mark, x, y);
-    if (isArea(mark) && distance > brink) continue;
-    if (distance < least) [least, found] = [distance, foundAt(panel, index, point)];
+    if (distance < least && !(area && distance > brink)) [least, found] = [distance, foundAt(panel, index, point)];
   }
   return found ?? within;
 }
 
 /**
- * Return a mark as `markAt` does, at one of its points, or as a whole where `point` is -1.
- * @param {PanelState} panel
- * @param {number} index
- * @param {number} point
- * @returns {Found}
+ * Return a mark at one of its points, or as a whole where `point` is -1: there, in its middle, are its words.
+ * @param {PanelState} panel @param {number} index @param {number} point @returns {Found}
  */
 export function foundAt(panel, index, point) {
   const mark = panel.marks[index];
-  const [x, y] = placeOf(mark, point);
-  return { index, mark, point, x, y, words: wordsOf(mark, point) };
+  const [words, each] = [mark.words ?? "", pointLength(mark)];
+  if (point < 0) {
+    const [left, top, right, bottom] = boxOf(mark);
+    return { index, mark, point, words, x: (left + right) / 2, y: (top + bottom) / 2 };
+  }
+  const [points, data] = [pointsOf(mark), mark.data ?? []];
+  const [across, up] = [point * each, point * each + each - 1]; // of a band the upper edge
+  const readout = (mark.readout ?? "").replace("{x}", countText(data[across])).replace("{y}", shortNumber(data[up]));
+  return { index, mark, point, words: [readout, words].filter(Boolean).join("\n"), x: points[across], y: points[up] };
 }
 
-/**
- * Return what there is to say of a mark at one of its points: the readout, and the words.
- * @param {Mark} mark
- * @param {number} point
- */
-export function wordsOf(mark, point) {
-  const readout = mark.readout && point >= 0 ? readoutAt(mark, point) : "";
-  return [readout, mark.words ?? ""].filter(Boolean).join("\n");
+/** Whether a place lies within the axes of a mark. @param {Mark} mark @param {number} x @param {number} y */
+function isSeen({ clip }, x, y) {
+  if (!clip) return !Number.isNaN(x);
+  return x >= clip[0] - 1 && x <= clip[2] + 1 && y >= clip[1] - 1 && y <= clip[3] + 1;
 }
 
-/**
- * @param {Mark} mark
- * @param {number} point
- */
-function readoutAt({ readout = "", data = new Float64Array(), k }, point) {
-  const each = k === "b" ? 3 : 2;
-  const [x, y] = [data[point * each], data[point * each + each - 1]]; // of a band the upper edge
-  return readout.replace("{x}", valueText(x)).replace("{y}", shortNumber(y));
-}
-
-/** @param {number} value */
-function valueText(value) {
-  return Number.isInteger(value) && Math.abs(value) < 1e5 ? value.toLocaleString("en") : shortNumber(value);
-}
-
-/**
- * Return the numbers of a mark's points, those where the pen is lifted left out.
- * @param {Mark} mark
- */
+/** Return the numbers of a mark's points that are seen. @param {Mark} mark */
 export function pointNumbers(mark) {
   const [points, each] = [pointsOf(mark), pointLength(mark)];
-  return Array.from({ length: points.length / each }, (_, at) => at).filter((at) => !Number.isNaN(points[at * each]));
+  const numbers = [];
+  for (let at = 0; at < points.length; at += each) {
+    if (isSeen(mark, points[at], points[at + each - 1])) numbers.push(at / each);
+  }
+  return numbers;
 }
 
-/**
- * Return where a point of a mark is, or the middle of the mark for -1.
- * @param {Mark} mark
- * @param {number} point
- * @returns {[number, number]}
- */
-function placeOf(mark, point) {
-  if (mark.k === "t") return [mark.x ?? 0, mark.y ?? 0];
-  if (mark.k === "i") return [(mark.x ?? 0) + (mark.width ?? 0) / 2, (mark.y ?? 0) + (mark.height ?? 0) / 2];
-  const [points, each] = [pointsOf(mark), pointLength(mark)];
-  if (point >= 0) return [points[point * each], points[point * each + each - 1]];
-  const [left, top, right, bottom] = boxOf(mark);
-  return [(left + right) / 2, (top + bottom) / 2];
-}
-
-/**
- * Return left, top, right and bottom of a mark.
- * @param {Mark} mark
- * @returns {[number, number, number, number]}
- */
+/** Return what a mark takes up: of a text that is turned, of all its corners. @param {Mark} mark @returns {Box} */
 export function boxOf(mark) {
   const { x = 0, y = 0, width = 0, height = 0 } = mark;
   if (mark.k === "i") return [x, y, x + width, y + height];
@@ -232,42 +177,36 @@ export function boxOf(mark) {
   return [box.left, box.top, box.right, box.bottom];
 }
 
-/**
- * @param {Mark} mark
- * @returns {[number, number, number, number]}
- */
-function textBox(mark) {
-  const { x = 0, y = 0, text = "", size = 12, anchor = "start" } = mark;
-  const width = 0.55 * size * text.length; // near enough for a pointer
-  const left = anchor === "middle" ? x - width / 2 : anchor === "end" ? x - width : x;
-  return [left, y - size / 2, left + width, y + size / 2];
+/** @param {Mark} mark @returns {Box} */
+function textBox({ x = 0, y = 0, width = 0, size = 12, anchor = "start", angle = 0 }) {
+  const [from, half] = [anchor === "middle" ? -width / 2 : anchor === "end" ? -width : 0, size * LINE_HEIGHT / 2];
+  const [sin, cos] = [Math.sin(angle * Math.PI / 180), Math.cos(angle * Math.PI / 180)];
+  const across = [x + from * cos, x + (from + width) * cos];
+  const down = [y - from * sin, y - (from + width) * sin];
+  const [aside, above] = [half * sin, half * cos];
+  return [
+    Math.min(...across) - aside,
+    Math.min(...down) - above,
+    Math.max(...across) + aside,
+    Math.max(...down) + above,
+  ];
 }
 
-/**
- * Whether a mark is met by being inside it rather than by being near it.
- * @param {Mark} mark
- */
+/** Whether a mark is met by being inside it rather than by being near it. @param {Mark} mark */
 function isArea(mark) {
-  return mark.k === "p" ? Boolean(mark.fill || mark.hatch || (mark.drag && !mark.stroke)) : mark.k !== "d";
+  return mark.k === "p" ? Boolean(mark.fill || mark.hatch) : mark.k !== "d";
 }
 
-/**
- * @param {Mark} mark
- * @param {number} x
- * @param {number} y
- */
+/** @param {Mark} mark @param {number} x @param {number} y */
 function isInside(mark, x, y) {
+  if (!isSeen(mark, x, y)) return false;
   if (mark.k === "b") return isInBand(pointsOf(mark), x, y);
   if (mark.k === "p") return isInPolygon(pointsOf(mark), x, y);
   const [left, top, right, bottom] = boxOf(mark);
   return x >= left && x <= right && y >= top && y <= bottom;
 }
 
-/**
- * @param {Float64Array} points triples
- * @param {number} x
- * @param {number} y
- */
+/** @param {Float64Array} points triples @param {number} x @param {number} y */
 function isInBand(points, x, y) {
   for (let at = 3; at < points.length; at += 3) {
     const [left, right] = [points[at - 3], points[at]];
@@ -281,9 +220,7 @@ function isInBand(points, x, y) {
 
 /**
  * Count the edges to the right of the point: an odd number is inside. Each piece between two lifts is closed.
- * @param {Float64Array} points
- * @param {number} x
- * @param {number} y
+ * @param {Float64Array} points @param {number} x @param {number} y
  */
 function isInPolygon(points, x, y) {
   let inside = false;
@@ -304,41 +241,28 @@ function isInPolygon(points, x, y) {
 }
 
 /**
- * Return the point of a mark that is nearest, and how far away the line (of dots: the dot) is.
- * @param {Mark} mark
- * @param {number} x
- * @param {number} y
+ * Return the nearest point of a mark that is seen, and how far away the line (of dots: the dot) is.
+ * @param {Mark} mark @param {number} x @param {number} y
  */
 function nearestPoint(mark, x, y) {
-  const found = { point: -1, distance: Infinity };
-  if (mark.k === "t" || mark.k === "i") return found;
+  let [point, least] = [-1, Infinity];
+  if (mark.k === "t" || mark.k === "i") return { point, distance: least };
   const [points, each] = [pointsOf(mark), pointLength(mark)];
-  const last = each - 1;
   for (let at = 0; at < points.length; at += each) {
-    const distance = each === 3 ? Math.abs(points[at] - x) : Math.hypot(points[at] - x, points[at + last] - y);
-    if (distance < found.distance) Object.assign(found, { point: at / each, distance });
+    const [toX, toY] = [points[at], points[at + each - 1]];
+    const far = each === 3 ? Math.abs(toX - x) : Math.hypot(toX - x, toY - y);
+    if (far < least && isSeen(mark, toX, toY)) [point, least] = [at / each, far];
     if (mark.k !== "p" || at === 0) continue;
-    const before = at - each;
-    const share = shareAlong(points[before], points[before + 1], points[at], points[at + 1], x, y);
-    const [cutX, cutY] = [0, 1].map((axis) => points[before + axis] * (1 - share) + points[at + axis] * share);
+    const [fromX, fromY] = [points[at - 2], points[at - 1]];
+    const [alongX, alongY] = [toX - fromX, toY - fromY];
+    const length = alongX * alongX + alongY * alongY;
+    const share = length ? Math.min(1, Math.max(0, ((x - fromX) * alongX + (y - fromY) * alongY) / length)) : 0;
+    const [cutX, cutY] = [fromX + share * alongX, fromY + share * alongY];
     const away = Math.hypot(cutX - x, cutY - y);
-    if (away < found.distance) Object.assign(found, { point: (share < 0.5 ? before : at) / each, distance: away });
+    if (!(away < least) || !isSeen(mark, cutX, cutY)) continue;
+    const ends = share < 0.5 ? [at - 2, at] : [at, at - 2];
+    const end = ends.find((each) => isSeen(mark, points[each], points[each + 1]));
+    if (end !== undefined) [point, least] = [end / 2, away];
   }
-  if (mark.k === "d") found.distance = Math.max(0, found.distance - (mark.size ?? 6) / 2);
-  return found;
-}
-
-/**
- * Return how far along a segment the place nearest to a point is, 0 to 1.
- * @param {number} fromX
- * @param {number} fromY
- * @param {number} toX
- * @param {number} toY
- * @param {number} x
- * @param {number} y
- */
-function shareAlong(fromX, fromY, toX, toY, x, y) {
-  const [alongX, alongY] = [toX - fromX, toY - fromY];
-  const length = alongX * alongX + alongY * alongY;
-  return length ? Math.min(1, Math.max(0, ((x - fromX) * alongX + (y - fromY) * alongY) / length)) : 0;
+  return { point, distance: mark.k === "d" ? Math.max(0, least - (mark.size ?? 6) / 2) : least };
 }

@@ -43,8 +43,7 @@ export class Motion {
 
   /**
    * Return the state to paint: marks have an `alpha` where they are not all there.
-   * @param {number} now
-   * @returns {PanelState}
+   * @param {number} now @returns {PanelState}
    */
   at(now) {
     const share = Math.min(Math.max((now - this._began) / MOVES_FOR, 0), 1);
@@ -62,10 +61,7 @@ export class Motion {
 
 /**
  * Return the motion from one state to another, null where nothing moves.
- * @param {PanelState} from
- * @param {PanelState} to
- * @param {number} now
- * @returns {Motion | null}
+ * @param {PanelState} from @param {PanelState} to @param {number} now @returns {Motion | null}
  */
 export function motionBetween(from, to, now) {
   if (from.size.join() !== to.size.join()) return null;
@@ -91,10 +87,7 @@ export function motionBetween(from, to, now) {
 
 /**
  * Return the motion in which all marks of the same name and kind go to their new places, null where none does.
- * @param {PanelState} from
- * @param {PanelState} to
- * @param {number} now
- * @returns {Motion | null}
+ * @param {PanelState} from @param {PanelState} to @param {number} now @returns {Motion | null}
  */
 export function glideBetween(from, to, now) {
   if (from.size.join() !== to.size.join()) return null;
@@ -108,11 +101,7 @@ export function glideBetween(from, to, now) {
   return courses.size ? new Motion(to, courses, [], now) : null;
 }
 
-/**
- * What is pressed there is the same thing under whatever id.
- * @param {Mark} mark
- * @param {string} id
- */
+/** What is pressed there is the same thing under whatever id. @param {Mark} mark @param {string} id */
 function nameOf(mark, id) {
   return mark.press ? `press ${mark.press}` : id;
 }
@@ -125,8 +114,7 @@ function differ(one, other) {
 
 /**
  * Return the mark from which a new one sets out: the first with the same id but for its number.
- * @param {PanelState} panel
- * @param {number} index
+ * @param {PanelState} panel @param {number} index
  */
 function firstOfFamily(panel, index) {
   const family = panel.ids[index].replace(/\d+$/, "");
@@ -135,12 +123,11 @@ function firstOfFamily(panel, index) {
 
 /**
  * A new mark slides from where the first of its family begins to its own place; the first itself grows.
- * @param {Mark} mark
- * @param {Mark} first
- * @returns {Course}
+ * @param {Mark} mark @param {Mark} first @returns {Course}
  */
 function entering(mark, first) {
-  const [points, origin] = [pointsOf(mark), pointsOf(first)];
+  const points = pointsOf(mark);
+  const origin = pointsOf(first).length ? pointsOf(first) : points; // an arrow without a length has no corners
   return (share) => {
     const [rest, size] = [1 - eased(share), mark === first && mark.k === "p" ? eased(share) : 1];
     const place = points.map((value, at) =>
@@ -152,9 +139,7 @@ function entering(mark, first) {
 
 /**
  * What stays goes to its new place; a new look comes over the old one, and stripes run over what something was done with.
- * @param {Mark} old
- * @param {Mark} mark
- * @returns {Course}
+ * @param {Mark} old @param {Mark} mark @returns {Course}
  */
 function changing(old, mark) {
   const [from, to] = [pointsOf(old), pointsOf(mark)];
@@ -172,11 +157,7 @@ function changing(old, mark) {
   };
 }
 
-/**
- * @param {Mark} old
- * @param {Mark} mark
- * @returns {Course}
- */
+/** @param {Mark} old @param {Mark} mark @returns {Course} */
 function gliding(old, mark) {
   if (mark.k !== "t") return (share) => [withPoints(mark, placesBetween(pointsOf(old), pointsOf(mark), eased(share)))];
   if (old.text !== mark.text) return () => [mark];
@@ -189,20 +170,13 @@ function gliding(old, mark) {
 
 /**
  * Return places a share of the way from some to others; what has no place before, or none now, is where it will be.
- * @param {Float64Array} from
- * @param {Float64Array} to
- * @param {number} share
+ * @param {Float64Array} from @param {Float64Array} to @param {number} share
  */
 function placesBetween(from, to, share) {
   return to.map((end, at) => Number.isFinite(end - from[at]) ? from[at] + (end - from[at]) * share : end);
 }
 
-/**
- * What is gone is swept out to the right.
- * @param {Mark} mark
- * @param {number} width of the panel
- * @returns {Course}
- */
+/** What is gone is swept out to the right. @param {Mark} mark @param {number} width of the panel @returns {Course} */
 function leaving(mark, width) {
   const points = pointsOf(mark);
   return (share) => {

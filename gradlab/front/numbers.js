@@ -2,11 +2,16 @@
 /** Numbers as text, in the way of `gradlab/formatting.py`. */
 
 const MINUS = "\u2212";
+const GROUPED = new Intl.NumberFormat("en");
+
+/** Write a whole number up to 100,000 with its thousands apart, any other in short. @param {number} value */
+export function countText(value) {
+  return Number.isInteger(value) && Math.abs(value) < 1e5 ? GROUPED.format(value) : shortNumber(value);
+}
 
 /**
  * Write a number in at most about six characters: `0.31`, `12.4`, `25k`, `1e30`, `inf`, `NaN`.
- * @param {number} value
- * @returns {string}
+ * @param {number} value @returns {string}
  */
 export function shortNumber(value) {
   if (Number.isNaN(value)) return "NaN";
@@ -26,10 +31,7 @@ function scientific(size) {
   return `${mantissa.replace(".0", "")}e${Number(exponent)}`;
 }
 
-/**
- * @param {number} size
- * @param {number} digits
- */
+/** @param {number} size @param {number} digits */
 function significant(size, digits) {
   return String(Number(rounded(size, digits)));
 }
@@ -49,8 +51,7 @@ function rounded(size, digits) {
 
 /**
  * Write a number of bytes with a binary unit: `512 B`, `24.1 KiB`, `6.1 TiB`.
- * @param {number} count
- * @returns {string}
+ * @param {number} count @returns {string}
  */
 export function bytesText(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -1,6 +1,7 @@
 // @ts-check
 /** Paints a panel's marks on a canvas at the screen's density. */
 
+import { boxOf } from "./marks.js";
 import { colourOf } from "./palette.js";
 import { pointsOf } from "./wire.js";
 
@@ -49,10 +50,7 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
 
 /**
  * Paint a path, a band or dots.
- * @param {Context} context
- * @param {Mark} mark
- * @param {Theme} theme
- * @param {number} scale
+ * @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale
  */
 function paintOutline(context, mark, theme, scale) {
   const { fill, hatch, stroke } = mark;
@@ -67,7 +65,7 @@ function paintOutline(context, mark, theme, scale) {
     context.fill(area);
   }
   if (!stroke) return;
-  const width = mark.width ?? (mark.k === "p" ? 1.5 : 1);
+  const width = mark.width ?? 1;
   context.strokeStyle = colourOf(stroke, theme);
   context.lineWidth = width;
   const dash = mark.dash && DASHES[mark.dash];
@@ -79,19 +77,14 @@ function paintOutline(context, mark, theme, scale) {
 /** @type {WeakMap<Mark, [Path2D, Path2D]>} */
 const builtOutlines = new WeakMap();
 
-/**
- * Return what is filled and what is stroked of a mark.
- * @param {Mark} mark
- * @returns {[Path2D, Path2D]}
- */
+/** Return what is filled and what is stroked of a mark. @param {Mark} mark @returns {[Path2D, Path2D]} */
 function outlines(mark) {
   let built = builtOutlines.get(mark);
   if (!built) {
     if (mark.k === "b") built = bandOutlines(pointsOf(mark));
     else {
-      const path = mark.k === "d"
-        ? dotsOutline(mark)
-        : line(pointsOf(mark), Boolean(mark.closed || mark.fill || mark.hatch));
+      const closed = Boolean(mark.closed || mark.fill || mark.hatch);
+      const path = mark.k === "d" ? dotsOutline(mark) : line(pointsOf(mark), closed);
       built = [path, path];
     }
     builtOutlines.set(mark, built);
@@ -99,16 +92,13 @@ function outlines(mark) {
   return built;
 }
 
-/**
- * @param {Float64Array} points
- * @param {boolean} closed
- */
+/** @param {Float64Array} points @param {boolean} closed */
 function line(points, closed) {
   const path = new Path2D();
   let down = false;
   for (let at = 0; at < points.length; at += 2) {
     const [x, y] = [points[at], points[at + 1]];
-    if (Number.isNaN(x)) {
+    if (Number.isNaN(x + y)) {
       if (closed && down) path.closePath();
       down = false;
     } else if (down) path.lineTo(x, y);
@@ -121,34 +111,20 @@ function line(points, closed) {
   return path;
 }
 
-/**
- * @param {Float64Array} points triples
- * @returns {[Path2D, Path2D]}
- */
+/** @param {Float64Array} points triples @returns {[Path2D, Path2D]} */
 function bandOutlines(points) {
   const [area, edges] = [new Path2D(), new Path2D()];
-  for (const piece of pieces(points, 3)) {
-    const lower = piece.map(([x, low]) => [x, low]);
-    const upper = piece.map(([x, , high]) => [x, high]);
-    area.addPath(line(new Float64Array([...upper, ...lower.reverse()].flat()), true));
-    for (const edge of [upper, lower]) edges.addPath(line(new Float64Array(edge.flat()), false));
+  for (let from = 0, to = 0; to <= points.length; to += 3) {
+    if (to < points.length && !Number.isNaN(points[to])) continue;
+    for (let at = from; at < to; at += 3) area[at === from ? "moveTo" : "lineTo"](points[at], points[at + 2]);
+    for (let at = to - 3; at >= from; at -= 3) area.lineTo(points[at], points[at + 1]);
+    if (to > from) area.closePath();
+    for (const way of [1, 2]) {
+      for (let at = from; at < to; at += 3) edges[at === from ? "moveTo" : "lineTo"](points[at], points[at + way]);
+    }
+    from = to + 3;
   }
   return [area, edges];
-}
-
-/**
- * Return the points between two lifts of the pen, piece by piece.
- * @param {Float64Array} points
- * @param {number} each
- */
-function pieces(points, each) {
-  /** @type {number[][][]} */
-  const found = [[]];
-  for (let at = 0; at < points.length; at += each) {
-    if (Number.isNaN(points[at])) found.push([]);
-    else found[found.length - 1].push([...points.subarray(at, at + each)]);
-  }
-  return found.filter((piece) => piece.length > 0);
 }
 
 /** @type {Record<string, [number, number][]>} corners of the shapes in halves of their size; y points down */
@@ -165,21 +141,29 @@ const CORNERS = {
   }),
 };
 
+/** @type {Record<string, number[][]>} the ends of the strokes of the others */
+const STROKES = {
+  cross: [[-0.8, -0.8, 0.8, 0.8], [-0.8, 0.8, 0.8, -0.8]],
+  plus: [[-1, 0, 1, 0], [0, -1, 0, 1]],
+};
+
 /** @param {Mark} mark */
 function dotsOutline(mark) {
   const [path, points, half] = [new Path2D(), pointsOf(mark), (mark.size ?? 6) / 2];
-  const corners = CORNERS[mark.shape ?? "circle"];
+  const [corners, strokes] = [CORNERS[mark.shape ?? ""], STROKES[mark.shape ?? ""]];
   for (let at = 0; at < points.length; at += 2) {
     const [x, y] = [points[at], points[at + 1]];
     if (Number.isNaN(x)) continue;
-    if (mark.shape === "cross" || mark.shape === "plus") addStrokes(path, x, y, half, mark.shape === "cross");
-    else if (corners) {
+    for (const [right, down, ...end] of strokes ?? []) {
+      path.moveTo(x + right * half, y + down * half);
+      path.lineTo(x + end[0] * half, y + end[1] * half);
+    }
+    if (corners) {
       corners.forEach(([right, down], index) => {
-        if (index) path.lineTo(x + right * half, y + down * half);
-        else path.moveTo(x + right * half, y + down * half);
+        path[index ? "lineTo" : "moveTo"](x + right * half, y + down * half);
       });
       path.closePath();
-    } else {
+    } else if (!strokes) {
       path.moveTo(x + half, y);
       path.arc(x, y, half, 0, 2 * Math.PI);
     }
@@ -187,29 +171,11 @@ function dotsOutline(mark) {
   return path;
 }
 
-/**
- * @param {Path2D} path
- * @param {number} x
- * @param {number} y
- * @param {number} half
- * @param {boolean} slanted
- */
-function addStrokes(path, x, y, half, slanted) {
-  const lines = slanted ? [[-0.8, -0.8], [-0.8, 0.8]] : [[-1, 0], [0, -1]];
-  for (const [right, down] of lines) {
-    path.moveTo(x + right * half, y + down * half);
-    path.lineTo(x - right * half, y - down * half);
-  }
-}
-
 /** @type {Map<string, CanvasPattern>} */
 const hatches = new Map();
 
 /**
- * @param {Context} context
- * @param {string} hatch
- * @param {string} colour
- * @param {number} scale
+ * @param {Context} context @param {string} hatch @param {string} colour @param {number} scale
  * @returns {CanvasPattern | string}
  */
 function hatching(context, hatch, colour, scale) {
@@ -227,11 +193,7 @@ function hatching(context, hatch, colour, scale) {
   return pattern;
 }
 
-/**
- * @param {string} hatch
- * @param {string} colour
- * @param {number} side in the canvas' pixels
- */
+/** @param {string} hatch @param {string} colour @param {number} side in the canvas' pixels */
 function hatchTile(hatch, colour, side) {
   const tile = blankCanvas(side, side);
   const pen = /** @type {Context} */ (tile.getContext("2d"));
@@ -259,11 +221,7 @@ function hatchTile(hatch, colour, side) {
   return tile;
 }
 
-/**
- * @param {Context} context
- * @param {Mark} mark
- * @param {Theme} theme
- */
+/** @param {Context} context @param {Mark} mark @param {Theme} theme */
 function paintText(context, mark, theme) {
   const { x = 0, y = 0, text = "", role = "ink", size = 12, anchor = "start", angle = 0 } = mark;
   context.font = fontOf(mark);
@@ -275,12 +233,11 @@ function paintText(context, mark, theme) {
     context.translate(-x, -y);
   }
   if (mark.backed) {
-    const width = context.measureText(text).width;
-    const left = anchor === "middle" ? x - width / 2 : anchor === "end" ? x - width : x;
+    const [left, top, right, bottom] = boxOf(mark);
     const alpha = context.globalAlpha;
     context.globalAlpha = 0.85 * alpha;
     context.fillStyle = colourOf("paper", theme);
-    context.fillRect(left - 2, y - size * 0.62, width + 4, size * 1.24);
+    context.fillRect(left - 2, top, right - left + 4, bottom - top);
     context.globalAlpha = alpha;
   }
   context.fillStyle = colourOf(role, theme);
@@ -298,9 +255,7 @@ const widths = new Map();
 
 /**
  * Return the width of a text in CSS pixels, in the letters that it is painted in.
- * @param {string} text
- * @param {number} size
- * @param {boolean} bold
+ * @param {string} text @param {number} size @param {boolean} bold
  */
 export function measureText(text, size, bold) {
   const key = `${size} ${bold} ${text}`;
@@ -326,11 +281,7 @@ export function forgetWidths() {
 /** @type {WeakMap<Mark, {theme: Theme, cells: HTMLCanvasElement}>} */
 const paintedCells = new WeakMap();
 
-/**
- * @param {Context} context
- * @param {Mark} mark
- * @param {Theme} theme
- */
+/** @param {Context} context @param {Mark} mark @param {Theme} theme */
 function paintImage(context, mark, theme) {
   let painted = paintedCells.get(mark);
   if (painted?.theme !== theme) {
@@ -342,11 +293,7 @@ function paintImage(context, mark, theme) {
   context.drawImage(painted.cells, x, y, width, height);
 }
 
-/**
- * Return a canvas with a pixel for each cell.
- * @param {Mark} mark
- * @param {Theme} theme
- */
+/** Return a canvas with a pixel for each cell. @param {Mark} mark @param {Theme} theme */
 function cellCanvas(mark, theme) {
   const { cells = "", columns = 1, palette = [] } = mark;
   const canvas = blankCanvas(columns, Math.max(1, Math.ceil(cells.length / columns)));
@@ -362,10 +309,7 @@ function cellCanvas(mark, theme) {
   return canvas;
 }
 
-/**
- * @param {number} width
- * @param {number} height
- */
+/** @param {number} width @param {number} height */
 function blankCanvas(width, height) {
   const canvas = document.createElement("canvas");
   canvas.width = width;

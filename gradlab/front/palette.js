@@ -26,8 +26,7 @@ const knownColours = new Map();
 
 /**
  * Return the colour of a role as `#RRGGBB`; `weights/50` is half way to the paper, `weights-text` can be read.
- * @param {string} role
- * @param {Theme} theme
+ * @param {string} role @param {Theme} theme
  */
 export function colourOf(role, theme) {
   const key = `${theme} ${role}`;
@@ -39,10 +38,7 @@ export function colourOf(role, theme) {
   return colour;
 }
 
-/**
- * @param {string} role
- * @param {Theme} theme
- */
+/** @param {string} role @param {Theme} theme */
 function mixColour(role, theme) {
   const [name, strength] = role.split("/");
   const [base, text] = name.split("-");
@@ -60,31 +56,19 @@ function mixColour(role, theme) {
   return "#" + channels.map((channel) => Math.round(channel).toString(16).padStart(2, "0")).join("").toUpperCase();
 }
 
-/**
- * @param {string} colour `#RRGGBB`
- * @returns {Channels}
- */
+/** @param {string} colour `#RRGGBB` @returns {Channels} */
 function channelsOf(colour) {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   return [red, green, blue];
 }
 
-/**
- * @param {Channels} from
- * @param {Channels} to
- * @param {number} share
- * @returns {Channels}
- */
+/** @param {Channels} from @param {Channels} to @param {number} share @returns {Channels} */
 function between(from, to, share) {
   const [red, green, blue] = from.map((channel, index) => channel + (to[index] - channel) * share);
   return [red, green, blue];
 }
 
-/**
- * Return the contrast of two colours, 1 to 21 (WCAG 2).
- * @param {Channels} one
- * @param {Channels} other
- */
+/** Return the contrast of two colours, 1 to 21 (WCAG 2). @param {Channels} one @param {Channels} other */
 export function contrastBetween(one, other) {
   const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
@@ -114,8 +98,7 @@ const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(f
 
 /**
  * Return the theme of the page around an element: what the page says of itself, else the background there.
- * @param {Element} element
- * @returns {Theme}
+ * @param {Element} element @returns {Theme}
  */
 export function themeOf(element) {
   const { body, documentElement } = document;
@@ -125,11 +108,7 @@ export function themeOf(element) {
   return high ? (dark ? "contrast" : "contrast-light") : dark ? "dark" : "light";
 }
 
-/**
- * @param {HTMLElement} body
- * @param {HTMLElement} page
- * @returns {boolean | undefined}
- */
+/** @param {HTMLElement} body @param {HTMLElement} page @returns {boolean | undefined} */
 function saidDark(body, page) {
   if (matchMedia(QUERIES[2]).matches) return undefined; // the system's colours are in force: measure
   if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
@@ -141,8 +120,7 @@ function saidDark(body, page) {
 
 /**
  * Return whether the first background that is not transparent, from the element outwards, is dark.
- * @param {Element | null} element
- * @returns {boolean | undefined}
+ * @param {Element | null} element @returns {boolean | undefined}
  */
 function measuredDark(element) {
   for (let at = element?.parentElement; at; at = at.parentElement) {
@@ -154,9 +132,7 @@ function measuredDark(element) {
 
 /**
  * Call `onChange` with the theme whenever it becomes another; return what ends this.
- * @param {Element} element
- * @param {(theme: Theme) => void} onChange
- * @returns {() => void}
+ * @param {Element} element @param {(theme: Theme) => void} onChange @returns {() => void}
  */
 export function followTheme(element, onChange) {
   let theme = themeOf(element);
@@ -174,11 +150,7 @@ export function followTheme(element, onChange) {
   };
 }
 
-/**
- * Give the root the classes of a theme, which `lab.css` has colours for.
- * @param {Element} root
- * @param {Theme} theme
- */
+/** Give the root the classes of a theme, which `lab.css` has colours for. @param {Element} root @param {Theme} theme */
 export function applyTheme(root, theme) {
   root.classList.toggle("gradlab-dark", THEMES[theme].dark);
   root.classList.toggle("gradlab-contrast", theme.startsWith("contrast"));

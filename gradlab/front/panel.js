@@ -1,18 +1,20 @@
 // @ts-check
 /** One panel: its canvas, and the tooltip, keys and list of marks that make it readable for everybody. */
 
-import { PanelDrag, rangeAround } from "./drag.js";
+import { PanelDrag } from "./drag.js";
 import { addButton, addElement } from "./events.js";
 import { tagsOfMark } from "./lighting.js";
 import { layOut } from "./layout.js";
-import { boxOf, foundAt, isGround, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
+import { boxOf, foundAt, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
 import { measureText } from "./painter.js";
 import { Picture } from "./picture.js";
+import { valueAt } from "./scales.js";
 import { PanelTip } from "./tip.js";
 
 /** @typedef {import("./wire.js").PanelData} PanelData */
 /** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {import("./wire.js").Mark} Mark */
+/** @typedef {import("./axes.js").Plot} Plot */
 /** @typedef {import("./marks.js").Found} Found */
 /** @typedef {import("./events.js").Ask} Ask */
 /** @typedef {import("./lighting.js").Tags} Tags */
@@ -21,16 +23,17 @@ const GRAB = { mouse: 16, touch: 22 }; // CSS pixels from what can be moved: 32 
 const LEAP = 10; // points that PageUp and PageDown go
 const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can be dragged
 
-/** A `<figure>` that paints a panel's state, and tells the kernel what is pressed, dragged and zoomed in it. */
+/** A `<figure>` that paints a panel's state, and tells the kernel what is pressed and dragged in it. */
 export class Panel {
   /**
    * @param {Element} root gets the figure
    * @param {{
-   *   name: string, say: (text: string) => void, ask: Ask, point?: (tags: Tags | null) => void, scrubs?: boolean,
-   * }} options `say` reads a text out, `point` is told what the mark at the pointer is, `scrubs` says whether a finger
-   * that is moved across a curve goes through time
+   *   name: string, say: (text: string) => void, ask: Ask, zoom?: (low?: number, high?: number) => void,
+   *   point?: (tags: Tags | null) => void, scrubs?: boolean,
+   * }} options `say` reads a text out, `zoom` shows a range of the x axes or all of them, `point` is told what the mark at
+   * the pointer is, `scrubs` says whether a finger that is moved across a curve goes through time
    */
-  constructor(root, { name, say, ask, point = () => {}, scrubs = false }) {
+  constructor(root, { name, say, ask, zoom = () => {}, point = () => {}, scrubs = false }) {
     this.name = name;
     this.figure = addElement("figure", root, "gl-panel");
     this.figure.dataset.panel = name;
@@ -40,7 +43,7 @@ export class Panel {
     this.canvas.setAttribute("role", "img");
     this._all = addButton(this.figure, "Show all", () => {
       this.canvas.focus(); // the button goes
-      this._ask({ do: "zoom" });
+      zoom();
     });
     this._all.classList.add("gl-all");
     this._all.hidden = true;
@@ -48,6 +51,7 @@ export class Panel {
     this._list = addElement("ul", this.figure, "gl-hidden");
     this._say = say;
     this._ask = ask;
+    this._zoom = zoom;
     this._tellPoint = point;
     /** @type {PanelData | null} */
     this._data = null;
@@ -56,23 +60,31 @@ export class Panel {
     this._height = 260; // CSS pixels
     /** @type {[number, number] | null} the part of x that is seen */
     this._range = null;
+    /** @type {PanelData["axes"] | null} those on which something is held to be dragged: it would not lie under the pointer on others */
+    this._held = null;
     /** @type {[number, number] | null} where the pointer is, in the panel's pixels */
     this._pointer = null;
     this._near = 0; // pixels from what can be moved, at which that pointer grabs it
     /** @type {{id: string, point: number} | null} the mark that the keys have gone to */
     this._stop = null;
     this._drag = new PanelDrag(this.figure, this.canvas, {
-      ask: this._ask,
-      size: () => this._panel?.size ?? [1, 1],
+      ask,
+      zoom,
+      scrubs,
       place: (event) => this._placeOf(event),
       grab: (event) => this._grab(event),
-      ground: (place) => this._panel ? nearestMark(this._panel, ...place, isGround) : null,
-      follow: (place) => this._follow(place),
+      ground: (place) => this._ground(place),
+      follow: (place) => {
+        this._tip.hide();
+        if (place) this._tip.point(...place);
+      },
       drop: () => {
         this._tip.hide();
-        this.picture.drop();
+        if (this._held) {
+          this._held = null;
+          this._layOut("none");
+        }
       },
-      scrubs,
     });
     this._listen();
     this._observer = new ResizeObserver(() => this.resize());
@@ -103,14 +115,23 @@ export class Panel {
     this._layOut("none");
   }
 
+  /** The last number of the x axis that can be zoomed, 0 where none can. */
+  get reach() {
+    const axes = this._data?.axes[0];
+    return axes?.zooms ? axes.x.high : 0;
+  }
+
   /** @param {import("./motion.js").Way} way */
   _layOut(way) {
-    const [data, width] = [this._data, this.figure.clientWidth];
+    const [data, { width }] = [this._data, this.figure.getBoundingClientRect()];
     if (!data || !width) return;
-    const panel = this._panel = layOut(data, [width, this._height], measureText, this._range);
-    this.picture.show(panel, way);
-    this._all.hidden = !this._range;
-    if (this._range) this._all.style.left = `${measureText(data.title, 14, true) + 24}px`;
+    const axes = this._held ?? data.axes;
+    const range = this._range && this._range[0] < this.reach ? this._range : null;
+    const panel = this._panel = layOut({ ...data, axes }, [width, this._height], measureText, range);
+    this.picture.show(panel, this._held ? "none" : way);
+    this._all.hidden = !range;
+    const title = panel.marks[panel.ids.indexOf("title")];
+    if (range && title) this._all.style.left = `${boxOf(title)[2] + 10}px`;
     if (this._drag.busy) return;
     if (this._pointer) this._showTip(meantAt(panel, ...this._pointer, this._near));
     else if (this._stop) this._showTip(this._atStop());
@@ -143,7 +164,7 @@ export class Panel {
       if (!this._drag.moved) this._press(this._panel && meantAt(this._panel, ...this._placeOf(event), 0));
     });
     canvas.addEventListener("dblclick", () => {
-      if (this._zoomMark()) this._ask({ do: "zoom" });
+      if (this._panel?.zooms) this._zoom();
     });
     canvas.addEventListener("keydown", (event) => {
       if (this._key(event)) event.preventDefault();
@@ -152,14 +173,10 @@ export class Panel {
     canvas.addEventListener("blur", () => this._leave());
   }
 
-  /**
-   * @param {MouseEvent} event
-   * @returns {[number, number]}
-   */
+  /** @param {MouseEvent} event @returns {[number, number]} */
   _placeOf(event) {
     const box = this.canvas.getBoundingClientRect();
-    const scale = box.width / (this._panel?.size[0] ?? box.width);
-    return [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
+    return [event.clientX - box.left, event.clientY - box.top];
   }
 
   /** @param {PointerEvent} event */
@@ -167,7 +184,7 @@ export class Panel {
     const panel = this._panel;
     if (!panel || this._drag.busy) return;
     this._pointer = this._placeOf(event);
-    this._near = this._reach(event);
+    this._near = reachOf(event);
     const found = meantAt(panel, ...this._pointer, this._near);
     this._stop = null;
     this._showTip(found);
@@ -176,7 +193,7 @@ export class Panel {
       ? "grab"
       : found?.mark.press
       ? "pointer"
-      : this._zoomMark()
+      : this._ground(this._pointer)
       ? "crosshair"
       : "";
   }
@@ -187,28 +204,18 @@ export class Panel {
     this._tellPoint(null);
   }
 
-  /**
-   * Return how far from what can be moved a pointer may be to grab it, in the panel's pixels.
-   * @param {PointerEvent} event
-   */
-  _reach({ pointerType }) {
-    return (pointerType === "touch" ? GRAB.touch : GRAB.mouse) / (this.picture.scale || 1);
-  }
-
   /** @param {PointerEvent} event */
   _grab(event) {
     const panel = this._panel;
-    const found = panel && nearestMark(panel, ...this._placeOf(event), isMoved, this._reach(event));
-    if (found) this.picture.hold(panel.ids[found.index], [found.x, found.y]);
-    return found;
+    const found = panel && nearestMark(panel, ...this._placeOf(event), isMoved, reachOf(event));
+    if (found) this._held = this._data?.axes ?? null;
+    return found?.mark ?? null;
   }
 
-  /** @param {[number, number] | null} place of what is dragged; null while a range is chosen */
-  _follow(place) {
-    this._tip.hide();
-    if (!place) return;
-    this._tip.point(...place, this.picture.scale);
-    this.picture.follow(place);
+  /** Return the axes of which a range can be chosen there. @param {[number, number]} place @returns {Plot | null} */
+  _ground([x, y]) {
+    const plot = this._panel?.zooms ? this._panel.plots[0] : null;
+    return plot && x >= plot.left && x <= plot.right && y >= plot.top && y <= plot.bottom ? plot : null;
   }
 
   /** @param {Found | null | undefined} found */
@@ -222,9 +229,8 @@ export class Panel {
   _showTip(found) {
     const panel = this._panel;
     if (!panel || !found || !(found.words || this._stop)) return this._tip.hide();
-    const zooms = this._pointer && this._zoomMark();
-    const hint = zooms ? this._all.hidden ? "drag to zoom" : "double-click shows all" : "";
-    this._tip.show(panel, found, this.picture.scale, hint);
+    const hint = this._pointer && panel.zooms ? !this._all.hidden ? "double-click shows all" : "drag to zoom" : "";
+    this._tip.show(panel, found, hint);
   }
 
   // The keys -----------------------------------------------------------------------------------------------------------
@@ -234,10 +240,7 @@ export class Panel {
     this.describe();
   }
 
-  /**
-   * Do what a key means; return whether it means something here.
-   * @param {KeyboardEvent} event
-   */
+  /** Do what a key means; return whether it means something here. @param {KeyboardEvent} event */
   _key(event) {
     const panel = this._panel;
     if (!panel || event.ctrlKey || event.metaKey || event.altKey) return false;
@@ -245,17 +248,16 @@ export class Panel {
     if (event.shiftKey && key.startsWith("Arrow")) return this._push(key);
     if (key === "Escape") this._leave();
     else if ((key === "Enter" && !event.shiftKey) || key === " ") this._press(this._atStop());
-    else if (key === "0" && this._zoomMark()) this._ask({ do: "zoom" });
-    else if ((key === "+" || key === "=") && this._zoomMark()) this._zoom(0.5);
-    else if (key === "-" && this._zoomMark()) this._zoom(2);
+    else if (key === "0" && panel.zooms) this._zoom();
+    else if ((key === "+" || key === "=") && panel.zooms) this._zoomBy(panel, 0.5);
+    else if (key === "-" && panel.zooms) this._zoomBy(panel, 2);
     else return this._go(panel, key);
     return true;
   }
 
   /**
    * Go to the next mark, or to another point of this one, and say what is there.
-   * @param {PanelState} panel
-   * @param {string} key
+   * @param {PanelState} panel @param {string} key
    */
   _go(panel, key) {
     const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) =>
@@ -289,10 +291,7 @@ export class Panel {
     return foundAt(panel, index, has ? Math.min(stop.point, Math.max(...pointNumbers(mark), -1)) : -1);
   }
 
-  /**
-   * Move what can be dragged a little.
-   * @param {string} key
-   */
+  /** Move what can be dragged a little. @param {string} key */
   _push(key) {
     const panel = this._panel;
     const index = panel ? panel.marks.findIndex(isMoved) : -1;
@@ -306,24 +305,20 @@ export class Panel {
     return true;
   }
 
-  // Zoom ---------------------------------------------------------------------------------------------------------------
-
-  /** @returns {Mark | undefined} */
-  _zoomMark() {
-    return this._panel?.marks.find(isGround);
-  }
-
   /**
    * Show so much of the range that is shown now, around the point that the keys have gone to or else its end.
-   * @param {number} share
+   * @param {PanelState} panel @param {number} share
    */
-  _zoom(share) {
-    const mark = this._zoomMark();
-    if (!mark?.drag) return;
-    const [left, , right] = boxOf(mark);
-    const [low, high] = rangeAround(mark.drag.x, left, right, this._atStop()?.x ?? right, share);
-    this._ask({ do: "zoom", low, high });
+  _zoomBy({ plots: [{ x, right }] }, share) {
+    const middle = valueAt(x, this._atStop()?.x ?? right);
+    const [low, high] = [x.axis.low, x.axis.high].map((limit) => middle + (limit - middle) * share);
+    this._zoom(low, high);
   }
+}
+
+/** Return how far from what can be moved a pointer may be to grab it, in CSS pixels. @param {PointerEvent} event */
+function reachOf({ pointerType }) {
+  return pointerType === "touch" ? GRAB.touch : GRAB.mouse;
 }
 
 /**
@@ -336,9 +331,7 @@ function lastPoint(mark) {
 
 /**
  * Return the point that a key goes to from another one; null where the key does not go along a curve.
- * @param {string} key
- * @param {number[]} points
- * @param {number} from
+ * @param {string} key @param {number[]} points @param {number} from
  */
 function pointFor(key, points, from) {
   const at = points.findIndex((point) => point >= from);
@@ -356,10 +349,7 @@ function pointFor(key, points, from) {
 
 /**
  * Return the mark that a key goes to: at first the first one with which something can be done, then round and round.
- * @param {string} key
- * @param {number} from
- * @param {number} count
- * @param {number} first
+ * @param {string} key @param {number} from @param {number} count @param {number} first
  */
 function stopFor(key, from, count, first) {
   if (key === "Home") return 0;

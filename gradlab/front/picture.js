@@ -1,7 +1,6 @@
 // @ts-check
-/** What is seen of a panel: its canvas, the motion from state to state, what is lit, and what is held while it is dragged. */
+/** What is seen of a panel: its canvas, the motion from state to state, and what is lit. */
 
-import { heldState } from "./drag.js";
 import { addElement } from "./events.js";
 import { isLit } from "./lighting.js";
 import { glideBetween, motionBetween, REST, wantsMotion } from "./motion.js";
@@ -27,14 +26,11 @@ export class Picture {
     this.figure = figure;
     this.canvas = addElement("canvas", figure);
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
-    this.scale = 1; // CSS pixels a pixel of the panel
     /** @type {PanelState | null} */
     this._panel = null;
     /** @type {Motion | null} how the state before becomes this one */
     this._motion = null;
     this._shown = -Infinity; // when this state came, in ms
-    /** @type {{from: PanelState, id: string, place: [number, number]} | null} what is dragged, and the state it was in */
-    this._held = null;
     /** @type {Tags | null} what is lit: all else is dim */
     this._lit = null;
     /** @type {Theme} */
@@ -45,14 +41,13 @@ export class Picture {
 
   /**
    * Show a state: what moves is painted on its way for a moment. What glides goes on from where it is.
-   * @param {PanelState} panel
-   * @param {Way} way
+   * @param {PanelState} panel @param {Way} way
    */
   show(panel, way) {
     const now = performance.now();
     const before = way === "glide" ? this._motion?.at(now) ?? this._panel : this._panel;
     const rested = way === "glide" || (way === "steps" && now - this._shown >= REST);
-    const moves = before && rested && !this._held && !document.hidden && wantsMotion();
+    const moves = before && rested && !document.hidden && wantsMotion();
     this._panel = panel;
     this._shown = now;
     this._move(moves ? (way === "glide" ? glideBetween : motionBetween)(before, panel, now) : null);
@@ -82,7 +77,7 @@ export class Picture {
   paint() {
     const panel = this._panel;
     if (!panel) return;
-    const painted = this._motion?.at(performance.now()) ?? (this._held ? heldState(panel, this._held) : panel);
+    const painted = this._motion?.at(performance.now()) ?? panel;
     const lit = this._lit;
     const strength = (/** @type {string} */ id, /** @type {Mark} */ mark) =>
       !lit || isLit(lit, id, mark) ? 1 : mark.k === "t" ? DIM.text : DIM.other;
@@ -114,10 +109,7 @@ export class Picture {
 
   // Light --------------------------------------------------------------------------------------------------------------
 
-  /**
-   * Light what has one of these tags and dim all else; null lights everything.
-   * @param {Tags | null} tags
-   */
+  /** Light what has one of these tags and dim all else; null lights everything. @param {Tags | null} tags */
   light(tags) {
     if (tags === this._lit) return;
     this._lit = tags;
@@ -128,29 +120,5 @@ export class Picture {
   has(tags) {
     const panel = this._panel;
     return panel !== null && panel.marks.some((mark, at) => isLit(tags, panel.ids[at], mark));
-  }
-
-  // Dragging -----------------------------------------------------------------------------------------------------------
-
-  /**
-   * Keep a mark under the pointer from now on.
-   * @param {string} id
-   * @param {[number, number]} place
-   */
-  hold(id, place) {
-    if (this._panel) this._held = { from: this._panel, id, place };
-  }
-
-  /** @param {[number, number]} place of the pointer */
-  follow(place) {
-    if (!this._held) return;
-    this._held.place = place;
-    this.paint();
-  }
-
-  drop() {
-    if (!this._held) return;
-    this._held = null;
-    this.paint();
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** How numbers lie along an axis: where, and which of them are written at ticks. */
 
-import { bytesText, shortNumber } from "./numbers.js";
+import { bytesText, countText, shortNumber } from "./numbers.js";
 
 /** @typedef {import("./wire.js").Axis} Axis */
 /**
@@ -60,7 +60,7 @@ export function ticksOf({ low = 0, high = 1, log = false, ticks = "number" }, lo
 /** @type {Record<string, (value: number) => string>} */
 const FORMATS = {
   number: shortNumber,
-  updates: (value) => value < 1e5 ? value.toLocaleString("en") : shortNumber(value),
+  updates: countText,
   bytes: bytesText,
   powers: (value) => `2${[...String(Math.round(value))].map((each) => DIGITS[Number(each)] ?? "⁻").join("")}`,
   shares: (value) => `${Math.round(100 * value)}%`,
@@ -84,14 +84,25 @@ function powersBetween(low, high, count) {
   return Array.from({ length: Math.floor((last - first) / stride) + 1 }, (_, at) => 10 ** (first + at * stride));
 }
 
-/** @param {number} low @param {number} high @param {number} count of steps at most, about @param {number} least from one to the next */
+/**
+ * Return multiples of a round step; where only one lies on the axis, those of the next smaller step.
+ * @param {number} low
+ * @param {number} high
+ * @param {number} count of steps at most, about
+ * @param {number} least from one to the next
+ */
 function stepsBetween(low, high, count, least) {
   const wanted = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(wanted));
-  const step = Math.max(power * ([1, 2, 5].find((each) => power * each >= wanted * (1 - 1e-9)) ?? 10), least);
+  const rungs = [0.5, 1, 2, 5, 10];
+  let rung = rungs.findIndex((each) => power * each >= wanted * (1 - 1e-9));
+  if (multiplesBetween(low, high, Math.max(power * rungs[rung], least)).length < 2) rung--;
+  return multiplesBetween(low, high, Math.max(power * rungs[rung], least));
+}
+
+/** @param {number} low @param {number} high @param {number} step */
+function multiplesBetween(low, high, step) {
   const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
-  return Array.from(
-    { length: Math.max(last - first + 1, 0) },
-    (_, at) => Number(((first + at) * step).toPrecision(12)),
-  );
+  const count = Math.max(last - first + 1, 0);
+  return Array.from({ length: count }, (_, at) => Number(((first + at) * step).toPrecision(12)));
 }

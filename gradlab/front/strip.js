@@ -2,6 +2,8 @@
 /** The panels side by side: which there are, how much room each has, and what a frame changes in them. */
 
 import { MarkedWords } from "./lighting.js";
+import { countText } from "./numbers.js";
+import { forgetWidths } from "./painter.js";
 import { Panel } from "./panel.js";
 
 const LOWEST = 215; // CSS pixels of a panel
@@ -44,6 +46,11 @@ export class PanelStrip {
     this.words = new MarkedWords(root.closest(".gradlab") ?? root, (tags) => this.light(tags));
     this.observer = new ResizeObserver(() => this.measure());
     this.observer.observe(root.parentElement ?? root); // on a phone the strip itself has no box
+    this.refit = () => { // texts are as wide as in the font that has come
+      forgetWidths();
+      this.measure();
+    };
+    document.fonts?.addEventListener("loadingdone", this.refit);
   }
 
   /** @param {import("./palette.js").Theme} theme */
@@ -75,6 +82,7 @@ export class PanelStrip {
   show(shown, changed, names) {
     if (changed.has("order")) this.arrange(shown.order);
     for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name], this.way);
+    if (this.range && this.range[0] >= this.reach && !this.scrubs) this.zoom(); // it begins again
   }
 
   /** @param {string[]} order */
@@ -90,7 +98,8 @@ export class PanelStrip {
         panel = new Panel(this.root, {
           name,
           say: this.say,
-          ask: (request) => request.do === "zoom" ? this.zoom(request) : this.ask(request),
+          ask: this.ask,
+          zoom: (low, high) => this.zoom(low, high),
           scrubs: this.scrubs,
           point: (tags) => this.words.mark(tags),
         });
@@ -117,19 +126,38 @@ export class PanelStrip {
     for (const panel of this.panels.values()) panel.resize(height);
   }
 
-  /** Show a part of the x axes of all curves, or all of them. @param {Record<string, any>} range */
-  zoom({ low, high }) {
-    const wide = Math.max(high - low, FEWEST);
-    const from = Math.max((low + high - wide) / 2, 0);
-    this.range = low === undefined ? null : [from, from + wide];
+  /** The last update on the axes. */
+  get reach() {
+    return Math.max(...[...this.panels.values()].map((panel) => panel.reach));
+  }
+
+  /**
+   * Show a part of the x axes of all curves, at least `FEWEST` updates; without limits, or with those of all that there is,
+   * all of them.
+   * @param {number} [low] @param {number} [high]
+   */
+  zoom(low, high) {
+    this.range = low === undefined || high === undefined ? null : within(low, high, this.reach);
     for (const panel of this.panels.values()) panel.setRange(this.range);
-    const [begin, end] = (this.range ?? []).map((update) => Math.round(update).toLocaleString("en"));
+    const [begin, end] = (this.range ?? []).map((update) => countText(Math.round(update)));
     this.say(this.range ? `Updates ${begin} to ${end} are shown; a double click shows all.` : "All updates are shown.");
   }
 
   close() {
     this.observer.disconnect();
+    document.fonts?.removeEventListener("loadingdone", this.refit);
     for (const panel of this.panels.values()) panel.close();
     this.words.close();
   }
+}
+
+/**
+ * Return a range moved and widened so that it lies between 0 and the last update; null where it is all of that.
+ * @param {number} low @param {number} high @param {number} last @returns {[number, number] | null}
+ */
+function within(low, high, last) {
+  const wide = Math.max(high - low, FEWEST);
+  if (wide >= last) return null;
+  const from = Math.max(Math.min((low + high - wide) / 2, last - wide), 0);
+  return [from, from + wide];
 }

@@ -17,18 +17,14 @@ export function text(words, x, y, look) {
 }
 
 /** Return the first of some texts that has room, the last one cut if none has. @param {string[]} texts @param {number} wide @param {Measure} measure */
-export function fitting(texts, wide, measure) {
-  return texts.find((each) => measure(each, WORD_SIZE, false) <= wide) ??
-    shortened(texts[texts.length - 1], wide, WORD_SIZE, false, measure);
+export function fitting(texts, wide, measure, size = WORD_SIZE, bold = false) {
+  return texts.find((each) => measure(each, size, bold) <= wide) ??
+    shortened(texts.at(-1) ?? "", wide, size, bold, measure);
 }
 
 /**
  * Cut a text to a width, with an ellipsis in place of what is cut.
- * @param {string} words
- * @param {number} wide
- * @param {number} size
- * @param {boolean} bold
- * @param {Measure} measure
+ * @param {string} words @param {number} wide @param {number} size @param {boolean} bold @param {Measure} measure
  */
 export function shortened(words, wide, size, bold, measure) {
   if (measure(words, size, bold) <= wide) return words;
@@ -39,15 +35,22 @@ export function shortened(words, wide, size, bold, measure) {
   return "";
 }
 
-/** @param {string} words @param {number} wide @param {number} size @param {Measure} measure */
-export function wrapped(words, wide, size, measure) {
+/** Break words into lines. @param {string} words @param {number} wide @param {number} size @param {boolean} bold @param {Measure} measure */
+export function wrapped(words, wide, size, bold, measure) {
   const lines = [""];
   for (const word of words.split(" ")) {
     const longer = `${lines[lines.length - 1]} ${word}`.trim();
-    if (lines[lines.length - 1] && measure(longer, size, false) > wide) lines.push(word);
+    if (lines[lines.length - 1] && measure(longer, size, bold) > wide) lines.push(word);
     else lines[lines.length - 1] = longer;
   }
   return lines;
+}
+
+const BESIDE_LABEL = 2; // CSS pixels kept free beside a label
+
+/** Whether a text would lie on another one, or too near beside it. @param {number[]} one left, top, right and bottom @param {number[]} other */
+export function boxesTouch([left, top, right, bottom], other) {
+  return left - BESIDE_LABEL < other[2] && other[0] < right + BESIDE_LABEL && top < other[3] && other[1] < bottom;
 }
 
 /** @param {number} left @param {number} top @param {number} right @param {number} bottom */

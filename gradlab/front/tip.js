@@ -2,8 +2,8 @@
 /** The words at the pointer, the line or the column that they speak of, and a place for them where they hide nothing. */
 
 import { addElement } from "./events.js";
-import { boxOf, isColumn, isCurve, isGround } from "./marks.js";
-import { pointLength, pointsOf } from "./wire.js";
+import { coveredBy, hiddenBy } from "./labels.js";
+import { boxOf, isColumn, isCurve } from "./marks.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").PanelState} PanelState */
@@ -11,7 +11,7 @@ import { pointLength, pointsOf } from "./wire.js";
 
 const APART = 14; // CSS pixels from a point to its words
 const FREE = 8; // CSS pixels around a point that stay free
-const EACH = 8; // CSS pixels along a line that count as one thing to hide
+const TEXT_APART = 20; // CSS pixels along a text that count as one thing to hide
 const OUTSIDE = 8; // what it costs to lie on what is beside the panel
 const STAYS = 2; // what it is worth not to jump to another side
 
@@ -35,74 +35,51 @@ export class PanelTip {
    * Show what was found.
    * @param {PanelState} panel
    * @param {Found} found
-   * @param {number} scale CSS pixels a pixel of the panel
    * @param {string} hint what else can be done there
    */
-  show(panel, found, scale, hint) {
+  show(panel, found, hint) {
     const { element } = this;
     const column = isColumn(panel, found.mark);
-    this.point(found.x, found.y, scale);
+    this.point(found.x, found.y);
     this._point.hidden = column;
-    this._showCross(panel, found, scale, column);
+    this._showCross(panel, found, column);
     element.hidden = !found.words;
     if (!found.words) return;
     if (element.textContent !== found.words) element.textContent = found.words;
     element.dataset.hint = hint;
-    const size = [element.offsetWidth / scale, element.offsetHeight / scale];
-    const { place: [left, top], side } = freePlace(panel, size, [found.x, found.y], this._side, this._room(scale));
+    const size = [element.offsetWidth, element.offsetHeight];
+    const { place: [left, top], side } = freePlace(panel, size, [found.x, found.y], this._side, this._room());
     this._side = side;
-    element.style.translate = `${left * scale}px ${top * scale}px`;
+    element.style.translate = `${left}px ${top}px`;
   }
 
-  /**
-   * Show the ring alone.
-   * @param {number} x
-   * @param {number} y
-   * @param {number} scale
-   */
-  point(x, y, scale) {
+  /** Show the ring alone. @param {number} x @param {number} y */
+  point(x, y) {
     this._point.hidden = false;
-    this._point.style.translate = `${x * scale}px ${y * scale}px`;
+    this._point.style.translate = `${x}px ${y}px`;
   }
 
-  /**
-   * Return how much of the lab there is above and below the panel: what leaves it would be given a scroll bar.
-   * @param {number} scale
-   */
-  _room(scale) {
+  /** Return how much of the lab there is above and below the panel: what leaves it would be given a scroll bar. */
+  _room() {
     const [own, lab] = [this._figure, this._figure.closest(".gradlab")].map((each) => each?.getBoundingClientRect());
-    return own && lab ? [own.top - lab.top, lab.bottom - own.bottom].map((room) => room / scale) : [0, 0];
+    return own && lab ? [own.top - lab.top, lab.bottom - own.bottom] : [0, 0];
   }
 
-  /**
-   * @param {PanelState} panel
-   * @param {Found} found
-   * @param {number} scale
-   * @param {boolean} column
-   */
-  _showCross(panel, found, scale, column) {
+  /** @param {PanelState} panel @param {Found} found @param {boolean} column */
+  _showCross(panel, found, column) {
     this._cross.hidden = !column && !isCurve(found.mark);
     if (this._cross.hidden) return;
-    const [, high, , low] = plotBox(panel);
-    const [top, bottom] = [Math.min(high, found.y), Math.max(low, found.y)]; // of two plots it goes through both
+    const [, top, , bottom] = plotsBox(panel); // of two plots it goes through both
     const [left, , right] = column ? boxOf(found.mark) : [found.x, 0, found.x];
-    Object.assign(this._cross.style, {
-      left: `${left * scale}px`,
-      width: `${Math.max((right - left) * scale, 1)}px`,
-      top: `${top * scale}px`,
-      height: `${(bottom - top) * scale}px`,
-    });
+    const sides = { left, width: Math.max(right - left, 1), top, height: bottom - top };
+    for (const [side, pixels] of Object.entries(sides)) this._cross.style.setProperty(side, `${pixels}px`);
   }
 }
 
-/**
- * Return left, top, right and bottom of where curves lie: within the axes.
- * @param {PanelState} panel
- * @returns {[number, number, number, number]}
- */
-function plotBox(panel) {
-  const axes = panel.marks[panel.ids.indexOf("axes")];
-  return axes ? boxOf(axes) : [0, 0, ...panel.size];
+/** Return left, top, right and bottom of all axes. @param {PanelState} panel */
+function plotsBox({ plots }) {
+  const last = plots[plots.length - 1];
+  return [plots[0].left, plots[0].top, last.right, last.bottom];
 }
 
 /**
@@ -117,7 +94,7 @@ function plotBox(panel) {
  */
 export function freePlace(panel, [wide, tall], [x, y], side, [above, below] = [Infinity, Infinity]) {
   const [width, height] = panel.size;
-  const [left, top, right, bottom] = plotBox(panel);
+  const [left, top, right, bottom] = plotsBox(panel);
   const across = (/** @type {number} */ wanted) => Math.max(0, Math.min(wanted, width - wide));
   const down = (/** @type {number} */ wanted) => Math.max(0, Math.min(wanted, height - tall));
   const places = /** @type {[number, number][]} */ ([
@@ -132,59 +109,31 @@ export function freePlace(panel, [wide, tall], [x, y], side, [above, below] = [I
     ...(tall + 2 < below ? [[across(x - wide / 2), height + 2]] : []),
     ...(tall + 2 < above ? [[across(x - wide / 2), -tall - 2]] : []),
   ]);
-  const things = thingsIn(panel);
+  const things = panel.marks.map((mark) => ({ weight: weightOf(mark), places: thingsIn(panel, mark) }));
   const costs = places.map(([l, t], at) => {
     const [r, b] = [l + wide, t + tall];
     if (x > l - FREE && x < r + FREE && y > t - FREE && y < b + FREE) return Infinity;
     let cost = t < 0 || b > height ? OUTSIDE : 0;
-    for (const [px, py, weight] of things) if (px > l && px < r && py > t && py < b) cost += weight;
+    for (const { weight, places } of things) cost += weight * hiddenBy([l, t, r, b], [places]);
     return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 - (at === side ? STAYS : 0);
   });
   const best = costs.indexOf(Math.min(...costs));
   return { place: places[best], side: best };
 }
 
-/** @type {WeakMap<PanelState, [number, number, number][]>} */
-const knownThings = new WeakMap();
-
-/**
- * Return what words could hide: places, and what hiding each of them costs.
- * @param {PanelState} panel
- */
-function thingsIn(panel) {
-  let things = knownThings.get(panel);
-  if (!things) {
-    things = panel.marks.flatMap((mark) => thingsOf(panel, mark));
-    knownThings.set(panel, things);
-  }
-  return things;
+/** What it costs to hide a place of a mark. @param {Mark} mark */
+function weightOf({ k, press }) {
+  return k === "d" ? 3 : press ? 2 : 1;
 }
 
-/**
- * @param {PanelState} panel
- * @param {Mark} mark
- * @returns {[number, number, number][]}
- */
-function thingsOf(panel, mark) {
-  if (mark.k === "i" || isGround(mark) || isColumn(panel, mark)) return [];
-  if (mark.k === "t") {
-    const [left, top, right, bottom] = boxOf(mark);
-    return [0.02, 0.5, 0.98].map((share) => [left + share * (right - left), (top + bottom) / 2, 1]);
-  }
-  const [points, each] = [pointsOf(mark), pointLength(mark)];
-  const weight = mark.k === "d" ? 3 : mark.press ? 2 : 1;
-  /** @type {[number, number, number][]} */
-  const found = [];
-  let [lastX, lastY] = [NaN, NaN];
-  for (let at = 0; at < points.length; at += each) {
-    const [x, y] = [points[at], points[at + each - 1]];
-    const steps = Math.hypot(x - lastX, y - lastY) / EACH;
-    if (mark.k !== "d" && steps < 1) continue; // so close to the one before that it is the same
-    for (let step = 1; step < steps && mark.k !== "d"; step++) {
-      found.push([lastX + (x - lastX) * step / steps, lastY + (y - lastY) * step / steps, weight]);
-    }
-    if (!Number.isNaN(x)) found.push([x, y, weight]);
-    [lastX, lastY] = [x, y];
-  }
-  return found;
+/** Return places in a mark that words had better not hide. @param {PanelState} panel @param {Mark} mark */
+function thingsIn(panel, mark) {
+  if (mark.k !== "t") return isColumn(panel, mark) ? new Float64Array() : coveredBy(mark);
+  const [left, top, right, bottom] = boxOf(mark);
+  const count = Math.ceil((right - left) / TEXT_APART) + 1;
+  const places = Array.from(
+    { length: count },
+    (_, at) => [left + at / (count - 1) * (right - left), (top + bottom) / 2],
+  );
+  return Float64Array.from(places.flat());
 }

@@ -9,12 +9,12 @@
 /**
  * One mark with the fields that are not at their defaults (`gradlab/drawing/marks.py`): as it is sent `k` is l(ine),
  * a(rea), b(and), d(ots), v (an arrow), t(ext) or i(mage), in the numbers of its axes. Laid out it is in CSS pixels, lines,
- * areas and arrows are p(aths), and it has what follows `clip`.
+ * areas and arrows are p(aths), `width` is that of a text, too, and it has `clip` (the axes) and what follows.
  * @typedef {{
  *   k: "l" | "a" | "v" | "p" | "b" | "d" | "t" | "i", p?: (number | null)[], axes?: number,
  *   stroke?: string, width?: number, dash?: string, fill?: string, hatch?: string, shape?: string, size?: number, line?: number,
  *   texts?: string[], of?: string, where?: string, clear?: boolean, swatch?: Key, role?: string, bold?: boolean, backed?: boolean,
- *   columns?: number, cells?: string, palette?: string[], words?: string, readout?: string, drag?: any, press?: string,
+ *   columns?: number, cells?: string, palette?: string[], words?: string, readout?: string, drag?: string, press?: string,
  *   moves?: boolean, done?: string, x?: number, y?: number,
  *   clip?: number[], closed?: boolean, data?: Float64Array, scales?: {x: Scale, y: Scale}, tail?: Float64Array,
  *   text?: string, anchor?: string, angle?: number, height?: number, alpha?: number,
@@ -30,17 +30,15 @@
 /**
  * A panel laid out.
  * @typedef {{
- *   size: [number, number], title: string, words: string, faint: boolean, plots: import("./axes.js").Plot[],
- *   ids: string[], marks: Mark[],
+ *   size: [number, number], title: string, words: string, faint: boolean, zooms: boolean,
+ *   plots: import("./axes.js").Plot[], ids: string[], marks: Mark[],
  * }} PanelState
  */
 /** @typedef {Record<string, any> & {set?: [number, Record<string, unknown>][]}} PanelChange */
 
 /**
  * Return the panel after a change; a whole panel needs none before it.
- * @param {PanelData | null | undefined} panel
- * @param {PanelChange} change
- * @returns {PanelData}
+ * @param {PanelData | null | undefined} panel @param {PanelChange} change @returns {PanelData}
  */
 export function applyPanel(panel, change) {
   const { set, ...head } = change;
@@ -65,19 +63,14 @@ function withAxes(panel) {
 
 /**
  * Return the marks of a panel in another order; one that is new is filled in afterwards.
- * @param {PanelData} panel
- * @param {string[]} ids
+ * @param {PanelData} panel @param {string[]} ids
  */
 function marksById(panel, ids) {
   const known = new Map(panel.ids.map((id, index) => [id, panel.marks[index]]));
   return ids.map((id) => /** @type {Mark} */ (known.get(id)));
 }
 
-/**
- * @param {Mark} mark
- * @param {Record<string, unknown>} fields
- * @returns {Mark}
- */
+/** @param {Mark} mark @param {Record<string, unknown>} fields @returns {Mark} */
 function changedMark(mark, fields) {
   /** @type {Record<string, unknown>} */
   const changed = { ...mark, ...fields };
@@ -92,23 +85,21 @@ function changedMark(mark, fields) {
 /** @type {WeakMap<Mark, Float64Array>} */
 const decodedPoints = new WeakMap();
 
-/**
- * Return how many numbers make a point of the mark.
- * @param {Mark} mark
- */
+/** Return how many numbers make a point of the mark. @param {Mark} mark */
 export function pointLength(mark) {
   return mark.k === "b" ? 3 : 2;
 }
 
 /**
  * Return a mark's points, one after the other, NaN where the pen is lifted.
- * @param {Mark} mark
- * @returns {Float64Array}
+ * @param {Mark} mark @returns {Float64Array}
  */
 export function pointsOf(mark) {
   let points = decodedPoints.get(mark);
   if (!points) {
-    points = Float64Array.from(mark.p ?? [], (value) => value ?? NaN);
+    const sent = mark.p ?? [];
+    points = new Float64Array(sent.length);
+    for (let at = 0; at < sent.length; at++) points[at] = sent[at] ?? NaN;
     decodedPoints.set(mark, points);
   }
   return points;

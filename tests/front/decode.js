@@ -1,14 +1,12 @@
 // @ts-check
-/** Read panels, whole and then changed, as JSON lines from stdin; write the points, words and ids of each state. */
+/** Read panels, whole and then changed, as JSON lines from stdin; write each state, its marks with all their points. */
 
 import { applyPanel, pointsOf } from "../../gradlab/front/wire.js";
 
-/** @type {import("../../gradlab/front/wire.js").PanelState | null} */
+/** @type {import("../../gradlab/front/wire.js").PanelData | null} */
 let panel = null;
 for (const line of (await new Response(Deno.stdin.readable).text()).trim().split("\n")) {
   panel = applyPanel(panel, JSON.parse(line));
-  const { marks, ...head } = panel;
-  const points = marks.map((mark) => mark.p ? [...pointsOf(mark)] : null); // NaN becomes null
-  const fields = marks.map(({ p: _, ...rest }) => rest);
-  console.log(JSON.stringify({ ...head, points, fields }));
+  const marks = panel.marks.map((mark) => mark.p ? { ...mark, p: [...pointsOf(mark)] } : mark); // NaN becomes null
+  console.log(JSON.stringify({ ...panel, marks }));
 }

@@ -1,127 +1,98 @@
 // @ts-check
-import { boxOf, markAt, meantAt } from "../../gradlab/front/marks.js";
+import { boxOf, foundAt, meantAt, pointNumbers } from "../../gradlab/front/marks.js";
 import { assertEquals } from "./asserting.js";
 
 /** @typedef {import("../../gradlab/front/wire.js").Mark} Mark */
 
-const AXIS = { start: 0, per_pixel: 1 };
-const READOUT = { words: "update {x}: loss {y}", x: AXIS, y: { start: 100, per_pixel: -1 } };
-
-/**
- * @param {Mark[]} marks
- * @returns {import("../../gradlab/front/wire.js").PanelState}
- */
+/** @param {Mark[]} marks @returns {import("../../gradlab/front/wire.js").PanelState} */
 function panelOf(...marks) {
-  return { size: [200, 100], title: "t", words: "", ids: marks.map((_, index) => String(index)), marks };
+  const ids = marks.map((_, index) => String(index));
+  return { size: [200, 100], title: "t", words: "", faint: false, zooms: false, plots: [], ids, marks };
 }
 
-/** @param {number[]} places in pixels, as they are sent */
-function sent(...places) {
-  return places.map((place, at) => 4 * (at < 2 ? place : place - places[at - 2]));
+/** Return a line that is read as twice its places. @param {number[]} p @param {Partial<Mark>} [more] @returns {Mark} */
+function curve(p, more) {
+  return {
+    k: "p",
+    p,
+    data: Float64Array.from(p, (x) => 2 * x),
+    stroke: "loss",
+    readout: "update {x}: loss {y}",
+    ...more,
+  };
 }
 
-Deno.test("the nearest point of a curve is read on its axes", () => {
-  const panel = panelOf({ k: "p", p: sent(10, 50, 20, 40, 30, 60), stroke: "loss", readout: READOUT });
-  const found = markAt(panel, 21, 35);
-  assertEquals([found?.index, found?.point, found?.words, found?.x, found?.y], [0, 1, "update 20: loss 60", 20, 40]);
-  assertEquals(markAt(panel, 100, 90), null);
+/** @param {Mark[]} marks @param {[number, number][]} places */
+function wordsAt(marks, ...places) {
+  return places.map(([x, y]) => meantAt(panelOf(...marks), x, y, 0)?.words ?? null);
+}
+
+Deno.test("of a curve the point above or below is meant and read, of other lines only what is near", () => {
+  const marks = [curve([10, 50, 20, 40, 30, 60]), curve([10, 90, 30, 80, 20, 70], { readout: "it goes back" })];
+  assertEquals(wordsAt(marks, [21, 35], [150, 40], [2, 44], [20, 10]), [
+    "update 40: loss 80",
+    "update 60: loss 120",
+    "update 20: loss 100",
+    null, // at the title
+  ]);
+  assertEquals(wordsAt(marks, [21, 72]), ["it goes back"]);
+});
+
+Deno.test("points outside of the axes are met neither by the pointer nor by the keys", () => {
+  const line = curve([-50, 50, 20, 40, 30, -60, 190, 50], { clip: [10, 30, 100, 90] });
+  assertEquals(pointNumbers(line), [1]);
+  assertEquals(wordsAt([line], [180, 50], [20, 90]), ["update 40: loss 80", "update 40: loss 80"]);
+  const contour = /** @type {Mark} */ ({ ...line, readout: "", words: "loss 0.5" });
+  assertEquals(wordsAt([contour], [22, 36], [190, 50]), ["loss 0.5", null]);
+  const area =
+    /** @type {Mark} */ ({ k: "p", p: [0, 30, 200, 30, 200, 90, 0, 90], fill: "ink", words: "area", clip: line.clip });
+  assertEquals(wordsAt([area], [50, 50], [150, 50]), ["area", null]);
 });
 
 Deno.test("a line in an area comes before the area, and of two areas the topmost", () => {
-  const square = sent(0, 0, 100, 0, 100, 100, 0, 100);
-  const panel = panelOf(
-    { k: "p", p: sent(0, 50, 100, 50), stroke: "ink", words: "line" },
-    { k: "p", p: square, fill: "weights", words: "lower" },
-    { k: "p", p: square, fill: "weights", words: "upper" },
-    { k: "p", p: square, fill: "weights" },
-  );
-  assertEquals(markAt(panel, 50, 45)?.words, "line");
-  assertEquals(markAt(panel, 50, 20)?.words, "upper");
+  const square = /** @type {Mark} */ ({ k: "p", p: [0, 0, 100, 0, 100, 100, 0, 100], fill: "weights" });
+  const line = /** @type {Mark} */ ({ k: "p", p: [0, 50, 100, 50], stroke: "ink", words: "line" });
+  const marks = [line, { ...square, words: "lower" }, { ...square, words: "upper" }, square];
+  assertEquals(wordsAt(marks, [50, 45], [50, 80]), ["line", "upper"]);
 });
 
-Deno.test("a band is met between its edges", () => {
-  const panel = panelOf({ k: "b", p: [0, 320, 80, 400, 0, 160], fill: "grey", words: "spread" });
-  assertEquals(markAt(panel, 50, 40)?.words, "spread");
-  assertEquals(markAt(panel, 50, 20), null);
-  assertEquals(boxOf(panel.marks[0]), [0, 20, 100, 80]);
-});
-
-Deno.test("cells, texts and dots are met where they are", () => {
-  const panel = panelOf(
-    {
-      k: "i",
-      x: 100,
-      y: 0,
-      width: 40,
-      height: 40,
-      columns: 2,
-      cells: "0110",
-      palette: ["ink", "paper"],
-      words: "digit",
-    },
-    { k: "t", x: 20, y: 80, text: "older", words: "older batches" },
-    { k: "d", p: sent(180, 80), size: 20, words: "now" },
-  );
-  assertEquals([[120, 20], [30, 82], [199, 80]].map(([x, y]) => markAt(panel, x, y)?.words), [
-    "digit",
-    "older batches",
-    "now",
-  ]);
-});
-
-Deno.test("of a curve the point above or below is meant, of other lines only what is near", () => {
-  const panel = panelOf(
-    { k: "p", p: sent(10, 50, 20, 40, 30, 60), stroke: "loss", readout: READOUT },
-    { k: "p", p: sent(10, 90, 30, 80, 20, 70), stroke: "weights", readout: READOUT }, // goes back: no curve
-  );
-  assertEquals([[21, 30], [150, 40], [2, 44]].map(([x, y]) => meantAt(panel, x, y, 0)?.x), [20, 30, 10]);
-  assertEquals(meantAt(panel, 20, 10, 0), null, "at the title");
+Deno.test("bands, cells, texts and dots are met where they are", () => {
+  const band = /** @type {Mark} */ ({ k: "b", p: [0, 80, 60, 100, 80, 40], fill: "grey", words: "spread" });
+  const cells =
+    /** @type {Mark} */ ({ k: "i", x: 100, y: 30, width: 40, height: 40, columns: 2, cells: "0110", words: "digit" });
+  const text = /** @type {Mark} */ ({ k: "t", x: 120, y: 80, width: 30, text: "older", words: "older batches" });
+  const dot = /** @type {Mark} */ ({ k: "d", p: [180, 80], size: 20, words: "now" });
+  const places = /** @type {[number, number][]} */ ([[50, 70], [50, 40], [120, 50], [130, 82], [199, 80]]);
+  assertEquals(wordsAt([band, cells, text, dot], ...places), ["spread", null, "digit", "older batches", "now"]);
+  assertEquals(boxOf(band), [0, 40, 100, 80]);
+  assertEquals(foundAt(panelOf({ ...dot, readout: "{x}", data: Float64Array.of(3, 4) }), 0, 0).words, "3\nnow");
+  const turned = boxOf({ ...text, angle: 90, anchor: "end", size: 10 }).map(Math.round);
+  assertEquals(turned, [114, 80, 126, 110], "a text that is turned");
 });
 
 Deno.test("a column of a chart is met anywhere above or below what it speaks of", () => {
   const column = (/** @type {number} */ left, /** @type {string} */ words) => /** @type {Mark} */ ({
     k: "p",
-    p: sent(left, 30, left + 40, 30, left + 40, 95, left, 95),
+    p: [left, 30, left + 40, 30, left + 40, 95, left, 95],
     fill: "paper",
     words,
   });
-  const panel = panelOf(column(50, "backward"), column(90, "step"));
-  assertEquals([[60, 50], [120, 90], [190, 60], [5, 60]].map(([x, y]) => meantAt(panel, x, y, 0)?.words), [
-    "backward",
-    "step",
-    "step",
-    "backward",
-  ]);
+  const columns = [column(50, "backward"), column(90, "step")];
+  assertEquals(wordsAt(columns, [60, 50], [120, 90], [190, 60], [5, 60]), ["backward", "step", "step", "backward"]);
 });
 
 Deno.test("an arrow is met from afar, the nearest one; inside, the one in front", () => {
-  const arrow = (/** @type {number} */ y, /** @type {string} */ words) => /** @type {Mark} */ ({
-    k: "p",
-    p: sent(50, y - 4, 100, y - 4, 100, y + 4, 50, y + 4),
-    fill: "fresh",
-    moves: true,
-    words,
-  });
-  const panel = panelOf({ ...arrow(60, "sum"), p: sent(40, 40, 110, 40, 110, 80, 40, 80) }, arrow(60, "batch 3"));
-  assertEquals([[75, 60], [75, 44], [75, 95], [150, 60]].map(([x, y]) => meantAt(panel, x, y, 0)?.words), [
-    "batch 3",
-    "sum",
-    "sum",
-    "sum",
-  ]);
-  assertEquals(meantAt(panelOf(arrow(60, "batch 3")), 190, 60, 0), null, "too far");
-  const contour = /** @type {Mark} */ ({ k: "p", p: sent(75, 0, 75, 100), stroke: "grey", words: "loss 0.5" });
-  assertEquals([59, 70].map((y) => meantAt(panelOf(contour, arrow(60, "batch 3")), 75, y, 0)?.words), [
-    "batch 3",
-    "loss 0.5",
-  ], "on the arrow, and beside it on a line");
+  const box = (/** @type {number[]} */ [l, t, r, b]) => [l, t, r, t, r, b, l, b];
+  const sum = /** @type {Mark} */ ({ k: "p", p: box([40, 40, 110, 80]), fill: "fresh", moves: true, words: "sum" });
+  const batch = /** @type {Mark} */ ({ ...sum, p: box([50, 56, 100, 64]), words: "batch 3" });
+  assertEquals(wordsAt([sum, batch], [75, 60], [75, 44], [75, 95], [150, 60]), ["batch 3", "sum", "sum", "sum"]);
+  assertEquals(wordsAt([batch], [190, 60]), [null], "too far");
+  const contour = /** @type {Mark} */ ({ k: "p", p: [75, 0, 75, 100], stroke: "grey", words: "loss 0.5" });
+  assertEquals(wordsAt([contour, batch], [75, 59], [75, 70]), ["batch 3", "loss 0.5"], "beside it on a line");
 });
 
 Deno.test("what can be moved is grabbed before all else", () => {
-  const drag = { name: "weights", x: AXIS, y: AXIS };
-  const panel = panelOf(
-    { k: "d", p: sent(50, 60), size: 10, fill: "weights", drag },
-    { k: "p", p: sent(60, 0, 60, 100), stroke: "ink", words: "contour" },
-  );
+  const dot = /** @type {Mark} */ ({ k: "d", p: [50, 60], size: 10, fill: "weights", drag: "weights" });
+  const panel = panelOf(dot, { k: "p", p: [60, 0, 60, 100], stroke: "ink", words: "contour" });
   assertEquals([16, 0].map((grab) => meantAt(panel, 62, 60, grab)?.words), ["", "contour"]);
 });

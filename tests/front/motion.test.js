@@ -16,8 +16,7 @@ const LONG = 1000; // ms after which everything has arrived
  * @returns {Mark}
  */
 function arrow(from, to, look = {}) {
-  const p = [from, 10, to, 12, to, 8].map((place, at, all) => 4 * (at < 2 ? place : place - all[at - 2]));
-  return { k: "p", p, fill: "fresh", moves: true, ...look };
+  return { k: "p", p: [from, 10, to, 12, to, 8], fill: "fresh", moves: true, ...look };
 }
 
 /**
@@ -25,7 +24,8 @@ function arrow(from, to, look = {}) {
  * @returns {PanelState}
  */
 function panelOf(marks) {
-  return { size: [400, 200], title: "t", words: "", ids: Object.keys(marks), marks: Object.values(marks) };
+  const [ids, all] = [Object.keys(marks), Object.values(marks)];
+  return { size: [400, 200], title: "t", words: "", faint: false, zooms: false, plots: [], ids, marks: all };
 }
 
 /**

@@ -30,24 +30,29 @@ Object.assign(window, { asked: [], said: [], ask: (request) => { asked.push(requ
 window.wait = (ms) => new Promise((done) => setTimeout(done, ms));
 window.ready = true;
 </script>"""
-NAMES = "addElement addButton applyPanel CodePane colourOf contrastBetween ControlBar applyTheme followTheme keepKeys"
-NAMES += " mergeFrame nothingShown Panel PanelStrip RunScreen themeOf Words"
-AXIS = {"start": 0, "per_pixel": 1}
-READOUT = {"words": "update {x}: loss {y}", "x": AXIS, "y": {"start": 200, "per_pixel": -1}}
+NAMES = "addElement addButton applyPanel boxOf CodePane colourOf contrastBetween ControlBar applyTheme followTheme"
+NAMES += " keepKeys mergeFrame nothingShown Panel PanelStrip RunScreen themeOf Words"
 PANEL = {
-    "size": [400, 200],
     "title": "loss",
     "words": "It falls.",
-    "ids": ["zoom", "area", "curve", "now"],
+    "axes": [
+        {"x": {"low": 8, "high": 386, "ticks": "none"}, "y": {"low": 8, "high": 170, "ticks": "none"}, "zooms": True}
+    ],
+    "ids": ["area", "curve", "now"],
     "marks": [
-        {"k": "p", "p": [80, 80, 1440, 0, 0, 640, -1440, 0], "drag": {"name": "zoom", "x": AXIS, "y": AXIS}},
-        {"k": "p", "p": [1200, 80, 80, 0, 0, 80, -80, 0], "fill": "weights", "words": "batch 3", "press": "batch 3"},
-        {"k": "p", "p": [160, 640, 160, -40, 160, -40, 160, -40], "stroke": "loss", "readout": READOUT},
-        {"k": "d", "p": [800, 640], "size": 10, "fill": "fresh", "drag": {"name": "weights", "x": AXIS, "y": AXIS}},
+        {
+            "k": "a",
+            "p": [300, 160, 320, 160, 320, 140, 300, 140],
+            "fill": "weights",
+            "words": "batch 3",
+            "press": "batch 3",
+        },
+        {"k": "l", "p": [40, 40, 80, 50, 120, 60, 160, 70], "stroke": "loss", "readout": "update {x}: loss {y}"},
+        {"k": "d", "p": [200, 40], "size": 10, "fill": "fresh", "drag": "weights"},
     ],
 }
-"""At 400 px a pixel of the panel is one of the page: an area to press at (310, 30), a curve from (40, 160) to
-(160, 130), and weights at (200, 160)."""
+"""In 400 x 200 px the number of x is a place in px, that of y counts from the lower edge: an area to press at (310,
+50), a curve from (40, 160) to (160, 130), and weights at (200, 160)."""
 LOOP = "optimizer = make()\nfor x, y in batches:\n    step(x, y)\n"
 CODE = {
     "code": {"source": LOOP, "html": LOOP.splitlines()},
@@ -121,13 +126,14 @@ def panel(page: Any) -> Any:
           window.cleared = 0;
           const clear = CanvasRenderingContext2D.prototype.clearRect;
           CanvasRenderingContext2D.prototype.clearRect = function (...box) { cleared++; clear.apply(this, box); };
-          window.make = (more) => new Panel(root, {name: 'loss', say: text => said.push(text), ask, ...more});
-          window.panel = make();
+          const zoom = (...range) => asked.push(['zoom', ...range]);
+          window.panel = new Panel(root, {name: 'loss', say: text => said.push(text), ask, zoom});
           window.state = state;
           window.moving = () => panel.figure.hasAttribute('data-moving');
           window.still = async () => { for (let at = 0; moving() && at < 250; at++) await wait(20); };
           window.pixels = () => panel.canvas.toDataURL();
           panel.show(state);
+          panel.resize(200);
         }""",
         PANEL,
     )
@@ -144,19 +150,19 @@ def test_a_state_is_painted_once_at_the_density_of_the_screen(panel: Any) -> Non
     assert panel.evaluate("() => { cleared = 0; panel.show(state); return cleared; }") == 1
     assert panel.evaluate("() => [panel.canvas.width, panel.canvas.height]") == [400, 200]
     panel.evaluate("() => { document.querySelector('#host').style.width = '800px'; }")
-    panel.wait_for_function("() => panel.canvas.width === 800 && panel.canvas.clientHeight === 400")
+    panel.wait_for_function("() => panel.canvas.width === 800 && panel.canvas.clientHeight === 200")
     assert panel.get_by_role("img", name="loss. It falls.").is_visible()
 
 
 def test_marks_have_the_colours_of_the_theme(panel: Any) -> None:
-    cells = {"k": "i", "x": 0, "y": 100, "width": 40, "height": 20, "columns": 2, "cells": "01"}
-    band = {"k": "b", "p": [0, 720, 760, 160, 0, 0], "fill": "scale/50"}
+    cells = {"k": "i", "p": [10, 80, 50, 100], "columns": 2, "cells": "01"}
+    band = {"k": "b", "p": [8, 10, 18, 198, 10, 18], "fill": "scale/50"}
     found = panel.evaluate(
         """(more) => {
           panel.show({...state, ids: [...state.ids, 'cells', 'band'], marks: [...state.marks, ...more]});
           const at = ([x, y]) => '#' + [...panel.picture.context.getImageData(x, y, 1, 1).data].slice(0, 3)
             .map((part) => part.toString(16).padStart(2, '0')).join('').toUpperCase();
-          const places = [[5, 5], [310, 30], [200, 160], [10, 110], [30, 110], [20, 185]];
+          const places = [[5, 5], [310, 50], [200, 160], [15, 110], [40, 110], [20, 185]];
           const roles = ['paper', 'weights', 'fresh', 'stale', 'ink', 'scale/50'];
           return ['light', 'dark'].map((theme) => {
             panel.picture.setTheme(theme);
@@ -172,12 +178,12 @@ def test_the_pointer_is_told_what_is_there(panel: Any) -> None:
     assert tip(panel) is None
     panel.mouse.move(82, 145)
     assert tip(panel) == "update 80: loss 50"
-    panel.mouse.move(310, 30)
+    panel.mouse.move(310, 50)
     assert tip(panel) == "batch 3"
     assert not panel.locator(".gl-cross").is_visible(), "an area has no line"
-    panel.mouse.click(310, 30)
+    panel.mouse.click(310, 50)
     assert asked(panel) == [{"do": "press", "what": "batch 3"}]
-    panel.evaluate("() => panel.show(applyPanel(state, {set: [[1, {words: 'batch 4'}]]}))")
+    panel.evaluate("() => panel.show(applyPanel(state, {set: [[0, {words: 'batch 4'}]]}))")
     assert tip(panel) == "batch 4", "it follows what is painted"
     panel.mouse.move(250, 100)
     assert tip(panel) == "update 160: loss 70", "the nearest point of the curve"
@@ -192,8 +198,8 @@ def test_the_pointer_is_told_what_is_there(panel: Any) -> None:
 
 
 # Motion: two states, in the second of which an arrow has come.
-ARROW = {"k": "p", "p": [80, 480, 480, 24, 0, -48], "fill": "fresh", "stroke": "ink", "words": "batch 1", "moves": True}
-NEXT = {**ARROW, "p": [560, 480, 480, 24, 0, -48], "words": "batch 2"}
+ARROW = {"k": "v", "p": [20, 80, 140, 80], "fill": "fresh", "words": "batch 1", "moves": True}
+NEXT = {**ARROW, "p": [140, 80, 260, 80], "words": "batch 2"}
 MOVED = [{**PANEL, "ids": ["arrow 0", "arrow 1"][:count], "marks": [ARROW, NEXT][:count]} for count in (1, 2)]
 
 
@@ -291,12 +297,8 @@ def test_keys_move_the_weights_and_choose_a_range(panel: Any) -> None:
     panel.keyboard.press("Tab")
     for key in ("+", "-", "0", "Shift+ArrowRight"):
         panel.keyboard.press(key)
-    assert asked(panel) == [
-        {"do": "zoom", "low": 200, "high": 380},
-        {"do": "zoom", "low": -340, "high": 380},
-        {"do": "zoom"},
-        {"do": "drag", "name": "weights", "x": 208, "y": 160},
-    ]
+    drag = {"do": "drag", "name": "weights", "x": 208, "y": 40}
+    assert asked(panel) == [["zoom", 197, 386], ["zoom", -370, 386], ["zoom"], drag]
 
 
 def test_weights_are_dragged_and_the_last_place_is_told(panel: Any) -> None:
@@ -306,9 +308,20 @@ def test_weights_are_dragged_and_the_last_place_is_told(panel: Any) -> None:
     panel.mouse.move(300, 150)
     panel.mouse.up()
     told = asked(panel)
-    assert told[-1] == {"do": "drag", "name": "weights", "x": 300, "y": 150}
+    assert told[-1] == {"do": "drag", "name": "weights", "x": 300, "y": 50}
     assert len(told) < 20
     assert {request["do"] for request in told} == {"drag"}
+
+
+def test_what_is_dragged_stays_on_its_axes_until_it_is_dropped(panel: Any) -> None:
+    panel.evaluate("() => { window.wide = () => panel._panel.plots[0].x.axis.high; }")
+    panel.mouse.move(200, 160)
+    panel.mouse.down()
+    panel.mouse.move(260, 100)
+    panel.evaluate("""() => panel.show({...state, axes: [{...state.axes[0], x: {...state.axes[0].x, high: 800}}]})""")
+    assert panel.evaluate("wide") == 386
+    panel.mouse.up()
+    assert panel.evaluate("wide") == 800
 
 
 def test_a_range_is_chosen_and_left_again(panel: Any) -> None:
@@ -317,12 +330,75 @@ def test_a_range_is_chosen_and_left_again(panel: Any) -> None:
     panel.mouse.move(150, 90, steps=5)
     assert tip(panel) is None
     box = panel.locator(".gl-range").bounding_box()
-    assert [round(box[side]) for side in ("x", "width", "y", "height")] == [150, 100, 20, 160]
+    assert [round(box[side]) for side in ("x", "width", "y", "height")] == [150, 100, 30, 162]
     panel.mouse.up()
-    assert asked(panel) == [{"do": "zoom", "low": 150, "high": 250}]
+    assert asked(panel) == [["zoom", 150, 250]]
     assert not panel.locator(".gl-range").is_visible()
     panel.mouse.dblclick(250, 100)
-    assert asked(panel) == [{"do": "zoom"}]
+    assert asked(panel) == [["zoom"]]
+    panel.evaluate("() => panel.setRange([70, 130])")
+    panel.mouse.move(380, 100)
+    assert tip(panel) == "update 120: loss 60", "the last point within the range"
+    panel.get_by_role("button", name="Show all").click()
+    assert asked(panel) == [["zoom"]]
+
+
+@pytest.fixture
+def strip(page: Any) -> Any:
+    page.evaluate(
+        """state => {
+          window.strip = new PanelStrip(addElement('div', root), {ask, say: (text) => said.push(text)});
+          window.play = (high) => {
+            const axes = [{...state.axes[0], x: {low: 0, high, ticks: 'updates'}}];
+            const panels = {loss: {...state, axes}, other: {...state, axes: [{...axes[0], zooms: false}]}};
+            strip.show({order: ['loss', 'other'], panels}, new Set(['order']), ['loss', 'other']);
+          };
+          window.seen = () => [...strip.panels.values()].map((panel) => {
+            const {low, high} = panel._panel.plots[0].x.axis;
+            return [low, high];
+          });
+          play(1000);
+        }""",
+        PANEL,
+    )
+    page.wait_for_timeout(50)
+    return page
+
+
+def test_a_range_stays_while_it_plays_and_goes_when_it_begins_again(strip: Any) -> None:
+    strip.evaluate("() => strip.zoom(400, 430)")
+    assert strip.evaluate("seen") == [[400, 430], [0, 1000]]
+    assert strip.evaluate("() => said.splice(0)") == ["Updates 400 to 430 are shown; a double click shows all."]
+    strip.evaluate("() => play(1500)")
+    assert strip.evaluate("seen") == [[400, 430], [0, 1500]]
+    strip.evaluate("() => strip.zoom(-20, 0.5)")
+    assert strip.evaluate("seen")[0] == [0, 20.5], "a range begins at 0"
+    strip.evaluate("() => strip.zoom(1499.5, 1500)")
+    assert strip.evaluate("seen")[0] == [1498, 1500], "two updates are the least, and the last one the end"
+    strip.evaluate("() => play(10)")
+    assert strip.evaluate("seen") == [[0, 10], [0, 10]]
+    strip.evaluate("() => { strip.zoom(2, 4); strip.zoom(-5, 50); }")
+    assert strip.evaluate("seen")[0] == [0, 10]
+    assert strip.evaluate("() => said.at(-1)") == "All updates are shown."
+
+
+def test_panels_are_laid_out_anew_for_another_width_and_font(strip: Any) -> None:
+    strip.evaluate("""() => {
+      window.ticks = () => strip.panels.get('loss')._panel.ids.filter((id) => /^axes x\\d/.test(id)).length;
+      window.before = ticks();
+      document.querySelector('#host').style.width = '800px';
+    }""")
+    strip.wait_for_function("() => ticks() > before")
+    end = strip.evaluate("""() => {
+      const end = () => boxOf(strip.panels.get('loss')._panel.marks[0])[2];
+      const was = end();
+      const measured = CanvasRenderingContext2D.prototype.measureText;
+      const twice = function (text) { return {width: 2 * measured.call(this, text).width}; };
+      CanvasRenderingContext2D.prototype.measureText = twice;
+      document.fonts.dispatchEvent(new Event('loadingdone'));
+      return (end() - 8) / (was - 8);
+    }""")
+    assert round(end, 2) == 2, "texts are measured anew"
 
 
 # The slider ---------------------------------------------------------------------------------------------------------

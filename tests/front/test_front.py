@@ -1,47 +1,25 @@
-"""The front end: format, lint, types and tests by deno, and a comparison with Python where both do the same."""
+"""The front end: format, lint, types and tests by deno, numbers as in Python, the layout of real panels."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from page import Page, PanelSeen, lines_of
+from deno import FRONT, ROOT, TESTS, deno
+from drawing.made_scenes import DEGENERATE, USUAL, curve, random_scene
+from page import Page
 
 from gradlab import Lab, Recipe
-from gradlab.drawing import Axis, Band, Drawing, Encoder, Image, Path, Readout
+from gradlab.drawing import Encoder, draw, draw_comparison
 from gradlab.formatting import short
 
-ROOT = File(__file__).resolve().parents[2]
-FRONT = ROOT / "gradlab" / "front"
-HERE = File(__file__).parent
 
-
-def deno(*arguments: Any, text: str | None = None) -> str:
-    """Run deno with the settings of the front end; fail with what it says."""
-    binary = File(sys.prefix) / "bin" / "deno"
-    command = [str(binary) if binary.exists() else shutil.which("deno") or "deno"]
-    command += [str(argument) for argument in arguments]
-    done = subprocess.run(
-        [*command[:2], f"--config={FRONT / 'deno.json'}", *command[2:]],
-        input=text,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
-    return done.stdout
-
-
-def modules(*folders: File) -> list[File]:
+def modules(*folders: Path) -> list[Path]:
     found = sorted(file for folder in folders for file in folder.glob("*.js"))
     assert len(found) >= len(folders)
     return found
@@ -49,15 +27,15 @@ def modules(*folders: File) -> list[File]:
 
 @pytest.mark.parametrize("check", [("fmt", "--check"), ("lint",), ("check",)], ids=["format", "lint", "types"])
 def test_javascript_is_sound(check: tuple[str, ...]) -> None:
-    deno(*check, *modules(FRONT, HERE, ROOT / "site" / "static"))
+    deno(*check, *modules(FRONT, TESTS, ROOT / "site" / "static"))
 
 
 def test_javascript_does_what_its_tests_say() -> None:
-    deno("test", "--no-check", "--quiet", HERE)
+    deno("test", "--no-check", "--quiet", TESTS)
 
 
 def test_every_module_asks_for_its_types_to_be_checked() -> None:
-    for module in modules(FRONT, HERE):
+    for module in modules(FRONT, TESTS):
         assert module.read_text(encoding="utf-8").startswith("// @ts-check\n"), module.name
 
 
@@ -95,51 +73,27 @@ def test_numbers_are_written_as_python_writes_them() -> None:
     spread = 10.0 ** random.uniform(-12, 12, 3000)
     ties = random.integers(1, 8000, 2000) / 8.0  # many lie exactly half way between two of three digits
     numbers = [*EDGES, *(-edge for edge in EDGES), *spread.tolist(), *ties.tolist()]
-    written = json.loads(deno("run", HERE / "numbers.js", text=json.dumps(numbers)))
+    written = json.loads(deno("run", TESTS / "numbers.js", text=json.dumps(numbers)))
     assert dict(zip(numbers, written, strict=True)) == {number: short(number) for number in numbers}
 
 
-# The wire -------------------------------------------------------------------------------------------------------------
+# Layout ---------------------------------------------------------------------------------------------------------------
 
 
-LIFTED = (1.0, 2.0, 3.5, 4.1, math.nan, math.nan, -5.0, 6.0)
-
-
-def messages() -> Iterator[dict[str, Any]]:
-    """What a lab sends of its panels, one panel after the other, and some drawings with marks that come and go."""
+def panels() -> Iterator[dict[str, Any]]:
+    """Panels of made-up scenes and of labs, as the browser has them."""
+    scenes = [*USUAL, *DEGENERATE, *map(random_scene, range(40))]
+    long_names = {f"a run with momentum 0.{count}": curve(100 * count) for count in range(1, 7)}
+    drawings = [*map(draw, scenes), draw_comparison(long_names, events={50: "here", 70: "and here"})]
+    yield from (Encoder().encode(drawing) for drawing in drawings)
     lab = Lab("bowl", Recipe(zero_grad=False), panels=["loss", "gradient", "landscape", "memory"])
-    page = Page(lab)
-    frames = list(page.frames)
-    for act in (lambda: page.turn("amp", "fp16"), lambda: page.ask("frames", count=9, every=16, updates=1)):
-        frames += act().frames
-        frames += page.ask("statement").frames
-    for name in page.panels:
-        yield from (frame["panels"][name] for frame in frames if name in frame.get("panels", {}))
-    path = Path("path", np.array(LIFTED), stroke="loss", words="the \u221e loss")
-    band = Band("band", np.array([*LIFTED, math.nan]))
-    image = Image("image", 4.0, 4.0, 4.0, 4.0, 3, list(range(9)), ("ink",) * 9)
-    encoder = Encoder()
-    longer = Path("path", np.array([*LIFTED, 7.0, 8.0]), readout=Readout("at {x}", Axis(2, 0.5), Axis(0, 1, True)))
-    for marks in ([path, band], [band, image, path], [longer, image], [], [path]):
-        yield encoder.change(Drawing("all marks", tuple(marks)))
+    page = Page(lab).turn("amp", "fp16").play(9)
+    for _ in range(4):
+        page.ask("statement")
+        yield from ({**panel.head, "ids": panel.ids, "marks": panel.marks} for panel in page.panels.values())
 
 
-def flat(mark: dict[str, Any]) -> list[float | None] | None:
-    """The points of a mark as the browser holds them: a lifted pen is a point of nothing."""
-    if "p" not in mark:
-        return None
-    lifted = [None] * (3 if mark["k"] == "b" else 2)
-    lines = [[number for point in line for number in point] for line in lines_of(mark)]
-    return [number for at, line in enumerate(lines) for number in ([*lifted, *line] if at else line)]
-
-
-def test_the_browser_reads_what_the_description_says() -> None:
-    sent = [json.dumps(message) for message in messages()]
-    states = filter(None, deno("run", HERE / "decode.js", text="\n".join(sent)).split("\n"))
-    panel = None
-    for message, state in zip(map(json.loads, sent), map(json.loads, states), strict=True):
-        panel = PanelSeen(message) if "marks" in message or panel is None else panel.changed(message)
-        assert (state["title"], state["words"], state["size"]) == (panel.title, panel.words, panel.size)
-        assert state["ids"] == panel.ids
-        assert state["points"] == [flat(mark) for mark in panel.marks]
-        assert state["fields"] == [{key: mark[key] for key in mark if key != "p"} for mark in panel.marks]
+def test_panels_have_room_for_their_texts_at_all_sizes() -> None:
+    """No text is cut or on another, ticks and points are where their numbers are, in narrow and in wide letters."""
+    sent = "\n".join(json.dumps(panel, allow_nan=False) for panel in panels())
+    assert deno("run", TESTS / "laid_out.js", text=sent) == "0 faults\n"

@@ -1,62 +1,38 @@
 // @ts-check
-import { applyPanel, axisValue, pointsOf } from "../../gradlab/front/wire.js";
+import { applyPanel, pointsOf } from "../../gradlab/front/wire.js";
 import { assert, assertEquals, assertThrows } from "./asserting.js";
 
-/** @typedef {import("../../gradlab/front/wire.js").PanelState} PanelState */
+const PANEL = {
+  title: "loss",
+  axes: [{ x: { high: 10 } }],
+  ids: ["curve", "name"],
+  marks: [{ k: "l", p: [1, 2, null, null, 2, 1], stroke: "loss", words: "the loss" }, {
+    k: "t",
+    x: 1,
+    texts: ["now 0.5"],
+  }],
+};
+const before = applyPanel(null, PANEL);
 
-/** @returns {PanelState} */
-function panel() {
-  return {
-    size: [400, 260],
-    title: "loss",
-    words: "",
-    ids: ["curve", "name"],
-    marks: [
-      { k: "p", p: [4, 8, 4, -4], stroke: "loss", words: "the loss" },
-      { k: "t", x: 1, y: 2, text: "now 0.5" },
-    ],
-  };
-}
-
-Deno.test("a point is the difference from the one before it, in quarters of a pixel", () => {
-  assertEquals([...pointsOf(panel().marks[0])], [1, 2, 2, 1]);
-});
-
-Deno.test("after a lifted pen places are counted from 0 again", () => {
-  const points = pointsOf({ k: "p", p: [4, 8, null, 40, 40, 4, 4] });
-  assertEquals([...points], [1, 2, null, null, 10, 10, 11, 11].map((number) => number ?? NaN));
-  assert(Number.isNaN(points[2]) && Number.isNaN(points[3]), "the pen is lifted");
-});
-
-Deno.test("a band has three numbers a point, also after a lifted pen", () => {
-  const points = pointsOf({ k: "b", p: [4, 8, 4, 4, 0, 0, null, 8, 8, 8] });
-  assertEquals([...points], [1, 2, 1, 2, 2, 1, NaN, NaN, NaN, 2, 2, 2]);
+Deno.test("what is at its default is filled in, and a lifted pen is NaN", () => {
+  assertEquals(before.axes, [{ x: { low: 0, high: 10 }, y: { low: 0, high: 1 } }]);
+  assertEquals(applyPanel(null, { title: "bare", ids: [], marks: [] }).axes[0].y, { low: 0, high: 1 });
+  assert(Number.isNaN(pointsOf(before.marks[0])[2]), "the pen is lifted");
+  assert(pointsOf(before.marks[0]) === pointsOf(before.marks[0]), "points are decoded once a mark");
 });
 
 Deno.test("a change adds points, sets fields, takes fields away, and leaves the state before as it was", () => {
-  const before = panel();
-  const after = applyPanel(before, {
-    words: "The loss falls.",
-    set: [[0, { p: [2, 8, 0], stroke: "ink", words: null }]],
-  });
-  assertEquals(after.marks[0], { k: "p", p: [4, 8, 8, 0], stroke: "ink" });
-  assertEquals(after.words, "The loss falls.");
+  const was = JSON.stringify(before);
+  const after = applyPanel(before, { corner: ["now 3"], set: [[0, { p: [5, 8, 0], stroke: "ink", words: null }]] });
+  assertEquals(after.marks[0], { k: "l", p: [1, 2, null, null, 2, 8, 0], stroke: "ink" });
   assert(after.marks[1] === before.marks[1], "a mark that stays is the same object: what was made of it is kept");
-  assertEquals(before, panel());
-  assertEquals([...pointsOf(after.marks[0])], [1, 2, 3, 2]);
+  assertEquals([after.corner, applyPanel(after, { corner: null }).corner], [["now 3"], undefined]);
+  assertEquals(applyPanel(after, { axes: [{ y: { high: 2 } }] }).axes[0].y, { low: 0, high: 2 });
+  assertEquals(JSON.stringify(before), was);
 });
 
-Deno.test("points are decoded once a mark", () => {
-  const [mark] = panel().marks;
-  assert(pointsOf(mark) === pointsOf(mark), "the same array");
-});
-
-Deno.test("a whole panel needs none before it, a change does", () => {
-  assertEquals(applyPanel(null, panel()), panel());
+Deno.test("marks come, go and change places by their ids", () => {
+  const after = applyPanel(before, { ids: ["name", "dot"], set: [[1, { k: "d", p: [1, 1] }]] });
+  assertEquals(after.marks, [before.marks[1], { k: "d", p: [1, 1] }]);
   assertThrows(() => applyPanel(null, { words: "x" }), /nothing is known/);
-});
-
-Deno.test("an axis reads a place, also in powers of ten", () => {
-  assertEquals(axisValue({ start: 2, per_pixel: 0.5 }, 10), 7);
-  assertEquals(axisValue({ start: 2, per_pixel: -0.5, log: true }, 10), 0.001);
 });
