@@ -37,6 +37,7 @@ export class Panel {
     this.name = name;
     this.figure = addElement("figure", root, "gl-panel");
     this.figure.dataset.panel = name;
+    Object.assign(this.figure, { gradlabPanel: this }); // for tests, and for who looks at a page by its console
     this.picture = new Picture(this.figure);
     this.canvas = this.picture.canvas;
     this.canvas.tabIndex = 0;

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import copy
 import json
+import math
 import os
 import re
 import shutil
@@ -351,11 +352,17 @@ class Notebook:
         return box["x"] + x * box["width"], box["y"] + y * box["height"]
 
     def points(self, panel: str, mark: str) -> list[tuple[float, float]]:
-        """The points of a mark in a panel of the instrument ``lab``, as shares of the panel as it is painted."""
-        wide, tall = self.panel(panel).evaluate("canvas => canvas.style.aspectRatio.split('/').map(Number)")
-        drawn = f"lab._now().panels[{panel!r}]({wide:.0f}, {tall:.0f}).find({mark!r}).points"
-        numbers = self.ask(f"[float(each) for each in {drawn}]")
-        return [(x / wide, y / tall) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+        """The points of a mark in a panel of ``lab``, a Lab or an instrument, as shares of the panel as it is laid out."""
+        panels = "lab._now().panels if hasattr(lab, '_now') else dict(zip(lab.model.panels(), lab.model.drawings()))"
+        numbers = self.ask(f"[float(each) for each in ({panels})[{panel!r}].find({mark!r}).points]")
+        scales = "({parentElement}) => { const {plots: [{x, y}], size} = parentElement.gradlabPanel._panel; return [x, y, size]; }"
+        x, y, (wide, tall) = self.panel(panel).evaluate(scales)
+
+        def place(scale: dict[str, Any], value: float) -> float:
+            return float(((math.log10(value) if scale["log"] else value) - scale["start"]) / scale["per_pixel"])
+
+        pairs = zip(numbers[::2], numbers[1::2], strict=True)
+        return [(place(x, across) / wide, place(y, up) / tall) for across, up in pairs]
 
     def wait_until_painted(self) -> None:
         """Wait until every panel has been painted, and painting is done for now."""
