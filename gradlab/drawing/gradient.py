@@ -114,8 +114,8 @@ def plane_axes(ends: Numbers) -> Axes:
     low, high = np.minimum(ends.min(axis=0, initial=0.0), 0.0), np.maximum(ends.max(axis=0, initial=0.0), 0.0)
     grid = nice_step(max(float(np.max(high - low)), 1e-12), _LADDER) / 8
     left, right = math.floor(low[0] / grid) * grid, (math.ceil(high[0] / grid) + 1) * grid
-    middle, half = round((low[1] + high[1]) / 2 / grid) * grid, (right - left) / 4
-    half = max(half, math.ceil((high[1] - low[1]) / 2 / grid + 0.5) * grid)
+    middle = round((low[1] + high[1]) / 2 / grid) * grid
+    half = math.ceil((high[1] - low[1]) / 2 / grid + 0.5) * grid
     across = Axis(middle - half, middle + half, words="across")
     return Axes(Axis(left, right, words="along the sum"), across, equal="fill")
 
