@@ -16,6 +16,7 @@ from .palette import colour
 from .plots import Places, Sheet, text_box
 
 _NEAR, _EACH, _APART = 2.0, 7.0, 15.0  # CSS pixels: beside a label, along a line, and from row to row at the right
+_HINTED = 3.0  # CSS pixels that a text may be wider on a coarse grid of pixels
 _ROWS, _ROW = 4, 17.0  # of words below the upper edge of the axes
 _LATER, _SHORTER, _OUTSIDE = 0.35, 3.0, 4.0  # what it costs to be further down the list, shorter, outside the axes
 _STEPS: dict[str, Sequence[tuple[float, float]]] = {
@@ -61,11 +62,12 @@ class Labels:
 
     def _best(self, mark: Text) -> tuple[Spot, str] | None:
         left, top, right, bottom = self._sheet.edges(self._plots[mark.axes])
-        limits, names_arrow = (0.0, 0.0, self._sheet.width, self._sheet.height), self._is_arrow(mark.of)
+        wide, names_arrow = self._sheet.width - _HINTED, self._is_arrow(mark.of)
+        limits = 0.0, 0.0, wide, self._sheet.height
         if names_arrow:
-            limits = left + 3, 0.0, self._sheet.width, bottom
+            limits = left + 3, 0.0, wide, bottom
         elif mark.where in ("top", "on", "beside"):
-            limits = left + 3, top, right + 10, bottom
+            limits = left + 3, top, min(right + 10, wide), bottom
         least, best = math.inf, None
         for form, text in enumerate(mark.texts):
             for number, spot in enumerate(self._spots(mark, text_width(text, mark.size, mark.bold))):
@@ -94,8 +96,10 @@ class Labels:
         if mark.of:
             _, pieces = self._marks.get(mark.of, (None, []))
             places = np.concatenate([np.zeros((0, 2)), *pieces])
+            if not len(places):
+                return []
             if self._is_arrow(mark.of):
-                return _aside(places) if len(places) else []
+                return _aside(places)
             x, y = places.T
             places = places[(x > left) & (x < right) & (y > top) & (y < bottom)] if mark.where == "on" else places
             return _on(places) if mark.where == "on" else _beside(places, left, right, top, wide)
@@ -170,7 +174,7 @@ def _on(places: Places) -> list[Spot]:
 def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:
     """Return places above and below a line that goes from left to right."""
     spots = []
-    for share in (1.0, 0.75, 0.5, 0.25, 0.0) if len(places) else ():
+    for share in (1.0, 0.75, 0.5, 0.25, 0.0):
         end = places[round(share * (len(places) - 1))]
         x = min(max(float(end[0]) - share * wide, left + 4), right - wide)
         near = places[(places[:, 0] > x - 4) & (places[:, 0] < x + wide + 4), 1]

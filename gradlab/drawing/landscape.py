@@ -93,7 +93,7 @@ def surface_axes(contours: Contours, must_hold: Numbers) -> tuple[Axes, str]:
     y, far_y = _limits(surface.y, must_hold[:, 1])
     equal = "fit" if 0.2 < (x[1] - x[0]) / (y[1] - y[0]) < 5 else ""
     axes = Axes(Axis(*x, words=contours.names[0]), Axis(*y, words=contours.names[1]), equal)
-    where = ", ".join(short(weight) for weight in must_hold[-1].tolist())
+    where = ", ".join(short(weight) for weight in must_hold[-1:].ravel().tolist())
     return axes, f"weights at {where}, outside this picture" if far_x or far_y else ""
 
 

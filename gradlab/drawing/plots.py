@@ -95,7 +95,8 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
     """Add the axes of a Drawing with all that stands around them."""
     top = _add_head(drawing, sheet)
     margin = max((_margin_width(mark) for mark in drawing.marks if isinstance(mark, Text)), default=0.0)
-    right = sheet.width - max(_RIGHT, min(_WIDEST * sheet.width, margin + 12))
+    half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 for axes in drawing.axes)  # of the last tick
+    right = sheet.width - max(_RIGHT, half, min(_WIDEST * sheet.width, margin + 12))
     feet = [_foot(axes.x) for axes in drawing.axes]
     room = sheet.height - top - sum(feet) - _LINE * sum(bool(axes.caption) for axes in drawing.axes)
     shares = sum(axes.share for axes in drawing.axes)
@@ -217,13 +218,13 @@ def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axi
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
     """Write words below parts of the x axis, those of the lowest rank first."""
     taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    down = 34.0 if any(span.bracket for span in x.spans) else 12.0
+    below = bottom + 22.0 * any(span.bracket for span in x.spans)
     for span in sorted(x.spans, key=lambda each: (not each.bracket, each.rank, each.low - each.high)):
         start, end = sheet.places(plot, [(span.low, 1), (span.high, 1)])[:, 0].tolist()
         middle, slanted = (start + end) / 2, x.ticks == "slanted" and not span.bracket
         if span.bracket:
-            across, below = (start + 1, start + 1, end - 1, end - 1), np.array([3, 7, 7, 3]) + bottom
-            line = Line2D(across, below, color=colour("grey"), linewidth=1.2 * POINT, transform=sheet.pixels)
+            across, down = (start + 1, start + 1, end - 1, end - 1), np.array([3, 7, 7, 3]) + bottom
+            line = Line2D(across, down, color=colour("grey"), linewidth=1.2 * POINT, transform=sheet.pixels)
             sheet.figure.add_artist(line)
         text = fitting(span.texts, _HIGHEST if slanted else max(end - start, _HIGHEST), _SMALL)
         half = 8.0 if slanted else text_width(text, _SMALL) / 2 + 3
@@ -234,7 +235,8 @@ def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
             continue
         taken[span.bracket].append((middle - half, middle + half))
         look = {"anchor": "right", "rotation": _SLANT, "rotation_mode": "anchor"} if slanted else {"anchor": "center"}
-        sheet.write(middle, bottom + (17 if span.bracket else 8 if slanted else down), text, size=_SMALL, **look)
+        height = bottom + 17 if span.bracket else below + (8 if slanted else 12)
+        sheet.write(middle, height, text, size=_SMALL, **look)
 
 
 def byte_ticks(top: float) -> list[float]:
