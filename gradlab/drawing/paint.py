@@ -189,9 +189,10 @@ def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
     """Write a sentence into the middle of the axes; low, in a frame, where something else is there."""
     left, top, right, bottom = sheet.edges(plot)
     framed = bool(drawing.marks)
-    lines = wrapped(drawing.notice, (right - left) * 0.9 - 24, 13.0)
+    lines = wrapped(drawing.notice, max((right - left) * 0.9 - 24, sheet.width / 2), 13.0)
     wide, tall = max(text_width(line, 13.0, framed) for line in lines) + 16, 19.0 * len(lines) + 8
-    x, y = (left + right) / 2, bottom - 6 - tall / 2 if framed else (top + bottom) / 2
+    x = min(max((left + right) / 2, wide / 2 + 2), sheet.width - wide / 2 - 2)
+    y = bottom - 6 - tall / 2 if framed else (top + bottom) / 2
     if framed:
         look: dict[str, Any] = {"linestyle": "dashed", "zorder": 1e6}
         sheet.add_box(x - wide / 2, y - tall / 2, wide, tall, "paper", "ink", 1.5, **look)

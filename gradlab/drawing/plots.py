@@ -95,7 +95,7 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
     """Add the axes of a Drawing with all that stands around them."""
     top = _add_head(drawing, sheet)
     margin = max((_margin_width(mark) for mark in drawing.marks if isinstance(mark, Text)), default=0.0)
-    half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 for axes in drawing.axes)  # of the last tick
+    half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 + 3 for axes in drawing.axes)  # of the last tick
     right = sheet.width - max(_RIGHT, half, min(_WIDEST * sheet.width, margin + 12))
     feet = [_foot(axes.x) for axes in drawing.axes]
     room = sheet.height - top - sum(feet) - _LINE * sum(bool(axes.caption) for axes in drawing.axes)
@@ -178,14 +178,18 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
         (x, [] if x.spans else tick_values(x, right - left, 75.0), plot.xaxis),
         (y, tick_values(y, bottom - top, 38.0), plot.yaxis),
     ):
-        lines.set_ticks(values)
-        lines.set_ticks([], minor=True)
-        lines.set_major_formatter(FuncFormatter(lambda value, _, ticks=axis.ticks: _FORMATS[ticks](value)))
-        lines.set_tick_params(length=_TICK * POINT, pad=2)
+        shown = []
         for value in values:
             across, down = sheet.places(plot, (value, value))
             middle, height, anchor = (across, bottom + 14, "center") if axis is x else (left - 6, down, "right")
-            sheet.words.append(text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor))
+            box = text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor)
+            if not any(box.padded(3, 0).overlaps(other) for other in sheet.words):
+                shown.append(value)
+                sheet.words.append(box)
+        lines.set_ticks(shown)
+        lines.set_ticks([], minor=True)
+        lines.set_major_formatter(FuncFormatter(lambda value, _, ticks=axis.ticks: _FORMATS[ticks](value)))
+        lines.set_tick_params(length=_TICK * POINT, pad=2)
     plot.spines["left"].set_visible(y.ticks != "none")
     plot.spines["bottom"].set_visible(not x.ticks == y.ticks == "none")
     middle = (left + right) / 2

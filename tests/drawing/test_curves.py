@@ -7,7 +7,6 @@ import math
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from made_scenes import curve
 
 from gradlab.drawing import EDGE, Drawing, Text, draw, draw_comparison

@@ -19,7 +19,25 @@ from matplotlib.figure import Figure
 from PIL import Image as Picture
 
 from gradlab.drawing import (
-    EDGE, Area, Arrow, Axes, Axis, Band, Dots, Drawing, Image, Key, Line, Listing, Mark, Text, colour, draw, in_rows, own_look, to_png,
+    EDGE,
+    Area,
+    Arrow,
+    Axes,
+    Axis,
+    Band,
+    Dots,
+    Drawing,
+    Image,
+    Key,
+    Line,
+    Listing,
+    Mark,
+    Text,
+    colour,
+    draw,
+    in_rows,
+    own_look,
+    to_png,
     to_svg,
 )  # fmt: skip
 from gradlab.drawing.marks import DASHES, SHAPES
@@ -83,10 +101,8 @@ def test_log_axes_and_axes_below_each_other_have_their_own_numbers() -> None:
     boxes = [plot.get_window_extent() for plot in seen.plots]
     assert boxes[0].height == pytest.approx(2 * boxes[1].height)
     assert boxes[0].y0 > boxes[1].y1
-    assert seen.plots[0].transAxes.inverted().transform(seen.plots[0].transData.transform((5, 100))).tolist() == [
-        0.5,
-        0.5,
-    ]
+    middle = boxes[0].y0 + boxes[0].height / 2
+    assert seen.plots[0].transData.transform((5, 100))[1] == pytest.approx(middle)
 
 
 @pytest.mark.parametrize("equal", ["fit", "fill"])
@@ -147,7 +163,7 @@ def test_a_png_has_the_frequent_colours_exactly_and_is_small() -> None:
     png = to_png(sheet)
     seen = np.array(Picture.open(io.BytesIO(png)).convert("RGB")).astype(int)
     assert len(png) < 400_000
-    for role in ("paper", "ink", "fresh", "stale", "weights", "gradients/50"):
+    for role in ("paper", "ink", "fresh", "stale", "weights", "faint"):
         assert (np.abs(seen - rgb(role)).max(axis=2) <= 2).any(), role
     assert (seen == 255).all(axis=2).mean() > 0.5
 
