@@ -149,7 +149,9 @@ def arrow_names(scene: Arrows) -> list[Mark]:
     names: list[Mark] = []
     for number, arrow in reversed(list(enumerate(scene.arrows))):
         name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
-        texts = (f"{name}: {share_text(arrow.share)}", name) if not abs(arrow.share) >= 100 else (name,)
+        texts: tuple[str, ...] = (
+            (f"{name}: {share_text(arrow.share)}", name) if not abs(arrow.share) >= 100 else (name,)
+        )
         if arrow.names:
             texts = tuple(arrow.names[-1:] if crowded else arrow.names)
         names.append(Text(f"arrow name {number}", texts, of=f"arrow {number}", where="beside"))

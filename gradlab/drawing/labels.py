@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes as Plot
@@ -30,12 +30,8 @@ _STEPS: dict[str, Sequence[tuple[float, float]]] = {
 }  # fmt: skip
 
 
-class Spot(NamedTuple):
-    """A place for words in CSS pixels of the panel, y the middle of their height."""
-
-    x: float
-    y: float
-    anchor: str = "left"
+Spot = tuple[float, float, str]
+"""A place for words in CSS pixels of the panel: x, the middle of their height, and which side of them lies at x."""
 
 
 class Labels:
@@ -55,10 +51,10 @@ class Labels:
         for mark in texts:
             if mark.where == "margin" or (best := self._best(mark)) is None:
                 continue
-            spot, text = best
+            (x, y, anchor), text = best
             patch = {"boxstyle": "square,pad=0.1", "facecolor": colour("paper"), "edgecolor": "none", "alpha": 0.85}
             look: dict[str, Any] = {"size": mark.size, "role": mark.role, "bold": mark.bold, "zorder": order}
-            self._sheet.write(spot.x, spot.y, text, anchor=spot.anchor, bbox=patch if mark.backed else None, **look)
+            self._sheet.write(x, y, text, anchor=anchor, bbox=patch if mark.backed else None, **look)
 
     def _best(self, mark: Text) -> tuple[Spot, str] | None:
         left, top, right, bottom = self._sheet.edges(self._plots[mark.axes])
@@ -71,7 +67,8 @@ class Labels:
         least, best = math.inf, None
         for form, text in enumerate(mark.texts):
             for number, spot in enumerate(self._spots(mark, text_width(text, mark.size, mark.bold))):
-                box = text_box(spot.x, spot.y, text, mark.size, mark.bold, spot.anchor)
+                x, y, anchor = spot
+                box = text_box(x, y, text, mark.size, mark.bold, anchor)
                 a, b, c, d = box.extents
                 cost = _LATER * number + _SHORTER * form + _OUTSIDE * (a < left or d > bottom)
                 if not (cost < least and a >= limits[0] and b >= limits[1] and c <= limits[2] and d <= limits[3]):
@@ -109,9 +106,9 @@ class Labels:
         x, y = self._sheet.places(plot, (place, height)).tolist()
         if mark.where == "top":
             rows = [top + (row + 0.5) * _ROW for row in range(_ROWS)] if left - 1 <= x <= right + 1 else []
-            return [*(Spot(x + 5, y) for y in rows), *(Spot(x - 5, y, "right") for y in rows)]
+            return [*((x + 5, y, "left") for y in rows), *((x - 5, y, "right") for y in rows)]
         steps = [step for side in mark.where.split() for step in _STEPS[side]]
-        return [Spot(x + a, y + b, "left" if a > 0 else "right" if a < 0 else "center") for a, b in steps]
+        return [(x + a, y + b, "left" if a > 0 else "right" if a < 0 else "center") for a, b in steps]
 
     def _place_margin(self, texts: Sequence[Text]) -> None:
         """Write the texts at the right of the axes, as near to their places as they can be."""
@@ -162,23 +159,23 @@ def _aside(corners: Places) -> list[Spot]:
             x, y = tail + share * (head - tail)
             for right in (far, -far):
                 anchor = "left" if right * across > 5 else "right" if right * across < -5 else "center"
-                spots.append(Spot(x + right * across, y + right * down, anchor))
+                spots.append((x + right * across, y + right * down, anchor))
     return spots
 
 
 def _on(places: Places) -> list[Spot]:
     few = places[:: max(1, len(places) // 24)]
-    return [Spot(float(x), float(y), "center") for x, y in few[np.argsort(few[:, 0], kind="stable")]]
+    return [(float(x), float(y), "center") for x, y in few[np.argsort(few[:, 0], kind="stable")]]
 
 
 def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:
     """Return places above and below a line that goes from left to right."""
-    spots = []
+    spots: list[Spot] = []
     for share in (1.0, 0.75, 0.5, 0.25, 0.0):
         end = places[round(share * (len(places) - 1))]
         x = min(max(float(end[0]) - share * wide, left + 4), right - wide)
         near = places[(places[:, 0] > x - 4) & (places[:, 0] < x + wide + 4), 1]
         near = near if len(near) else end[1:]
         above, under = float(near.min()), float(near.max())
-        spots += [Spot(x, y) for y in (above - 10, under + 11, above - 26, under + 27)]
-    return [*spots, *(Spot(left + 8, top + (row + 0.5) * _ROW) for row in range(_ROWS))]
+        spots += [(x, y, "left") for y in (above - 10, under + 11, above - 26, under + 27)]
+    return [*spots, *((left + 8, top + (row + 0.5) * _ROW, "left") for row in range(_ROWS))]

@@ -182,10 +182,10 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
         for value in values:
             across, down = sheet.places(plot, (value, value))
             middle, height, anchor = (across, bottom + 14, "center") if axis is x else (left - 6, down, "right")
-            box = text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor)
-            if not any(box.padded(3, 0).overlaps(other) for other in sheet.words):
+            words = text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor)
+            if not any(words.padded(3, 0).overlaps(other) for other in sheet.words):
                 shown.append(value)
-                sheet.words.append(box)
+                sheet.words.append(words)
         lines.set_ticks(shown)
         lines.set_ticks([], minor=True)
         lines.set_major_formatter(FuncFormatter(lambda value, _, ticks=axis.ticks: _FORMATS[ticks](value)))
@@ -193,10 +193,10 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
     plot.spines["left"].set_visible(y.ticks != "none")
     plot.spines["bottom"].set_visible(not x.ticks == y.ticks == "none")
     middle = (left + right) / 2
-    words = shorten(x.words, 2 * min(middle, sheet.width - middle) - 4)
-    sheet.write(middle, bottom + _foot(x) - 12, words, anchor="center")
-    words = shorten(y.words, bottom - top + 20)
-    sheet.write(left - _side(y, bottom - top) + 8, (top + bottom) / 2, words, anchor="center", rotation=90)
+    title = shorten(x.words, 2 * min(middle, sheet.width - middle) - 4)
+    sheet.write(middle, bottom + _foot(x) - 12, title, anchor="center")
+    title = shorten(y.words, bottom - top + 20)
+    sheet.write(left - _side(y, bottom - top) + 8, (top + bottom) / 2, title, anchor="center", rotation=90)
     sheet.write(left, top - 10, shorten(axes.caption, sheet.width - left - 2))
     _add_spans(x, sheet, plot, bottom)
     return plot
@@ -277,7 +277,5 @@ _FORMATS: dict[str, Callable[[float], str]] = {
     "bytes": bytes_text,
     "powers": lambda value: f"2{str(round(value)).translate(_SUPERSCRIPTS)}",
     "shares": lambda value: f"{value:.0%}",
-    "lines": lambda value: "",
-    "none": lambda value: "",
-    "slanted": lambda value: "",
+    **dict.fromkeys(("lines", "none", "slanted"), lambda value: ""),
 }
