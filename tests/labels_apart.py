@@ -56,7 +56,7 @@ def check_labels(drawing: Drawing, width: float, height: float) -> None:
     for text, box in corners.items():
         assert box.min() >= -1, text
         assert (box.max(axis=0) <= [width + 1, height + 1]).all(), text
-        assert 11 <= text.get_fontsize() * 96 / 72 <= 14, text
+        assert 11 <= float(text.get_fontsize()) * 96 / 72 <= 14, text
     for (one, a), (other, b) in itertools.combinations(corners.items(), 2):
         covered = (one.get_zorder() >= 1e6) != (other.get_zorder() >= 1e6)  # by the frame of a notice
         assert covered or not overlap(a, b), f"{one} and {other}"

@@ -84,11 +84,18 @@ def test_marks_are_painted_where_they_say() -> None:
         Arrow("arrow", (10, 65, 40, 65), 2.0, fill="fresh"),
         Area("edge", (90, -EDGE, EDGE, -EDGE, EDGE, 10, 90, 10), fill="loss"),
     )
-    places = {(20, 15): "weights", (60, 20): "gradients/50", (15, 40): "stale", (25, 40): "stale", (20, 40): "paper"}
+    places: dict[tuple[float, float], str] = {
+        (20, 15): "weights",
+        (60, 20): "gradients/50",
+        (15, 40): "stale",
+        (25, 40): "stale",
+        (20, 40): "paper",
+    }
     cells = {(55, 55): "ink", (65, 55): "activations", (55, 45): "scale/50", (65, 45): "weights", (50, 90): "optimizer"}
     others = {(99, 1): "loss", (30, 65): "fresh", (99, 80): "optimizer", (60, 85): "paper", (60, 15.2): "ink"}
     corners = {(10.5, 10.5): "weights", (29.5, 24.5): "weights", (9.5, 10.5): "paper", (30.5, 24): "paper"}
-    for place, role in {**places, **cells, **others, **corners}.items():
+    every: dict[tuple[float, float], str] = {**places, **cells, **others, **corners}
+    for place, role in every.items():
         assert seen.at(*place) == pytest.approx(rgb(role), abs=2), place
     left = int(seen.plots[0].get_window_extent().x0)
     assert (seen.pixels[:, : left - 3] == 255).all(), "what is outside of the axes is cut off"

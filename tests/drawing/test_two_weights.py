@@ -57,7 +57,7 @@ def test_what_stands_for_a_thing_moves() -> None:
     marks = [*draw(Arrows([arrow], (1.0, 0.5), [(4, 4)], BOWL, (0.5, 0.5))).marks]
     marks += draw(Landscape(BOWL, [(0.0, 1.0)])).marks
     assert {mark.id for mark in marks if getattr(mark, "moves", False)} == {"sum", "arrow 0", "weights", "now"}
-    assert [mark.done for mark in marks if mark.id in ("sum", "arrow 0")] == ["", "applied"]  # type: ignore[attr-defined]
+    assert [getattr(mark, "done", "") for mark in marks if mark.id in ("sum", "arrow 0")] == ["", "applied"]
 
 
 def test_the_path_fades_in_thirds_and_is_whole() -> None:
@@ -94,7 +94,9 @@ def test_arrows_lie_head_to_tail_and_add_up_to_the_sum(scene: Arrows) -> None:
 
 
 @given(st.lists(st.tuples(NUMBER, NUMBER), max_size=9), st.booleans(), st.tuples(NUMBER, NUMBER))
-def test_axes_hold_all_arrows_and_nothing_is_no_number(steps: list[tuple], on_contours: bool, weights: tuple) -> None:
+def test_axes_hold_all_arrows_and_nothing_is_no_number(
+    steps: list[tuple[float, float]], on_contours: bool, weights: tuple[float, float]
+) -> None:
     batches = [Arrow((n, n), x, y, x, bool(n % 2)) for n, (x, y) in enumerate(steps, 1)]
     total = sum(x for x, _ in steps), sum(y for _, y in steps)
     more = (BOWL, weights) if on_contours else ()
