@@ -45,6 +45,7 @@ from gradlab.drawing.paint import make_figure
 
 pytestmark = pytest.mark.filterwarnings("error")
 BARE = Axis(0, 100, ticks="none")
+Roles = dict[tuple[float, float], str]
 
 
 def rgb(role: str) -> list[int]:
@@ -91,11 +92,16 @@ def test_marks_are_painted_where_they_say() -> None:
         (25, 40): "stale",
         (20, 40): "paper",
     }
-    cells = {(55, 55): "ink", (65, 55): "activations", (55, 45): "scale/50", (65, 45): "weights", (50, 90): "optimizer"}
-    others = {(99, 1): "loss", (30, 65): "fresh", (99, 80): "optimizer", (60, 85): "paper", (60, 15.2): "ink"}
-    corners = {(10.5, 10.5): "weights", (29.5, 24.5): "weights", (9.5, 10.5): "paper", (30.5, 24): "paper"}
-    every: dict[tuple[float, float], str] = {**places, **cells, **others, **corners}
-    for place, role in every.items():
+    cells: Roles = {
+        (55, 55): "ink",
+        (65, 55): "activations",
+        (55, 45): "scale/50",
+        (65, 45): "weights",
+        (50, 90): "optimizer",
+    }
+    others: Roles = {(99, 1): "loss", (30, 65): "fresh", (99, 80): "optimizer", (60, 85): "paper", (60, 15.2): "ink"}
+    corners: Roles = {(10.5, 10.5): "weights", (29.5, 24.5): "weights", (9.5, 10.5): "paper", (30.5, 24): "paper"}
+    for place, role in {**places, **cells, **others, **corners}.items():
         assert seen.at(*place) == pytest.approx(rgb(role), abs=2), place
     left = int(seen.plots[0].get_window_extent().x0)
     assert (seen.pixels[:, : left - 3] == 255).all(), "what is outside of the axes is cut off"
