@@ -1,25 +1,28 @@
-"""How wide words are in the letters of a still picture, DejaVu Sans."""
+"""How wide words are in the letters of a still picture, DejaVu Sans; words that are cut or broken to a width."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import matplotlib
-from matplotlib import ft2font
-from matplotlib.ft2font import FT2Font
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
 
-_FINE = 1000  # the size in pixels at which widths are taken
-# matplotlib 3.10 gave the flags a class of their own
-_LOAD_FLAGS: Any = getattr(ft2font, "LoadFlags", ft2font)
-_NO_HINTING = getattr(_LOAD_FLAGS, "NO_HINTING", None) or _LOAD_FLAGS.LOAD_NO_HINTING
+_LOOK: dict[str, Any] = {
+    "family": "DejaVu Sans",
+    "style": "normal",
+    "variant": "normal",
+    "stretch": "normal",
+    "size": 100,
+}
+_FONTS = {bold: FontProperties(weight="bold" if bold else "normal", **_LOOK) for bold in (False, True)}
 
 
 @lru_cache(maxsize=16384)
 def text_width(text: str, size: float = 12.0, bold: bool = False) -> float:
-    """Return the width of a text in CSS pixels, without kerning."""
-    return size * sum(_advance(character, bold) for character in text)
+    """Return the width of a text in CSS pixels."""
+    return float(text_to_path.get_text_width_height_descent(text, _FONTS[bold], False)[0]) * size / 100
 
 
 @lru_cache(maxsize=2048)
@@ -29,6 +32,12 @@ def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False) -
         return text
     cuts = (f"{text[:left].rstrip()}\u2026" for left in range(len(text) - 1, 0, -1))
     return next((cut for cut in cuts if text_width(cut, size, bold) <= wide), "")
+
+
+def fitting(texts: Sequence[str], wide: float, size: float = 12.0, *, bold: bool = False) -> str:
+    """Return the first of some texts that has room, the last one cut if none has."""
+    fits = (text for text in texts if text_width(text, size, bold) <= wide)
+    return next(fits, "") or shorten(texts[-1], wide, size, bold=bold)
 
 
 def wrapped(text: str, wide: float, size: float = 12.0) -> list[str]:
@@ -41,19 +50,3 @@ def wrapped(text: str, wide: float, size: float = 12.0) -> list[str]:
         else:
             lines[-1] = longer
     return lines
-
-
-@lru_cache(maxsize=4096)
-def _advance(character: str, bold: bool) -> float:
-    font = _font(bold)
-    if not font.get_char_index(ord(character)):
-        return 1.0  # another font writes it, for example Chinese: its signs are as wide as they are high
-    return float(font.load_char(ord(character), flags=_NO_HINTING).linearHoriAdvance) / 65536 / _FINE
-
-
-@lru_cache(maxsize=2)
-def _font(bold: bool) -> FT2Font:
-    name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
-    font = FT2Font(os.path.join(matplotlib.get_data_path(), "fonts", "ttf", name))
-    font.set_size(_FINE, 72)
-    return font

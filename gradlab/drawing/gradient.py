@@ -114,8 +114,8 @@ def plane_axes(ends: Numbers) -> Axes:
     low, high = np.minimum(ends.min(axis=0, initial=0.0), 0.0), np.maximum(ends.max(axis=0, initial=0.0), 0.0)
     grid = nice_step(max(float(np.max(high - low)), 1e-12), _LADDER) / 8
     left, right = math.floor(low[0] / grid) * grid, (math.ceil(high[0] / grid) + 1) * grid
-    middle, half = round((low[1] + high[1]) / 2 / grid) * grid, (right - left) / 4
-    half = max(half, math.ceil((high[1] - low[1]) / 2 / grid + 0.5) * grid)
+    fine = grid / 2
+    middle, half = round((low[1] + high[1]) / 2 / fine) * fine, math.ceil((high[1] - low[1]) / grid + 1) * fine
     across = Axis(middle - half, middle + half, words="across")
     return Axes(Axis(left, right, words="along the sum"), across, equal="fill")
 
@@ -149,7 +149,9 @@ def arrow_names(scene: Arrows) -> list[Mark]:
     names: list[Mark] = []
     for number, arrow in reversed(list(enumerate(scene.arrows))):
         name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
-        texts = (f"{name}: {share_text(arrow.share)}", name) if not abs(arrow.share) >= 100 else (name,)
+        texts: tuple[str, ...] = (
+            (f"{name}: {share_text(arrow.share)}", name) if not abs(arrow.share) >= 100 else (name,)
+        )
         if arrow.names:
             texts = tuple(arrow.names[-1:] if crowded else arrow.names)
         names.append(Text(f"arrow name {number}", texts, of=f"arrow {number}", where="beside", backed=True))
@@ -165,5 +167,5 @@ def _words(scene: Arrows) -> str:
     parts = [arrow_words(arrow) for arrow in reversed(scene.arrows[-_IN_WORDS:])]
     earlier = scene.arrows[:-_IN_WORDS]
     if earlier:
-        parts.append(f"all before: {share_text(math.fsum(arrow.share for arrow in earlier))}")
+        parts.append(f"all before: {share_text(sum(arrow.share for arrow in earlier))}")
     return f"{norm}. {'; '.join(parts)}." if parts else f"{norm}."

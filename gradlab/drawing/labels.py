@@ -3,223 +3,179 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes as Plot
-from matplotlib.lines import Line2D
+from matplotlib.path import Path as Outline
 
-from .fonts import shorten, text_width, wrapped
-from .marks import EDGE, Arrow, Image, Mark, Text
+from .fonts import fitting, text_width
+from .marks import EDGE, Arrow, Dots, Mark, Text
 from .palette import colour
-from .plots import Sheet, add_swatch, write
+from .plots import Places, Sheet, text_box
 
 _NEAR, _EACH, _APART = 2.0, 7.0, 15.0  # CSS pixels: beside a label, along a line, and from row to row at the right
+_HINTED = 3.0  # CSS pixels that a text may be wider on a coarse grid of pixels
 _ROWS, _ROW = 4, 17.0  # of words below the upper edge of the axes
-_LATER = 0.35  # what it costs to be one place further down the list
-_TALL = 1.15  # the height of a line, in sizes of its letters
+_LATER, _SHORTER, _OUTSIDE = 0.35, 3.0, 4.0  # what it costs to be further down the list, shorter, outside the axes
 _STEPS: dict[str, Sequence[tuple[float, float]]] = {
     "right": [(10, 0)],
     "left": [(-10, 0)],
     "above": [(0, -13), (0, -24)],
     "below": [(0, 13)],
     "center": [(0, 0)],
-    "around": [(9, -11), (-9, -11), (9, 11), (-9, 11), (0, -16), (0, 16), (14, 0), (-14, 0), (12, -28), (-12, -28)],
-}
-_ANCHORS = {"start": "left", "middle": "center", "end": "right"}
-
-Places = npt.NDArray[np.float64]
-Box = tuple[float, float, float, float]
+    "around": [(9, -11), (-9, -11), (9, 11), (-9, 11), (0, -16), (0, 16), (14, 0), (-14, 0), (12, -28), (-12, -28),
+               (12, 28)],
+}  # fmt: skip
 
 
-class Spot(NamedTuple):
-    """A place for words in CSS pixels of the panel, y the middle of their height."""
-
-    x: float
-    y: float
-    anchor: str = "start"
+Spot = tuple[float, float, str]
+"""A place for words in CSS pixels of the panel: x, the middle of their height, and which side of them lies at x."""
 
 
 class Labels:
     """Finds a place for each text of a panel."""
 
-    def __init__(self, sheet: Sheet, plots: Sequence[Plot]) -> None:
-        """Begin with the axes of the panel."""
-        self._sheet, self._plots = sheet, plots
-        self._boxes: list[Box] = []
-        self._things: list[Places] = []
-        self._marks: dict[str, tuple[Mark, Places]] = {}
-        self.wrapped = wrapped
-
-    def keep_free(self, mark: Mark, artist: Any, plot: Plot) -> None:
-        """Remember what a mark covers."""
-        if isinstance(artist, Line2D):
-            pixels = artist.get_transform().transform(artist.get_xydata()) if artist.axes else None
-            pixels = plot.transData.transform(artist.get_xydata()) if pixels is None else pixels
-        elif isinstance(mark, Image) or not getattr(mark, "stroke", "ink"):
-            return
-        else:
-            pixels = artist.get_transform().transform(artist.get_path().vertices)
-        places = self._from_pixels(pixels)
-        self._marks[mark.id] = mark, places
-        self._things.append(
-            _along(places) if not (isinstance(artist, Line2D) and artist.get_marker() != "None") else places
-        )
+    def __init__(self, sheet: Sheet, plots: Sequence[Plot], marks: Mapping[str, tuple[Mark, list[Places]]]) -> None:
+        """Begin with what is painted: marks by id, with the lines along which they lie."""
+        self._sheet, self._plots, self._marks = sheet, plots, marks
+        parts = [(mark, piece) for mark, pieces in marks.values() for piece in pieces]
+        self._arrows = [Outline(piece) for mark, piece in parts if isinstance(mark, Arrow)]
+        things = [piece if isinstance(mark, Dots) else _along(piece) for mark, piece in parts if _is_strong(mark)]
+        self._things = np.concatenate([np.zeros((0, 2)), *things])
 
     def place(self, texts: Sequence[Text], order: int) -> None:
         """Write the texts that find a place."""
-        things = np.concatenate(self._things) if self._things else np.zeros((0, 2))
-        things = things[np.isfinite(things).all(axis=1)]
-        self._place_margin([text for text in texts if text.where == "margin"])
+        self._place_margin([text for text in texts if text.where == "margin" and math.isfinite(text.y)])
         for mark in texts:
-            if mark.where == "margin" or (found := self._best(mark, things)) is None:
+            if mark.where == "margin" or (best := self._best(mark)) is None:
                 continue
-            spot, text = found
-            self._boxes.append(_box(text, spot, mark.size, mark.bold))
-            bbox = {"boxstyle": "square,pad=0.1", "facecolor": colour("paper"), "edgecolor": "none", "alpha": 0.85}
-            look: dict[str, Any] = {"bbox": bbox if mark.backed else None, "zorder": order}
-            pixels = self._sheet.place(spot.x, spot.y)
-            look |= {"size": mark.size, "role": mark.role, "bold": mark.bold, "anchor": _ANCHORS[spot.anchor]}
-            write(self._sheet.figure, *pixels, text, **look)
+            (x, y, anchor), text = best
+            patch = {"boxstyle": "square,pad=0.1", "facecolor": colour("paper"), "edgecolor": "none", "alpha": 0.85}
+            look: dict[str, Any] = {"size": mark.size, "role": mark.role, "bold": mark.bold, "zorder": order}
+            self._sheet.write(x, y, text, anchor=anchor, bbox=patch if mark.backed else None, **look)
 
-    def _from_pixels(self, pixels: Any) -> Places:
-        """Return pixels of the figure as CSS pixels of the panel."""
-        left, top = self._sheet.place(0, 0)
-        return (np.asarray(pixels, dtype=np.float64) - (left, top)) * (1, -1) / self._sheet.density
-
-    def _edges(self, plot: Plot) -> Box:
-        (left, bottom), (right, top) = self._from_pixels(plot.transAxes.transform([(0, 0), (1, 1)]))
-        return float(left), float(top), float(right), float(bottom)
-
-    def _best(self, mark: Text, things: Places) -> tuple[Spot, str] | None:
-        plot = self._plots[mark.axes]
-        left, top, right, bottom = self._edges(plot)
-        right += 10
-        if mark.where not in ("top", "on", "beside"):
-            left, top, right, bottom = 0.0, 0.0, self._sheet.width, self._sheet.height
+    def _best(self, mark: Text) -> tuple[Spot, str] | None:
+        left, top, right, bottom = self._sheet.edges(self._plots[mark.axes])
+        wide, names_arrow = self._sheet.width - _HINTED, self._is_arrow(mark.of)
+        limits = 0.0, 0.0, wide, self._sheet.height
+        if names_arrow:
+            limits = left + 3, 0.0, wide, bottom
+        elif mark.where in ("top", "on", "beside"):
+            limits = left + 3, top, min(right + 10, wide), bottom
         least, best = math.inf, None
         for form, text in enumerate(mark.texts):
-            for number, spot in enumerate(self._spots(mark, plot, text_width(text, mark.size, mark.bold))):
-                cost = _LATER * number + 3 * form
-                a, b, c, d = box = _box(text, spot, mark.size, mark.bold)
-                if cost >= least or a < left or b < top or c > right or d > bottom:
+            for number, spot in enumerate(self._spots(mark, text_width(text, mark.size, mark.bold))):
+                x, y, anchor = spot
+                box = text_box(x, y, text, mark.size, mark.bold, anchor)
+                a, b, c, d = box.extents
+                cost = _LATER * number + _SHORTER * form + _OUTSIDE * (a < left or d > bottom)
+                if not (cost < least and a >= limits[0] and b >= limits[1] and c <= limits[2] and d <= limits[3]):
                     continue
-                if any(a - _NEAR < x1 and x0 < c + _NEAR and b < y1 and y0 < d for x0, y0, x1, y1 in self._boxes):
+                if any(a - _NEAR < o.x1 and o.x0 < c + _NEAR and b < o.y1 and o.y0 < d for o in self._sheet.words):
                     continue
-                x, y = things.T
-                hidden = 0 if mark.where == "on" else int(((x > a) & (x < c) & (y > b) & (y < d)).sum())
+                if names_arrow and any(arrow.intersects_bbox(box) for arrow in self._arrows):
+                    continue
+                inside = (self._things > (a, b)) & (self._things < (c, d))
+                hidden = 0 if mark.where == "on" else int(inside.all(axis=1).sum())
                 if cost + hidden < least and not (mark.clear and hidden):
                     least, best = cost + hidden, (spot, text)
-                del box
         return best
 
-    def _spots(self, mark: Text, plot: Plot, wide: float) -> list[Spot]:
-        """Return where a text may be, the best place first."""
-        left, top, right, bottom = self._edges(plot)
-        if mark.of:
-            if mark.of not in self._marks:
-                return []
-            of, places = self._marks[mark.of]
-            if isinstance(of, Arrow):
-                return self._aside(of, plot)
-            return (
-                _on(places, (left, top, right, bottom))
-                if mark.where == "on"
-                else _beside(places, left, right, top, wide)
-            )
-        (low_x, high_x), (low_y, high_y) = plot.get_xlim(), plot.get_ylim()
-        at = [high_x if mark.x >= EDGE else low_x if mark.x <= -EDGE else mark.x]
-        at.append(high_y if mark.y >= EDGE else low_y if mark.y <= -EDGE else mark.y)
-        x, y = self._from_pixels(plot.transData.transform(at)).tolist()
-        if mark.where == "top":
-            rows = [top + (row + 0.5) * _ROW for row in range(_ROWS)]
-            return [*(Spot(x + 5, y) for y in rows), *(Spot(x - 5, y, "end") for y in rows)]
-        steps = [step for side in mark.where.split() for step in _STEPS[side]]
-        return [Spot(x + a, y + b, "start" if a > 0 else "end" if a < 0 else "middle") for a, b in steps]
+    def _is_arrow(self, id: str) -> bool:
+        return id in self._marks and isinstance(self._marks[id][0], Arrow)
 
-    def _aside(self, arrow: Arrow, plot: Plot) -> list[Spot]:
-        """Return places beside an arrow: near its middle first."""
-        ends = np.asarray(arrow.points, dtype=np.float64).reshape(2, 2)
-        (x0, y0), (x1, y1) = self._from_pixels(plot.transData.transform(ends)).tolist()
-        length = math.hypot(x1 - x0, y1 - y0)
-        if length <= 10:
-            return []
-        across, down = -(y1 - y0) / length, (x1 - x0) / length
-        spots = []
-        for far in (20.0, 32.0):
-            for share in (0.5, 0.3, 0.7):
-                for right in (far, -far):
-                    aside = right * across
-                    anchor = "start" if aside > 5 else "end" if aside < -5 else "middle"
-                    spots.append(Spot(x0 + share * (x1 - x0) + aside, y0 + share * (y1 - y0) + right * down, anchor))
-        return spots
+    def _spots(self, mark: Text, wide: float) -> list[Spot]:
+        """Return where a text may be, the best place first."""
+        plot = self._plots[mark.axes]
+        left, top, right, bottom = self._sheet.edges(plot)
+        if mark.of:
+            _, pieces = self._marks.get(mark.of, (None, []))
+            places = np.concatenate([np.zeros((0, 2)), *pieces])
+            if not len(places):
+                return []
+            if self._is_arrow(mark.of):
+                return _aside(places)
+            x, y = places.T
+            places = places[(x > left) & (x < right) & (y > top) & (y < bottom)] if mark.where == "on" else places
+            return _on(places) if mark.where == "on" else _beside(places, left, right, top, wide)
+        (low_x, high_x), (low_y, high_y) = plot.get_xlim(), plot.get_ylim()
+        place = high_x if mark.x >= EDGE else low_x if mark.x <= -EDGE else mark.x
+        height = high_y if mark.y >= EDGE else low_y if mark.y <= -EDGE else mark.y
+        x, y = self._sheet.places(plot, (place, height)).tolist()
+        if mark.where == "top":
+            rows = [top + (row + 0.5) * _ROW for row in range(_ROWS)] if left - 1 <= x <= right + 1 else []
+            return [*((x + 5, y, "left") for y in rows), *((x - 5, y, "right") for y in rows)]
+        steps = [step for side in mark.where.split() for step in _STEPS[side]]
+        return [(x + a, y + b, "left" if a > 0 else "right" if a < 0 else "center") for a, b in steps]
 
     def _place_margin(self, texts: Sequence[Text]) -> None:
         """Write the texts at the right of the axes, as near to their places as they can be."""
-        if not texts:
-            return
         plot, sheet = self._plots[0], self._sheet
-        _, top, right, bottom = self._edges(plot)
+        _, top, right, bottom = sheet.edges(plot)
+        texts = texts[: int((bottom - top - 4) / _APART) + 1]
         low, high = plot.get_ylim()
-        heights = [self._from_pixels(plot.transData.transform((0, min(max(t.y, low), high))))[1] for t in texts]
-        order = sorted(range(len(texts)), key=lambda number: float(heights[number]))
-        placed: list[float] = []
+        heights = [float(sheet.places(plot, (1, min(max(text.y, low), high)))[1]) for text in texts]
+        order = sorted(range(len(texts)), key=lambda number: heights[number])
+        least = top + 4
         for number in order:
-            placed.append(max(float(heights[number]), top + 4, placed[-1] + _APART if placed else -math.inf))
-        floor = bottom
-        for at in reversed(range(len(placed))):
-            placed[at] = min(placed[at], floor)
-            floor = placed[at] - _APART
-        for number, y in zip(order, placed, strict=True):
-            mark = texts[number]
+            heights[number] = max(heights[number], least)
+            least = heights[number] + _APART
+        for number in reversed(order):
+            heights[number] = min(heights[number], bottom)
+            bottom = heights[number] - _APART
+        for mark, y in zip(texts, heights, strict=True):
             x = right + 8 + 13 * (mark.swatch is not None)
-            room = sheet.width - x - 2
-            fits = next((text for text in mark.texts if text_width(text, mark.size, mark.bold) <= room), "")
-            text = fits or shorten(mark.texts[-1], room, mark.size, bold=mark.bold)
+            text = fitting(mark.texts, sheet.width - x - 2, mark.size, bold=mark.bold)
             if mark.swatch is not None:
-                add_swatch(mark.swatch, sheet, x - 13, y, 9.0, 9.0)
-            write(sheet.figure, *sheet.place(x, y), text, size=mark.size, role=mark.role, bold=mark.bold)
-            self._boxes.append(_box(text, Spot(x, y), mark.size, mark.bold))
+                sheet.add_swatch(mark.swatch, x - 13, y, 9.0, 9.0)
+            sheet.write(x, y, text, size=mark.size, role=mark.role, bold=mark.bold)
 
 
-def _box(text: str, spot: Spot, size: float, bold: bool) -> Box:
-    wide, half = text_width(text, size, bold), size * _TALL / 2
-    left = spot.x - {"start": 0.0, "middle": wide / 2, "end": wide}[spot.anchor]
-    return left, spot.y - half, left + wide, spot.y + half
+def _is_strong(mark: Mark) -> bool:
+    """Return whether words should not hide a mark: they may hide areas and pale contours."""
+    stroke = getattr(mark, "stroke", "")
+    return isinstance(mark, Dots) or (bool(stroke) and not stroke.startswith("grey/"))
 
 
 def _along(places: Places) -> Places:
     """Return places along a line, close enough to each other to tell what lies on it."""
-    if len(places) < 2:
-        return places
     steps = np.hypot(*np.diff(places, axis=0).T) / _EACH
-    counts = np.nan_to_num(np.clip(np.ceil(steps), 1, 200), nan=1.0).astype(int)
-    shares = [np.linspace(0, 1, count, endpoint=False)[:, None] for count in counts]
-    pairs = zip(places[:-1], places[1:], shares, strict=True)
-    return np.concatenate([*(start + share * (end - start) for start, end, share in pairs), places[-1:]])
+    counts = np.clip(np.ceil(steps), 1, 200).astype(int)
+    pairs = zip(places[:-1], places[1:], counts.tolist(), strict=True)
+    return np.concatenate(
+        [places[:1], *(np.linspace(end, start, count, endpoint=False) for start, end, count in pairs)]
+    )
 
 
-def _on(places: Places, box: Box) -> list[Spot]:
-    left, top, right, bottom = box
-    x, y = places.T
-    inside = places[(x > left) & (x < right) & (y > top) & (y < bottom)]
-    few = inside[:: max(1, len(inside) // 24)]
-    return [Spot(float(x), float(y), "middle") for x, y in few[np.argsort(few[:, 0])]]
+def _aside(corners: Places) -> list[Spot]:
+    """Return places beside an arrow of seven corners: near its middle first."""
+    tail, head, thick = (corners[0] + corners[6]) / 2, corners[3], math.dist(corners[0], corners[6])
+    across, down = np.array([tail[1] - head[1], head[0] - tail[0]]) / math.dist(tail, head)
+    spots = []
+    for far in (thick + 9, 2.2 * thick + 10, 3.5 * thick + 12):
+        for share in (0.5, 0.3, 0.7):
+            x, y = tail + share * (head - tail)
+            for right in (far, -far):
+                anchor = "left" if right * across > 5 else "right" if right * across < -5 else "center"
+                spots.append((x + right * across, y + right * down, anchor))
+    return spots
+
+
+def _on(places: Places) -> list[Spot]:
+    few = places[:: max(1, len(places) // 24)]
+    return [(float(x), float(y), "center") for x, y in few[np.argsort(few[:, 0], kind="stable")]]
 
 
 def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:
     """Return places above and below a line that goes from left to right."""
-    places = places[np.isfinite(places).all(axis=1)]
-    spots = []
+    spots: list[Spot] = []
     for share in (1.0, 0.75, 0.5, 0.25, 0.0):
-        if not len(places):
-            break
         end = places[round(share * (len(places) - 1))]
         x = min(max(float(end[0]) - share * wide, left + 4), right - wide)
         near = places[(places[:, 0] > x - 4) & (places[:, 0] < x + wide + 4), 1]
         near = near if len(near) else end[1:]
         above, under = float(near.min()), float(near.max())
-        spots += [Spot(x, y) for y in (above - 10, under + 11, above - 26, under + 27)]
-    return [*spots, *(Spot(left + 8, top + (row + 0.5) * _ROW) for row in range(_ROWS))]
+        spots += [(x, y, "left") for y in (above - 10, under + 11, above - 26, under + 27)]
+    return [*spots, *((left + 8, top + (row + 0.5) * _ROW, "left") for row in range(_ROWS))]

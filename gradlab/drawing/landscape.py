@@ -66,7 +66,7 @@ def _span(edge: Numbers) -> tuple[float, float]:
 
 @lru_cache(maxsize=8)
 def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...]:
-    """Return the contours as marks, with their losses where they are ``named``; the same marks for the same contours."""
+    """Return the contours as marks, the same for the same contours; with their losses where they are ``named``."""
     surface = surface_of(contours)
     marks: list[Mark] = []
     for number, (loss, corners) in enumerate(surface.levels):

@@ -1,4 +1,4 @@
-"""The limits of axes: round numbers, from a ladder of them, so that they move rarely; the same data, the same limits."""
+"""The limits of axes: round numbers from a ladder, so that they move rarely; the same data has the same limits."""
 
 from __future__ import annotations
 

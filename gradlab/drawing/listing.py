@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from matplotlib.patches import Rectangle
-
 from .fonts import text_width, wrapped
-from .palette import colour
-from .plots import POINT, Sheet, write
+from .plots import Sheet
 
 _SIZE, _LINE, _ADVANCE = 12.0, 17.0, 0.602  # of the letters of code, in CSS pixels; an advance is in units of the size
 _GUTTER, _EDGE = 40.0, 6.0
@@ -55,39 +52,29 @@ def paint_listing(listing: Listing, sheet: Sheet) -> None:
     if not listing.source:
         text = f"\u26a0 {' '.join(listing.words)}"
         wide = min(text_width(text, _WORD, True) + 22.0, listing.width - 4.0)
-        _box(sheet, 2.0, 3.0, wide, _CHIP - 6.0, "stale/15", "stale-text", 2.0)
-        write(sheet.figure, *sheet.place(12.0, _CHIP / 2), text, size=_WORD, bold=True)
+        sheet.add_box(2.0, 3.0, wide, _CHIP - 6.0, "stale/15", "stale-text", 2.0)
+        sheet.write(12.0, _CHIP / 2, text, size=_WORD, bold=True)
         return
     y = _EDGE
     for number, pieces in listing.lines:
-        if number in listing.lit or number in listing.changed:
-            fill = "activations/40" if number in listing.lit else "gradients/25"
-            _box(sheet, 1.0, y, listing.width - 2.0, _LINE * len(pieces), fill)
-        sign = "\u25b6" if number in listing.lit else "\u2217" if number in listing.changed else ""
-        write(sheet.figure, *sheet.place(6.0, y + _LINE / 2), sign, size=10.0)
+        lit = number in listing.lit
+        if lit or number in listing.changed:
+            fill = "activations/40" if lit else "gradients/25"
+            sheet.add_box(1.0, y, listing.width - 2.0, _LINE * len(pieces), fill)
+            sheet.write(6.0, y + _LINE / 2, "\u25b6" if lit else "\u2217", size=10.0)
         code: dict[str, Any] = {"size": _SIZE, "fontfamily": "DejaVu Sans Mono"}
-        write(sheet.figure, *sheet.place(_GUTTER - 8, y + _LINE / 2), str(number), role="grey", anchor="right", **code)
+        sheet.write(_GUTTER - 8, y + _LINE / 2, str(number), role="grey", anchor="right", **code)
         role = "grey" if pieces[0].lstrip().startswith("#") else "ink"
         for piece in pieces:
-            bold = number in listing.lit
-            write(sheet.figure, *sheet.place(_GUTTER, y + _LINE / 2), piece, role=role, bold=bold, **code)
+            sheet.write(_GUTTER, y + _LINE / 2, piece, role=role, bold=lit, **code)
             y += _LINE
-    _box(sheet, 1.0, 1.0, listing.width - 2.0, y + _EDGE - 1.0, "", "faint", 1.0)
+    sheet.add_box(1.0, 1.0, listing.width - 2.0, y + _EDGE - 1.0, "", "faint", 1.0)
     y += 2 * _EDGE
     for text in listing.words:
         for line in wrapped(text, listing.width - _EDGE, _WORD):
-            write(sheet.figure, *sheet.place(2.0, y + _WORDS_LINE / 2), line, size=_WORD)
+            sheet.write(2.0, y + _WORDS_LINE / 2, line, size=_WORD)
             y += _WORDS_LINE
         y += 4.0
-
-
-def _box(
-    sheet: Sheet, x: float, y: float, wide: float, tall: float, fill: str, stroke: str = "", width: float = 0.0
-) -> None:
-    look: dict[str, Any] = {"facecolor": colour(fill) if fill else "none", "transform": None}
-    look |= {"edgecolor": colour(stroke) if stroke else "none", "linewidth": width * POINT}
-    corner = sheet.place(x, y + tall)
-    sheet.figure.add_artist(Rectangle(corner, wide * sheet.density, tall * sheet.density, **look))
 
 
 def _pieces(line: str, most: int) -> list[str]:

@@ -1,9 +1,9 @@
 """What a panel draws: a Drawing is axes and marks in the numbers of its axes, with roles for colours, and words.
 
-A panel knows no pixels and no fonts. Two painters lay a Drawing out: the browser's (``front/layout.js``, at the size that
-the page gives it) and matplotlib's own Axes (``paint.py``). Points beyond an axis are cut off there; a coordinate of
-``EDGE`` or ``-EDGE`` is the edge of the axes. A colour is a *role* ("ink", "weights", "stale"), which the painter turns
-into a colour of its theme; ``"weights/50"`` is that colour at 50 % over the paper.
+A panel knows no pixels and no fonts. Two painters lay a Drawing out: the browser's (``front/layout.js``, at the size
+that the page gives it) and matplotlib's own Axes (``paint.py``). Points beyond an axis are cut off there; a
+coordinate of ``EDGE`` or ``-EDGE`` is the edge of the axes. A colour is a *role* ("ink", "weights", "stale"), which
+the painter turns into a colour of its theme; ``"weights/50"`` is that colour at 50 % over the paper.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Axis:
     log: bool = False
     words: str = ""
     ticks: str = "number"
-    """"number", "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers) or "none" (nothing at all)."""
+    """"number", "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers) or "none" (nothing)."""
     spans: tuple[Span, ...] = ()
     """Words in place of ticks; with ``ticks="slanted"`` they are written at a slant."""
 
@@ -144,7 +144,7 @@ class Dots(Mark):
     words: str = ""
     readout: str = ""
     drag: str = ""
-    """What dragging it means: the kernel is told this name with the numbers of the place. ``"weights"``: to begin there."""
+    """The name under which the kernel gets the numbers of the place it is dragged to. ``"weights"``: to begin there."""
     moves: bool = False
     """As of an Area."""
     axes: int = 0
@@ -152,7 +152,7 @@ class Dots(Mark):
 
 @dataclass(frozen=True, slots=True)
 class Arrow(Mark):
-    """An arrow from one point to another (``points``: x0, y0, x1, y1); ``width`` counts that of the usual arrow as 1."""
+    """An arrow from one point to another (``points``: x0, y0, x1, y1); ``width`` is in widths of the usual arrow."""
 
     points: Any
     width: float = 1.0
@@ -174,8 +174,8 @@ class Text(Mark):
     """Words at a point, or at another mark: the first of ``texts`` that has room is written, where it hides least.
 
     ``where`` names the places that it may have, the best first: "around" the point, "right" of it, "left", "above",
-    "below", at its "center"; "top" is a row below the upper edge of the axes; "margin" is beside the right edge, where all
-    such texts are kept apart; "beside" and "on" are meant of the mark ``of``.
+    "below", at its "center"; "top" is a row below the upper edge of the axes; "margin" is beside the right edge, where
+    all such texts are kept apart; "beside" and "on" are meant of the mark ``of``.
     """
 
     texts: tuple[str, ...]
@@ -210,7 +210,7 @@ class Image(Mark):
 
 @dataclass(frozen=True)
 class Drawing:
-    """One panel at one moment: ``marks`` from the back to the front on one pair of axes, or several below each other."""
+    """One panel at one moment: ``marks`` from back to front, on one pair of axes or on several below each other."""
 
     title: str
     marks: Sequence[Mark] = ()

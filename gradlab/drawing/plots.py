@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes as Plot
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.transforms import Affine2D, Bbox
 
 from ..formatting import bytes_text, short
-from .fonts import shorten, text_width
+from .fonts import fitting, shorten, text_width
 from .marks import Axes, Axis, Drawing, Key, Text
 from .palette import colour
 
@@ -21,64 +25,94 @@ INCH = 96.0
 """CSS pixels in an inch."""
 POINT = 72 / INCH
 """Points in a CSS pixel."""
-SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 _MARGIN, _TITLE, _LINE, _RIGHT, _TICK = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
 _WIDEST = 0.4  # of the width, for words at the right of the axes
-_SWATCH, _SWATCH_GAP = 18.0, 5.0
+_SWATCH, _SWATCH_GAP, _ENTRY_GAP = 18.0, 5.0, 16.0
+_TALL = 1.15  # the height of a line, in sizes of its letters
 _SMALL = 11.0
 _SLANT, _HIGHEST = 50.0, 76.0  # degrees, and CSS pixels that words below the axis may take
 
+Places = npt.NDArray[np.float64]
+"""Points in CSS pixels from the upper left corner of a sheet, n x 2."""
 
-@dataclass(frozen=True)
+
 class Sheet:
-    """A part of a figure, in CSS pixels from its upper left corner; ``density`` pixels each."""
+    """A part of a figure, measured in CSS pixels from its upper left corner."""
 
-    figure: Figure
-    left: float
-    top: float
-    width: float
-    height: float
-    density: float
+    def __init__(self, figure: Figure, left: float, top: float, width: float, height: float) -> None:
+        """Cut a rectangle, in CSS pixels, out of a figure."""
+        self.figure, self.left, self.top, self.width, self.height = figure, left, top, width, height
+        inches = Affine2D().translate(left, top - figure.get_figheight() * INCH).scale(1 / INCH, -1 / INCH)
+        self.pixels = inches + figure.dpi_scale_trans
+        self.words: list[Bbox] = []
 
-    def place(self, x: float, y: float) -> tuple[float, float]:
-        """Return the pixels of the figure at a place of this part."""
-        tall = self.figure.get_figheight() * INCH
-        return (self.left + x) * self.density, (tall - self.top - y) * self.density
+    def places(self, plot: Plot, points: Any) -> Places:
+        """Return where points of a plot, in the numbers of its axes, lie on the sheet."""
+        return np.asarray(self.pixels.inverted().transform(plot.transData.transform(points)))
+
+    def edges(self, plot: Plot) -> tuple[float, float, float, float]:
+        """Return left, top, right and bottom of a plot."""
+        (left, bottom), (right, top) = self.pixels.inverted().transform(plot.transAxes.transform([(0, 0), (1, 1)]))
+        return float(left), float(top), float(right), float(bottom)
+
+    def write(
+        self, x: float, y: float, text: str, *, size: float = 12.0, role: str = "ink", bold: bool = False,
+        anchor: str = "left", **look: Any,
+    ) -> None:  # fmt: skip
+        """Write a text, the middle of its height at y."""
+        if "rotation" not in look:
+            self.words.append(text_box(x, y, text, size, bold, anchor))
+        look = {"va": "center", "parse_math": False, "fontweight": "bold" if bold else "normal", **look}
+        self.figure.text(
+            x, y, text, transform=self.pixels, fontsize=size * POINT, color=colour(role), ha=anchor, **look
+        )
+
+    def add_box(
+        self, x: float, y: float, wide: float, tall: float, fill: str = "", stroke: str = "", width: float = 1.0,
+        **look: Any,
+    ) -> None:  # fmt: skip
+        """Paint a rectangle from its upper left corner on."""
+        colours = {"facecolor": colour(fill) if fill else "none", "edgecolor": colour(stroke) if stroke else "none"}
+        line = width * POINT if stroke else 0.0
+        self.figure.add_artist(Rectangle((x, y), wide, tall, transform=self.pixels, linewidth=line, **(colours | look)))
+
+    def add_swatch(self, entry: Key, x: float, y: float, wide: float, tall: float) -> None:
+        """Paint a small box with the look of an area, the middle of its height at y."""
+        look: dict[str, Any] = {"linestyle": "dashed" if entry.dash else "solid", "hatch": entry.hatch * 2 or None}
+        look["edgecolor"] = colour(entry.stroke or "ink")
+        self.add_box(x, y - tall / 2, wide, tall, entry.fill, entry.stroke, entry.width, **look)
 
 
-def write(
-    figure: Figure, x: float, y: float, text: str, *, size: float = 12.0, role: str = "ink", bold: bool = False,
-    anchor: str = "left", **look: Any,
-) -> Any:  # fmt: skip
-    """Write a text on the figure, in pixels unless ``transform`` says otherwise; the middle of its height is at y."""
-    weight = "bold" if bold else "normal"
-    look = {"transform": None, "va": "center", "parse_math": False, **look}
-    return figure.text(x, y, text, fontsize=size * POINT, color=colour(role), fontweight=weight, ha=anchor, **look)
+def text_box(x: float, y: float, text: str, size: float = 12.0, bold: bool = False, anchor: str = "left") -> Bbox:
+    """Return what a text covers, in CSS pixels."""
+    wide, tall = text_width(text, size, bold), size * _TALL
+    left = x - {"left": 0.0, "center": wide / 2, "right": wide}[anchor]
+    return Bbox.from_bounds(left, y - tall / 2, wide, tall)
 
 
 def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
     """Add the axes of a Drawing with all that stands around them."""
     top = _add_head(drawing, sheet)
-    margin = max((margin_width(mark) for mark in drawing.marks if isinstance(mark, Text)), default=0.0)
-    right = sheet.width - max(_RIGHT, min(_WIDEST * sheet.width, margin + 12))
-    feet = [_foot(axes) for axes in drawing.axes]
+    margin = max((_margin_width(mark) for mark in drawing.marks if isinstance(mark, Text)), default=0.0)
+    half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 + 3 for axes in drawing.axes)  # of the last tick
+    right = sheet.width - max(_RIGHT, half, min(_WIDEST * sheet.width, margin + 12))
+    feet = [_foot(axes.x) for axes in drawing.axes]
     room = sheet.height - top - sum(feet) - _LINE * sum(bool(axes.caption) for axes in drawing.axes)
     shares = sum(axes.share for axes in drawing.axes)
-    heights = [room * axes.share / shares for axes in drawing.axes]
-    left = _MARGIN + max(_side_width(axes.y, tall) for axes, tall in zip(drawing.axes, heights, strict=True))
+    heights = [max(room, 20.0) * axes.share / shares for axes in drawing.axes]
+    left = _MARGIN + max(_side(axes.y, tall) for axes, tall in zip(drawing.axes, heights, strict=True))
     plots = []
     for axes, tall, foot in zip(drawing.axes, heights, feet, strict=True):
         top += _LINE * bool(axes.caption)
-        plots.append(_add_axes(axes, sheet, (left, top, right, top + tall)))
+        plots.append(_add_axes(axes, sheet, (left, top, max(right, left + 20), top + tall)))
         top += tall + foot
     return plots
 
 
-def margin_width(mark: Text) -> float:
-    """Return the CSS pixels that a text at the right of the axes needs."""
-    if mark.where != "margin":
-        return 0.0
-    return text_width(mark.texts[0], mark.size, mark.bold) + 15 * (mark.swatch is not None)
+def _margin_width(mark: Text) -> float:
+    wide = text_width(mark.texts[0], mark.size, mark.bold) + 15 * (mark.swatch is not None)
+    return wide if mark.where == "margin" else 0.0
 
 
 def _add_head(drawing: Drawing, sheet: Sheet) -> float:
@@ -86,54 +120,36 @@ def _add_head(drawing: Drawing, sheet: Sheet) -> float:
     room, y = sheet.width - 2 * _MARGIN, 15.0
     size = min(_TITLE, max(_SMALL, _TITLE * room / max(text_width(drawing.title, _TITLE, True), 1.0)))
     title = shorten(drawing.title, room, size, bold=True)
-    write(sheet.figure, *sheet.place(_MARGIN, y), title, size=size, bold=True)
+    sheet.write(_MARGIN, y, title, size=size, bold=True)
     free = room - text_width(title, size, True) - 12
-    if drawing.corner:
-        fits = next((text for text in drawing.corner if text_width(text) <= free), "")
-        y += 0.0 if fits else _LINE
-        place = sheet.place(sheet.width - _MARGIN, 15.0) if fits else sheet.place(_MARGIN, y)
-        text, anchor = (fits, "right") if fits else (_fitting(drawing.corner, room), "left")
-        write(sheet.figure, *place, text, role=drawing.corner_role, anchor=anchor)
-    for note in drawing.notes:
+    forms = [(text, size) for size in (12.0, _SMALL) for text in drawing.corner if text_width(text, size) <= free]
+    notes = [(fitting(note, room), "ink") for note in drawing.notes]
+    if forms:
+        text, size = forms[0]
+        sheet.write(sheet.width - _MARGIN, y, text, size=size, role=drawing.corner_role, anchor="right")
+    elif drawing.corner:
+        notes.insert(0, (fitting(drawing.corner, room), drawing.corner_role))
+    for text, role in notes:
         y += _LINE
-        write(sheet.figure, *sheet.place(_MARGIN, y), _fitting(note, room))
+        sheet.write(_MARGIN, y, text, role=role)
     if drawing.key:
         y += _LINE + 2
         _add_key(drawing.key, sheet, y, room)
     return y + 15
 
 
-def _fitting(texts: Sequence[str], wide: float) -> str:
-    return next((text for text in texts if text_width(text) <= wide), "") or shorten(texts[-1], wide)
-
-
 def _add_key(key: Sequence[Key], sheet: Sheet, y: float, room: float) -> None:
-    texts = [entry.texts[0] for entry in key]
-    if sum(text_width(text) + _SWATCH + _SWATCH_GAP + 16 for text in texts) - 16 > room:
-        texts = [entry.texts[-1] for entry in key]
-    x = _MARGIN
-    for entry, text in zip(key, texts, strict=True):
-        add_swatch(entry, sheet, x, y, _SWATCH, 12.0)
-        write(sheet.figure, *sheet.place(x + _SWATCH + _SWATCH_GAP, y), text)
-        x += _SWATCH + _SWATCH_GAP + text_width(text) + 16
+    each, x = _SWATCH + _SWATCH_GAP + _ENTRY_GAP, _MARGIN
+    wide = sum(text_width(entry.texts[0]) + each for entry in key) - _ENTRY_GAP
+    for entry in key:
+        text = entry.texts[0 if wide <= room else -1]
+        sheet.add_swatch(entry, x, y, _SWATCH, 12.0)
+        sheet.write(x + _SWATCH + _SWATCH_GAP, y, text)
+        x += each + text_width(text)
 
 
-def add_swatch(entry: Key, sheet: Sheet, x: float, y: float, wide: float, tall: float) -> None:
-    """Paint a small box with the look of an area, its left edge at x, its middle at y."""
-    corner, density = sheet.place(x, y + tall / 2), sheet.density
-    fill = colour(entry.fill) if entry.fill else "none"
-    look: dict[str, Any] = {"facecolor": fill, "edgecolor": colour(entry.stroke or "ink"), "transform": None}
-    look["linewidth"] = entry.width * POINT if entry.stroke else 0.0
-    look["linestyle"] = "dashed" if entry.dash else "solid"
-    box = Rectangle(corner, wide * density, tall * density, **look)
-    if entry.hatch:
-        box.set_hatch(entry.hatch * 2)
-    sheet.figure.add_artist(box)
-
-
-def _foot(axes: Axes) -> float:
+def _foot(x: Axis) -> float:
     """Return the CSS pixels below a pair of axes."""
-    x = axes.x
     words = 17.0 * bool(x.words)
     if x.spans:
         brackets = 22.0 * any(span.bracket for span in x.spans)
@@ -142,80 +158,89 @@ def _foot(axes: Axes) -> float:
     return (8.0 if x.ticks in ("none", "lines") else 24.0) + words
 
 
-def _side_width(y: Axis, tall: float) -> float:
+def _side(y: Axis, tall: float) -> float:
+    """Return the CSS pixels at the left of a pair of axes."""
     if y.ticks == "none":
-        return 0.0
-    widest = max((text_width(FORMATS[y.ticks](value)) for value in tick_values(y, tall, 38.0)), default=12.0)
+        return 20.0 * bool(y.words)
+    widest = max((text_width(_FORMATS[y.ticks](value)) for value in tick_values(y, tall, 38.0)), default=12.0)
     return max(widest, 12.0) + _TICK + 20 * bool(y.words)
 
 
 def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) -> Plot:
-    left, top, right, bottom = box
-    wide, tall = sheet.figure.get_figwidth() * INCH, sheet.figure.get_figheight() * INCH
-    place = ((sheet.left + left) / wide, 1 - (sheet.top + bottom) / tall, (right - left) / wide, (bottom - top) / tall)
-    plot = sheet.figure.add_axes(place)
-    plot.set_zorder(1)
-    for side, axis in (("x", axes.x), ("y", axes.y)):
-        set_limits = plot.set_xlim if side == "x" else plot.set_ylim
-        if axis.log:
-            (plot.set_xscale if side == "x" else plot.set_yscale)("log")
-        set_limits(axis.low, axis.high)
-        (plot.set_xlabel if side == "x" else plot.set_ylabel)(axis.words, fontsize=12 * POINT, labelpad=4)
-    if axes.equal:
-        plot.set_aspect("equal", adjustable="box" if axes.equal == "fit" else "datalim", anchor="C")
-        plot.apply_aspect()
-    for axis, long, each, target in (
-        (axes.x, right - left, 75.0, plot.xaxis), (axes.y, bottom - top, 38.0, plot.yaxis)
-    ):  # fmt: skip
-        low, high = target.get_view_interval()
-        shown = Axis(float(low), float(high), axis.log, axis.words, axis.ticks)
-        target.set_ticks([] if axis.spans else tick_values(shown, long, each), minor=False)
-        target.set_ticks([], minor=True)
-        target.set_major_formatter(FuncFormatter(lambda value, _, ticks=axis.ticks: FORMATS[ticks](value)))
-        target.set_tick_params(length=0 if axis.ticks == "none" else 3, pad=2)
-    plot.spines["left"].set_visible(axes.y.ticks != "none")
-    plot.spines["bottom"].set_visible(not axes.x.ticks == axes.y.ticks == "none")
-    if axes.caption:
-        write(sheet.figure, *sheet.place(left, top - 10), axes.caption)
-    if axes.x.spans:
-        _add_spans(axes.x, sheet, plot, bottom)
+    x, y, (left, top, right, bottom) = equal_units(axes, box)
+    figure = sheet.figure
+    wide, tall = figure.get_figwidth() * INCH, figure.get_figheight() * INCH
+    box = ((sheet.left + left) / wide, 1 - (sheet.top + bottom) / tall, (right - left) / wide, (bottom - top) / tall)
+    scales: Any = {"xscale": "log" if x.log else "linear", "yscale": "log" if y.log else "linear"}
+    plot = figure.add_axes(box, zorder=1, **scales)
+    plot.set(xlim=(x.low, x.high), ylim=(y.low, y.high))
+    for axis, values, lines in (
+        (x, [] if x.spans else tick_values(x, right - left, 75.0), plot.xaxis),
+        (y, tick_values(y, bottom - top, 38.0), plot.yaxis),
+    ):
+        shown = []
+        for value in values:
+            across, down = sheet.places(plot, (value, value))
+            middle, height, anchor = (across, bottom + 14, "center") if axis is x else (left - 6, down, "right")
+            words = text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor)
+            if not any(words.padded(3, 0).overlaps(other) for other in sheet.words):
+                shown.append(value)
+                sheet.words.append(words)
+        lines.set_ticks(shown)
+        lines.set_ticks([], minor=True)
+        lines.set_major_formatter(FuncFormatter(lambda value, _, ticks=axis.ticks: _FORMATS[ticks](value)))
+        lines.set_tick_params(length=_TICK * POINT, pad=2)
+    plot.spines["left"].set_visible(y.ticks != "none")
+    plot.spines["bottom"].set_visible(not x.ticks == y.ticks == "none")
+    middle = (left + right) / 2
+    title = shorten(x.words, 2 * min(middle, sheet.width - middle) - 4)
+    sheet.write(middle, bottom + _foot(x) - 12, title, anchor="center")
+    title = shorten(y.words, bottom - top + 20)
+    sheet.write(left - _side(y, bottom - top) + 8, (top + bottom) / 2, title, anchor="center", rotation=90)
+    sheet.write(left, top - 10, shorten(axes.caption, sheet.width - left - 2))
+    _add_spans(x, sheet, plot, bottom)
     return plot
+
+
+def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axis, Axis, tuple[float, ...]]:
+    """Return limits and a place (left, top, right, bottom) with a unit as long along both, where that is wanted."""
+    x, y, (left, top, right, bottom) = axes.x, axes.y, box
+    wide, tall = right - left, bottom - top
+    shape = (x.high - x.low) / (y.high - y.low) * tall / wide  # below 1 where x has room to spare
+    if axes.equal == "fill" and shape < 1:
+        x = replace(x, high=x.low + (x.high - x.low) / shape)
+    elif axes.equal == "fill":
+        middle, half = (y.low + y.high) / 2, (y.high - y.low) / 2 * shape
+        y = replace(y, low=middle - half, high=middle + half)
+    elif axes.equal == "fit" and shape < 1:
+        left, right = left + wide * (1 - shape) / 2, right - wide * (1 - shape) / 2
+    elif axes.equal == "fit":
+        top, bottom = top + tall * (1 - 1 / shape) / 2, bottom - tall * (1 - 1 / shape) / 2
+    return x, y, (left, top, right, bottom)
 
 
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
     """Write words below parts of the x axis, those of the lowest rank first."""
-    figure = sheet.figure
-    begin = sheet.place(0, 0)[0]
-    taken: list[tuple[float, float]] = []
-    brackets = any(span.bracket for span in x.spans)
-    slanted = x.ticks == "slanted"
+    taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    below = bottom + 22.0 * any(span.bracket for span in x.spans)
     for span in sorted(x.spans, key=lambda each: (not each.bracket, each.rank, each.low - each.high)):
-        a, b = ((plot.transData.transform((value, 0))[0] - begin) / sheet.density for value in (span.low, span.high))
-        middle = (a + b) / 2
+        start, end = sheet.places(plot, [(span.low, 1), (span.high, 1)])[:, 0].tolist()
+        middle, slanted = (start + end) / 2, x.ticks == "slanted" and not span.bracket
         if span.bracket:
-            corners = [(a + 1, 3), (a + 1, 7), (b - 1, 7), (b - 1, 3)]
-            pixels = [sheet.place(across, bottom + down) for across, down in corners]
-            figure.add_artist(_pixel_line(pixels))
-            text = next((t for t in span.texts if text_width(t, _SMALL) < b - a), span.texts[-1])
-            write(figure, *sheet.place(middle, bottom + 17), text, size=_SMALL, anchor="center")
-            continue
-        room = _HIGHEST if slanted else max(b - a, _HIGHEST)
-        text = next((t for t in span.texts if text_width(t, _SMALL) <= room), shorten(span.texts[-1], room, _SMALL))
+            across, down = (start + 1, start + 1, end - 1, end - 1), np.array([3, 7, 7, 3]) + bottom
+            line = Line2D(across, down, color=colour("grey"), linewidth=1.2 * POINT, transform=sheet.pixels)
+            sheet.figure.add_artist(line)
+        text = fitting(span.texts, _HIGHEST if slanted else max(end - start, _HIGHEST), _SMALL)
         half = 8.0 if slanted else text_width(text, _SMALL) / 2 + 3
-        if middle - half < 0 or any(middle - half < end and start < middle + half for start, end in taken):
+        left = 0.65 * text_width(text, _SMALL) + 8 if slanted else half
+        if middle < left or middle + half > sheet.width or any(
+            middle - half < other and this < middle + half for this, other in taken[span.bracket]
+        ):  # fmt: skip
             continue
-        taken.append((middle - half, middle + half))
-        look = {"rotation": _SLANT, "rotation_mode": "anchor"} if slanted else {}
-        down = 8 if slanted else 34 if brackets else 12
-        place = sheet.place(middle, bottom + down)
-        write(figure, *place, text, size=_SMALL, anchor="right" if slanted else "center", **look)
-
-
-def _pixel_line(pixels: Sequence[tuple[float, float]]) -> Any:
-    from matplotlib.lines import Line2D
-
-    x, y = zip(*pixels, strict=True)
-    return Line2D(x, y, color=colour("grey"), linewidth=1.2 * POINT, transform=None)
+        taken[span.bracket].append((middle - half, middle + half))
+        look = {"anchor": "right", "rotation": _SLANT, "rotation_mode": "anchor"} if slanted else {"anchor": "center"}
+        height = bottom + 17 if span.bracket else below + (8 if slanted else 12)
+        sheet.write(middle, height, text, size=_SMALL, **look)
 
 
 def byte_ticks(top: float) -> list[float]:
@@ -236,7 +261,7 @@ def tick_values(axis: Axis, long: float, each: float) -> list[float]:
         return byte_ticks(high)
     if axis.ticks == "shares":
         return [0.0, 1.0]
-    if axis.log:
+    if axis.log and high / low >= 10:
         bottom, top = math.log10(low), math.log10(high)
         step = max(1, math.ceil((top - bottom) / count))
         return [10.0**power for power in range(math.ceil(bottom - 1e-9), math.floor(top + 1e-9) + 1, step)]
@@ -246,14 +271,11 @@ def tick_values(axis: Axis, long: float, each: float) -> list[float]:
     return [0.0 if abs(value) < slack else float(value) for value in values if low - slack <= value <= high + slack]
 
 
-FORMATS: dict[str, Callable[[float], str]] = {
+_FORMATS: dict[str, Callable[[float], str]] = {
     "number": short,
     "updates": lambda value: f"{value:,.0f}" if value < 1e5 else short(value),
     "bytes": bytes_text,
-    "powers": lambda value: f"2{str(round(value)).translate(SUPERSCRIPTS)}",
+    "powers": lambda value: f"2{str(round(value)).translate(_SUPERSCRIPTS)}",
     "shares": lambda value: f"{value:.0%}",
-    "lines": lambda value: "",
-    "none": lambda value: "",
-    "slanted": lambda value: "",
+    **dict.fromkeys(("lines", "none", "slanted"), lambda value: ""),
 }
-"""How the numbers at ticks are written."""

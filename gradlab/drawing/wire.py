@@ -3,12 +3,12 @@
 A number is sent with five significant digits, a whole one exactly, so a curve that grows by a point sends that point
 alone. ``front/wire.js`` reads it.
 
-A panel on the wire is ``{"title": ..., "axes": [...], field: value, ..., "ids": [id, ...], "marks": [mark, ...]}``, a mark
-``{"k": kind, "p": [numbers], field: value, ...}``, both with the fields that are not at their defaults. A change of a
-panel holds the fields that are new, null for one that is back at its default, and in place of ``marks`` the changed ones
-as ``"set": [[index, fields], ...]``. There ``"p"`` is ``[kept, number, ...]``: of the numbers before, ``kept`` stay, and
-the others follow. Where marks came or went, ``ids`` is there: a mark keeps its fields by its id, and a new one is whole in
-``set``.
+A panel on the wire is ``{"title": ..., "axes": [...], field: value, ..., "ids": [id, ...], "marks": [mark, ...]}``, a
+mark ``{"k": kind, "p": [numbers], field: value, ...}``, both with the fields that are not at their defaults. A change
+of a panel holds the fields that are new, null for one that is back at its default, and in place of ``marks`` the
+changed ones as ``"set": [[index, fields], ...]``. There ``"p"`` is ``[kept, number, ...]``: of the numbers before,
+``kept`` stay, and the others follow. Where marks came or went, ``ids`` is there: a mark keeps its fields by its id,
+and a new one is whole in ``set``.
 """
 
 from __future__ import annotations
