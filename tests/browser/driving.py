@@ -352,11 +352,12 @@ class Notebook:
         return box["x"] + x * box["width"], box["y"] + y * box["height"]
 
     def points(self, panel: str, mark: str) -> list[tuple[float, float]]:
-        """The points of a mark in a panel of ``lab``, a Lab or an instrument, as shares of the panel as it is laid out."""
+        """The points of a mark in a panel of ``lab``, a Lab or an instrument, as shares of the panel."""
         panels = "lab._now().panels if hasattr(lab, '_now') else dict(zip(lab.model.panels(), lab.model.drawings()))"
         numbers = self.ask(f"[float(each) for each in ({panels})[{panel!r}].find({mark!r}).points]")
-        scales = "({parentElement}) => { const {plots: [{x, y}], size} = parentElement.gradlabPanel._panel; return [x, y, size]; }"
-        x, y, (wide, tall) = self.panel(panel).evaluate(scales)
+        scales = "({plots: [{x, y}], size}) => [x, y, size]"
+        laid_out = f"({{parentElement}}) => ({scales})(parentElement.gradlabPanel._panel)"
+        x, y, (wide, tall) = self.panel(panel).evaluate(laid_out)
 
         def place(scale: dict[str, Any], value: float) -> float:
             return float(((math.log10(value) if scale["log"] else value) - scale["start"]) / scale["per_pixel"])
