@@ -1,6 +1,6 @@
 """Scenes as Drawings: axes and marks in the numbers of the axes, roles for colours and words, for browser and paper."""
 
-from .curves import draw_comparison, power_axis
+from .curves import draw_comparison, power_axis, step_points
 from .gradient import BATCH_STYLES, arrow_ends, arrow_marks, arrow_names, batch_key, plane_axes
 from .limits import from_zero, numbers, points, value_axis
 from .listing import Listing
@@ -8,10 +8,11 @@ from .marks import EDGE, Area, Arrow, Axes, Axis, Band, Dots, Drawing, Image, Ke
 from .paint import Placed, in_rows, own_look, small_png, to_png, to_svg
 from .palette import colour, themed_svg, tint
 from .panels import draw
+from .plots import SUPERSCRIPTS
 from .wire import Encoder
 
 __all__ = [
-    "BATCH_STYLES", "EDGE", "Area", "Arrow", "Axes", "Axis", "Band", "Dots", "Drawing", "Encoder", "Image", "Key", "Line", "Listing",
+    "BATCH_STYLES", "EDGE", "SUPERSCRIPTS", "Area", "Arrow", "Axes", "Axis", "Band", "Dots", "Drawing", "Encoder", "Image", "Key", "Line", "Listing",
     "Mark", "Placed", "Span", "Text", "arrow_ends", "arrow_marks", "arrow_names", "batch_key", "colour", "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look",
-    "plane_axes", "points", "power_axis", "small_png", "themed_svg", "tint", "to_png", "to_svg", "value_axis",
+    "plane_axes", "points", "power_axis", "small_png", "step_points", "themed_svg", "tint", "to_png", "to_svg", "value_axis",
 ]  # fmt: skip
