@@ -14,34 +14,18 @@ import torch
 from torch import Tensor, nn
 
 from ... import tasks
-from ...drawing import (
-    EDGE,
-    SUPERSCRIPTS,
-    Axes,
-    Axis,
-    Band,
-    Dots,
-    Drawing,
-    Line,
-    Mark,
-    Text,
-    points,
-    power_axis,
-    step_points,
-)
+from ...drawing import EDGE, SUPERSCRIPTS, Axes, Axis, Band, Dots, Drawing, Line, Text, points, power_axis, step_points
 from ...formatting import number_of
 from ...widgets import Control, Instrument, Settings, View
 
-WEIGHT = 1e-5
-"""A factor of the loss, with which most gradients are too small for fp16."""
+WEIGHT = 1e-5  # a factor of the loss, with which most gradients are too small for fp16
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FIRST, LAST = -46, 22
 """The powers of two that are counted, from 2**FIRST up to 2**LAST; what lies outside is counted at the ends."""
-NUMBER_KINDS = ("zero", "subnormal", "normal", "overflow")
-"""The kinds of numbers that a gradient can become: 0, fewer digits, all digits, inf or NaN."""
+ZONES = {"zero": "become 0", "subnormal": "fewer digits", "normal": "keep all digits", "overflow": "inf or NaN"}
+"""The kinds of numbers that a gradient can become, with their words."""
 SCALER_UPDATES = 50
-INIT_SCALE = 65536.0
-"""The default of ``GradScaler``."""
+INIT_SCALE = 65536.0  # the default of ``GradScaler``
 
 digits_task = cache(tasks.digits)
 
@@ -53,14 +37,12 @@ class Outcome:
     format: str
     scale: float
     counts: dict[str, npt.NDArray[np.int64]]
-    """Kind -> how many gradients became it, for each power of two of scale x the fp32 gradient, FIRST first."""
-    total: int
-    """How many gradients are not 0 in fp32."""
-    error: float
-    """Length of (16-bit gradient / scale - fp32 gradient) as a share of the fp32 gradient's; inf or NaN if it is."""
+    """Kind -> number of gradients that became it, for each power of two of scale x the fp32 gradient, FIRST first."""
+    total: int  # the number of gradients that are not 0 in fp32
+    error: float  # of the 16-bit gradient / scale, as a share of the length of the fp32 gradient; inf or NaN if it is
 
     def count(self, kind: str) -> int:
-        """Return how many gradients became numbers of this kind."""
+        """Return the number of gradients that became this kind."""
         return int(self.counts[kind].sum())
 
 
@@ -82,13 +64,8 @@ def gradients_of(format: str | None, scale: float) -> Tensor:
 @cache
 def measure_outcome(format: str, scale: float) -> Outcome:
     """Compare the gradients of a 16-bit backward pass with the fp32 ones of the same loss, not scaled."""
-    return outcome_of(gradients_of(None, 1.0), gradients_of(format, scale), format, scale)
-
-
-def outcome_of(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome:
-    """Compare gradients that 16 bits made with those of fp32, which are not scaled."""
-    there = exact != 0
-    exact, got = exact[there], got[there]
+    exact, got = gradients_of(None, 1.0), gradients_of(format, scale)
+    exact, got = exact[exact != 0], got[exact != 0]
     powers = torch.frexp(exact * scale).exponent.long() - 1  # 2**power <= size < 2**(power + 1)
     bins = powers.clamp(FIRST, LAST - 1) - FIRST
     size, finite = got.abs(), got.isfinite()
@@ -141,19 +118,15 @@ def run_scaler(
 _SCALES = [2**power for power in range(41)]  # at the last ones gradients overflow
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
 _SUBJECT = "digits, loss x 0.00001"
-ZONES = {"zero": "become 0", "subnormal": "fewer digits", "normal": "keep all digits", "overflow": "inf or NaN"}
-"""Kind -> its words."""
-_STYLES: dict[str, dict[str, str]] = {
+_STYLES: dict[str, dict[str, Any]] = {
     "zero": {"fill": "wrong/60", "stroke": "wrong", "hatch": "//"},
     "subnormal": {"fill": "gradients/35", "stroke": "gradients", "hatch": ".."},
     "normal": {"fill": "gradients", "stroke": "ink"},
     "overflow": {"fill": "wrong/60", "stroke": "wrong", "hatch": "\\\\"},
 }
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
-_HEADROOM = 1.3
-"""The height of the axes, in units of the tallest step: words of the zones stand above the steps."""
-_ROOM_FOR_UNSCALED = 10
-"""From this power of two on, the histogram at a loss scale of 1 stands clear of the scaled one."""
+_HEADROOM = 1.3  # height of the axes over that of the tallest step: words of the zones stand above the steps
+_ROOM_FOR_UNSCALED = 10  # the power of two from which on the histogram at a loss scale of 1 stands clear of the scaled
 
 
 class LossScale(Instrument):
@@ -261,9 +234,9 @@ def part_text(count: int, total: int) -> str:
 def draw_gradients(outcome: Outcome) -> Drawing:
     """Draw the gradients by size, coloured by what became of them, over what the type can hold."""
     scale = scale_text(outcome.scale)
-    shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in NUMBER_KINDS}
+    shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in ZONES}
     steps = np.sum(list(shares.values()), axis=0)
-    bands: list[Mark] = []
+    bands = []
     below = np.zeros(LAST - FIRST)
     for kind, share in shares.items():
         if share.any():
@@ -274,7 +247,7 @@ def draw_gradients(outcome: Outcome) -> Drawing:
         Axis(FIRST, LAST, words="size of gradient \u00d7 loss scale (log2 axis)", ticks="powers"),
         Axis(0.0, math.ceil(steps.max() * _HEADROOM / 5) * 5.0, words="gradients (%)"),
     )
-    counts = ", ".join(f"{ZONES[kind]}: {outcome.count(kind):,}" for kind in NUMBER_KINDS)
+    counts = ", ".join(f"{words}: {outcome.count(kind):,}" for kind, words in ZONES.items())
     return Drawing(
         _SUBJECT,
         [*_zone_marks(outcome), *_unscaled_marks(steps, round(math.log2(outcome.scale))), *bands],
@@ -285,11 +258,11 @@ def draw_gradients(outcome: Outcome) -> Drawing:
     )
 
 
-def _zone_marks(outcome: Outcome) -> list[Mark]:
+def _zone_marks(outcome: Outcome) -> list[Band | Text]:
     """Return shades over what the type loses, and in each zone the share of the gradients that it has."""
-    marks: list[Mark] = []
+    marks: list[Band | Text] = []
     edges = np.clip((FIRST, *limits_of(outcome.format), LAST), FIRST, LAST).tolist()
-    for kind, low, high in zip(NUMBER_KINDS, edges, edges[1:], strict=False):
+    for kind, low, high in zip(ZONES, edges, edges[1:], strict=False):
         if high <= low:  # the type reaches beyond the axis
             continue
         if kind != "normal":
@@ -310,7 +283,7 @@ def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> n
     return points(np.repeat(edges, 2)[1:-1], np.repeat(below[part], 2), np.repeat((below + share)[part], 2))
 
 
-def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Mark]:
+def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | Text]:
     """Return the outline that the histogram has at a loss scale of 1: a scale only moves it to the right."""
     if moved < _ROOM_FOR_UNSCALED:
         return []
@@ -329,7 +302,7 @@ def draw_scaler_run(scales: tuple[float, ...], skipped: list[int], update: int, 
     powers = np.log2(scales)
     # Update n works with scales[n - 1]; it is drawn from n - 1 to n.
     path = step_points(np.arange(update + 1.0), powers[: update + 1])
-    marks: list[Mark] = [Line("scale", path, "scale", 3.0, words=f"the loss scale, {now} now")]
+    marks: list[Line | Dots] = [Line("scale", path, "scale", 3.0, words=f"the loss scale, {now} now")]
     if skipped:
         words = "skipped: a gradient was inf or NaN, so the weights stay and the scale is halved"
         crosses = points(skipped, powers[np.array(skipped) - 1])

@@ -16,7 +16,6 @@ from ...drawing import (
     Arrow,
     Axes,
     Axis,
-    Band,
     Dots,
     Drawing,
     Key,
@@ -31,9 +30,8 @@ from ...scenes import Curve
 from ...widgets import Control, Instrument, View
 from .ring_trial import PIECES, USUAL, Grad, LoopCall, OrderRun, run_and_judge
 
-CALLS_SHOWN = 12
-"""The number of calls that can be looked at one by one: three turns of four calls."""
-CALL_STYLES: dict[str, dict[str, str]] = {
+CALLS_SHOWN = 12  # one by one: three turns of four calls
+CALL_STYLES: dict[str, dict[str, Any]] = {
     "zero_grad": {"fill": "paper", "stroke": "grey", "dash": "dashed"},
     "forward": {"fill": "activations/35", "stroke": "activations"},
     "backward": {"fill": "gradients/35", "stroke": "gradients"},
@@ -103,8 +101,7 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
     return f"Turn {call.turn}, {call.piece}: {call.text}. .grad: {call.after.text}."
 
 
-_RADIUS = 1.6
-"""How far the ring reaches to the left and to the right; upwards and downwards it reaches 1."""
+_RADIUS = 1.6  # to the left and to the right; upwards and downwards it is 1
 _TILE = 0.5, 0.16  # half the width and half the height of a call on the ring
 
 
@@ -124,9 +121,6 @@ def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     for number, line in enumerate(lines):
         texts = (f"norm {line}",) if number == 2 else (line, line.replace("backwards ", ""))
         marks.append(Text(f"grad {number}", texts, 0.0, 0.25 - 0.25 * number, where="center", bold=number == 0))
-    if newest:
-        x, y = _on_ring(-0.5 / len(pieces))
-        marks.append(Text("turn", (f"turn {newest.turn}",), x, y, role="grey"))
     axes = Axes(Axis(-2.2, 2.2, ticks="none"), Axis(-1.45, 1.45, ticks="none"), equal="fit")
     words = f"The ring {ran.order.replace(' ', ' → ')}: {ran.verdict}. {_moment_text(calls)}"
     role = "wrong" if ran.verdict in ("wrong", "error") else "ink"
@@ -161,11 +155,7 @@ def _call_marks(x: float, y: float, number: int, piece: str, call: LoopCall | No
     return marks
 
 
-_ROOM = 1.5
-"""For the turns and the signs of steps above the highest column, in tiles."""
-_STRIP = 0.4
-"""The height of the strip in the colour of the call below a column, in tiles."""
-_KEY = (*batch_key(("fresh", "stale")), Key(("step moves the weights", "step"), fill="optimizer"))
+_ROOM, _STRIP = 1.5, 0.4  # in tiles: above the highest column, and for the colour of the call below each
 
 
 def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
@@ -173,29 +163,24 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     every = ran.trial.calls[:CALLS_SHOWN]
     marks: list[Mark] = []
     if calls:
-        edges = len(calls) - 1.0, -EDGE, EDGE, len(calls), -EDGE, EDGE
-        marks.append(Band("now", edges, fill="faint/60", words=_moment_text(calls)))
+        column = _box(len(calls) - 0.5, 0.0, 0.5, EDGE)
+        marks.append(Area("now", column, fill="faint/60", words=_moment_text(calls)))
     for number, call in enumerate(every):
         if call.place == 0:
-            line = float(number), -EDGE, float(number), EDGE
-            marks.append(Line(f"turn {number}", line, "grey", 1.0, "dashed"))
+            marks.append(Line(f"turn {number}", (number, -EDGE, number, EDGE), "grey", 1.0, "dashed"))
             texts = f"turn {call.turn}", str(call.turn)
             marks.append(Text(f"turn {number} word", texts, number, where="top", role="grey"))
         marks += _column_marks(number, call)
-    most = max(3, *(len(call.after.states) for call in every))
+    high = _ROOM + max(3, *(len(call.after.states) for call in every))
+    up = Axis(-_STRIP, high, words="backwards in .grad", ticks="updates")
     spans = tuple(Span(number, number + 1, (call.piece,)) for number, call in enumerate(every))
     contents = "; ".join(f"{call.piece}: {call.after.text}" for call in every)
     return Drawing(
         "what .grad holds",
         marks,
-        (
-            Axes(
-                Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans),
-                Axis(-_STRIP, most + _ROOM, words="backwards in .grad", ticks="updates"),
-            ),
-        ),
+        (Axes(Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans), up),),
         f"What .grad holds after each of the first {len(every)} calls. {contents}.",
-        key=_KEY,
+        key=(*batch_key(("fresh", "stale")), Key(("step moves the weights", "step"), fill="optimizer")),
     )
 
 
@@ -229,11 +214,9 @@ def draw_losses(ran: OrderRun) -> Drawing:
         lines["this order"] = ran.trial.losses
     again = any(step.before.count("stale") for step in ran.trial.ran("step"))
     stale = ("this order",) if again else ()
-    curves = {name: _curve(losses) for name, losses in lines.items()}
+    curves = {}
+    for name, losses in lines.items():
+        broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
+        curves[name] = Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])
     title, counted = "loss on held-out digits", "turns of the loop"
     return draw_comparison(curves, title, stale=stale, events=events, counted=counted)
-
-
-def _curve(losses: Sequence[float]) -> Curve:
-    broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
-    return Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])

@@ -57,11 +57,9 @@ class Swing(Instrument):
 
     def render(self, settings: Settings) -> View:
         """Run the loop, and say what becomes of it."""
-        path, zero_grad = run_swing(**settings), settings["zero_grad"]
-        panels = {
-            "weight": draw_weight(path, zero_grad),
-            "valley": draw_valley(path, settings["curvature"], zero_grad),
-        }
+        path = run_swing(**settings)
+        role = "weights" if settings["zero_grad"] else "stale"  # without zero_grad it follows stale gradients
+        panels = {"weight": draw_weight(path, role), "valley": draw_valley(path, settings["curvature"], role)}
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 
     def _still(self, view: View) -> Still:
@@ -90,16 +88,11 @@ def swing(**start: Any) -> Swing:
 class SwingPath:
     """One run: the weight before each update and after the last, and what was predicted and measured of it."""
 
-    weights: tuple[float, ...]
-    """The first is the start, 1. Ends where the weight is no finite number any more."""
-    factor: float
-    """Predicted: by what an update multiplies the size of the swing."""
-    stability: Stability
-    """The fate of the swing, by the predicted factor."""
-    predicted_period: float
-    """Updates of a whole swing, there and back; inf where the weight does not change sides."""
-    measured_period: float
-    """From the places where the weight passes 0; NaN where there are fewer than three."""
+    weights: tuple[float, ...]  # from the start, 1, to where the weight is no finite number any more
+    factor: float  # predicted: by what an update multiplies the size of the swing
+    stability: Stability  # by the predicted factor
+    predicted_period: float  # updates of a whole swing, there and back; inf where the weight does not change sides
+    measured_period: float  # from the places where the weight passes 0; NaN where there are fewer than three
 
     @property
     def reach(self) -> float:
@@ -144,11 +137,9 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
 
 
 def recurrence_roots(s: float, momentum: float, zero_grad: bool) -> list[complex]:
-    """Return the roots of the recurrence, the largest last, as eigenvalues of its companion matrix."""
+    """Return the roots of the recurrence, the largest last."""
     coefficients = [s - 1 - momentum, momentum] if zero_grad else [s - 2 - momentum, 1 + 2 * momentum, -momentum]
-    companion = np.eye(len(coefficients), k=-1)
-    companion[0] = np.negative(coefficients)
-    return sorted((complex(root) for root in np.linalg.eigvals(companion)), key=abs)
+    return sorted((complex(root) for root in np.roots([1.0, *coefficients])), key=abs)
 
 
 def measure_period(path: list[float]) -> float:
@@ -190,14 +181,9 @@ def _corner_texts(path: SwingPath) -> tuple[str, ...]:
     return f"{predicted} predicted, {path.measured_period:.2f} measured", predicted
 
 
-def _role(zero_grad: bool) -> str:
-    """Return the colour of a path: one without zero_grad follows stale gradients."""
-    return "weights" if zero_grad else "stale"
-
-
-def draw_weight(path: SwingPath, zero_grad: bool) -> Drawing:
+def draw_weight(path: SwingPath, role: str) -> Drawing:
     """Draw the weight before each update."""
-    role, weights = _role(zero_grad), np.array(path.weights)
+    weights = np.array(path.weights)
     inside = np.flatnonzero(np.abs(weights) <= path.reach)
     gone = int(inside[-1]) + 1  # for good: it may have come back before
     shown, readout = weights[: gone + 1], "update {x}: w = {y}"
@@ -214,9 +200,9 @@ def draw_weight(path: SwingPath, zero_grad: bool) -> Drawing:
     return Drawing("the weight, update by update", marks, (axes,), words, _corner_texts(path))
 
 
-def draw_valley(path: SwingPath, curvature: float, zero_grad: bool) -> Drawing:
+def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
     """Draw the loss over the weight, and the path in it, older places paler."""
-    role, reach = _role(zero_grad), path.reach
+    reach = path.reach
     along = np.linspace(-reach, reach, 81)
     weights = np.array([weight for weight in path.weights if abs(weight) <= reach])
     places = points(weights, curvature / 2 * weights**2)
