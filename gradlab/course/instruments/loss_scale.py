@@ -24,6 +24,7 @@ FIRST, LAST = -46, 22
 """The powers of two that are counted, from 2**FIRST up to 2**LAST; what lies outside is counted at the ends."""
 ZONES = {"zero": "become 0", "subnormal": "fewer digits", "normal": "keep all digits", "overflow": "inf or NaN"}
 """The kinds of numbers that a gradient can become, with their words."""
+_SHORT = {"subnormal": "fewer", "overflow": "inf"}
 SCALER_UPDATES = 50
 INIT_SCALE = 65536.0  # the default of ``GradScaler``
 
@@ -269,7 +270,7 @@ def _zone_marks(outcome: Outcome) -> list[Band | Text]:
             marks.append(Band(f"zone {kind}", (low, -EDGE, EDGE, high, -EDGE, EDGE), fill=_ZONE_FILLS[kind]))
         count = outcome.count(kind)
         share, role = part_text(count, outcome.total), "wrong" if count and kind in ("zero", "overflow") else "ink"
-        for id, text in (("word", ZONES[kind].removesuffix(" or NaN")), ("share", share)):
+        for id, text in (("word", _SHORT.get(kind, ZONES[kind])), ("share", share)):
             look: dict[str, Any] = {"where": "below", "role": role, "bold": id == "share"}
             marks.append(Text(f"zone {id} {kind}", (text,), (low + high) / 2, EDGE, **look))
     return marks
