@@ -8,11 +8,10 @@ from .marks import EDGE, Area, Arrow, Axes, Axis, Band, Dots, Drawing, Image, Ke
 from .paint import Placed, in_rows, own_look, small_png, to_png, to_svg
 from .palette import colour, themed_svg, tint
 from .panels import draw
-from .plots import SUPERSCRIPTS
 from .wire import Encoder
 
 __all__ = [
-    "BATCH_STYLES", "EDGE", "SUPERSCRIPTS", "Area", "Arrow", "Axes", "Axis", "Band", "Dots", "Drawing", "Encoder", "Image", "Key", "Line", "Listing",
+    "BATCH_STYLES", "EDGE", "Area", "Arrow", "Axes", "Axis", "Band", "Dots", "Drawing", "Encoder", "Image", "Key", "Line", "Listing",
     "Mark", "Placed", "Span", "Text", "arrow_ends", "arrow_marks", "arrow_names", "batch_key", "colour", "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look",
     "plane_axes", "points", "power_axis", "small_png", "step_points", "themed_svg", "tint", "to_png", "to_svg", "value_axis",
 ]  # fmt: skip

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from ... import tasks
-from ...drawing import EDGE, SUPERSCRIPTS, Axes, Axis, Band, Dots, Drawing, Line, Text, points, power_axis, step_points
-from ...formatting import number_of
+from ...drawing import EDGE, Axes, Axis, Band, Dots, Drawing, Line, Text, points, power_axis, step_points
+from ...formatting import number_of, power_text
 from ...widgets import Control, Instrument, Settings, View
 
 WEIGHT = 1e-5  # a factor of the loss, with which most gradients are too small for fp16
@@ -49,10 +49,7 @@ class Outcome:
 
 @cache
 def gradients_of(format: str | None, scale: float) -> Tensor:
-    """Run a real forward and backward pass, the loss times ``scale``; return ``.grad`` as one row of fp32 numbers.
-
-    format: "fp16" or "bf16" for autocast, None for fp32.
-    """
+    """Run a real backward pass in fp16, bf16 or (None) fp32, the loss times ``scale``; return ``.grad`` in a row."""
     task = digits_task()
     model = task.build(seed=0)
     x, y = (part.to(task.device) for part in task.batches[0])
@@ -175,10 +172,8 @@ def _outcome_text(outcome: Outcome) -> str:
         f"{count:,} ({part_text(count, outcome.total)})" if (count := outcome.count(kind)) else "none"
         for kind in ("zero", "subnormal", "overflow")
     )
-    text = (
-        f"{outcome.format}, loss scale {scale_text(outcome.scale)}: of {outcome.total:,} gradients, {zero} become 0, "
-        f"{fewer} have fewer digits, and {overflow} become inf or NaN."
-    )
+    text = f"{outcome.format}, loss scale {scale_text(outcome.scale)}: of {outcome.total:,} gradients, "
+    text += f"{zero} become 0, {fewer} have fewer digits, and {overflow} become inf or NaN."
     if math.isfinite(outcome.error):
         off = f"{outcome.error:.2%}" if outcome.error < 0.1 else f"{outcome.error:.0%}"
         text += f" Divided by the scale, they differ from the fp32 gradient by {off} of its length."
@@ -188,10 +183,8 @@ def _outcome_text(outcome: Outcome) -> str:
 def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
     """Return the scale after an update, and the steps that were skipped."""
     which = f" ({', '.join(map(str, skipped))})" if skipped else ""
-    return (
-        f"GradScaler, after update {update}: loss scale {scale_text(scale)}; "
-        f"{len(skipped)} of {update} steps skipped{which}."
-    )
+    now = f"GradScaler, after update {update}: loss scale {scale_text(scale)}"
+    return f"{now}; {len(skipped)} of {update} steps skipped{which}."
 
 
 def _code_text(format: str, scale: float, growth_interval: int) -> str:
@@ -221,7 +214,7 @@ def scale_text(scale: float) -> str:
     """Write a scale in full up to a million, and a larger power of two as a power."""
     mantissa, power = math.frexp(scale)
     large = mantissa == 0.5 and not 1 <= scale < 1e6
-    return f"2{str(power - 1).translate(SUPERSCRIPTS)}" if large else f"{scale:,g}"
+    return power_text(power - 1) if large else f"{scale:,g}"
 
 
 def part_text(count: int, total: int) -> str:

@@ -108,8 +108,7 @@ _TILE = 0.5, 0.16  # half the width and half the height of a call on the ring
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     """Draw the ring with its newest call in bold, and beside each call what it did the last time it ran."""
     pieces, newest = ran.order.split(), calls[-1] if calls else None
-    turns = 2 * math.pi * np.arange(0, 1.001, 1 / 96)
-    marks: list[Mark] = [Line("ring", np.column_stack([_RADIUS * np.sin(turns), np.cos(turns)]), "grey")]
+    marks: list[Mark] = [Line("ring", np.ravel([_on_ring(share) for share in np.linspace(0, 1, 97)]), "grey")]
     for number in range(len(pieces)):
         ends = *_on_ring((number + 0.46) / len(pieces)), *_on_ring((number + 0.54) / len(pieces))
         marks.append(Arrow(f"arrow {number}", ends, fill="grey", stroke=""))
@@ -207,15 +206,10 @@ def _column_marks(number: int, call: LoopCall) -> list[Mark]:
 
 def draw_losses(ran: OrderRun) -> Drawing:
     """Draw the loss on held-out digits after each turn, of the usual order and of this one unless an error ends it."""
-    lines, events = {"usual": ran.usual.losses}, {}
-    if ran.trial.error:
-        events[ran.trial.turns] = f"this order stops in turn {ran.trial.turns + 1}"
-    else:
-        lines["this order"] = ran.trial.losses
-    again = any(step.before.count("stale") for step in ran.trial.ran("step"))
-    stale = ("this order",) if again else ()
-    curves = {}
-    for name, losses in lines.items():
+    trial, curves = ran.trial, {}
+    events = {trial.turns: f"this order stops in turn {trial.turns + 1}"} if trial.error else {}
+    stale = ["this order"] if any(step.before.count("stale") for step in trial.ran("step")) else []
+    for name, losses in [("usual", ran.usual.losses), ("this order", trial.losses)][: 1 if trial.error else 2]:
         broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
         curves[name] = Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])
     title, counted = "loss on held-out digits", "turns of the loop"

@@ -166,8 +166,10 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
         def note(line: int, failed: bool = False) -> None:
             piece, turn = pieces[line - body], len(losses)
             number = {"forward": turn + first_loss, "backward": provenance.backwards}.get(piece, 0)
-            before = calls[-1].after if calls else Grad({})
-            calls.append(LoopCall(turn, line - body, piece, line, before, _read_grad(provenance), number, failed))
+            before, contents = calls[-1].after if calls else Grad({}), provenance.contents()
+            numbers = (n for first, last in contents.holds for n in range(first, last + 1))
+            after = Grad({n: "stale" if within(n, contents.stale) else "fresh" for n in numbers}, contents.norm)
+            calls.append(LoopCall(turn, line - body, piece, line, before, after, number, failed))
 
         try:
             for _ in program.setup(names):
@@ -187,12 +189,6 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
             provenance.close()
     weights = parameters_to_vector(model.parameters()).detach()
     return Trial(order, first_loss, source, tuple(calls), tuple(losses), tuple(hashes), weights, error)
-
-
-def _read_grad(provenance: Provenance) -> Grad:
-    contents = provenance.contents()
-    numbers = [number for first, last in contents.holds for number in range(first, last + 1)]
-    return Grad({n: "stale" if within(n, contents.stale) else "fresh" for n in numbers}, contents.norm)
 
 
 def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
@@ -270,10 +266,8 @@ def _troubles(trial: Trial) -> list[str]:
     of = f"of {len(steps)} steps"
     again = [step.before for step in steps if step.before.count("stale")]
     if again:
-        troubles.append(
-            f"{len(again)} {of} apply a gradient that was applied before. The last of them finds "
-            f"{number_of(len(again[-1].states), 'gradient')} in `.grad`, {again[-1].count('stale')} of them stale."
-        )
+        last = f"{number_of(len(again[-1].states), 'gradient')} in `.grad`, {again[-1].count('stale')} of them stale"
+        troubles.append(f"{len(again)} {of} apply a gradient that was applied before. The last of them finds {last}.")
     several = [fresh for step in steps if (fresh := step.before.count("fresh")) > 1]
     if several:
         most = max(several)

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,8 +37,6 @@ _LRS = sorted({*_FEW_LRS, *(tenths / 10 for tenths in range(1, 46))})
 _MOMENTA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _FEW_MOMENTA = (0.5, 0.9)
 _CURVATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
-
-Stability = Literal["settles", "swings for ever", "runs away"]
 
 
 class Swing(Instrument):
@@ -90,7 +88,7 @@ class SwingPath:
 
     weights: tuple[float, ...]  # from the start, 1, to where the weight is no finite number any more
     factor: float  # predicted: by what an update multiplies the size of the swing
-    stability: Stability  # by the predicted factor
+    stability: str  # by the predicted factor: "settles", "swings for ever" or "runs away"
     predicted_period: float  # updates of a whole swing, there and back; inf where the weight does not change sides
     measured_period: float  # from the places where the weight passes 0; NaN where there are fewer than three
 
@@ -105,16 +103,15 @@ def swing_source(lr: float, curvature: float, momentum: float, zero_grad: bool) 
     """Return the loop as it is shown and run."""
     clear = "    optimizer.zero_grad()\n" if zero_grad else ""
     beta = f", momentum={momentum:g}" if momentum else ""
-    return (
-        "w = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)\n"
-        f"optimizer = torch.optim.SGD([w], lr={lr:g}{beta})\n"
-        f"for update in range({UPDATES}):\n"
-        f"{clear}"
-        f"    loss = {curvature:g} / 2 * w**2\n"
-        "    loss.backward()\n"
-        "    optimizer.step()\n"
-        "    path.append(w.item())\n"
-    )
+    return f"""\
+w = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr={lr:g}{beta})
+for update in range({UPDATES}):
+{clear}    loss = {curvature:g} / 2 * w**2
+    loss.backward()
+    optimizer.step()
+    path.append(w.item())
+"""
 
 
 @lru_cache(maxsize=8)
@@ -128,7 +125,7 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
     *_, before, root = recurrence_roots(lr * curvature, momentum, zero_grad)
     factor = abs(root)
     double = abs(root - before) < 1e-6  # then the size is also multiplied by the number of updates
-    stability: Stability = "swings for ever" if factor > 1 - _EDGE else "settles"
+    stability = "swings for ever" if factor > 1 - _EDGE else "settles"
     if factor > 1 + _EDGE or (double and factor > 1 - _EDGE):
         stability = "runs away"
     angle = abs(math.atan2(root.imag, root.real))

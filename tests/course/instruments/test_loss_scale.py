@@ -19,6 +19,7 @@ from gradlab.course.instruments.loss_scale import (
     run_scaler,
     scale_text,
 )
+from gradlab.drawing import Band, Dots
 
 TASK = tasks.digits(device="cpu")
 TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -90,7 +91,11 @@ def test_the_limits_of_a_type_are_those_that_nextafter_finds(format: str) -> Non
     assert 2.0**normal_from == torch.finfo(dtype).smallest_normal
     assert 2.0 ** (inf_from - 1) <= torch.nextafter(above, zero).item() < 2.0**inf_from
     drawing = loss_scale(dtype=format).drawings()[0]
-    zones = {mark.id: tuple(mark.points[::3]) for mark in drawing.marks if mark.id.removeprefix("zone ") in ZONES}
+    zones = {
+        mark.id: tuple(mark.points[::3])
+        for mark in drawing.marks
+        if isinstance(mark, Band) and mark.id.removeprefix("zone ") in ZONES
+    }
     shaded = {
         "zone zero": (-46, zero_below),
         "zone subnormal": (zero_below, normal_from),
@@ -158,7 +163,7 @@ def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:
         instrument.turn("update", update)
         drawing = instrument.drawings()[1]
         past = [each for each in skipped if each <= update]
-        crosses = [mark.points for mark in drawing.marks if mark.id == "skipped"]
+        crosses = [mark.points for mark in drawing.marks if isinstance(mark, Dots) and mark.id == "skipped"]
         assert np.ravel(crosses).tolist() == [n for each in past for n in (each, np.log2(scales[each - 1]))]
         assert tuple(drawing.find("now").points) == (update, np.log2(scales[update]))
         x, power = np.reshape(drawing.find("scale").points, (-1, 2)).T

@@ -191,7 +191,7 @@ def test_the_backwards_in_grad_are_stacked_in_the_column_of_each_call(order: str
     drawing = panels(order)["grad"]
     calls = run_order(order).trial.calls[:12]
     assert [span.texts[0] for span in drawing.axes[0].x.spans] == [call.piece for call in calls]
-    tiles = {mark.id: mark for mark in drawing.marks if mark.id.startswith("tile")}
+    tiles = {mark.id: mark for mark in drawing.marks if isinstance(mark, Area) and mark.id.startswith("tile")}
     for column, call in enumerate(calls):
         assert drawing.axes[0].y.high > len(call.after.states) + 1
         for level, (number, state) in enumerate(call.after.states.items()):

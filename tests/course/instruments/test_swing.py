@@ -80,7 +80,8 @@ def drawn(lab: Swing, panel: int, id: str) -> np.ndarray:
 
 
 def test_a_still_shows_the_loop_the_weight_and_the_valley() -> None:
-    loop, *panels = (each.drawing for each in swing(lr=3.9)._picture().placed)
+    placed: list[Any] = [each.drawing for each in swing(lr=3.9)._picture().placed]
+    loop, *panels = placed
     assert isinstance(loop, Listing)
     assert "optimizer.step()" in loop.source
     assert [panel.title for panel in panels] == ["the weight, update by update", "its path in the valley"]
