@@ -263,7 +263,7 @@ def _zone_marks(outcome: Outcome) -> list[Band | Text]:
             marks.append(Band(f"zone {kind}", (low, -EDGE, EDGE, high, -EDGE, EDGE), fill=_ZONE_FILLS[kind]))
         count = outcome.count(kind)
         share, role = part_text(count, outcome.total), "wrong" if count and kind in ("zero", "overflow") else "ink"
-        for id, text in (("word", _SHORT.get(kind, ZONES[kind])), ("share", share)):
+        for id, text in (("share", share), ("word", _SHORT.get(kind, ZONES[kind]))):
             look: dict[str, Any] = {"where": "below", "role": role, "bold": id == "share"}
             marks.append(Text(f"zone {id} {kind}", (text,), (low + high) / 2, EDGE, **look))
     return marks
@@ -283,10 +283,11 @@ def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | T
         return []
     corners = _stairs(np.zeros(len(steps) - moved), steps[moved:]).reshape(-1, 3)
     outline = np.concatenate([corners[0, :2], corners[:, ::2].ravel(), corners[-1, :2]])
-    words, (x, y) = "the same gradients at loss scale 1", corners[corners[:, 2].argmax(), ::2].tolist()
+    words, half = "the same gradients at loss scale 1", corners[:, 2].max() / 2
+    x = corners[corners[:, 2] >= half, 0].min()
     return [
         Line("unscaled", outline, width=1.2, dash="dashed", words=words),
-        Text("unscaled words", ("loss scale 1",), x, y, where="above left", size=11.0),
+        Text("unscaled words", ("loss scale 1",), x, half, where="left", size=11.0),
     ]
 
 

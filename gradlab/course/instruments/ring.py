@@ -101,8 +101,8 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
     return f"Turn {call.turn}, {call.piece}: {call.text}. .grad: {call.after.text}."
 
 
-_RADIUS = 1.6  # to the left and to the right; upwards and downwards it is 1
-_TILE = 0.5, 0.16  # half the width and half the height of a call on the ring
+_RADIUS = 1.75  # to the left and to the right; upwards and downwards it is 1
+_TILE = 0.6, 0.16  # half the width and half the height of a call on the ring
 
 
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
@@ -119,8 +119,8 @@ def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     lines = [".grad", *(newest.after if newest else Grad({})).text.split(", norm ")]
     for number, line in enumerate(lines):
         texts = (f"norm {line}",) if number == 2 else (line, line.replace("backwards ", ""))
-        marks.append(Text(f"grad {number}", texts, 0.0, 0.25 - 0.25 * number, where="center", bold=number == 0))
-    axes = Axes(Axis(-2.2, 2.2, ticks="none"), Axis(-1.45, 1.45, ticks="none"), equal="fit")
+        marks.append(Text(f"grad {number}", texts, 0.0, 0.3 - 0.3 * number, where="center", bold=number == 0))
+    axes = Axes(Axis(-2.45, 2.45, ticks="none"), Axis(-1.45, 1.45, ticks="none"), equal="fit")
     words = f"The ring {ran.order.replace(' ', ' → ')}: {ran.verdict}. {_moment_text(calls)}"
     role = "wrong" if ran.verdict in ("wrong", "error") else "ink"
     return Drawing("the ring", marks, (axes,), words, corner=(_SIGNS[ran.verdict],), corner_role=role)
