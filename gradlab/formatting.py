@@ -14,6 +14,7 @@ REPOSITORY = ""
 
 EN_DASH = "\u2013"
 """Between the first and the last number of a run, where there is little room: ``38\u201341``."""
+_SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
 def lesson_address(notebook: str, section: str = "") -> str:
@@ -58,6 +59,11 @@ def short(value: float) -> str:
     else:
         text = f"{size:.3g}"
     return ("\u2212" if value < 0 else "") + text.replace("-", "\u2212")
+
+
+def power_text(power: float) -> str:
+    """Return a power of two as people write it: ``2\u207b\u2074``."""
+    return f"2{str(round(power)).translate(_SUPERSCRIPTS)}"
 
 
 def share_text(share: float) -> str:

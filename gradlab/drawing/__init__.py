@@ -1,6 +1,6 @@
 """Scenes as Drawings: axes and marks in the numbers of the axes, roles for colours and words, for browser and paper."""
 
-from .curves import draw_comparison, power_axis
+from .curves import draw_comparison, power_axis, step_points
 from .gradient import BATCH_STYLES, arrow_ends, arrow_marks, arrow_names, batch_key, plane_axes
 from .limits import from_zero, numbers, points, value_axis
 from .listing import Listing
@@ -12,7 +12,9 @@ from .panels import draw
 from .wire import Encoder
 
 __all__ = [
-    "BATCH_STYLES", "EDGE", "Area", "Arrow", "Axes", "Axis", "Band", "Dots", "Drawing", "Encoder", "Image", "Key", "Line", "Listing",
-    "Mark", "Placed", "Span", "Text", "area_look", "arrow_ends", "arrow_marks", "arrow_names", "batch_key", "colour", "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look",
-    "plane_axes", "points", "power_axis", "small_png", "stacked", "text_role", "themed_svg", "tint", "to_png", "to_svg", "value_axis",
+    "Area", "Arrow", "Axes", "Axis", "BATCH_STYLES", "Band", "Dots", "Drawing", "EDGE", "Encoder", "Image", "Key",
+    "Line", "Listing", "Mark", "Placed", "Span", "Text", "area_look", "arrow_ends", "arrow_marks", "arrow_names",
+    "batch_key", "colour", "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look", "plane_axes",
+    "points", "power_axis", "small_png", "stacked", "step_points", "text_role", "themed_svg", "tint", "to_png",
+    "to_svg", "value_axis",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import Affine2D, Bbox
 
-from ..formatting import bytes_text, short
+from ..formatting import bytes_text, power_text, short
 from .fonts import fitting, shorten, text_width
 from .marks import Axes, Axis, Drawing, Key, Text
 from .palette import colour
@@ -25,7 +25,6 @@ INCH = 96.0
 """CSS pixels in an inch."""
 POINT = 72 / INCH
 """Points in a CSS pixel."""
-_SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 _MARGIN, _TITLE, _LINE, _RIGHT, _TICK = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
 _WIDEST = 0.4  # of the width, for words at the right of the axes
 _SWATCH, _SWATCH_GAP, _ENTRY_GAP = 18.0, 5.0, 16.0
@@ -61,7 +60,7 @@ class Sheet:
         anchor: str = "left", **look: Any,
     ) -> None:  # fmt: skip
         """Write a text, the middle of its height at y."""
-        if "rotation" not in look:
+        if text and "rotation" not in look:
             self.words.append(text_box(x, y, text, size, bold, anchor))
         look = {"va": "center", "parse_math": False, "fontweight": "bold" if bold else "normal", **look}
         self.figure.text(
@@ -275,7 +274,7 @@ _FORMATS: dict[str, Callable[[float], str]] = {
     "number": short,
     "updates": lambda value: f"{value:,.0f}" if value < 1e5 else short(value),
     "bytes": bytes_text,
-    "powers": lambda value: f"2{str(round(value)).translate(_SUPERSCRIPTS)}",
+    "powers": lambda value: power_text(round(value)),
     "shares": lambda value: f"{value:.0%}",
     **dict.fromkeys(("lines", "none", "slanted"), lambda value: ""),
 }

@@ -14,33 +14,19 @@ import torch
 from torch import Tensor, nn
 
 from ... import tasks
-from ...drawing import (
-    SUPERSCRIPTS,
-    Axes,
-    Band,
-    Dots,
-    Drawing,
-    PanelBuilder,
-    Path,
-    Side,
-    Spot,
-    make_axes,
-    make_box,
-    text_width,
-)
-from ...formatting import number_of
+from ...drawing import EDGE, Axes, Axis, Band, Dots, Drawing, Line, Text, points, power_axis, step_points
+from ...formatting import number_of, power_text
 from ...widgets import Control, Instrument, Settings, View
 
-WEIGHT = 1e-5
-"""A factor of the loss, with which most gradients are too small for fp16."""
+WEIGHT = 1e-5  # a factor of the loss, with which most gradients are too small for fp16
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FIRST, LAST = -46, 22
 """The powers of two that are counted, from 2**FIRST up to 2**LAST; what lies outside is counted at the ends."""
-NUMBER_KINDS = ("zero", "subnormal", "normal", "overflow")
-"""The kinds of numbers that a gradient can become: 0, fewer digits, all digits, inf or NaN."""
+ZONES = {"zero": "become 0", "subnormal": "fewer digits", "normal": "keep all digits", "overflow": "inf or NaN"}
+"""The kinds of numbers that a gradient can become, with their words."""
+_SHORT = {"subnormal": "fewer", "overflow": "inf"}
 SCALER_UPDATES = 50
-INIT_SCALE = 65536.0
-"""The default of ``GradScaler``."""
+INIT_SCALE = 65536.0  # the default of ``GradScaler``
 
 digits_task = cache(tasks.digits)
 
@@ -52,23 +38,18 @@ class Outcome:
     format: str
     scale: float
     counts: dict[str, npt.NDArray[np.int64]]
-    """Kind -> how many gradients became it, for each power of two of scale x the fp32 gradient, FIRST first."""
-    total: int
-    """How many gradients are not 0 in fp32."""
-    error: float
-    """Length of (16-bit gradient / scale - fp32 gradient) as a share of the fp32 gradient's; inf or NaN if it is."""
+    """Kind -> number of gradients that became it, for each power of two of scale x the fp32 gradient, FIRST first."""
+    total: int  # the number of gradients that are not 0 in fp32
+    error: float  # of the 16-bit gradient / scale, as a share of the length of the fp32 gradient; inf or NaN if it is
 
     def count(self, kind: str) -> int:
-        """Return how many gradients became numbers of this kind."""
+        """Return the number of gradients that became this kind."""
         return int(self.counts[kind].sum())
 
 
 @cache
 def gradients_of(format: str | None, scale: float) -> Tensor:
-    """Run a real forward and backward pass, the loss times ``scale``; return ``.grad`` as one row of fp32 numbers.
-
-    format: "fp16" or "bf16" for autocast, None for fp32.
-    """
+    """Run a real backward pass in fp16, bf16 or (None) fp32, the loss times ``scale``; return ``.grad`` in a row."""
     task = digits_task()
     model = task.build(seed=0)
     x, y = (part.to(task.device) for part in task.batches[0])
@@ -81,13 +62,8 @@ def gradients_of(format: str | None, scale: float) -> Tensor:
 @cache
 def measure_outcome(format: str, scale: float) -> Outcome:
     """Compare the gradients of a 16-bit backward pass with the fp32 ones of the same loss, not scaled."""
-    return outcome_of(gradients_of(None, 1.0), gradients_of(format, scale), format, scale)
-
-
-def outcome_of(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome:
-    """Compare gradients that 16 bits made with those of fp32, which are not scaled."""
-    there = exact != 0
-    exact, got = exact[there], got[there]
+    exact, got = gradients_of(None, 1.0), gradients_of(format, scale)
+    exact, got = exact[exact != 0], got[exact != 0]
     powers = torch.frexp(exact * scale).exponent.long() - 1  # 2**power <= size < 2**(power + 1)
     bins = powers.clamp(FIRST, LAST - 1) - FIRST
     size, finite = got.abs(), got.isfinite()
@@ -140,24 +116,15 @@ def run_scaler(
 _SCALES = [2**power for power in range(41)]  # at the last ones gradients overflow
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
 _SUBJECT = "digits, loss x 0.00001"
-ZONES = {
-    "zero": ("become 0", "0"),
-    "subnormal": ("fewer digits", "fewer"),
-    "normal": ("keep all digits", "all digits", "all"),
-    "overflow": ("inf or NaN", "inf"),
+_STYLES: dict[str, dict[str, Any]] = {
+    "zero": {"fill": "wrong/60", "stroke": "wrong", "hatch": "//"},
+    "subnormal": {"fill": "gradients/35", "stroke": "gradients", "hatch": ".."},
+    "normal": {"fill": "gradients", "stroke": "ink"},
+    "overflow": {"fill": "wrong/60", "stroke": "wrong", "hatch": "\\\\"},
 }
-"""Kind -> its words, from long to short."""
-_LOOKS = {
-    "zero": ("wrong/60", "wrong", "//"),
-    "subnormal": ("gradients/35", "gradients", ".."),
-    "normal": ("gradients", "ink", ""),
-    "overflow": ("wrong/60", "wrong", "\\\\"),
-}
-"""Kind -> fill, edge and hatch."""
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
-_LEFT, _TOP, _RIGHT, _BELOW = 58.0, 62.0, 14.0, 38.0  # CSS pixels around the axes
-_ROOM_FOR_UNSCALED = 10
-"""From this power of two on, the histogram at a loss scale of 1 stands clear of the scaled one."""
+_HEADROOM = 1.3  # height of the axes over that of the tallest step: words of the zones stand above the steps
+_ROOM_FOR_UNSCALED = 10  # the power of two from which on the histogram at a loss scale of 1 stands clear of the scaled
 
 
 class LossScale(Instrument):
@@ -174,19 +141,16 @@ class LossScale(Instrument):
             Control.slider("update", "update", SCALER_UPDATES, list(range(SCALER_UPDATES + 1)), plays=True),
         ]
 
-    def render(self, at: Settings) -> View:
+    def render(self, settings: Settings) -> View:
         """Return both panels for these settings."""
-        dtype, update, interval = at["dtype"], at["update"], at["growth_interval"]
-        outcome = measure_outcome(dtype, at["scale"])
+        dtype, scale, interval, update = (settings[name] for name in ("dtype", "scale", "growth_interval", "update"))
+        outcome = measure_outcome(dtype, scale)
         scales, every = run_scaler(dtype, interval)
         skipped = [each for each in every if each <= update]
         return View(
-            panels={
-                "gradients": lambda width, height: draw_gradients(outcome, width, height),
-                "scaler": lambda width, height: draw_scaler_run(scales, skipped, update, interval, width, height),
-            },
-            state=f"{_outcome_text(outcome)} {_scaler_text(scales[update], skipped, update)}",
-            code=_code_text(dtype, at["scale"], interval),
+            {"gradients": draw_gradients(outcome), "scaler": draw_scaler_run(scales, skipped, update, interval)},
+            f"{_outcome_text(outcome)} {_scaler_text(scales[update], skipped, update)}",
+            code=_code_text(dtype, scale, interval),
         )
 
     def recorded(self) -> Iterable[Settings]:
@@ -203,15 +167,13 @@ def loss_scale(**start: Any) -> LossScale:
 
 
 def _outcome_text(outcome: Outcome) -> str:
-    """Say how many gradients are lost, and how far off the whole gradient is."""
+    """Return the numbers of lost gradients, and how far off the whole gradient is."""
     zero, fewer, overflow = (
         f"{count:,} ({part_text(count, outcome.total)})" if (count := outcome.count(kind)) else "none"
         for kind in ("zero", "subnormal", "overflow")
     )
-    text = (
-        f"{outcome.format}, loss scale {scale_text(outcome.scale)}: of {outcome.total:,} gradients, {zero} become 0, "
-        f"{fewer} have fewer digits, and {overflow} become inf or NaN."
-    )
+    text = f"{outcome.format}, loss scale {scale_text(outcome.scale)}: of {outcome.total:,} gradients, "
+    text += f"{zero} become 0, {fewer} have fewer digits, and {overflow} become inf or NaN."
     if math.isfinite(outcome.error):
         off = f"{outcome.error:.2%}" if outcome.error < 0.1 else f"{outcome.error:.0%}"
         text += f" Divided by the scale, they differ from the fp32 gradient by {off} of its length."
@@ -219,12 +181,10 @@ def _outcome_text(outcome: Outcome) -> str:
 
 
 def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
-    """Say where the scaler stands after an update, and which steps it has skipped."""
+    """Return the scale after an update, and the steps that were skipped."""
     which = f" ({', '.join(map(str, skipped))})" if skipped else ""
-    return (
-        f"GradScaler, after update {update}: loss scale {scale_text(scale)}; "
-        f"{len(skipped)} of {update} steps skipped{which}."
-    )
+    now = f"GradScaler, after update {update}: loss scale {scale_text(scale)}"
+    return f"{now}; {len(skipped)} of {update} steps skipped{which}."
 
 
 def _code_text(format: str, scale: float, growth_interval: int) -> str:
@@ -254,7 +214,7 @@ def scale_text(scale: float) -> str:
     """Write a scale in full up to a million, and a larger power of two as a power."""
     mantissa, power = math.frexp(scale)
     large = mantissa == 0.5 and not 1 <= scale < 1e6
-    return f"2{str(power - 1).translate(SUPERSCRIPTS)}" if large else f"{scale:,g}"
+    return power_text(power - 1) if large else f"{scale:,g}"
 
 
 def part_text(count: int, total: int) -> str:
@@ -265,104 +225,90 @@ def part_text(count: int, total: int) -> str:
     return f"{share:.2%}" if min(share, 1 - share) < 0.001 else f"{share:.1%}"
 
 
-def draw_gradients(outcome: Outcome, width: int, height: int) -> Drawing:
+def draw_gradients(outcome: Outcome) -> Drawing:
     """Draw the gradients by size, coloured by what became of them, over what the type can hold."""
-    panel = PanelBuilder(_SUBJECT, width, height)
     scale = scale_text(outcome.scale)
-    panel.corner(f"{outcome.format}, loss scale {scale}", f"loss scale {scale}", scale, role="scale-text")
-    shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in NUMBER_KINDS}
-    tallest = float(np.sum(list(shares.values()), axis=0).max())
-    across = Side(FIRST, LAST, words="size of gradient \u00d7 loss scale (log2 axis)", ticks="powers")
-    up = Side(0.0, math.ceil(tallest / 5 + 0.2) * 5.0, words="gradients (%)")
-    axes = make_axes((width, height), _LEFT, _TOP, width - _RIGHT, height - _BELOW, across, up)
-    _add_zones(panel, axes, outcome)
-    panel.axes(axes)
-    _add_unscaled(panel, axes, outcome)
+    shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in ZONES}
+    steps = np.sum(list(shares.values()), axis=0)
+    bands = []
     below = np.zeros(LAST - FIRST)
     for kind, share in shares.items():
         if share.any():
-            fill, edge, hatch = _LOOKS[kind]
-            words = f"{outcome.count(kind):,} gradients: {ZONES[kind][0]}"
-            points = _stairs(axes, FIRST, below, share)
-            panel.add(Band(f"gradients {kind}", points, fill=fill, stroke=edge, hatch=hatch, words=words))
+            words = f"{outcome.count(kind):,} gradients: {ZONES[kind]}"
+            bands.append(Band(f"gradients {kind}", _stairs(below, share), words=words, **_STYLES[kind]))
         below = below + share
-    counts = ", ".join(f"{ZONES[kind][0]}: {outcome.count(kind):,}" for kind in NUMBER_KINDS)
-    what = f"{outcome.total:,} gradients of {_SUBJECT}, times {scale}, in {outcome.format}"
-    return panel.finish(f"{what}. {counts}.")
+    axes = Axes(
+        Axis(FIRST, LAST, words="size of gradient \u00d7 loss scale (log2 axis)", ticks="powers"),
+        Axis(0.0, math.ceil(steps.max() * _HEADROOM / 5) * 5.0, words="gradients (%)"),
+    )
+    counts = ", ".join(f"{words}: {outcome.count(kind):,}" for kind, words in ZONES.items())
+    return Drawing(
+        _SUBJECT,
+        [*_zone_marks(outcome), *_unscaled_marks(steps, round(math.log2(outcome.scale))), *bands],
+        (axes,),
+        f"{outcome.total:,} gradients of {_SUBJECT}, times {scale}, in {outcome.format}. {counts}.",
+        corner=(f"{outcome.format}, loss scale {scale}", f"loss scale {scale}", scale),
+        corner_role="scale-text",
+    )
 
 
-def _add_zones(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
-    """Shade what the type loses; write above each zone how many gradients of all it has."""
-    edges = (FIRST, *limits_of(outcome.format), LAST)
-    for kind, low, high in zip(NUMBER_KINDS, edges, edges[1:], strict=False):
-        start, end = (min(max(float(edge), FIRST), LAST) for edge in (low, high))
-        x0, x1 = axes.x.at(start), axes.x.at(end)
-        count = outcome.count(kind)
-        if end <= start:  # the type reaches beyond the axis
+def _zone_marks(outcome: Outcome) -> list[Band | Text]:
+    """Return shades over what the type loses, and in each zone the share of the gradients that it has."""
+    marks: list[Band | Text] = []
+    edges = np.clip((FIRST, *limits_of(outcome.format), LAST), FIRST, LAST).tolist()
+    for kind, low, high in zip(ZONES, edges, edges[1:], strict=False):
+        if high <= low:  # the type reaches beyond the axis
             continue
         if kind != "normal":
-            panel.add(make_box(f"zone {kind}", x0, axes.top, x1, axes.bottom, fill=_ZONE_FILLS[kind]))
-        role = "wrong" if count and kind in ("zero", "overflow") else "ink"
-        share = part_text(count, outcome.total)
-        for id, y, texts in (
-            (f"zone word {kind}", axes.top - 24, ZONES[kind]),
-            (f"zone share {kind}", axes.top - 9, (f"{count:,} = {share}", share)),
-        ):
-            bold = "share" in id
-            fitting = [text for text in texts if text_width(text, bold=bold) <= x1 - x0 - 10] or texts[-1:]
-            panel.label(id, [Spot(text, (x0 + x1) / 2, y, "middle") for text in fitting], role=role, bold=bold)
+            marks.append(Band(f"zone {kind}", (low, -EDGE, EDGE, high, -EDGE, EDGE), fill=_ZONE_FILLS[kind]))
+        count = outcome.count(kind)
+        share, role = part_text(count, outcome.total), "wrong" if count and kind in ("zero", "overflow") else "ink"
+        for id, text in (("share", share), ("word", _SHORT.get(kind, ZONES[kind]))):
+            look: dict[str, Any] = {"where": "below", "role": role, "bold": id == "share"}
+            marks.append(Text(f"zone {id} {kind}", (text,), (low + high) / 2, EDGE, **look))
+    return marks
 
 
-def _stairs(
-    axes: Axes, first: int, below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return a band as triples: a step for each power of two from ``first`` on that has gradients."""
+def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the points of a band with a step for each power of two, from FIRST on, that has gradients."""
     some = np.flatnonzero(share)
-    part = slice(int(some[0]), int(some[-1]) + 1)
-    edges = axes.x.place(np.arange(part.start, part.stop + 1, dtype=float) + first)
-    low, high = axes.y.place(below[part]), axes.y.place((below + share)[part])
-    x = np.column_stack([edges[:-1], edges[1:]]).ravel()
-    return np.column_stack([x, np.repeat(low, 2), np.repeat(high, 2)]).ravel()
+    part = slice(some[0], some[-1] + 1)
+    edges = np.arange(some[0], some[-1] + 2.0) + FIRST
+    return points(np.repeat(edges, 2)[1:-1], np.repeat(below[part], 2), np.repeat((below + share)[part], 2))
 
 
-def _add_unscaled(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
-    """Draw the outline that the histogram has at a loss scale of 1: a scale only moves it to the right."""
-    moved = round(math.log2(outcome.scale))
+def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | Text]:
+    """Return the outline that the histogram has at a loss scale of 1: a scale only moves it to the right."""
     if moved < _ROOM_FOR_UNSCALED:
-        return
-    share = np.sum(list(outcome.counts.values()), axis=0)[moved:] / outcome.total * 100
-    edges = _stairs(axes, FIRST, np.zeros(len(share)), share).reshape(-1, 3)
-    ends = [[edges[0, 0], axes.bottom], *edges[:, [0, 2]].tolist(), [edges[-1, 0], axes.bottom]]
-    words = "the same gradients at loss scale 1"
-    panel.add(Path("unscaled", np.ravel(ends), stroke="ink", width=1.2, dash="dashed", words=words))
-    peak = int(np.argmax(share))
-    left = int(np.flatnonzero(share > share[peak] / 2)[0])
-    above = Spot("loss scale 1", axes.x.at(float(FIRST + peak)), axes.y.at(float(share[peak])) - 7, "middle")
-    beside = Spot("loss scale 1", axes.x.at(float(FIRST + left)) - 6, axes.y.at(float(share[peak]) / 2), "end")
-    panel.label("unscaled words", [above, beside], size=11.0)
+        return []
+    corners = _stairs(np.zeros(len(steps) - moved), steps[moved:]).reshape(-1, 3)
+    outline = np.concatenate([corners[0, :2], corners[:, ::2].ravel(), corners[-1, :2]])
+    words, half = "the same gradients at loss scale 1", corners[:, 2].max() / 2
+    x = corners[corners[:, 2] >= half, 0].min()
+    return [
+        Line("unscaled", outline, width=1.2, dash="dashed", words=words),
+        Text("unscaled words", ("loss scale 1",), x, half, where="left", size=11.0),
+    ]
 
 
-def draw_scaler_run(
-    scales: tuple[float, ...], skipped: list[int], update: int, growth_interval: int, width: int, height: int
-) -> Drawing:
+def draw_scaler_run(scales: tuple[float, ...], skipped: list[int], update: int, growth_interval: int) -> Drawing:
     """Draw the scale up to an update as steps, and a cross at each step that was skipped."""
-    interval = f"growth_interval {growth_interval:,}"
-    panel = PanelBuilder(f"GradScaler, {interval}", width, height)
-    powers = np.log2(np.array(scales))
-    low, high = math.floor((powers.min() - 1) / 4) * 4.0, math.floor((powers.max() + 1) / 4) * 4.0 + 4.0
-    across = Side(0.0, float(SCALER_UPDATES), words="updates", ticks="updates")
-    up = Side(low, high, words="loss scale (log2 axis)", ticks="powers")
-    axes = make_axes((width, height), _LEFT, 34.0, width - _RIGHT, height - _BELOW, across, up)
-    panel.axes(axes)
-    now = scale_text(scales[update])
-    panel.corner(f"scale {now}, {number_of(len(skipped), 'step')} skipped", f"{now}, {len(skipped)} skipped", now)
+    interval, now = f"growth_interval {growth_interval:,}", scale_text(scales[update])
+    powers = np.log2(scales)
     # Update n works with scales[n - 1]; it is drawn from n - 1 to n.
-    path = axes.places(np.repeat(np.arange(update + 1.0), 2)[1:], np.repeat(powers[: update + 1], 2)[:-1])
-    panel.add(Path("scale", path, stroke="scale", width=3.0, words=f"the loss scale, {now} now"))
+    path = step_points(np.arange(update + 1.0), powers[: update + 1])
+    marks: list[Line | Dots] = [Line("scale", path, "scale", 3.0, words=f"the loss scale, {now} now")]
     if skipped:
-        crosses = axes.places(np.array(skipped, dtype=float), powers[np.array(skipped) - 1])
         words = "skipped: a gradient was inf or NaN, so the weights stay and the scale is halved"
-        panel.add(Dots("skipped", crosses, shape="cross", size=10.0, stroke="wrong", width=2.4, words=words))
-    panel.add(Dots("now", tuple(path[-2:].tolist()), size=8.0, fill="scale", stroke="ink", words=f"now {now}"))
+        crosses = points(skipped, powers[np.array(skipped) - 1])
+        marks.append(Dots("skipped", crosses, "cross", 10.0, stroke="wrong", width=2.4, words=words))
+    marks.append(Dots("now", path[-2:], size=8.0, fill="scale", stroke="ink", words=f"now {now}"))
+    across = Axis(0.0, SCALER_UPDATES, words="updates", ticks="updates")
     end = f"{len(skipped)} of {update} steps were skipped"
-    return panel.finish(f"After update {update}, with {interval}, the loss scale is {now}; {end}.")
+    return Drawing(
+        f"GradScaler, {interval}",
+        marks,
+        (Axes(across, power_axis(powers, "loss scale (log2 axis)")),),
+        f"After update {update}, with {interval}, the loss scale is {now}; {end}.",
+        corner=(f"scale {now}, {number_of(len(skipped), 'step')} skipped", f"{now}, {len(skipped)} skipped", now),
+    )

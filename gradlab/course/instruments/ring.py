@@ -11,24 +11,27 @@ import numpy as np
 
 from ...drawing import (
     BATCH_STYLES,
+    EDGE,
+    Area,
+    Arrow,
+    Axes,
+    Axis,
     Dots,
     Drawing,
-    PanelBuilder,
-    Path,
-    Spot,
-    add_key,
-    arrow_outline,
+    Key,
+    Line,
+    Mark,
+    Span,
+    Text,
+    batch_key,
     draw_comparison,
-    make_box,
-    text_width,
 )
 from ...scenes import Curve
 from ...widgets import Control, Instrument, View
 from .ring_trial import PIECES, USUAL, Grad, LoopCall, OrderRun, run_and_judge
 
-CALLS_SHOWN = 12
-"""The number of calls that can be looked at one by one: three turns of four calls."""
-CALL_STYLES: dict[str, dict[str, str]] = {
+CALLS_SHOWN = 12  # one by one: three turns of four calls
+CALL_STYLES: dict[str, dict[str, Any]] = {
     "zero_grad": {"fill": "paper", "stroke": "grey", "dash": "dashed"},
     "forward": {"fill": "activations/35", "stroke": "activations"},
     "backward": {"fill": "gradients/35", "stroke": "gradients"},
@@ -49,17 +52,13 @@ class RingOfOrders(Instrument):
             Control.slider("call", "call", CALLS_SHOWN, range(CALLS_SHOWN + 1), plays=700),
         ]
 
-    def render(self, at: Mapping[str, Any]) -> View:
+    def render(self, settings: Mapping[str, Any]) -> View:
         """Return the ring, what ``.grad`` holds and the losses, with the verdict in words and the text that ran."""
-        ran = run_and_judge(at["order"])
-        calls = ran.trial.calls[: at["call"]]  # fewer where an error ended the loop
+        ran = run_and_judge(settings["order"])
+        calls = ran.trial.calls[: settings["call"]]  # fewer where an error ended the loop
         line = calls[-1].line if calls else 0
         return View(
-            panels={
-                "ring": lambda width, height: draw_ring(ran, calls, width, height),
-                "grad": lambda width, height: draw_contents(ran, calls, width, height),
-                "loss": lambda width, height: draw_losses(ran, width, height),
-            },
+            {"ring": draw_ring(ran, calls), "grad": draw_contents(ran, calls), "loss": draw_losses(ran)},
             state=f"{ran.verdict.capitalize()}. {ran.result}. {ran.why}".replace("`", ""),
             note=_moment_text(calls),
             code=ran.trial.source,
@@ -102,129 +101,116 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
     return f"Turn {call.turn}, {call.piece}: {call.text}. .grad: {call.after.text}."
 
 
-def draw_ring(ran: OrderRun, calls: Sequence[LoopCall], width: int, height: int) -> Drawing:
-    """Draw the ring with its newest call in a frame, and beside each call what it did the last time it ran."""
-    panel = PanelBuilder("the ring", width, height)
-    panel.corner(_SIGNS[ran.verdict], role="wrong" if ran.verdict in ("wrong", "error") else "ink")
+_RADIUS = 1.75  # to the left and to the right; upwards and downwards it is 1
+_TILE = 0.6, 0.16  # half the width and half the height of a call on the ring
+
+
+def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
+    """Draw the ring with its newest call in bold, and beside each call what it did the last time it ran."""
     pieces, newest = ran.order.split(), calls[-1] if calls else None
-    up = (height - 100.0) / 2
-    middle, radii = (width / 2, 66.0 + up), (max(min(width / 2 - 70.0, 1.45 * up), 40.0), up)
-
-    def at(place: float) -> tuple[float, float]:
-        """Return where a call stands: the first on top, the others with the clock."""
-        turn = 2 * math.pi * place / len(pieces)
-        return middle[0] + radii[0] * math.sin(turn), middle[1] - radii[1] * math.cos(turn)
-
-    ring = tuple(number for step in range(97) for number in at(step / 96 * len(pieces)))
-    panel.add(Path("ring", ring, stroke="grey", width=1.5))
-    for place in range(len(pieces)):
-        head = arrow_outline(np.array(at(place + 0.46)), np.array(at(place + 0.54)), 6.0)
-        panel.add(Path(f"arrow {place}", head.ravel(), fill="grey"))
+    marks: list[Mark] = [Line("ring", np.ravel([_on_ring(share) for share in np.linspace(0, 1, 97)]), "grey")]
+    for number in range(len(pieces)):
+        ends = *_on_ring((number + 0.46) / len(pieces)), *_on_ring((number + 0.54) / len(pieces))
+        marks.append(Arrow(f"arrow {number}", ends, fill="grey", stroke=""))
     last = {call.place: call for call in calls}
-    for place, piece in enumerate(pieces):
-        x, y = at(place)
-        lit, above = newest is not None and place == newest.place, y < middle[1] - 0.3 * up
-        _add_call(panel, x, y, place, last.get(place), piece, lit, above)
-    if newest:
-        turn, (x, y) = f"turn {newest.turn}", at(-0.5)
-        panel.label("turn", [Spot(turn, x - 14, y - 12, "end"), Spot(turn, 8.0, 40.0)], role="grey")
-    grad = (newest.after if newest else Grad({})).text.split(", norm ")
-    lines = [".grad", grad[0], *(f"norm {norm}" for norm in grad[1:])]
+    for number, piece in enumerate(pieces):
+        x, y = _on_ring(number / len(pieces))
+        marks += _call_marks(x, y, number, piece, last.get(number), newest is not None and number == newest.place)
+    lines = [".grad", *(newest.after if newest else Grad({})).text.split(", norm ")]
     for number, line in enumerate(lines):
-        spot = Spot(line, middle[0], middle[1] - 24 + 22 * number, "middle")
-        panel.label(f"grad {number}", [spot], bold=number == 0)
-    way = " \u2192 ".join(pieces)
-    return panel.finish(f"The ring {way}: {ran.verdict}. {_moment_text(calls)}")
+        texts = (f"norm {line}",) if number == 2 else (line, line.replace("backwards ", ""))
+        marks.append(Text(f"grad {number}", texts, 0.0, 0.3 - 0.3 * number, where="center", bold=number == 0))
+    axes = Axes(Axis(-2.45, 2.45, ticks="none"), Axis(-1.45, 1.45, ticks="none"), equal="fit")
+    words = f"The ring {ran.order.replace(' ', ' → ')}: {ran.verdict}. {_moment_text(calls)}"
+    role = "wrong" if ran.verdict in ("wrong", "error") else "ink"
+    return Drawing("the ring", marks, (axes,), words, corner=(_SIGNS[ran.verdict],), corner_role=role)
 
 
-def _add_call(
-    panel: PanelBuilder, x: float, y: float, place: int, call: LoopCall | None, piece: str, lit: bool, above: bool
-) -> None:
-    """Add a call, in a frame if it is lit or has failed; what it did stands ``above`` it, or below."""
-    failed, half = call is not None and call.failed, text_width(piece) / 2
-    if lit or failed:
-        box = (x - half - 13, y - 16, x + half + 13, y + 16)
-        panel.add(make_box(f"frame {place}", *box, fill="paper", stroke="wrong" if failed else "ink", width=2.5))
+def _on_ring(share: float) -> tuple[float, float]:
+    """Return a place on the ring: 0 is at the top, 0.25 at the right."""
+    return _RADIUS * math.sin(2 * math.pi * share), math.cos(2 * math.pi * share)
+
+
+def _box(x: float, y: float, half_width: float, half_height: float) -> tuple[float, ...]:
+    """Return the corners of a rectangle around a point."""
+    left, right, low, high = x - half_width, x + half_width, y - half_height, y + half_height
+    return left, low, right, low, right, high, left, high
+
+
+def _call_marks(x: float, y: float, number: int, piece: str, call: LoopCall | None, lit: bool) -> list[Mark]:
+    """Return a call on the ring, and above or below it what it did last."""
+    failed, style = call is not None and call.failed, dict(CALL_STYLES[piece])
+    frame: dict[str, Any] = {"stroke": "wrong" if failed else "ink", "width": 3.0, "dash": ""} if lit or failed else {}
     words = f"{piece}: {call.text if call else 'has not run yet'}"
-    box = (x - half - 9, y - 12, x + half + 9, y + 12)
-    panel.add(make_box(f"call {place}", *box, **CALL_STYLES[piece], words=words))
-    panel.label(f"name {place}", [Spot(piece, x, y, "middle")], bold=lit)
-    if call is None:
-        return
-    spots = [Spot(call.text, x, y - 25, "middle"), Spot(call.text, x, y + 25, "middle")]
-    role = "wrong" if failed else "stale-text" if piece == "step" and call.before.count("stale") else "ink"
-    panel.label(f"did {place}", spots if above else spots[::-1], role=role, backed=True)
+    marks: list[Mark] = [
+        Area(f"call {number}", _box(x, y, *_TILE), words=words, **{**style, **frame}),
+        Text(f"name {number}", (piece,), x, y, where="center", bold=lit),
+    ]
+    if call is not None:
+        up, role = (1 if y > 0.3 else -1), "stale-text" if piece == "step" and call.before.count("stale") else "ink"
+        look: dict[str, Any] = {"where": "above" if up > 0 else "below", "role": "wrong" if failed else role}
+        texts = call.text, call.text.partition(" (")[0]
+        marks.append(Text(f"did {number}", texts, x, y + up * _TILE[1], backed=True, **look))
+    return marks
 
 
-_LEFT, _TOP, _NAMES = 12.0, 76.0, 76.0  # CSS pixels beside, above and below the columns
-_TALLEST = 34.0  # a box
+_ROOM, _STRIP = 1.5, 0.4  # in tiles: above the highest column, and for the colour of the call below each
 
 
-def draw_contents(ran: OrderRun, calls: Sequence[LoopCall], width: int, height: int) -> Drawing:
-    """Draw a column for each of the first calls: what is in ``.grad`` after it, one box a backward."""
-    panel = PanelBuilder("what .grad holds", width, height)
+def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
+    """Draw a column for each of the first calls: what is in ``.grad`` after it, one tile a backward."""
     every = ran.trial.calls[:CALLS_SHOWN]
-    wide, bottom = (width - 2 * _LEFT) / CALLS_SHOWN, height - _NAMES
-    most = max([3, *(len(call.after.states) for call in every)])
-    tall = min(_TALLEST, (bottom - _TOP - 18) / most)
-    add_key(panel, ("fresh", "stale"), _LEFT, 41, 74)
-    if panel.label("key step word", [Spot("step moves the weights", _LEFT + 268, 41)]):
-        panel.add(Dots("key step", (_LEFT + 256, 41.0), shape="triangle", size=11, fill="optimizer"))
+    marks: list[Mark] = []
     if calls:
-        x = _LEFT + (len(calls) - 1) * wide
-        panel.add(make_box("now", x, 56, x + wide, height - 4, fill="faint/60", words=_moment_text(calls)))
-    panel.add(Path("ground", (_LEFT, bottom, width - _LEFT, bottom), stroke="grey", width=1.0))
-    for at, call in enumerate(every):
-        left = _LEFT + at * wide
+        column = _box(len(calls) - 0.5, 0.0, 0.5, EDGE)
+        marks.append(Area("now", column, fill="faint/60", words=_moment_text(calls)))
+    for number, call in enumerate(every):
         if call.place == 0:
-            panel.add(Path(f"turn {at}", (left, 56.0, left, height - 6.0), stroke="grey", width=1.0, dash="dashed"))
-            panel.label(f"turn {at} word", [Spot(f"turn {call.turn}", left + 5, 64)], role="grey")
-        _add_column(panel, at, call, left + wide / 2, min(wide / 2 - 1.5, 14.0), bottom, tall)
+            marks.append(Line(f"turn {number}", (number, -EDGE, number, EDGE), "grey", 1.0, "dashed"))
+            texts = f"turn {call.turn}", str(call.turn)
+            marks.append(Text(f"turn {number} word", texts, number, where="top", role="grey"))
+        marks += _column_marks(number, call)
+    high = _ROOM + max(3, *(len(call.after.states) for call in every))
+    up = Axis(-_STRIP, high, words="backwards in .grad", ticks="updates")
+    spans = tuple(Span(number, number + 1, (call.piece,)) for number, call in enumerate(every))
     contents = "; ".join(f"{call.piece}: {call.after.text}" for call in every)
-    return panel.finish(f"What .grad holds after each of the first {len(every)} calls. {contents}.")
+    return Drawing(
+        "what .grad holds",
+        marks,
+        (Axes(Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans), up),),
+        f"What .grad holds after each of the first {len(every)} calls. {contents}.",
+        key=(*batch_key(("fresh", "stale")), Key(("step moves the weights", "step"), fill="optimizer")),
+    )
 
 
-def _add_column(
-    panel: PanelBuilder, at: int, call: LoopCall, middle: float, half: float, bottom: float, tall: float
-) -> None:
-    """Stack the backwards after a call, mark what a step or an error did, and name the call below."""
-    box = (middle - 8, bottom + 5, middle + 8, bottom + _NAMES - 6)
-    panel.add(make_box(f"name {at} box", *box, **CALL_STYLES[call.piece]))
-    panel.label(f"name {at}", [Spot(call.piece, middle, bottom + _NAMES / 2, "middle")], size=11.0, angle=90.0)
-    y = bottom
-    for number, state in call.after.states.items():
-        words = f"turn {call.turn}, after {call.piece}: backward {number}, {state}"
-        box = (middle - half, y - tall + 1, middle + half, y)
-        panel.add(make_box(f"box {at}.{number}", *box, **BATCH_STYLES[state], words=words))
-        if tall >= 13:
-            spot = Spot(str(number), middle, y - tall / 2, "middle")
-            panel.label(f"number {at}.{number}", [spot], size=11.0, backed=True)
-        y -= tall
-    if not call.after.states:
-        panel.label(f"empty {at}", [Spot("\u2013", middle, bottom - 9, "middle")])
+def _column_marks(number: int, call: LoopCall) -> list[Mark]:
+    """Return the backwards after a call, one on the other, and above them what a step or an error did."""
+    middle, height = number + 0.5, len(call.after.states)
+    strip = _box(middle, -_STRIP / 2, 0.42, _STRIP / 2)
+    marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
+    for level, (backward, state) in enumerate(call.after.states.items()):
+        words = f"turn {call.turn}, after {call.piece}: backward {backward}, {state}"
+        tile: dict[str, Any] = {"words": words, **BATCH_STYLES[state]}
+        marks.append(Area(f"tile {number}.{backward}", _box(middle, level + 0.5, 0.42, 0.48), **tile))
+        look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True}
+        marks.append(Text(f"number {number}.{backward}", (str(backward),), middle, level + 0.5, **look))
+    sign: dict[str, Any] = {"shape": "triangle", "size": 11.0, "fill": "optimizer"}
     if call.failed:
-        look: dict[str, Any] = {"shape": "cross", "size": 13.0, "stroke": "wrong", "width": 3.0}
-        panel.add(Dots(f"failed {at}", (middle, y - 24), words=call.text, **look))
-    elif call.piece == "step" and call.before.states:
-        panel.add(Dots(f"step {at}", (middle, y - 11), shape="triangle", size=11, fill="optimizer", words=call.text))
-    elif call.piece == "step":
-        panel.add(Dots(f"step {at}", (middle, y - 22), shape="cross", size=9, stroke="grey", width=2, words=call.text))
+        sign = {"shape": "cross", "size": 13.0, "stroke": "wrong", "width": 3.0}
+    elif not call.before.states:
+        sign = {"shape": "cross", "size": 9.0, "stroke": "grey", "width": 2.0}
+    if call.failed or call.piece == "step":
+        marks.append(Dots(f"sign {number}", (middle, height + 0.5), words=call.text, **sign))
+    return marks
 
 
-def draw_losses(ran: OrderRun, width: int, height: int) -> Drawing:
+def draw_losses(ran: OrderRun) -> Drawing:
     """Draw the loss on held-out digits after each turn, of the usual order and of this one unless an error ends it."""
-    lines, events = {"usual": ran.usual.losses}, {}
-    if ran.trial.error:
-        events[ran.trial.turns] = f"this order stops in turn {ran.trial.turns + 1}"
-    else:
-        lines["this order"] = ran.trial.losses
-    again = any(step.before.count("stale") for step in ran.trial.ran("step"))
-    stale = ("this order",) if again else ()
-    curves = {name: _curve(losses) for name, losses in lines.items()}
+    trial, curves = ran.trial, {}
+    events = {trial.turns: f"this order stops in turn {trial.turns + 1}"} if trial.error else {}
+    stale = ["this order"] if any(step.before.count("stale") for step in trial.ran("step")) else []
+    for name, losses in [("usual", ran.usual.losses), ("this order", trial.losses)][: 1 if trial.error else 2]:
+        broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
+        curves[name] = Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])
     title, counted = "loss on held-out digits", "turns of the loop"
-    return draw_comparison(curves, title, width, height, stale=stale, events=events, counted=counted)
-
-
-def _curve(losses: Sequence[float]) -> Curve:
-    broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
-    return Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])
+    return draw_comparison(curves, title, stale=stale, events=events, counted=counted)

@@ -5,23 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.utils import parameters_to_vector
 
 from ..._process import main_thread
 from ...formatting import EN_DASH, number_of, short, spans_text
 from ...gradients import Provenance, union, within
 from ...loop import LoopError, Program
-from ...tasks import Task, digits
+from ...tasks import digits
 
 PIECES = ("zero_grad", "forward", "backward", "step")
 USUAL = " ".join(PIECES)
-TURNS = 60
-"""Of the loop: one batch each."""
-_BATCH = 16
+TURNS = 60  # of the loop, one batch each
 _OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.3)"
 _LINES = {
     "zero_grad": "optimizer.zero_grad()",
@@ -29,16 +28,15 @@ _LINES = {
     "backward": "loss.backward()",
     "step": "optimizer.step()",
 }
-_MOST_LATE = 2
-"""Updates by which a loop may lag behind the usual one and still count as the same."""
+_MOST_LATE = 2  # updates by which a loop may lag behind the usual one and still count as the same
+_task = cache(partial(digits, batch=16, device="cpu"))
 
 
 @dataclass(frozen=True)
 class Grad:
     """Which backwards the ``.grad`` of all parameters holds at one moment; it is None where it holds none."""
 
-    states: Mapping[int, str]
-    """The number of each backward, and "stale" if a step has applied it already, else "fresh"."""
+    states: Mapping[int, str]  # number of a backward -> "stale" if a step has applied it already, else "fresh"
     norm: float = 0.0
 
     def numbers(self, state: str = "") -> str:
@@ -65,32 +63,25 @@ class LoopCall:
     """One call of the loop, with ``.grad`` right before and right after it."""
 
     turn: int
-    place: int
-    """In the order, from 0."""
+    place: int  # in the order, from 0
     piece: str
-    line: int
-    """Of the text, from 1."""
+    line: int  # of the text, from 1
     before: Grad
     after: Grad
-    number: int = 0
-    """Of a forward that of its batch, of a backward its own."""
+    number: int = 0  # of a forward that of its batch, of a backward its own
     failed: bool = False
 
     @property
     def text(self) -> str:
         """The effect on ``.grad`` or on the weights: ``applies 1-3 (1-2 again)``."""
-        if self.failed:
-            return "raises an error"
-        if self.piece == "zero_grad":
-            return f"clears {self.before.numbers()}" if self.before.states else "nothing to clear"
-        if self.piece == "forward":
-            return f"loss of batch {self.number}"
-        if self.piece == "backward":
-            return f"adds {self.number}"
-        if not self.before.states:
-            return "does nothing"
-        again = self.before.numbers("stale")
-        return f"applies {self.before.numbers()}" + f" ({again} again)" * bool(again)
+        every, again = self.before.numbers(), self.before.numbers("stale")
+        texts = {
+            "zero_grad": f"clears {every}" if every else "nothing to clear",
+            "forward": f"loss of batch {self.number}",
+            "backward": f"adds {self.number}",
+            "step": f"applies {every}" + f" ({again} again)" * bool(again) if every else "does nothing",
+        }
+        return "raises an error" if self.failed else texts[self.piece]
 
 
 @dataclass(frozen=True)
@@ -98,16 +89,12 @@ class Trial:
     """One loop that was run to its end, or to its error."""
 
     order: str
-    first_loss: bool
-    """Whether a forward ran before the loop."""
+    first_loss: bool  # whether a forward ran before the loop
     source: str
     calls: tuple[LoopCall, ...]
-    losses: tuple[float, ...]
-    """On held-out digits: before the loop, and after each turn that was completed."""
-    weight_hashes: tuple[bytes, ...]
-    """Of all weights, at the same moments."""
-    weights: Tensor
-    """At the end, in one row."""
+    losses: tuple[float, ...]  # on held-out digits: before the loop, and after each turn that was completed
+    weight_hashes: tuple[bytes, ...]  # of all weights, at the same moments
+    weights: Tensor  # at the end, in one row
     error: LoopError | None = None
 
     @property
@@ -126,14 +113,10 @@ class OrderRun:
 
     trial: Trial
     usual: Trial
-    verdict: str
-    """"right", "harmless", "wrong" or "error"."""
-    outcome: str
-    """The verdict in a few words: "the weights never move"."""
-    result: str
-    """The comparison with its numbers, or the error."""
-    why: str
-    """The reason in a sentence or two, from the contents of ``.grad`` at each step."""
+    verdict: str  # "right", "harmless", "wrong" or "error"
+    outcome: str  # the verdict in a few words: "the weights never move"
+    result: str  # the comparison with its numbers, or the error
+    why: str  # the reason in a sentence or two, from the contents of ``.grad`` at each step
 
     @property
     def order(self) -> str:
@@ -143,14 +126,10 @@ class OrderRun:
 
 def run_and_judge(order: str, first_loss: bool = False) -> OrderRun:
     """Run an order and the usual loop, each once, and compare their weights turn by turn."""
-    trial, usual = run_trial(order, first_loss and _needs_loss(order)), run_trial(USUAL)
+    start, backward, _ = order.partition("backward")
+    needs_loss = bool(backward) and "forward" not in start  # the first turn asks for a loss before it has one
+    trial, usual = run_trial(order, first_loss and needs_loss), run_trial(USUAL)
     return OrderRun(trial, usual, *_judge(trial, usual))
-
-
-def _needs_loss(order: str) -> bool:
-    """Return whether the first turn of the loop asks for a loss before it has computed one."""
-    pieces = order.split()
-    return "backward" in pieces and "forward" not in pieces[: pieces.index("backward")]
 
 
 def order_source(order: str, first_loss: bool) -> str:
@@ -160,11 +139,6 @@ def order_source(order: str, first_loss: bool) -> str:
     return "\n".join([_OPTIMIZER, *before, "", head, *(f"    {_LINES[piece]}" for piece in order.split())]) + "\n"
 
 
-@cache
-def _task() -> Task:
-    return digits(batch=_BATCH, device="cpu")
-
-
 @lru_cache(maxsize=128)
 def run_trial(order: str, first_loss: bool = False) -> Trial:
     """Run the text of an order from the same weights on the same batches; an error ends it and is kept.
@@ -172,12 +146,8 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
     With ``first_loss`` a forward runs before the loop, on one batch more.
     """
     source, model = order_source(order, first_loss), _task().build(seed=0)
-    names: dict[str, Any] = {
-        "torch": torch,
-        "model": model,
-        "loss_fn": _task().loss_fn,
-        "batches": _task().batches[: TURNS + first_loss],
-    }
+    loss_fn, batches, (x, y) = _task().loss_fn, _task().batches[: TURNS + first_loss], _task().held_out or (None, None)
+    names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}
     program, pieces = Program(source), order.split()
     body = len(source.splitlines()) - len(pieces) + 1  # the line of the first call
     calls: list[LoopCall] = []
@@ -188,15 +158,18 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
         provenance = Provenance(model.named_parameters())
 
         def end_turn() -> None:
-            losses.append(_held_out_loss(model))
-            row = flat_weights(model) + 0.0  # no negative zeros
+            with torch.no_grad():
+                losses.append(float(loss_fn(model(x), y)))
+                row = parameters_to_vector(model.parameters()) + 0.0  # no negative zeros
             hashes.append(hashlib.sha256(row.numpy().tobytes()).digest())
 
         def note(line: int, failed: bool = False) -> None:
             piece, turn = pieces[line - body], len(losses)
             number = {"forward": turn + first_loss, "backward": provenance.backwards}.get(piece, 0)
-            before = calls[-1].after if calls else Grad({})
-            calls.append(LoopCall(turn, line - body, piece, line, before, _read_grad(provenance), number, failed))
+            before, contents = calls[-1].after if calls else Grad({}), provenance.contents()
+            numbers = (n for first, last in contents.holds for n in range(first, last + 1))
+            after = Grad({n: "stale" if within(n, contents.stale) else "fresh" for n in numbers}, contents.norm)
+            calls.append(LoopCall(turn, line - body, piece, line, before, after, number, failed))
 
         try:
             for _ in program.setup(names):
@@ -214,25 +187,8 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
             note(error.line, failed=True)
         finally:
             provenance.close()
-    weights = flat_weights(model)
+    weights = parameters_to_vector(model.parameters()).detach()
     return Trial(order, first_loss, source, tuple(calls), tuple(losses), tuple(hashes), weights, error)
-
-
-def _held_out_loss(model: nn.Module) -> float:
-    x, y = _task().held_out or (None, None)
-    with torch.no_grad():
-        return float(_task().loss_fn(model(x), y))
-
-
-def flat_weights(model: nn.Module) -> Tensor:
-    """Return a copy of all weights in one row."""
-    return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
-
-
-def _read_grad(provenance: Provenance) -> Grad:
-    contents = provenance.contents()
-    numbers = [number for first, last in contents.holds for number in range(first, last + 1)]
-    return Grad({n: "stale" if within(n, contents.stale) else "fresh" for n in numbers}, contents.norm)
 
 
 def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
@@ -262,11 +218,9 @@ def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
 
 def _updates_late(trial: Trial, usual: Trial) -> int | None:
     """Return by how many updates the trial has the weights of the usual loop later, None where they are others."""
-    for late in range(_MOST_LATE + 1):
-        shifted = [usual.weight_hashes[max(turn - late, 0)] for turn in range(len(usual.weight_hashes))]
-        if list(trial.weight_hashes) == shifted:
-            return late
-    return None
+    hashes = usual.weight_hashes
+    shifted = [(hashes[:1] * late + hashes)[: len(hashes)] for late in range(_MOST_LATE + 1)]
+    return shifted.index(trial.weight_hashes) if trial.weight_hashes in shifted else None
 
 
 def _why_error(trial: Trial) -> str:
@@ -274,15 +228,11 @@ def _why_error(trial: Trial) -> str:
     if "forward" not in trial.order.split() and not trial.first_loss:
         return "Nothing computes a loss, so `backward()` has nothing to start from."
     if passes[-1:] == ["backward"]:
-        return (
-            f"In turn {turn} `backward()` goes through the same loss a second time. "
-            "The first pass has freed the saved tensors."
-        )
+        cause = f"In turn {turn} `backward()` goes through the same loss a second time."
+        return f"{cause} The first pass has freed the saved tensors."
     if passes or trial.first_loss:
-        return (
-            f"In turn {turn} `step()` writes to the weights between the forward and its `backward()`. "
-            "`backward()` needs the weights of the forward, so PyTorch refuses."
-        )
+        cause = f"In turn {turn} `step()` writes to the weights between the forward and its `backward()`."
+        return f"{cause} `backward()` needs the weights of the forward, so PyTorch refuses."
     return f"In turn {turn} `backward()` comes before the first forward: there is no loss yet."
 
 
@@ -293,10 +243,8 @@ def _why_still(trial: Trial) -> str:
     if not made:
         return "No `backward()` is called: `.grad` stays None, and `step()` has nothing to apply."
     unused = sum(call.before.count("fresh") for call in trial.ran("zero_grad"))
-    return (
-        f"All {len(steps)} steps find None in `.grad`: {unused} of {len(made)} gradients were cleared "
-        "before a step could apply them."
-    )
+    cleared = f"{unused} of {len(made)} gradients were cleared before a step could apply them"
+    return f"All {len(steps)} steps find None in `.grad`: {cleared}."
 
 
 def _why_right(trial: Trial) -> str:
@@ -318,10 +266,8 @@ def _troubles(trial: Trial) -> list[str]:
     of = f"of {len(steps)} steps"
     again = [step.before for step in steps if step.before.count("stale")]
     if again:
-        troubles.append(
-            f"{len(again)} {of} apply a gradient that was applied before. The last of them finds "
-            f"{number_of(len(again[-1].states), 'gradient')} in `.grad`, {again[-1].count('stale')} of them stale."
-        )
+        last = f"{number_of(len(again[-1].states), 'gradient')} in `.grad`, {again[-1].count('stale')} of them stale"
+        troubles.append(f"{len(again)} {of} apply a gradient that was applied before. The last of them finds {last}.")
     several = [fresh for step in steps if (fresh := step.before.count("fresh")) > 1]
     if several:
         most = max(several)

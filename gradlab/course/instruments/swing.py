@@ -16,16 +16,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
-from ...drawing import Dots, Drawing, PanelBuilder, Path, Side, Spot, panel_axes
+from ...drawing import EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text, in_rows, points
 from ...formatting import short
-from ...widgets import Control, Instrument, Settings, View
+from ...widgets import Control, Instrument, Settings, Still, View
 
 UPDATES = 120
 _EDGE = 1e-4  # of a factor by which an update changes the swing, that counts as none
@@ -37,8 +37,6 @@ _LRS = sorted({*_FEW_LRS, *(tenths / 10 for tenths in range(1, 46))})
 _MOMENTA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _FEW_MOMENTA = (0.5, 0.9)
 _CURVATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
-
-Stability = Literal["settles", "swings for ever", "runs away"]
 
 
 class Swing(Instrument):
@@ -55,21 +53,16 @@ class Swing(Instrument):
             Control.number("curvature", "curvature", 1.0, 0.1, 5.0, 0.1),
         ]
 
-    def render(self, at: Settings) -> View:
+    def render(self, settings: Settings) -> View:
         """Run the loop, and say what becomes of it."""
-        path, curvature, zero_grad = run_swing(**at), at["curvature"], at["zero_grad"]
-        return View(
-            panels={
-                "weight": partial(draw_weight, path, zero_grad),
-                "valley": partial(draw_valley, path, curvature, zero_grad),
-            },
-            state=_state_text(path, **at),
-            code=swing_source(**at),
-        )
+        path = run_swing(**settings)
+        role = "weights" if settings["zero_grad"] else "stale"  # without zero_grad it follows stale gradients
+        panels = {"weight": draw_weight(path, role), "valley": draw_valley(path, settings["curvature"], role)}
+        return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 
-    def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
+    def _still(self, view: View) -> Still:
         """Return the weight and the valley beside the loop."""
-        return [draw(*self.size) for draw in view.panels.values()], 1, self._code_drawing(view)
+        return Still(in_rows(list(view.panels.values()), 1, self.size, beside=self._listing(view)))
 
     def recorded(self) -> Iterable[Settings]:
         """Return many values of each slider with and without zero_grad, and some of lr at three momenta."""
@@ -93,16 +86,11 @@ def swing(**start: Any) -> Swing:
 class SwingPath:
     """One run: the weight before each update and after the last, and what was predicted and measured of it."""
 
-    weights: tuple[float, ...]
-    """The first is the start, 1. Ends where the weight is no finite number any more."""
-    factor: float
-    """Predicted: by what an update multiplies the size of the swing."""
-    stability: Stability
-    """The fate of the swing, by the predicted factor."""
-    predicted_period: float
-    """Updates of a whole swing, there and back; inf where the weight does not change sides."""
-    measured_period: float
-    """From the places where the weight passes 0; NaN where there are fewer than three."""
+    weights: tuple[float, ...]  # from the start, 1, to where the weight is no finite number any more
+    factor: float  # predicted: by what an update multiplies the size of the swing
+    stability: str  # by the predicted factor: "settles", "swings for ever" or "runs away"
+    predicted_period: float  # updates of a whole swing, there and back; inf where the weight does not change sides
+    measured_period: float  # from the places where the weight passes 0; NaN where there are fewer than three
 
     @property
     def reach(self) -> float:
@@ -115,16 +103,15 @@ def swing_source(lr: float, curvature: float, momentum: float, zero_grad: bool) 
     """Return the loop as it is shown and run."""
     clear = "    optimizer.zero_grad()\n" if zero_grad else ""
     beta = f", momentum={momentum:g}" if momentum else ""
-    return (
-        "w = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)\n"
-        f"optimizer = torch.optim.SGD([w], lr={lr:g}{beta})\n"
-        f"for update in range({UPDATES}):\n"
-        f"{clear}"
-        f"    loss = {curvature:g} / 2 * w**2\n"
-        "    loss.backward()\n"
-        "    optimizer.step()\n"
-        "    path.append(w.item())\n"
-    )
+    return f"""\
+w = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr={lr:g}{beta})
+for update in range({UPDATES}):
+{clear}    loss = {curvature:g} / 2 * w**2
+    loss.backward()
+    optimizer.step()
+    path.append(w.item())
+"""
 
 
 @lru_cache(maxsize=8)
@@ -138,7 +125,7 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
     *_, before, root = recurrence_roots(lr * curvature, momentum, zero_grad)
     factor = abs(root)
     double = abs(root - before) < 1e-6  # then the size is also multiplied by the number of updates
-    stability: Stability = "swings for ever" if factor > 1 - _EDGE else "settles"
+    stability = "swings for ever" if factor > 1 - _EDGE else "settles"
     if factor > 1 + _EDGE or (double and factor > 1 - _EDGE):
         stability = "runs away"
     angle = abs(math.atan2(root.imag, root.real))
@@ -147,11 +134,9 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
 
 
 def recurrence_roots(s: float, momentum: float, zero_grad: bool) -> list[complex]:
-    """Return the roots of the recurrence, the largest last, as eigenvalues of its companion matrix."""
+    """Return the roots of the recurrence, the largest last."""
     coefficients = [s - 1 - momentum, momentum] if zero_grad else [s - 2 - momentum, 1 + 2 * momentum, -momentum]
-    companion = np.eye(len(coefficients), k=-1)
-    companion[0] = np.negative(coefficients)
-    return sorted((complex(root) for root in np.linalg.eigvals(companion)), key=abs)
+    return sorted((complex(root) for root in np.roots([1.0, *coefficients])), key=abs)
 
 
 def measure_period(path: list[float]) -> float:
@@ -184,56 +169,48 @@ def _state_text(path: SwingPath, lr: float, curvature: float, momentum: float, z
     return f"{how}: the weight {path.stability}. {period} {limit}"
 
 
-def _role(zero_grad: bool) -> str:
-    """Return the colour of a path: one without zero_grad follows stale gradients."""
-    return "weights" if zero_grad else "stale"
-
-
-def draw_weight(path: SwingPath, zero_grad: bool, width: int, height: int) -> Drawing:
-    """Draw the weight before each update."""
-    panel, reach = PanelBuilder("the weight, update by update", width, height), path.reach
-    axes = panel_axes(width, height, Side(0, UPDATES, words="updates", ticks="updates"), Side(-reach, reach))
-    panel.axes(axes)
-    line = (axes.left, axes.y.at(0), axes.right, axes.y.at(0))
-    panel.add(Path("lowest", line, stroke="faint", width=1.5, words="the minimum: w = 0"))
-    weights = np.array(path.weights)
-    inside, at = np.abs(weights) <= reach, np.arange(float(len(weights)))
-    points = axes.places(at, np.where(inside, weights, np.nan))
-    panel.add(Path("path", points, stroke=_role(zero_grad), width=1.8))
-    panel.add(Dots("weights", axes.places(at[inside], weights[inside]), size=5.0, fill=_role(zero_grad)))
-    panel.corner(*_corner_texts(path))
-    if not inside.all():
-        first = int(np.flatnonzero(inside)[-1]) + 1  # it may have come back before
-        spot = Spot(f"out of the picture from update {first}", axes.right - 4, axes.top + 12, "end")
-        panel.label("gone", [spot], role="wrong", bold=True, backed=True)
-    return panel.finish(f"It {path.stability}. The weight starts at 1; the minimum is at 0.")
-
-
-def _corner_texts(path: SwingPath) -> list[str]:
+def _corner_texts(path: SwingPath) -> tuple[str, ...]:
     if not math.isfinite(path.predicted_period):
-        return ["no swing"]
+        return ("no swing",)
     if math.isnan(path.measured_period):
-        return [f"period {short(path.predicted_period)} predicted"]
+        return (f"period {short(path.predicted_period)} predicted",)
     predicted = f"period {path.predicted_period:.2f}"
-    return [f"{predicted} predicted, {path.measured_period:.2f} measured", predicted]
+    return f"{predicted} predicted, {path.measured_period:.2f} measured", predicted
 
 
-def draw_valley(path: SwingPath, curvature: float, zero_grad: bool, width: int, height: int) -> Drawing:
+def draw_weight(path: SwingPath, role: str) -> Drawing:
+    """Draw the weight before each update."""
+    weights = np.array(path.weights)
+    inside = np.flatnonzero(np.abs(weights) <= path.reach)
+    gone = int(inside[-1]) + 1  # for good: it may have come back before
+    shown, readout = weights[: gone + 1], "update {x}: w = {y}"
+    marks: list[Mark] = [
+        Line("lowest", (-EDGE, 0.0, EDGE, 0.0), "faint", words="the minimum: w = 0"),
+        Line("path", points(range(len(shown)), shown), role, 1.8),
+        Dots("weights", points(inside, weights[inside]), size=5.0, fill=role, readout=readout),
+    ]
+    if gone < len(weights):
+        texts = (f"out of the picture from update {gone}",)
+        marks.append(Text("gone", texts, EDGE, EDGE, where="top", role="wrong", bold=True, backed=True))
+    axes = Axes(Axis(0.0, UPDATES, words="updates", ticks="updates"), Axis(-path.reach, path.reach))
+    words = f"It {path.stability}. The weight starts at 1; the minimum is at 0."
+    return Drawing("the weight, update by update", marks, (axes,), words, _corner_texts(path))
+
+
+def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
     """Draw the loss over the weight, and the path in it, older places paler."""
-    panel, reach = PanelBuilder("its path in the valley", width, height), path.reach
-    loss = Side(0, curvature / 2 * reach**2 * 1.05, words="loss")
-    axes = panel_axes(width, height, Side(-reach, reach, words="weight"), loss)
-    panel.axes(axes)
+    reach = path.reach
     along = np.linspace(-reach, reach, 81)
-    valley = axes.places(along, curvature / 2 * along**2)
-    panel.add(Path("valley", valley, stroke="loss", width=2.0, words=f"loss = {curvature:g} / 2 · w²"))
     weights = np.array([weight for weight in path.weights if abs(weight) <= reach])
-    places = axes.places(weights, curvature / 2 * weights**2)
-    last, role = short(float(weights[-1])), _role(zero_grad)
-    panel.add(Path("path", places, stroke=f"{role}/45", width=1.2))
-    panel.add(Dots("old", places[:-2], size=6.0, fill=f"{role}/45"))
-    if len(weights) > 1:
-        words = f"after {len(weights) - 1} updates: w = {last}"
-        panel.add(Dots("last", places[-2:], size=10.0, fill=role, words=words))
-    panel.add(Dots("start", places[:2], size=14.0, fill="paper", stroke=role, width=2.5, words="the start: w = 1"))
-    return panel.finish(f"From w = 1 the path visits {len(weights)} places; the last one shown is w = {last}.")
+    places = points(weights, curvature / 2 * weights**2)
+    last = f"w = {short(float(weights[-1]))}"
+    marks: list[Mark] = [
+        Line("valley", points(along, curvature / 2 * along**2), "loss", 2.0, words=f"loss = {curvature:g} / 2 · w²"),
+        Line("path", places, f"{role}/45", 1.2),
+        Dots("old", places[:-2], size=6.0, fill=f"{role}/45", readout="w = {x}: loss {y}"),
+        Dots("last", places[-2:], size=10.0, fill=role, words=f"after {len(weights) - 1} updates: {last}"),
+        Dots("start", places[:2], size=14.0, fill="paper", stroke=role, width=2.5, words="the start: w = 1"),
+    ]
+    axes = Axes(Axis(-reach, reach, words="weight"), Axis(0.0, curvature / 2 * reach**2 * 1.05, words="loss"))
+    words = f"From w = 1 the path visits {len(weights)} places; the last one shown is {last}."
+    return Drawing("its path in the valley", marks, (axes,), words)

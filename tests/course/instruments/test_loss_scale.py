@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -11,14 +12,14 @@ from torch import Tensor, nn
 from gradlab import tasks
 from gradlab.course import loss_scale
 from gradlab.course.instruments.loss_scale import (
-    FIRST,
+    ZONES,
     limits_of,
     measure_outcome,
-    outcome_of,
     part_text,
     run_scaler,
     scale_text,
 )
+from gradlab.drawing import Band, Dots
 
 TASK = tasks.digits(device="cpu")
 TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -55,13 +56,29 @@ def test_gradients_become_what_a_plain_backward_pass_makes(power: int) -> None:
     assert outcome.error == pytest.approx(float(off), rel=1e-4, nan_ok=True)
 
 
-def test_the_histogram_moves_with_the_scale() -> None:
-    exact = gradient()
-    one, other = (sum(outcome_of(exact, exact, "fp16", 2.0**power).counts.values()) for power in (0, 3))
-    assert (one[:-3] == other[3:]).all()  # type: ignore[index]
-    sizes = exact.abs()
-    inside = (sizes >= 2.0**-28) & (sizes < 2.0**-27)
-    assert one[-28 - FIRST] == int(inside.sum())  # type: ignore[index]
+@pytest.mark.parametrize("power", [0, 16, 40])
+def test_each_step_of_the_histogram_is_as_high_as_the_gradients_of_its_size_are_many(power: int) -> None:
+    """What became of the gradients between two powers of two, counted from plain PyTorch."""
+    drawing = loss_scale(scale=2**power).drawings()[0]
+    exact, got = gradient(), gradient(2.0**power, torch.float16)
+    exact, got = exact[exact != 0].double().abs() * 2.0**power, got[exact != 0]
+    bottom, total = dict.fromkeys(range(-46, 22), 0), len(exact)
+    for kind in ("zero", "subnormal", "normal", "overflow"):
+        if not tally(got)[kind]:
+            continue
+        corners = np.reshape(drawing.find(f"gradients {kind}").points, (-1, 3))
+        steps = dict(zip(corners[::2, 0].astype(int), corners[::2, 1:] * total / 100, strict=True))
+        for size in range(-45, 21):  # what is smaller or larger is counted at the ends
+            there = got[(exact >= 2.0**size) & (exact < 2.0 ** (size + 1))]
+            count = tally(there)[kind]
+            assert steps.get(size, [bottom[size]] * 2) == pytest.approx([bottom[size], bottom[size] + count]), size
+            bottom[size] += count
+    if power >= 10:
+        outline = np.reshape(drawing.find("unscaled").points, (-1, 2))
+        sizes = gradient().abs()
+        peak = outline[outline[:, 1].argmax()]
+        inside = (sizes >= 2.0 ** peak[0]) & (sizes < 2.0 ** (peak[0] + 1))
+        assert peak[1] * total / 100 == pytest.approx(int(inside.sum()))
 
 
 @pytest.mark.parametrize("format", ["fp16", "bf16"])
@@ -73,6 +90,18 @@ def test_the_limits_of_a_type_are_those_that_nextafter_finds(format: str) -> Non
     assert zero_below == round(torch.log2(torch.nextafter(zero, above).double()).item()) - 1
     assert 2.0**normal_from == torch.finfo(dtype).smallest_normal
     assert 2.0 ** (inf_from - 1) <= torch.nextafter(above, zero).item() < 2.0**inf_from
+    drawing = loss_scale(dtype=format).drawings()[0]
+    zones = {
+        mark.id: tuple(mark.points[::3])
+        for mark in drawing.marks
+        if isinstance(mark, Band) and mark.id.removeprefix("zone ") in ZONES
+    }
+    shaded = {
+        "zone zero": (-46, zero_below),
+        "zone subnormal": (zero_below, normal_from),
+        "zone overflow": (inf_from, 22),
+    }
+    assert zones == (shaded if format == "fp16" else {})  # the axis ends before those of bf16
 
 
 @pytest.mark.parametrize(("init", "interval"), [(65536.0, 2), (2.0**36, 5)])
@@ -113,18 +142,18 @@ def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
     assert f"after update 50: loss scale {scale_text(names['scaler'].get_scale())};" in view.state
 
 
-@pytest.mark.parametrize(("scale", "size"), [(1, (300, 260)), (65536, (900, 420))])
-def test_words_and_picture_show_the_same_numbers(scale: int, size: tuple[int, int]) -> None:
-    view = loss_scale(scale=scale)._now()
-    drawing = view.panels["gradients"](*size)
+@pytest.mark.parametrize("scale", [1, 65536])
+def test_words_and_picture_show_the_same_numbers(scale: int) -> None:
+    instrument = loss_scale(scale=scale)
+    drawing = instrument.drawings()[0]
     counts = tally(gradient(scale, torch.float16)[gradient() != 0])
     total = sum(counts.values())
     for kind, count in counts.items():
-        assert drawing.find(f"zone share {kind}").text.endswith(part_text(count, total))
+        assert drawing.find(f"zone share {kind}").texts == (part_text(count, total),)
         assert f"{count:,}" in drawing.words
         if count and kind != "normal":
-            assert f"{count:,} ({part_text(count, total)})" in view.state
-    assert f"{total:,} gradients" in view.state
+            assert f"{count:,} ({part_text(count, total)})" in instrument.text
+    assert f"{total:,} gradients" in instrument.text
 
 
 def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:
@@ -134,10 +163,14 @@ def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:
         instrument.turn("update", update)
         drawing = instrument.drawings()[1]
         past = [each for each in skipped if each <= update]
-        crosses = [mark for mark in drawing.marks if mark.id == "skipped"]
-        assert sum(len(mark.points) for mark in crosses) == 2 * len(past)
+        crosses = [mark.points for mark in drawing.marks if isinstance(mark, Dots) and mark.id == "skipped"]
+        assert np.ravel(crosses).tolist() == [n for each in past for n in (each, np.log2(scales[each - 1]))]
+        assert tuple(drawing.find("now").points) == (update, np.log2(scales[update]))
+        x, power = np.reshape(drawing.find("scale").points, (-1, 2)).T
+        between = np.arange(update) + 0.5  # the scale of each update
+        assert np.interp(between, x, power).tolist() == np.log2(scales[:update]).tolist()
         assert f"loss scale {scale_text(scales[update])}; {len(past)} of {update} steps skipped" in instrument.text
-        assert scale_text(scales[update]) in drawing.find("corner").text
+        assert scale_text(scales[update]) in drawing.corner[0]
 
 
 def test_shares_never_say_none_or_all_of_what_is_neither() -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 from gradlab import tasks
 from gradlab.course import ring_of_orders, run_order
-from gradlab.drawing import Dots, Drawing
-from gradlab.drawing import Path as Line
+from gradlab.drawing import BATCH_STYLES, Area, Drawing
 from gradlab.formatting import short
 from gradlab.widgets import View
 
@@ -161,15 +160,23 @@ def look(order: str, call: int = 12) -> View:
 
 
 def panels(order: str, call: int = 12) -> dict[str, Drawing]:
-    return {name: draw(460, 300) for name, draw in look(order, call).panels.items()}
+    return dict(look(order, call).panels)
+
+
+def spans_of(mark: Area) -> list[float]:
+    """Left, right, lower and upper edge of a rectangle."""
+    x, y = np.reshape(mark.points, (-1, 2)).T
+    return [x.min(), x.max(), y.min(), y.max()]
 
 
 @pytest.mark.parametrize("order", SHOWN)
 def test_words_and_pictures_tell_the_same(order: str) -> None:
     tried, drawn, state = run_order(order), panels(order), look(order).state
     assert state.lower().startswith(tried.verdict)
-    assert any(text.endswith(tried.verdict) for text in drawn["ring"].texts())
+    assert drawn["ring"].corner[0].endswith(tried.verdict)
     assert f"usual {short(tried.usual.losses[-1])}" in drawn["loss"].texts()
+    curve = np.reshape(drawn["loss"].find("curve 0").points, (-1, 2))
+    assert curve.tolist() == [list(each) for each in enumerate(tried.usual.losses)]
     if tried.verdict == "error":
         assert f"Turn {tried.trial.turns + 1}, line" in state
         assert f"this order stops in turn {tried.trial.turns + 1}" in drawn["loss"].texts()
@@ -180,34 +187,45 @@ def test_words_and_pictures_tell_the_same(order: str) -> None:
 
 
 @pytest.mark.parametrize("order", SHOWN)
-def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
-    marks = panels(order)["grad"].marks
-    boxes: dict[int, dict[int, str]] = {}
-    for mark in marks:
-        if isinstance(mark, Line) and (found := re.fullmatch(r"box (\d+)\.(\d+)", mark.id)):
-            boxes.setdefault(int(found[1]), {})[int(found[2])] = mark.fill
-    shapes = {mark.id: mark.shape for mark in marks if isinstance(mark, Dots)}
-    for at, call in enumerate(run_order(order).trial.calls[:12]):
-        assert boxes.get(at, {}) == call.after.states
+def test_the_backwards_in_grad_are_stacked_in_the_column_of_each_call(order: str) -> None:
+    drawing = panels(order)["grad"]
+    calls = run_order(order).trial.calls[:12]
+    assert [span.texts[0] for span in drawing.axes[0].x.spans] == [call.piece for call in calls]
+    tiles = {mark.id: mark for mark in drawing.marks if isinstance(mark, Area) and mark.id.startswith("tile")}
+    for column, call in enumerate(calls):
+        assert drawing.axes[0].y.high > len(call.after.states) + 1
+        for level, (number, state) in enumerate(call.after.states.items()):
+            tile = tiles.pop(f"tile {column}.{number}")
+            assert {"fill": tile.fill, "hatch": tile.hatch}.items() <= {"hatch": "", **BATCH_STYLES[state]}.items()
+            assert spans_of(tile) == pytest.approx([column, column + 1, level, level + 1], abs=0.1)
         if call.piece == "step" and not call.failed:
-            assert shapes[f"step {at}"] == ("triangle" if call.before.states else "cross")
+            sign = drawing.find(f"sign {column}")
+            assert sign.shape == ("triangle" if call.before.states else "cross")
+            assert tuple(sign.points) == (column + 0.5, len(call.after.states) + 0.5)
+    assert not tiles
 
 
 def test_a_call_is_lit_in_the_ring_the_columns_and_the_code() -> None:
     for call in (1, 6, 11, 12):
         piece = CALLS[(call - 1) % 4]
         view, drawn = look(USUAL, call), panels(USUAL, call)
-        assert [mark.id for mark in drawn["ring"].marks if mark.id.startswith("frame")] == [f"frame {(call - 1) % 4}"]
-        assert drawn["grad"].find("now")
+        framed = [mark.id for mark in drawn["ring"].marks if isinstance(mark, Area) and mark.width > 1]
+        assert framed == [f"call {(call - 1) % 4}"]
+        assert spans_of(drawn["grad"].find("now"))[:2] == [call - 1, call]
         line = view.code.splitlines()[view.lit[0] - 1]
         assert {"forward": "model(x)"}.get(piece, f"{piece}()") in line
         assert f"Turn {(call + 3) // 4}, {piece}:" in view.note
     assert look(USUAL, 0).lit == (0, 0)
 
 
-def test_the_ring_says_what_each_call_did_last() -> None:
-    texts = panels(FORGOTTEN, 9)["ring"].texts()
-    assert {"applies 1\u20133 (1\u20132 again)", "turn 3"} < {*texts}
+def test_the_calls_stand_on_the_ring_clockwise_with_what_each_did_last() -> None:
+    drawing = panels(USUAL, 12)["ring"]
+    names = [drawing.find(f"name {number}") for number in range(4)]
+    assert [name.texts[0] for name in names] == [*CALLS]
+    top, right, bottom, left = ((round(name.x, 9), round(name.y, 9)) for name in names)
+    assert top[1] == -bottom[1] > 0 == top[0] == right[1]
+    assert right[0] == -left[0] > 0
+    assert "applies 1\u20133 (1\u20132 again)" in panels(FORGOTTEN, 9)["ring"].texts()
     for order, call, words in ((USUAL, 9, "clears 2"), (CRASH, 8, "raises an error"), (STILL, 4, "does nothing")):
         assert words in panels(order, call)["ring"].texts()
 

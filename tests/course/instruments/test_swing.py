@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from page import Page
 
 from gradlab.course import swing
-from gradlab.course.instruments.swing import UPDATES, run_swing
+from gradlab.course.instruments.swing import Swing, run_swing
+from gradlab.drawing import Listing
 
 CASES = [
     {"lr": lr, "curvature": curvature, "momentum": momentum, "zero_grad": zero_grad}
@@ -74,39 +74,41 @@ def test_the_limits_that_the_words_name(momentum: float) -> None:
     assert lesson.measured_period == pytest.approx(lesson.predicted_period, rel=1e-3)
 
 
-def test_a_still_shows_the_weight_and_the_valley(tmp_path: Path) -> None:
-    lab = swing(lr=3.9)
-    still = lab.save(tmp_path / "still.svg").read_text(encoding="utf-8")
-    for words in ("the weight, update by update", "its path in the valley", "optimizer.step()"):
-        assert words in still
-    assert set(Page(lab).panels) == {"weight", "valley"}
+def drawn(lab: Swing, panel: int, id: str) -> np.ndarray:
+    """The points of a mark, in numbers of the axes."""
+    return np.reshape(lab.drawings()[panel].find(id).points, (-1, 2))
 
 
-def test_picture_and_words_show_the_same_numbers() -> None:
-    lab = swing(lr=0.3)
-    page = Page(lab)
-    names: dict[str, Any] = {"torch": torch, "path": []}
-    exec(page.shown["code"]["source"], names)
-    assert tuple(names["path"]) == run_swing(**lab.values).weights[1:]
-    period = re.search(r"predicted ([\d.]+), measured ([\d.]+)", page.state)
-    assert period
-    corner = next(text for text in page.panels["weight"].texts() if text.startswith("period"))
-    assert period[1] in corner
-    drawn = page.panels["weight"].points("weights")
-    middle = page.panels["weight"].points("lowest")[0][1]
-    top = min(y for _, y in drawn)
-    path = by_hand(0.3, 1.0, 0.0, False)
-    for (_, y), weight in zip(drawn, path, strict=True):
-        assert (middle - y) / (middle - top) == pytest.approx(weight / max(path), abs=0.02)
+def test_a_still_shows_the_loop_the_weight_and_the_valley() -> None:
+    placed: list[Any] = [each.drawing for each in swing(lr=3.9)._picture().placed]
+    loop, *panels = placed
+    assert isinstance(loop, Listing)
+    assert "optimizer.step()" in loop.source
+    assert [panel.title for panel in panels] == ["the weight, update by update", "its path in the valley"]
 
 
-def test_a_swing_that_stays_bounded_is_drawn_whole() -> None:
-    """At lr 3.9 it swings for ever, far but never away: every weight is in the picture, and none is said to be gone."""
-    lab = swing(lr=3.9)
-    weight = Page(lab).panels["weight"]
-    assert len(weight.points("weights")) == UPDATES + 1
-    assert not any("out of the picture" in text for text in weight.texts())
-    lab.turn("lr", 4.0)
-    drawn = by_hand(4.0, 1.0, 0.0, False)
-    gone = next(at for at in range(len(drawn)) if all(abs(w) > 3.75 for w in drawn[at:]))
-    assert f"out of the picture from update {gone}" in Page(lab).panels["weight"].texts()
+@pytest.mark.parametrize("case", [{"lr": 0.3}, {"lr": 3.9}, {"lr": 0.2, "zero_grad": True, "curvature": 3.0}])
+def test_every_weight_is_drawn_where_pytorch_put_it(case: dict[str, Any]) -> None:
+    """At lr 3.9 it swings for ever, far but never away: none is out of the picture."""
+    lab = swing(**case)
+    names: dict[str, Any] = {"torch": torch, "path": [1.0]}
+    exec(lab.render(lab.values).code, names)
+    path = np.array(names["path"])
+    assert drawn(lab, 0, "weights") == pytest.approx(np.column_stack([range(121), path]))
+    assert drawn(lab, 0, "path") == pytest.approx(drawn(lab, 0, "weights"))
+    curvature = case.get("curvature", 1.0)
+    for id, part in (("start", path[:1]), ("old", path[:-1]), ("last", path[-1:]), ("path", path)):
+        assert drawn(lab, 1, id) == pytest.approx(np.column_stack([part, curvature / 2 * part**2])), id
+    period = re.search(r"predicted ([\d.]+), measured ([\d.]+)", lab.text)
+    assert period is None or period[1] in lab.drawings()[0].corner[0]
+    assert not any("out of the picture" in text for text in lab.drawings()[0].texts())
+
+
+def test_a_swing_that_runs_away_is_drawn_until_it_leaves_the_picture() -> None:
+    lab, path = swing(lr=4.0), by_hand(4.0, 1.0, 0.0, False)
+    top = lab.drawings()[0].axes[0].y.high
+    gone = next(at for at in range(len(path)) if all(abs(weight) > top for weight in path[at:]))
+    assert f"out of the picture from update {gone}" in lab.drawings()[0].texts()
+    inside = [(float(at), weight) for at, weight in enumerate(path) if abs(weight) <= top]
+    assert drawn(lab, 0, "weights").tolist() == [list(each) for each in inside]
+    assert drawn(lab, 0, "path")[-1].tolist() == [gone, path[gone]]  # the line leaves through the edge
