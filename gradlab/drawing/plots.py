@@ -274,7 +274,7 @@ _FORMATS: dict[str, Callable[[float], str]] = {
     "number": short,
     "updates": lambda value: f"{value:,.0f}" if value < 1e5 else short(value),
     "bytes": bytes_text,
-    "powers": lambda value: power_text(round(value)),
+    "powers": power_text,
     "shares": lambda value: f"{value:.0%}",
     **dict.fromkeys(("lines", "none", "slanted"), lambda value: ""),
 }
