@@ -15,9 +15,8 @@ from ..forecasting import SHOWN, card_name, forecast, model_size, model_sizes, u
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, memory_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
-from .instrument import Instrument, Settings, View, kept
+from .instrument import MAX_CACHED, Actions, Instrument, Settings, View
 from .live import Packed
-from .requests import Actions, try_to
 
 _CONTEXTS = [2**power for power in range(7, 18)]
 _LARGEST_BATCH = 65_536
@@ -96,16 +95,16 @@ class ForecastLab(Instrument):
         checkpoint: bool = False,
         card: str = "H100",
     ) -> None:
-        given = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
-        self.settings = ForecastSettings().change(**given, **({} if recipe is None else {"recipe": recipe}))
-        """What is asked now."""
+        values = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
+        self.settings = ForecastSettings().change(**values, **({} if recipe is None else {"recipe": recipe}))
+        """The settings chosen now."""
         self.result: Any = None
         """The newest Forecast, None before the first."""
         self._forecasts: dict[tuple[Any, ...], Any] = {}
-        self._asked: ForecastSettings | None = None  # what the newest result is about
+        self._forecast_settings: ForecastSettings | None = None  # those of the newest result
         self._failed: tuple[Any, ...] = ()  # the question that went wrong last
         self._before: Any = None
-        self._extra = ""  # what was found out beside the forecast
+        self._extra = ""  # the largest batch, where it was asked for
         super().__init__()
 
     def controls(self) -> list[Control]:
@@ -128,31 +127,31 @@ class ForecastLab(Instrument):
 
     def packed(self) -> Packed:
         """Return it packed, for a page without a kernel: a few batches, contexts and optimizers, and all cards."""
-        asked, optimizer = self.settings, self.settings.recipe.optimizer
+        now, optimizer = self.settings, self.settings.recipe.optimizer
         controls = [
-            Control.slider("batch", "batch", asked.batch, sorted({*_RECORDED_BATCHES, asked.batch})),
-            Control.choice("context", "context", asked.context, sorted({asked.context // 2 or 1, asked.context})),
+            Control.slider("batch", "batch", now.batch, sorted({*_RECORDED_BATCHES, now.batch})),
+            Control.choice("context", "context", now.context, sorted({now.context // 2 or 1, now.context})),
             Control.choice("optimizer", "optimizer", optimizer, sorted({"adamw", "sgd", optimizer})),
             self.controls()[-1],
         ]
         names = [control.name for control in controls]
-        others = [dict(zip(names, at, strict=True)) for at in product(*(control.values for control in controls))]
+        every = [dict(zip(names, each, strict=True)) for each in product(*(control.values for control in controls))]
         start = {control.name: control.start for control in controls}
-        return self._pack(controls, [start, *(at for at in others if at != start)], self._forecast_at)
+        return self._pack(controls, [start, *(values for values in every if values != start)], self._forecast_at)
 
-    def _forecast_at(self, at: Settings) -> View:
+    def _forecast_at(self, values: Settings) -> View:
         """Return what is seen once the forecast for some settings has been made; nothing is changed here."""
         lab = type(self)()
-        lab.settings, lab._forecasts = self.settings.change(**at), self._forecasts
+        lab.settings, lab._forecasts = self.settings.change(**values), self._forecasts
         lab._forecast()
-        return lab.render(at)
+        return lab.render(values)
 
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""
         return {
             **super().actions(),
-            "forecast": lambda asked: self._show_working(self._forecast),
-            "largest": lambda asked: self._show_working(self._find_largest),
+            "forecast": lambda request: self._show_working(self._forecast),
+            "largest": lambda request: self._show_working(self._find_largest),
         }
 
     # What the learner does --------------------------------------------------------------------------------------------
@@ -160,10 +159,7 @@ class ForecastLab(Instrument):
     def run(self, **changes: Any) -> ForecastLab:
         """Forecast, after some changes: ``lab.run(batch=4, amp="off", card="T4")``."""
         self._apply_settings(self.settings.change(**changes))
-        with lock:
-            self._alarm = ""
-            try_to(self._forecast, self._fail)
-        self._show()
+        self._attempt(self._forecast)
         return self
 
     @property
@@ -198,23 +194,20 @@ class ForecastLab(Instrument):
         return {"more": more, "buttons": buttons, "then": "forecast" if self._is_due else ""}
 
     def _state(self) -> str:
+        """Say whether it fits the card, the peak and its cause, and what would help if it does not."""
         summary = self.settings.summary
         if self._has_failed:
             return f"There is no forecast for {summary}."
-        if self._asked is None or self._is_due:
+        settings, result, card = self._forecast_settings, self.result, self.settings.card
+        if settings is None or self._is_due:
             return f"Being worked out: {summary}."
-        return self._answer(self._asked)
-
-    def _answer(self, asked: ForecastSettings) -> str:
-        """Say whether it fits the cards, the peak and its cause, and what would help if it does not."""
-        result, card = self.result, self.settings.card
         need, peak_at, fits = result.need(card), result.peak_at, self._fits()
-        needs = need_sentence(asked.summary, result.peak, need.total, peak_at.statement, peak_at.module)
+        needs = need_sentence(settings.summary, result.peak, need.total, peak_at.statement, peak_at.module)
         answer = f"{fits[0].upper()}{fits[1:]}. {needs}."
         if result.fits(card):
             return answer
-        how = {"statement": peak_at.statement, "checkpoint": asked.checkpoint, "batch": asked.batch}
-        return f"{answer} {suggestions(result.at_peak, max(need.room(usable_bytes(card)), 0), asked.recipe, **how)}"
+        how = {"statement": peak_at.statement, "checkpoint": settings.checkpoint, "batch": settings.batch}
+        return f"{answer} {suggestions(result.at_peak, max(need.room(usable_bytes(card)), 0), settings.recipe, **how)}"
 
     def _fits(self) -> str:
         card = self.settings.card
@@ -225,22 +218,22 @@ class ForecastLab(Instrument):
         return self._failed == self.settings.question
 
     @property
-    def _out_of_date(self) -> bool:
+    def _is_out_of_date(self) -> bool:
         """Whether the result is about other settings than those chosen now."""
-        return self._asked is not None and self._asked.question != self.settings.question
+        return self._forecast_settings is not None and self._forecast_settings.question != self.settings.question
 
     @property
     def _is_due(self) -> bool:
         """Whether a forecast for the settings chosen now is still to be made."""
-        return not self._has_failed and (self._asked is None or self._out_of_date)
+        return not self._has_failed and (self._forecast_settings is None or self._is_out_of_date)
 
     def _drawn(self, scene: Scene, width: int, height: int) -> Drawing:
         drawing = draw(scene, width, height)
-        return fade(drawing, "being worked out") if self._out_of_date else drawing
+        return fade(drawing, "being worked out") if self._is_out_of_date else drawing
 
     def _scenes(self) -> dict[str, Scene]:
         cards = [(self.settings.card, usable_bytes(self.settings.card))]
-        if self._asked is None:
+        if self._forecast_settings is None:
             return {"fit": Fit([], cards)}
         bars = []
         for name, result in (("before", self._before), ("now", self.result)):
@@ -248,30 +241,31 @@ class ForecastLab(Instrument):
                 need = result.need(self.settings.card)
                 more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
                 bars.append((name, {**result.at_peak, **more}))
-        fit = Fit(bars, cards, self._asked.model, self._fits())
+        fit = Fit(bars, cards, self._forecast_settings.model, self._fits())
         return {"fit": fit, "memory": memory_scene([(2, self.result.timeline)], "forecast, tensors only")}
 
     def _forecast(self) -> None:
         """Answer the settings chosen now; what was found out beside the forecast before holds no longer."""
         self._extra = ""
-        asked = self.settings
-        result = kept(self._forecasts, asked.question, partial(self._make, asked))
+        settings = self.settings
+        if settings.question not in self._forecasts:
+            self._failed = settings.question  # until it is made
+            model, batch, context, checkpoint, recipe = settings.question
+            result = forecast(model, recipe, batch=batch, context=context, checkpoint=checkpoint)
+            self._forecasts[settings.question] = result
+            if len(self._forecasts) > MAX_CACHED:
+                self._forecasts.pop(next(iter(self._forecasts)))
         self._failed = ()
-        if self._asked is None or self._asked.question != asked.question:
+        if self._forecast_settings is None or self._is_out_of_date:
             self._before = self.result
-        self.result, self._asked = result, asked
-
-    def _make(self, asked: ForecastSettings) -> Any:
-        self._failed = asked.question  # until it is made
-        model, batch, context, checkpoint, recipe = asked.question
-        return forecast(model, recipe, batch=batch, context=context, checkpoint=checkpoint)
+        self.result, self._forecast_settings = self._forecasts[settings.question], settings
 
     def _find_largest(self) -> None:
         self._forecast()
         card = self.settings.card
         most = self.result.largest("batch", on=card)
-        found = f"The largest batch that fits {with_article(card)} with these settings: {most:,}."
-        self._extra = found if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
+        words = f"The largest batch that fits {with_article(card)} with these settings: {most:,}."
+        self._extra = words if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
 
     def _show_working(self, action: Callable[[], None]) -> None:
         """Do it, and take no second click meanwhile."""
@@ -285,6 +279,5 @@ class ForecastLab(Instrument):
         """Give the live view with its forecast, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
             if self._is_due:
-                self._alarm = ""
-                try_to(self._forecast, self._fail)
+                self._attempt(self._forecast)
             return super()._repr_mimebundle_(include, exclude)

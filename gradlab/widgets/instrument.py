@@ -10,19 +10,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from functools import lru_cache, partial
+from typing import Any, ClassVar
 
-from .._process import lock
+from .._process import lock, main_thread
 from ..drawing import Drawing, draw_loop
 from .controls import Control
 from .frames import FrameWriter, coloured
 from .live import Live, Packed, Still, packed_text
-from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, cut_words, reply_to, try_to
+from .requests import Frame, PanelSize, Reply, Request, RequestError, cut_words, reply_to
 
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
-Made = TypeVar("Made")
-_KEPT = 64  # views of an instrument, and forecasts
+MAX_CACHED = 64  # views of an instrument, and forecasts
+Actions = Mapping[str, Callable[[Request], None]]
+"""What the browser may ask for, and what does it."""
 _QUIET = ("hello", "size", "press", "zoom")  # what is wrong stays said through these
 
 
@@ -61,7 +63,7 @@ class Instrument(Live):
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
         """What the controls are set to."""
-        self._views: dict[tuple[Any, ...], View] = {}
+        self._cached_view = lru_cache(MAX_CACHED)(lambda *pairs: self.render(dict(pairs)))
         self._alarm = ""
         self._size = PanelSize(*self.size, self.size[0])
         self._writer = FrameWriter()
@@ -86,7 +88,7 @@ class Instrument(Live):
 
     def turn(self, name: str, value: Any) -> None:
         """Turn one control; a value that it cannot have is told in words, and nothing changes."""
-        self._attempt(lambda: self._turn(name, value))
+        self._attempt(partial(self._turn, name, value))
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
         """Do what a message of the browser asks (``front/README.md``), and return the reply; nothing is raised."""
@@ -95,7 +97,8 @@ class Instrument(Live):
             if not isinstance(message, Mapping) or message.get("do") not in _QUIET:
                 self._alarm = ""
             try:
-                return reply_to(message, self.actions(), self._fail, self.frame)
+                actions = self.actions()
+                return reply_to(message, self, lambda request: actions[request.kind(actions)](request))
             finally:
                 self._replying = False
 
@@ -129,7 +132,7 @@ class Instrument(Live):
 
     def _code_drawing(self, view: View, changed: Collection[int] = ()) -> Drawing:
         """Draw the code that ran, with its lines lit and those marked that a switch changed, and the words below."""
-        words = [said for said in (view.state, view.note) if said]
+        words = [text for text in (view.state, view.note) if text]
         return draw_loop(view.code, range(view.lit[0], view.lit[1] + 1), changed, words, self.size[0])
 
     def _picture(self) -> Still:
@@ -144,9 +147,13 @@ class Instrument(Live):
     # How it is done ---------------------------------------------------------------------------------------------------
 
     def _attempt(self, action: Callable[[], object]) -> None:
+        """Do something for the learner, and show it or what went wrong."""
         with lock:
             self._alarm = ""
-            try_to(action, self._fail)
+            try:
+                action()
+            except (Exception, KeyboardInterrupt) as error:
+                self.fail(error)
         self._show()
 
     def _turn_as_asked(self, request: Request) -> None:
@@ -161,24 +168,27 @@ class Instrument(Live):
 
     def _turn(self, name: str, value: Any) -> None:
         """Take a value if it is one, and if what is seen then can be worked out."""
-        taken = self._control(name).check(type(self).__name__, value)
-        self._seen({**self.values, name: taken})
-        self.values[name] = taken
+        values = {**self.values, name: self._control(name).check(type(self).__name__, value)}
+        self._view_at(values)
+        self.values = values
 
     def _now(self) -> View:
         """Return what is seen now; an instrument that cannot show its start says why."""
-        views: list[View] = []
-        try_to(lambda: views.append(self._seen(self.values)), self._fail)
-        return views[0] if views else View({}, "Nothing can be shown here.")
+        try:
+            return self._view_at(self.values)
+        except (Exception, KeyboardInterrupt) as error:
+            self.fail(error)
+            return View({}, "Nothing can be shown here.")
 
-    def _seen(self, settings: Settings) -> View:
-        key = tuple(settings[name] for name in self._controls)
-        return kept(self._views, key, lambda: self.render(dict(settings)))
+    def _view_at(self, settings: Settings) -> View:
+        return self._cached_view(*((name, settings[name]) for name in self._controls))
 
-    def _fail(self, error: Exception | KeyboardInterrupt) -> None:
+    def fail(self, error: Exception | KeyboardInterrupt) -> None:
         """Say in words what went wrong; an interrupt of the cell's own call ends the cell."""
-        if isinstance(error, KeyboardInterrupt) and not self._replying:
-            raise error
+        if isinstance(error, KeyboardInterrupt):
+            if not self._replying:
+                raise error
+            main_thread.interrupted = True
         known = isinstance(error, ValueError)
         words = str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}"
         self._alarm = "Interrupted." if isinstance(error, KeyboardInterrupt) else cut_words(words)
@@ -193,7 +203,7 @@ class Instrument(Live):
         **more: Any,
     ) -> Frame:
         return writer.write(
-            {name: panel(*size.of(at, len(view.panels))) for at, (name, panel) in enumerate(view.panels.items())},
+            {name: panel(*size.of(n, len(view.panels))) for n, (name, panel) in enumerate(view.panels.items())},
             state=view.state,
             note=view.note,
             code={"source": view.code, "html": list(coloured(view.code))},
@@ -212,37 +222,28 @@ class Instrument(Live):
     def packed(self) -> Packed:
         """Return what is recorded, the start first, for a page without a kernel."""
         recorded = list(self.recorded())  # which may add values to the controls
-        start = {name: control.start for name, control in self._controls.items()}
+        controls, owner = self._controls, type(self).__name__
+        start = {name: control.start for name, control in controls.items()}
         settings = [start]
         for changes in recorded:
-            at = {name: self._controls[name].check(type(self).__name__, v) for name, v in {**start, **changes}.items()}
-            if at not in settings:
-                settings.append(at)
-        held = [control.restricted_to([at[name] for at in settings]) for name, control in self._controls.items()]
-        return self._pack(held, settings, self._seen)
+            values = {name: controls[name].check(owner, value) for name, value in {**start, **changes}.items()}
+            if values not in settings:
+                settings.append(values)
+        restricted = [control.restricted_to([v[name] for v in settings]) for name, control in controls.items()]
+        return self._pack(restricted, settings, self._view_at)
 
     def _pack(
         self, controls: Iterable[Control], settings: Sequence[Settings], render: Callable[[Settings], View]
     ) -> Packed:
         """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
-        turned = [control for control in controls if len({repr(at[control.name]) for at in settings}) > 1]
+        turned = [control for control in controls if len({repr(values[control.name]) for values in settings}) > 1]
         writer, size = FrameWriter(), PanelSize(*self.size, self.size[0])
-        frames = [self._write(writer, render(at), at, size, turned, alarm="") for at in settings]
-        seen = render(settings[0])
-        recording = {"title": self.title, "settings": settings, "frames": frames}
+        frames = [self._write(writer, render(values), values, size, turned, alarm="") for values in settings]
+        packed = packed_text({"title": self.title, "settings": settings, "frames": frames})
         count = f"A recording of {len(settings)} settings, each computed by PyTorch."
-        caption = f"{count} It needs no kernel: turn a control."
-        return Packed("instrument", self.title, caption, seen.state, Still(*self._still(seen)), packed_text(recording))
+        caption, start = f"{count} It needs no kernel: turn a control.", render(settings[0])
+        return Packed("instrument", self.title, caption, start.state, Still(*self._still(start)), packed)
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
         return f"{self.title}\n{self.text}"
-
-
-def kept(store: dict[Any, Made], key: Any, make: Callable[[], Made]) -> Made:
-    """Return what a store has for a key, made if it has not; what was asked for least lately goes when it is full."""
-    found = store.pop(key) if key in store else make()
-    store[key] = found
-    while len(store) > _KEPT:
-        store.pop(next(iter(store)))
-    return found
