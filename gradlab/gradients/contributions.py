@@ -18,13 +18,23 @@ import torch
 from torch import Tensor
 
 from .. import _torch
-from .spans import Span, union, within
+from .parameter import Span, union, within
 
 MOST_KEPT = 32
 """Contributions that are kept at most, twice the longest window of a Recipe; what is older is told as one."""
 _MOST_BYTES = 16 * 2**20
 _FEWEST_KEPT = 8  # with room for fewer, two parts are told
 _ROUNDING = 1e-4  # of the lengths of all contributions: a rest that is shorter comes from rounding
+
+
+@dataclass(frozen=True)
+class GradContents:
+    """Batches inside ``.grad``, and its norm."""
+
+    holds: list[Span]
+    stale: list[Span]  # of these, what a step has applied
+    leftover: list[Span]  # of these, what was applied before the newest batch came: what should have been cleared
+    norm: float
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,7 @@ class Contribution:
 
     batches: Span | None  # the numbers of the backwards; None for what anything but a backward wrote into ``.grad``
     stale: bool  # True for a leftover: a step had applied it before the newest backward came
+    applied: bool  # whether a step has applied it, the newest step included
     share: float
     """Its projection on the sum, as a part of the sum: negative where it points the other way. All add up to 1."""
     along: float
@@ -118,14 +129,14 @@ class KeptContributions:
         """Return what ``.grad`` holds; ``inside`` are the batches of each parameter, ``newest`` the newest backward."""
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
-        numbers = [n for begin, end in union(chain(*inside)) for n in range(max(begin, first), end + 1)]
-        kept = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # one row more, for what is older
-        at = torch.tensor([n % len(self._ring) for n in numbers], dtype=torch.long, device=kept.device)
-        torch.index_select(self._ring, 0, at, out=kept[1:])
-        kept = kept.float()
-        rows = kept[1:]
-        factors = self._factors(inside, numbers, self._change(newest, grads)) if numbers else []
-        if any(factor != 1.0 for row in factors for factor in row):
+        holds = union(chain(*inside))
+        numbers = [n for begin, end in holds for n in range(max(begin, first), end + 1)]
+        every_row = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # one row more, for what is older
+        indices = torch.tensor(numbers, dtype=torch.long, device=every_row.device) % len(self._ring)
+        torch.index_select(self._ring, 0, indices, out=every_row[1:])
+        every_row = every_row.float()
+        rows = every_row[1:]
+        if factors := self._factors(inside, numbers, self._change(newest, grads)) if numbers else []:
             sizes = torch.tensor(self._sizes, device=rows.device)
             rows *= rows.new_tensor(factors).repeat_interleave(sizes, dim=1)
         spans: list[Span | None] = [(n, n) for n in numbers]
@@ -133,11 +144,11 @@ class KeptContributions:
         rest = total - rows.sum(0)
         rounding = max(_ROUNDING, 4 * torch.finfo(grads.dtype).eps)
         if float(rest.norm()) > rounding * (float(rows.norm(dim=1).sum()) + float(total.norm())):
-            oldest = min((spans[0][0] for spans in inside if spans), default=newest + 1)
+            oldest = holds[0][0] if holds else newest + 1
             before = (numbers[0] if numbers else newest + 1) - 1
             spans.insert(0, (oldest, before) if oldest <= before else None)
-            kept[0] = rest
-            rows = kept
+            every_row[0] = rest
+            rows = every_row
         return Vectors(tuple(spans), rows, total)
 
     def put_back(self, saved: Vectors) -> None:
@@ -177,13 +188,12 @@ class KeptContributions:
         return out
 
 
-def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) -> Contributions:
+def lay_in_plane(vectors: Vectors, contents: GradContents, scale: float = 1.0) -> Contributions:
     """Lay parts into the plane of their sum and the newest of them; ``scale`` is what ``.grad`` is multiplied by."""
-    rows, norm = vectors.rows, float(vectors.total.norm())
-    known = list(zip(vectors.spans, stale, strict=True))
-    if not known or not norm or not math.isfinite(norm):
-        places = [(math.nan, math.nan)] * (len(known) if norm else 0)
-        return _make_contributions(known, places, norm, scale, rows)
+    spans, rows, norm = vectors.spans, vectors.rows, float(vectors.total.norm())
+    if not spans or not norm or not math.isfinite(norm):
+        places = [(math.nan, math.nan)] * (len(spans) if norm else 0)
+        return make_contributions(spans, places, contents, norm, scale, rows)
     unit = vectors.total / norm
     along = rows @ unit
     # The newest one spans the plane, unless it lies on the sum: then the one that lies farthest from it does.
@@ -195,38 +205,39 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     side = beside / length if length > 1e-5 * norm else torch.zeros_like(unit)
     across = rows @ (side - (side @ unit) * unit)  # at a right angle to the sum up to the last digit
     places = list(zip(along.tolist(), across.tolist(), strict=True))
-    return _make_contributions(known, places, norm, scale, rows)
+    return make_contributions(spans, places, contents, norm, scale, rows)
 
 
-def newest_and_older(
-    older: Span, newest: int, stale: bool, sums: tuple[float, float, float], norm: float
-) -> Contributions:
+def newest_and_older(contents: GradContents, sums: tuple[float, float, float], norm: float) -> Contributions:
     """Tell the newest contribution from all the older ones together; ``norm`` is that of ``.grad`` now.
 
     ``sums`` as it came: its squared length, its dot product with ``.grad`` before it, the squared length of that.
     """
-    known = [(older, stale), ((newest, newest), False)]
-    own, dot, before = sums
-    whole = own + 2 * dot + before
+    newest = contents.holds[-1][1]
+    spans = [(contents.holds[0][0], newest - 1), (newest, newest)]
+    squared, dot, before = sums
+    whole = squared + 2 * dot + before
     if not whole or not math.isfinite(whole):
-        return _make_contributions(known, [(math.nan, math.nan)] * 2, norm, 1.0)
-    share = (own + dot) / whole
-    aside = norm * math.sqrt(max(own / whole - share**2, 0.0))
-    places = [((1 - share) * norm, -aside), (share * norm, aside)]
-    return _make_contributions(known, places, norm, 1.0)
+        return make_contributions(spans, [(math.nan, math.nan)] * 2, contents, norm)
+    share = (squared + dot) / whole
+    aside = norm * math.sqrt(max(squared / whole - share**2, 0.0))
+    return make_contributions(spans, [((1 - share) * norm, -aside), (share * norm, aside)], contents, norm)
 
 
-def _make_contributions(
-    known: Sequence[tuple[Span | None, bool]],
+def make_contributions(
+    spans: Sequence[Span | None],
     places: Sequence[tuple[float, float]],
+    contents: GradContents,
     norm: float,
-    scale: float,
+    scale: float = 1.0,
     rows: Tensor | None = None,
 ) -> Contributions:
-    parts = (
-        Contribution(span, stale, along / norm, along / scale, across / scale)
-        for (span, stale), (along, across) in zip(known, places, strict=False)
-    )
+    """Return the contributions of these batches, which lie at ``places``; ``scale`` is still to be divided out."""
+    parts, newest_applied = [], contents.stale[-1][1] if contents.stale else 0
+    for span, (along, across) in zip(spans, places, strict=False):
+        stale = span is not None and within(span[1], contents.leftover)
+        applied = span is not None and span[1] <= newest_applied
+        parts.append(Contribution(span, stale, applied, along / norm, along / scale, across / scale))
     return Contributions(tuple(parts), norm / scale, rows if scale == 1.0 or rows is None else rows / scale)
 
 
