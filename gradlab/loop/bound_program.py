@@ -126,7 +126,8 @@ class BoundProgram:
         fresh = []
         for name, optimizer in self.optimizers.items():
             old = other.optimizers.get(name)
-            if old is not None and type(old) is type(optimizer) and _settings(old) == _settings(optimizer):
+            # The learning rate may change without a new start.
+            if type(old) is type(optimizer) and old.defaults | {"lr": 0} == optimizer.defaults | {"lr": 0}:
                 optimizer.state.update(old.state)
             else:
                 fresh.append(name)
@@ -152,7 +153,8 @@ class BoundProgram:
 
     def scale(self) -> float | None:
         """Return the loss scale, None without a scaler."""
-        return next((float(scaler.get_scale()) for scaler in self.scalers.values()), None)
+        scaler = next(iter(self.scalers.values()), None)
+        return None if scaler is None else float(scaler.get_scale())
 
     def scale_in_grad(self) -> float:
         """Return what the newest contributions in ``.grad`` are still multiplied by."""
@@ -232,8 +234,3 @@ class BoundProgram:
 
 def _kind(value: object) -> str:
     return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
-
-
-def _settings(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """What makes an optimizer the same one: everything but its learning rate, which may change without a new start."""
-    return {name: value for name, value in optimizer.defaults.items() if name != "lr"}

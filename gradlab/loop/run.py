@@ -82,11 +82,6 @@ class Run:
         return optimizers.get("optimizer") or next(iter(optimizers.values()), None)
 
     @property
-    def record(self) -> History:
-        """The history since the last reset."""
-        return self._recorder.record
-
-    @property
     def updates(self) -> int:
         """Updates since the last reset."""
         return self.record.updates
@@ -244,6 +239,8 @@ class Run:
         self.model: nn.Module = model
         self.provenance = provenance
         self._recorder, self._newest_loop = recorder, engine.loop
+        self.record: History = recorder.record
+        """The history since the last reset."""
         self.engine = engine
         """What runs the loop: whether it stands between two updates (``at_boundary``), and whether it is ``done``."""
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)

@@ -260,9 +260,10 @@ def footprint(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> 
 
 def _bytes(these: Iterable[Tensor], seen: set[int]) -> int:
     total = 0
-    for tensor in (part for whole in these for part in dense_parts(whole)):
-        storage = tensor.untyped_storage()
-        if (key := storage._cdata) not in seen:
-            seen.add(key)
-            total += storage.nbytes()
+    for tensor in these:
+        for part in dense_parts(tensor):
+            storage = part.untyped_storage()
+            if (key := storage._cdata) not in seen:
+                seen.add(key)
+                total += storage.nbytes()
     return total
