@@ -8,10 +8,11 @@ the newest contribution from all the older ones together.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -24,6 +25,7 @@ MOST_KEPT = 32
 """Contributions that are kept at most, twice the longest window of a Recipe; what is older is told as one."""
 _MOST_BYTES = 16 * 2**20
 _FEWEST_KEPT = 8  # with room for fewer, two parts are told
+_ROUNDING_OF_RATIO = 1e-5
 _ROUNDING = 1e-4  # of the lengths of all contributions: a rest that is shorter comes from rounding
 
 
@@ -31,6 +33,7 @@ _ROUNDING = 1e-4  # of the lengths of all contributions: a rest that is shorter 
 class GradContents:
     """Batches inside ``.grad``, and its norm."""
 
+    is_none: bool  # every .grad is None
     holds: list[Span]
     stale: list[Span]  # of these, what a step has applied
     leftover: list[Span]  # of these, what was applied before the newest batch came: what should have been cleared
@@ -80,9 +83,8 @@ def number_to_keep(elements: int, element_size: int = 4) -> int:
 
 
 class _Change(NamedTuple):
-    upto: int  # the newest backward when .grad was looked at
-    after: list[Tensor]  # 1-norm of each .grad then ...
-    before: list[Tensor]  # ... and as that backward had left it
+    upto: int  # the newest backward when .grad was compared
+    ratios: Tensor  # 1-norm of each .grad then, by that which the backward had left
 
 
 class KeptContributions:
@@ -139,7 +141,7 @@ class KeptContributions:
         if factors := self._factors(inside, numbers, self._change(newest, grads)) if numbers else []:
             sizes = torch.tensor(self._sizes, device=rows.device)
             rows *= rows.new_tensor(factors).repeat_interleave(sizes, dim=1)
-        spans: list[Span | None] = [(n, n) for n in numbers]
+        spans: list[Span | None] = list(zip(numbers, numbers, strict=True))
         total = grads.float()
         rest = total - rows.sum(0)
         rounding = max(_ROUNDING, 4 * torch.finfo(grads.dtype).eps)
@@ -170,22 +172,24 @@ class KeptContributions:
         """Compare what every ``.grad`` holds with what the newest backward left in it."""
         held = self._held if newest == self._newest else self._held + self._ring[self._under_way]
         norms = _torch.foreach_norm([*grads.split(self._sizes), *held.split(self._sizes)], 1)
-        return _Change(newest, norms[: len(self._sizes)], norms[len(self._sizes) :])
+        after, before = torch.stack(list(norms)).view(2, -1)
+        return _Change(newest, after / before)
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
         """Return what scaled each contribution (a row) in each parameter, 0 where it is not inside; [] for all ones."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
-        after = torch.stack([torch.stack(change.after) for change in changes])
-        before = torch.stack([torch.stack(change.before) for change in changes])
-        ratios = [_ignore_rounding(row) for row in (after / before).tolist()]
-        if all(ratio == 1.0 for row in ratios for ratio in row) and all(spans == inside[0] for spans in inside):
+        ratios = torch.stack([change.ratios for change in changes]).double()
+        # A ratio is 1 where nothing was scaled, up to rounding, and where there was nothing to scale.
+        ratios[~(ratios.isfinite() & ((ratios - 1).abs() > _ROUNDING_OF_RATIO))] = 1.0
+        if bool((ratios == 1.0).all()) and all(spans == inside[0] for spans in inside):
             return []
-        products = [*accumulate(reversed(ratios), lambda a, b: [x * y for x, y in zip(a, b, strict=True)])][::-1]
-        out = []
+        products = ratios.flip(0).cumprod(0).flip(0).tolist()
+        upto = [change.upto for change in changes]
+        factors = []
         for number in numbers:
-            since = products[next(at for at, change in enumerate(changes) if change.upto >= number)]
-            out.append([f if within(number, spans) else 0.0 for f, spans in zip(since, inside, strict=True)])
-        return out
+            since = products[bisect_left(upto, number)]
+            factors.append([f if within(number, spans) else 0.0 for f, spans in zip(since, inside, strict=True)])
+        return factors
 
 
 def lay_in_plane(vectors: Vectors, contents: GradContents, scale: float = 1.0) -> Contributions:
@@ -239,11 +243,6 @@ def make_contributions(
         applied = span is not None and span[1] <= newest_applied
         parts.append(Contribution(span, stale, applied, along / norm, along / scale, across / scale))
     return Contributions(tuple(parts), norm / scale, rows if scale == 1.0 or rows is None else rows / scale)
-
-
-def _ignore_rounding(ratios: list[float]) -> list[float]:
-    """A ratio is 1 where nothing was scaled, up to rounding, and where there was nothing to scale."""
-    return [ratio if math.isfinite(ratio) and abs(ratio - 1) > 1e-5 else 1.0 for ratio in ratios]
 
 
 def plain(grad: Tensor) -> Tensor:

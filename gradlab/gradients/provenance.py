@@ -111,7 +111,7 @@ class Provenance:
             leftover += history.leftover()
             if param.grad is not None:
                 norms.append(float(plain(param.grad).float().norm()))
-        return GradContents(union(holds), union(stale), union(leftover), math.hypot(*norms))
+        return GradContents(not norms, union(holds), union(stale), union(leftover), math.hypot(*norms))
 
     @property
     def keeps_contributions(self) -> bool:

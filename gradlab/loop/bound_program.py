@@ -97,12 +97,16 @@ class BoundProgram:
         with self.settings:
             for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
                 self.reads_since_pause = 0
-        values = list(self.namespace.items())
-        self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
-        self.scalers = {name: v for name, v in values if isinstance(v, torch.amp.GradScaler)}
-        self._handles = [o.register_step_post_hook(self._after_step) for o in self.optimizers.values()]
-        for scaler in self.scalers.values():
-            self._watch_scaler(scaler)
+        self.optimizers: dict[str, torch.optim.Optimizer] = {}
+        self.scalers: dict[str, torch.amp.GradScaler] = {}
+        self._handles: list[Any] = []
+        for name, value in list(self.namespace.items()):
+            if isinstance(value, torch.optim.Optimizer):
+                self.optimizers[name] = value
+                self._handles.append(value.register_step_post_hook(self._after_step))
+            elif isinstance(value, torch.amp.GradScaler):
+                self.scalers[name] = value
+                self._watch_scaler(value)
 
     def statements(self, at: int | None = None) -> Generator[int, None, None]:
         """Run the loop, yielding the index of each statement after it ran; ``at`` as in the class."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from bisect import insort
 from collections.abc import Iterable, Iterator, ValuesView
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -253,8 +254,8 @@ def footprint(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> 
     seen: set[int] = set()
     return {
         "weights": _bytes([*model.parameters(), *model.buffers()], seen),
-        "gradients": _bytes((p.grad for p in model.parameters() if p.grad is not None), seen),
-        "optimizer": _bytes((t for o in optimizers for t in iter_tensors(o.state.values())), seen),
+        "gradients": _bytes(iter_tensors(list(map(attrgetter("grad"), model.parameters()))), seen),
+        "optimizer": _bytes(iter_tensors(list(map(attrgetter("state"), optimizers))), seen),
     }
 
 

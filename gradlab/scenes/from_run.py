@@ -104,7 +104,7 @@ class RunScenes:
         contents = run.provenance.contents()
         measured = self.measured = run.provenance.contributions(scale, contents)
         parts = measured.parts if measured else ()
-        ends = [(part.along, part.across) for part in parts]
+        ends = list(map(attrgetter("along", "across"), parts))
         total, contours, weights = (contents.norm / scale, 0.0), None, (0.0, 0.0)
         if run.record.is_two_weights:
             ends = measured.vectors.tolist() if measured and measured.vectors is not None else []

@@ -49,7 +49,7 @@ def warning(run: Run) -> str:
 
 def _gradient(run: Run, measured: Contributions | None) -> str:
     contents = run.provenance.contents()
-    if all(param.grad is None for param in run.provenance.params):
+    if contents.is_none:
         return ".grad is None"
     if not contents.holds:
         return ".grad is all zeros"

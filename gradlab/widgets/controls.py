@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,8 +76,9 @@ class Control:
     @classmethod
     def choice(cls, name: str, label: str, start: Any, options: Iterable[Any]) -> Control:
         """Return a list to choose from; ``options`` are values, or pairs of words and a value."""
-        pairs = [option if isinstance(option, tuple) else (str(option), option) for option in options]
-        words, values = zip(*pairs, strict=True)
+        words, values = (), tuple(options)
+        if isinstance(values[0], tuple):
+            words, values = zip(*values, strict=True)
         return cls(name, Choice(label=label, options=values, words=words), start)
 
     @classmethod
@@ -155,17 +156,18 @@ def switch_control(name: str, switch: Switch, value: Any) -> Control:
     return Control(name, switch, switch.text(value) if typed else value)
 
 
-def lab_settings(run: Run, names: Sequence[str], speed: str, ticks: Mapping[str, bool]) -> dict[str, Any]:
-    """Return what a frame tells of a Lab's loop and controls: those of these names, and ``ticks`` with their values."""
+def lab_settings(run: Run, names: Sequence[str], speed: str, unswitched: bool | None) -> dict[str, Any]:
+    """Return what a frame tells of a Lab's loop and controls; ``unswitched`` is the value of that tick, or None."""
     controls, off = [Control.choice("task", "task", run.task.name, _TASKS)], []
     for name, switch in SWITCHES.items():
         controls.append(switch_control(name, switch, getattr(run.recipe, name)))
-        if not switch.matters(run.recipe):
+        if switch.matters is not None and not switch.matters(run.recipe):
             off.append(name)
-    controls += [Control.tick(name, "show without the switch", on) for name, on in ticks.items()]
+    if unswitched is not None:
+        controls.append(Control(UNSWITCHED, OnOff(label="show without the switch"), unswitched))
     return {
         "code": {"source": run.source, "html": coloured(run.source)},
-        "controls": [control.data for control in controls if control.name in names or control.name in ticks],
+        "controls": [control.data for control in controls if control.name in (*names, UNSWITCHED)],
         "values": {control.name: control.start for control in controls},
         "off": off,
         "speeds": list(map(list, SPEEDS.items())) if "speed" in names else [],

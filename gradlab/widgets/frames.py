@@ -113,6 +113,7 @@ class PanelDrawings:
 
 
 _NOTHING = object()
+_LEXER, _FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 
 
 class FrameWriter:
@@ -177,7 +178,7 @@ class FrameWriter:
 @lru_cache(maxsize=64)
 def coloured(source: str) -> tuple[str, ...]:
     """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end."""
-    html = highlight(source, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
+    html = highlight(source, _LEXER, _FORMATTER)
     # A long line may break after a bracket or a dot, and in a loop's line that is commented out.
     lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.|(?<=<span class="c1">)[^<(]*\()', r"\1<wbr>", html)
     count = len(source.splitlines())

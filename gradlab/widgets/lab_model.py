@@ -17,7 +17,7 @@ from ..drawing import Drawing, draw_chip, draw_loop
 from ..formatting import number_of
 from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
-from .controls import UNSWITCHED, USUAL_SPEED, lab_settings
+from .controls import USUAL_SPEED, lab_settings
 from .frames import SIZE, FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
 from .live import Still
 from .requests import Frame, PanelSize, RequestError, cut_words
@@ -95,7 +95,8 @@ class LabModel:
         if self.chosen_panels is not None:  # another task may have no picture: its landscape stands in
             can = (*available, PanelName.SCALER)
             return [name if name in can else PanelName.LANDSCAPE for name in self.chosen_panels]
-        third = next(n for n in (PanelName.SCALER, PanelName.PICTURE, PanelName.LANDSCAPE) if n in available)
+        third = PanelName.PICTURE if PanelName.PICTURE in available else PanelName.LANDSCAPE
+        third = PanelName.SCALER if PanelName.SCALER in available else third
         return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
 
     def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
@@ -150,7 +151,7 @@ class LabModel:
             draft=self.draft,
             zoomed=self.screen.zoom is not None,
             left_off=self._reset_point[2] if self._reset_point else None,
-            **lab_settings(self.runner, self.controls, self.speed, self.ticks()),
+            **lab_settings(self.runner, self.controls, self.speed, self.unswitched_tick()),
         )
         return {**frame, "stop": True} if self.stopped else frame
 
@@ -319,7 +320,7 @@ class LabModel:
             return
         else:
             runner.complete_update()
-            if not runner.loop.is_edited and self.ticks().get(UNSWITCHED):
+            if not runner.loop.is_edited and self.unswitched_tick():
                 copy = self.unswitched
                 if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
                     copy = None
@@ -342,8 +343,8 @@ class LabModel:
         self.shows_unswitched = on
         self.screen.scenes.unswitched = self.unswitched if on else None
 
-    def ticks(self) -> dict[str, bool]:
-        """Return the value of the control for it, by name; none where there is no switch to turn or no loss to show.
+    def unswitched_tick(self) -> bool | None:
+        """Return the value of the tick for it, None for no tick where there is no switch to turn or no loss to show.
 
         Nor where a GPU's memory is shown: its allocator would count the copy, too.
         """
@@ -351,7 +352,7 @@ class LabModel:
         loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
         counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
         can = loss and not counted and not SWITCHES.keys().isdisjoint(self.controls)
-        return {UNSWITCHED: self.shows_unswitched} if can else {}
+        return self.shows_unswitched if can else None
 
     def _end_unswitched(self, why: str) -> None:
         """Have the copy go no further; its curve stays."""
