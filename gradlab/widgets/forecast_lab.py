@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -27,15 +27,17 @@ _SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # those that a fo
 
 @dataclass(frozen=True)
 class ForecastSettings:
-    """A model by the name of its size, and all that decides how much memory its training takes."""
+    """A model by the name of its size, and all that decides how much memory its training takes.
+
+    Settings that differ in the card alone are equal: the card has no part in the forecast.
+    """
 
     model: str = "gpt2-1.5b"
     batch: int = 1
     context: int = 1024
     checkpoint: bool = False
     recipe: Recipe = Recipe(optimizer="adamw", amp="bf16", lr=1e-4)  # noqa: RUF009 - frozen
-    card: str = "H100"
-    """The name of a card; it has no part in the forecast."""
+    card: str = field(default="H100", compare=False)
 
     def __post_init__(self) -> None:
         """Check each; a context longer than the model reads is cut."""
@@ -54,11 +56,6 @@ class ForecastSettings:
         switches = {name: changes.pop(name) for name in list(changes) if name not in self.__dataclass_fields__}
         recipe = changes.pop("recipe", self.recipe)
         return replace(self, **changes, recipe=recipe.replace(**switches) if switches else recipe)
-
-    @property
-    def question(self) -> tuple[Any, ...]:
-        """What a forecast depends on."""
-        return self.model, self.batch, self.context, self.checkpoint, self.recipe
 
     @property
     def summary(self) -> str:
@@ -100,9 +97,9 @@ class ForecastLab(Instrument):
         """The settings chosen now."""
         self.result: Any = None
         """The newest Forecast, None before the first."""
-        self._forecasts: dict[tuple[Any, ...], Any] = {}
+        self._forecasts: dict[ForecastSettings, Any] = {}
         self._forecast_settings: ForecastSettings | None = None  # those of the newest result
-        self._failed: tuple[Any, ...] = ()  # the question that went wrong last
+        self._failed: ForecastSettings | None = None  # those whose forecast went wrong last
         self._before: Any = None
         self._extra = ""  # the largest batch, where it was asked for
         super().__init__()
@@ -177,7 +174,7 @@ class ForecastLab(Instrument):
         self._extra = ""
         switch = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
         self._apply_settings(self.settings.change(**{name: switch.read(name, value) if switch else value}))
-        if self.settings.question in self._forecasts:
+        if self.settings in self._forecasts:
             self._forecast()
 
     def _apply_settings(self, settings: ForecastSettings) -> None:
@@ -189,18 +186,19 @@ class ForecastLab(Instrument):
         return self.render(self.values)
 
     def _more(self) -> dict[str, Any]:
-        buttons = [["forecast", "Try again"]] * self._has_failed + [["largest", "Largest batch that fits", "main"]]
+        buttons = [["largest", "Largest batch that fits", "main"]]
+        if self._failed == self.settings:
+            buttons.insert(0, ["forecast", "Try again"])
         more = ["What a forecast leaves out", getattr(self.result, "covers", "")]
         return {"more": more, "buttons": buttons, "then": "forecast" if self._is_due else ""}
 
     def _state(self) -> str:
         """Say whether it fits the card, the peak and its cause, and what would help if it does not."""
-        summary = self.settings.summary
-        if self._has_failed:
-            return f"There is no forecast for {summary}."
+        if self._failed == self.settings:
+            return f"There is no forecast for {self.settings.summary}."
         settings, result, card = self._forecast_settings, self.result, self.settings.card
         if settings is None or self._is_due:
-            return f"Being worked out: {summary}."
+            return f"Being worked out: {self.settings.summary}."
         need, peak_at, fits = result.need(card), result.peak_at, self._fits()
         needs = need_sentence(settings.summary, result.peak, need.total, peak_at.statement, peak_at.module)
         answer = f"{fits[0].upper()}{fits[1:]}. {needs}."
@@ -214,22 +212,14 @@ class ForecastLab(Instrument):
         return fit_sentence(card, usable_bytes(card), self.result.need(card).total)
 
     @property
-    def _has_failed(self) -> bool:
-        return self._failed == self.settings.question
-
-    @property
-    def _is_out_of_date(self) -> bool:
-        """Whether the result is about other settings than those chosen now."""
-        return self._forecast_settings is not None and self._forecast_settings.question != self.settings.question
-
-    @property
     def _is_due(self) -> bool:
         """Whether a forecast for the settings chosen now is still to be made."""
-        return not self._has_failed and (self._forecast_settings is None or self._is_out_of_date)
+        return self.settings not in (self._failed, self._forecast_settings)
 
     def _drawn(self, scene: Scene, width: int, height: int) -> Drawing:
+        """Draw a scene, faint where it is about other settings than those chosen now."""
         drawing = draw(scene, width, height)
-        return fade(drawing, "being worked out") if self._is_out_of_date else drawing
+        return drawing if self._forecast_settings in (None, self.settings) else fade(drawing, "being worked out")
 
     def _scenes(self) -> dict[str, Scene]:
         cards = [(self.settings.card, usable_bytes(self.settings.card))]
@@ -248,17 +238,16 @@ class ForecastLab(Instrument):
         """Answer the settings chosen now; what was found out beside the forecast before holds no longer."""
         self._extra = ""
         settings = self.settings
-        if settings.question not in self._forecasts:
-            self._failed = settings.question  # until it is made
-            model, batch, context, checkpoint, recipe = settings.question
-            result = forecast(model, recipe, batch=batch, context=context, checkpoint=checkpoint)
-            self._forecasts[settings.question] = result
+        if settings not in self._forecasts:
+            self._failed = settings  # until it is made
+            sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("batch", "context", "checkpoint")}
+            self._forecasts[settings] = forecast(settings.model, settings.recipe, **sizes)
             if len(self._forecasts) > MAX_CACHED:
                 self._forecasts.pop(next(iter(self._forecasts)))
-        self._failed = ()
-        if self._forecast_settings is None or self._is_out_of_date:
+        self._failed = None
+        if self._forecast_settings != settings:
             self._before = self.result
-        self.result, self._forecast_settings = self._forecasts[settings.question], settings
+        self.result, self._forecast_settings = self._forecasts[settings], settings
 
     def _find_largest(self) -> None:
         self._forecast()

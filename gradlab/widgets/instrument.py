@@ -53,13 +53,11 @@ class Instrument(Live):
     """CSS pixels of a panel in still pictures and on a page without a kernel."""
 
     def __init__(self, **start: Any) -> None:
-        controls = {control.name: control for control in self.controls()}
+        controls, owner = {control.name: control for control in self.controls()}, type(self).__name__
         for name, value in start.items():
             if name not in controls:
-                raise ValueError(
-                    f"{type(self).__name__}: there is no control {name!r}; there are {', '.join(controls)}"
-                )
-            controls[name] = replace(controls[name], start=controls[name].check(type(self).__name__, value))
+                raise ValueError(f"{owner}: there is no control {name!r}; there are {', '.join(controls)}")
+            controls[name] = replace(controls[name], start=controls[name].check(owner, value))
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
         """What the controls are set to."""
@@ -140,9 +138,9 @@ class Instrument(Live):
 
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
-        controls = self._controls.values()
-        more = {"alarm": self._alarm, **self._more()}
-        return self._write(self._writer, self._now(), self.values, self._size, controls, **more)
+        view, more = self._now(), self._more()
+        controls = [control.data for control in self._controls.values()]
+        return self._write(self._writer, view, self.values, self._size, controls=controls, alarm=self._alarm, **more)
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
@@ -161,14 +159,12 @@ class Instrument(Live):
         self._writer.tell_again(name)  # the browser shows what was chosen, which may not be taken
         self._turn(name, request.get("value"))
 
-    def _control(self, name: str) -> Control:
-        if name not in self._controls:
-            raise RequestError(f"{type(self).__name__}: there is no control {name!r}")
-        return self._controls[name]
-
     def _turn(self, name: str, value: Any) -> None:
         """Take a value if it is one, and if what is seen then can be worked out."""
-        values = {**self.values, name: self._control(name).check(type(self).__name__, value)}
+        owner = type(self).__name__
+        if name not in self._controls:
+            raise RequestError(f"{owner}: there is no control {name!r}")
+        values = {**self.values, name: self._controls[name].check(owner, value)}
         self._view_at(values)
         self.values = values
 
@@ -188,27 +184,18 @@ class Instrument(Live):
         if isinstance(error, KeyboardInterrupt):
             if not self._replying:
                 raise error
-            main_thread.interrupted = True
+            main_thread.interrupted, self._alarm = True, "Interrupted."
+            return
         known = isinstance(error, ValueError)
-        words = str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}"
-        self._alarm = "Interrupted." if isinstance(error, KeyboardInterrupt) else cut_words(words)
+        self._alarm = cut_words(str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}")
 
-    def _write(
-        self,
-        writer: FrameWriter,
-        view: View,
-        values: Settings,
-        size: PanelSize,
-        controls: Iterable[Control],
-        **more: Any,
-    ) -> Frame:
+    def _write(self, writer: FrameWriter, view: View, values: Settings, size: PanelSize, **more: Any) -> Frame:
         return writer.write(
             {name: panel(*size.of(n, len(view.panels))) for n, (name, panel) in enumerate(view.panels.items())},
             state=view.state,
             note=view.note,
             code={"source": view.code, "html": list(coloured(view.code))},
             lit=list(view.lit),
-            controls=[control.data for control in controls],
             values=dict(values),
             off=list(view.off),
             wrong=view.wrong,
@@ -236,9 +223,9 @@ class Instrument(Live):
         self, controls: Iterable[Control], settings: Sequence[Settings], render: Callable[[Settings], View]
     ) -> Packed:
         """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
-        turned = [control for control in controls if len({repr(values[control.name]) for values in settings}) > 1]
-        writer, size = FrameWriter(), PanelSize(*self.size, self.size[0])
-        frames = [self._write(writer, render(values), values, size, turned, alarm="") for values in settings]
+        turned = [each.data for each in controls if len({repr(values[each.name]) for values in settings}) > 1]
+        writer, size, rest = FrameWriter(), PanelSize(*self.size, self.size[0]), {"controls": turned, "alarm": ""}
+        frames = [self._write(writer, render(values), values, size, **rest) for values in settings]
         packed = packed_text({"title": self.title, "settings": settings, "frames": frames})
         count = f"A recording of {len(settings)} settings, each computed by PyTorch."
         caption, start = f"{count} It needs no kernel: turn a control.", render(settings[0])

@@ -65,12 +65,7 @@ class Recording:
 
 
 def record_lab(
-    lab: LabModel,
-    words: str,
-    updates: int,
-    switches: Sequence[str] | Mapping[str, Any],
-    marks: Any,
-    turns: int,
+    lab: LabModel, words: str, updates: int, switches: Sequence[str] | Mapping[str, Any], marks: Any, turns: int
 ) -> Recording:
     """Make the run of a lab anew, and each with up to ``turns`` of ``switches`` at ``marks``; errors as Lab.record."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
