@@ -258,11 +258,12 @@ class ForecastLab(Instrument):
 
     def _show_working(self, action: Callable[[], None]) -> None:
         """Do it, and take no second click meanwhile."""
-        self.tell_working(True)
+        push = (lambda message: None) if self._front is None else self._front.push
+        push({"working": True})
         try:
             action()
         finally:
-            self.tell_working(False)
+            push({"working": False})
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view with its forecast, and beside it the picture and the words that a saved notebook keeps."""

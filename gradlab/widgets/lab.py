@@ -291,39 +291,33 @@ def _press(model: LabModel, request: Request) -> None:
 
 
 _Act = Callable[[LabModel, Request], Iterable[Frame] | None]
-_ENDS_PLAYING: Mapping[str, _Act] = {
-    "pause": lambda model, request: None,
-    "statement": lambda model, request: model.run_statements(),
-    "update": lambda model, request: model.advance_for(0.0, limit=REQUEST_SECONDS),
-    "reset": lambda model, request: model.go_back(),
-    "restart": lambda model, request: model.begin_again(),
-    "to_line": lambda model, request: model.run_to_line(request.whole("line")),
-    "drag": _drag,
+_REQUESTS: Mapping[str, tuple[_Act, str]] = {
+    "hello": (lambda model, request: model.writer.start_over(), ""),
+    "frames": (_play, ""),
+    "pause": (lambda model, request: None, "ends"),
+    "statement": (lambda model, request: model.run_statements(), "ends"),
+    "update": (lambda model, request: model.advance_for(0.0, limit=REQUEST_SECONDS), "ends"),
+    "reset": (lambda model, request: model.go_back(), "ends"),
+    "restart": (lambda model, request: model.begin_again(), "ends"),
+    "to_line": (lambda model, request: model.run_to_line(request.whole("line")), "ends"),
+    "drag": (_drag, "ends"),
+    "turn": (_turn, "goes on"),
+    "edit": (_edit, "goes on"),
+    "zoom": (_zoom, "goes on"),
+    "press": (_press, "goes on"),
+    "size": (lambda model, request: setattr(model.screen, "size", request.panel_size()), "goes on"),
 }
-_PLAYS_ON: Mapping[str, _Act] = {
-    "turn": _turn,
-    "edit": _edit,
-    "zoom": _zoom,
-    "press": _press,
-    "size": lambda model, request: setattr(model.screen, "size", request.panel_size()),
-}
-_REQUESTS: Mapping[str, _Act] = {
-    "hello": lambda model, request: model.writer.start_over(),
-    "frames": _play,
-    **_ENDS_PLAYING,
-    **_PLAYS_ON,
-}
-"""What a browser may ask of a lab (``front/README.md``), and what does it."""
+"""What a browser may ask of a lab (``front/README.md``): what does it, and whether a playing ends or goes on."""
 
 
 def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:
-    """Do what a request asks; what trains on its own ends the playing."""
-    kind = request.kind(_REQUESTS)
-    if kind in _ENDS_PLAYING:
-        model.playing = model.interrupted = False
-    if kind in _ENDS_PLAYING or kind in _PLAYS_ON:
+    """Do what a request asks."""
+    act, playing = _REQUESTS[request.kind(_REQUESTS)]
+    if playing:
         model.stopped = False  # that an earlier play ended has been said
-    frames = _REQUESTS[kind](model, request)
-    if kind in _ENDS_PLAYING and kind != "pause":
+    if playing == "ends":
+        model.playing = model.interrupted = False
+    frames = act(model, request)
+    if playing == "ends":
         model.stop_if_done()
     return frames

@@ -82,11 +82,6 @@ class Live(ABC):
                 target.write_text(text, encoding="utf-8")
         return target
 
-    def tell_working(self, working: bool) -> None:
-        """Show that a long computation runs, or that it has ended."""
-        if self._front is not None:
-            self._front.push({"working": working})
-
     def _show(self) -> None:
         """Tell the browser how things are, unless the reply to its own request does."""
         with lock:

@@ -27,6 +27,8 @@ _MOST_TRACKS = 64
 _STATEMENTS = 4  # updates at the start of a track that are recorded statement by statement
 
 Loops = Sequence[tuple[int, Recipe | str]]
+Values = Mapping[str, Sequence[Any]]
+"""Those that each switch can be turned to, by its name."""
 
 
 @dataclass
@@ -64,9 +66,7 @@ class Recording:
         return target
 
 
-def record_lab(
-    lab: LabModel, words: str, updates: int, switches: Sequence[str] | Mapping[str, Any], marks: Any, turns: int
-) -> Recording:
+def record_lab(lab: LabModel, words: str, updates: int, switches: Any, marks: Any, turns: int) -> Recording:
     """Make the run of a lab anew, and each with up to ``turns`` of ``switches`` at ``marks``; errors as Lab.record."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
@@ -82,9 +82,7 @@ def record_lab(
     return Recording(title, caption, every if values else [], tracks, words, lab.still())
 
 
-def _record_tracks(
-    lab: LabModel, updates: int, values: Mapping[str, Sequence[Any]], marks: Sequence[int], turns: int
-) -> list[Track]:
+def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[int], turns: int) -> list[Track]:
     """Return the lab's own run, and each run in which switches are turned to their ``values``, parents first."""
     tracks = [Track(None, 0)]
     loops: list[Loops] = [[(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]]
@@ -102,15 +100,12 @@ def _record_tracks(
                     loops.append([*earlier, (mark, recipe.replace(**{name: value}))])
                     turned.append(turned[number] + 1)
         if len(tracks) > _MOST_TRACKS:
-            raise ValueError(
-                f"Lab.record: marks and switches must make at most {_MOST_TRACKS} runs, got {len(tracks)} or more"
-            )
+            allowed = f"at most {_MOST_TRACKS} runs, got {len(tracks)} or more"
+            raise ValueError(f"Lab.record: marks and switches must make {allowed}")
     return tracks
 
 
-def _record_frames(
-    lab: LabModel, loops: Loops, start: int, updates: int, values: Mapping[str, Sequence[Any]]
-) -> list[Frame]:
+def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values: Values) -> list[Frame]:
     """Go through these loops in a run like the lab's; return its frames from the update ``start`` on."""
     (_, first), *later = loops
     run = Run(lab.runner.task, first if isinstance(first, Recipe) else None, lab.runner.seed)
@@ -168,11 +163,11 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
     return frames
 
 
-def _values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict[str, list[Any]]:
+def _values(switches: Any, recipe: Recipe) -> Values:
     """Return the values that each switch may be turned to; a switch that is on or off needs no values."""
     if isinstance(switches, str) or not isinstance(switches, (Sequence, Mapping)):
         raise TypeError(f"Lab.record: switches must be names, or names with values, got {switches!r}")
-    turnable: dict[str, list[Any]] = {}
+    turnable = {}
     for name in switches:
         if name not in SWITCHES:
             near = did_you_mean(name, SWITCHES)
