@@ -106,20 +106,20 @@ class KeptContributions:
             for row in self._ring
         ]
         self._under_way = 0  # the row of the pass under way
-        self._held = self._grads()  # before that pass
+        self._before = self._grads()  # before that pass
         self._changes: deque[_Change] = deque(maxlen=most)
 
     def begin(self, newest: int, *, changed: bool) -> None:
         """Get ready for a backward; ``changed``: anything but the ``newest`` may have written into ``.grad`` since."""
         if not changed:
             if newest != self._newest:
-                self._held += self._ring[self._under_way]
+                self._before += self._ring[self._under_way]
         elif any(param.grad is not None for param in self._params):
             grads = self._grads()
             self._changes.append(self._change(newest, grads))
-            self._held = grads
+            self._before = grads
         else:
-            self._held.zero_()
+            self._before.zero_()
         self._newest, self._under_way = newest, (newest + 1) % len(self._ring)
         self._ring[self._under_way].zero_()
 
@@ -170,8 +170,8 @@ class KeptContributions:
 
     def _change(self, newest: int, grads: Tensor) -> _Change:
         """Compare what every ``.grad`` holds with what the newest backward left in it."""
-        held = self._held if newest == self._newest else self._held + self._ring[self._under_way]
-        norms = _torch.foreach_norm([*grads.split(self._sizes), *held.split(self._sizes)], 1)
+        before = self._before if newest == self._newest else self._before + self._ring[self._under_way]
+        norms = _torch.foreach_norm([*grads.split(self._sizes), *before.split(self._sizes)], 1)
         after, before = torch.stack(list(norms)).view(2, -1)
         return _Change(newest, after / before)
 

@@ -194,15 +194,15 @@ class Provenance:
 
     def restore_histories(self, saved: HistoriesCopy) -> None:
         """Go back to the moment of ``copy_histories``, after the gradients have been put back."""
-        histories, self.backwards, self.steps, kept = saved
+        histories, self.backwards, self.steps, vectors = saved
         for history, old in zip(self.histories, histories, strict=True):
             history.take(old)
         self._written = True
         if self._kept is not None:  # what was added since is no longer inside
             self.keeps_contributions = False
             self.keeps_contributions = True
-            if kept is not None:
-                self._kept.put_back(kept)
+            if vectors is not None:
+                self._kept.put_back(vectors)
 
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""

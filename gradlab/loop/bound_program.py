@@ -30,8 +30,8 @@ class TrackedBatches(list[Any]):
         self._note_read, self._first = note_read, first
 
     def __iter__(self) -> Iterator[Any]:
-        for place, item in enumerate(super().__iter__(), self._first + 1):
-            self._note_read(place)
+        for position, item in enumerate(super().__iter__(), self._first + 1):
+            self._note_read(position)
             yield _copy(item)
 
     @overload
@@ -63,13 +63,13 @@ EPOCHS = 10**9
 
 
 class BoundProgram:
-    """A program in a namespace of its own, taken up at batch ``at`` of an epoch.
+    """A program in a namespace of its own, which can be taken up within an epoch.
 
-    Its set-up runs at once. ``statements()`` then runs the rest of the interrupted epoch, as the text with
+    Its set-up runs at once. ``statements`` then runs the rest of the interrupted epoch, as the text with
     ``epochs = 1`` and the remaining ``batches``, and after that the text with all of them.
     """
 
-    def __init__(self, program: Program, task: Any, model: nn.Module, at: int = 0, *, is_edited: bool = False) -> None:
+    def __init__(self, program: Program, task: Any, model: nn.Module, *, is_edited: bool = False) -> None:
         """Run the set-up; whatever it raises comes out as it is. ``is_edited`` marks a text of the learner's own."""
         self.is_edited = is_edited
         self.program = program
@@ -78,7 +78,6 @@ class BoundProgram:
         self.updated = False  # has the statement that just ran completed an update?
         self.losses: list[Tensor] = []
         self._task = task
-        self._at = at
         self._attempted = self._applied = self._inside_scaler = self._unscaled = False
         self._skipped = False
         self._used_scale: float | None = None  # of the newest update, before ``scaler.update()`` changed it
@@ -108,15 +107,14 @@ class BoundProgram:
                 self.scalers[name] = value
                 self._watch_scaler(value)
 
-    def statements(self, at: int | None = None) -> Generator[int, None, None]:
-        """Run the loop, yielding the index of each statement after it ran; ``at`` as in the class."""
-        at = self._at if at is None else at
-        self._read = at  # at once: another switch may come before the first statement
-        return self._statements(at)
+    def statements(self, first_batch: int) -> Generator[int, None, None]:
+        """Run the loop from this batch of an epoch on, yielding the index of each statement after it ran."""
+        self._read = first_batch  # at once: another switch may come before the first statement
+        return self._statements(first_batch)
 
-    def _statements(self, at: int) -> Generator[int, None, None]:
-        if at:
-            self.namespace.update(batches=TrackedBatches(self._task.batches[at:], self._note_read, at), epochs=1)
+    def _statements(self, first: int) -> Generator[int, None, None]:
+        if first:
+            self.namespace.update(batches=TrackedBatches(self._task.batches[first:], self._note_read, first), epochs=1)
             yield from self.program.loop(self.namespace)
         self.namespace.update(batches=TrackedBatches(self._task.batches, self._note_read), epochs=EPOCHS)
         yield from self.program.loop(self.namespace)

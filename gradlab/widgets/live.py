@@ -129,9 +129,9 @@ def _still_html(lab_id: str, png: bytes, words: str) -> str:
     )
 
 
-def _pixels(png: bytes, at: int) -> int:
+def _pixels(png: bytes, offset: int) -> int:
     """Return the width (bytes 16 to 20 of a PNG) or the height in CSS pixels; it is drawn at twice their density."""
-    return int.from_bytes(png[at : at + 4], "big") // 2
+    return int.from_bytes(png[offset : offset + 4], "big") // 2
 
 
 _ENTRIES = {"replay": ("replay", "startReplay"), "instrument": ("instrument_page", "startInstrument")}
