@@ -151,8 +151,6 @@ class ForecastLab(Instrument):
             "largest": lambda request: self._show_working(self._find_largest),
         }
 
-    # What the learner does --------------------------------------------------------------------------------------------
-
     def run(self, **changes: Any) -> ForecastLab:
         """Forecast, after some changes: ``lab.run(batch=4, amp="off", card="T4")``."""
         self._apply_settings(self.settings.change(**changes))
@@ -166,8 +164,6 @@ class ForecastLab(Instrument):
 
     def __repr__(self) -> str:
         return self.text
-
-    # How it is done ---------------------------------------------------------------------------------------------------
 
     def _turn(self, name: str, value: Any) -> None:
         """Move one control: a card, or settings that were forecast before, show at once; others when the hand rests."""

@@ -66,8 +66,6 @@ class Instrument(Live):
         self._size = PanelSize(*self.size, self.size[0])
         self._writer = FrameWriter()
 
-    # What each instrument says ----------------------------------------------------------------------------------------
-
     @abstractmethod
     def controls(self) -> list[Control]:
         """Return the controls, in their order."""
@@ -81,8 +79,6 @@ class Instrument(Live):
         for name, control in self._controls.items():
             for value in control.values:
                 yield {name: value}
-
-    # What the learner does --------------------------------------------------------------------------------------------
 
     def turn(self, name: str, value: Any) -> None:
         """Turn one control; a value that it cannot have is told in words, and nothing changes."""
@@ -115,8 +111,6 @@ class Instrument(Live):
         """What is seen, in words."""
         return " ".join(part for part in (self._now().state, self._alarm) if part)
 
-    # What is shown ----------------------------------------------------------------------------------------------------
-
     def drawings(self) -> list[Drawing]:
         """Return the panels as they are now."""
         return [panel(*self.size) for panel in self._now().panels.values()]
@@ -141,8 +135,6 @@ class Instrument(Live):
         view, more = self._now(), self._more()
         controls = [control.data for control in self._controls.values()]
         return self._write(self._writer, view, self.values, self._size, controls=controls, alarm=self._alarm, **more)
-
-    # How it is done ---------------------------------------------------------------------------------------------------
 
     def _attempt(self, action: Callable[[], object]) -> None:
         """Do something for the learner, and show it or what went wrong."""

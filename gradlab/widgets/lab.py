@@ -87,9 +87,9 @@ class Lab(Live):
             with progress_bar(updates, "updates") as bar:
                 self.model.advance_to(self.runner.updates + updates, bar.update)
         except LoopError as error:
-            if not self.model.clean_up(error):
+            if not (words := self.model.clean_up(error)):
                 raise
-            self.model.stop(self.model.oom_words)
+            self.model.stop(words)
         finally:
             self._show()
         return self

@@ -17,7 +17,7 @@ from ..drawing import Drawing, draw_chip, draw_loop
 from ..formatting import number_of
 from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
-from .controls import USUAL_SPEED, lab_settings
+from .controls import lab_settings
 from .frames import SIZE, FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
 from .live import Still
 from .requests import Frame, PanelSize, RequestError, cut_words
@@ -46,15 +46,12 @@ class LabModel:
     ``fail`` makes a message of it.
     """
 
-    def __init__(
-        self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str = USUAL_SPEED
-    ) -> None:
+    def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str) -> None:
         self.controls, self.chosen_panels = controls, panels
         self.speed = speed  # the words of SPEEDS at which Play begins, until the learner chooses another
         self.pace_at: Callable[..., Pace] = live_pace  # how often what is costly is drawn
         self.playing = False  # True from the first request for frames to the end of playing
-        self.interrupted = False
-        """Set when the kernel is interrupted between two requests; the next request for frames ends the playing."""
+        self.interrupted = False  # between two requests; the next request for frames ends the playing
         self.stopped = False  # from the end of a playing that nobody paused to the learner's next request
         self.play_id: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
         self.stopped_play_id: tuple[Any, Any] = (None, None)  # the playing that ended by itself
@@ -381,24 +378,22 @@ class LabModel:
         """Say what went wrong; a bad request ends no playing, a text that failed stays open with its line marked."""
         if isinstance(error, RequestError):
             self.note = cut_words(str(error))
-            return
-        if isinstance(error, KeyboardInterrupt):
+        elif isinstance(error, KeyboardInterrupt):
             main_thread.interrupted = True
             self.stop(INTERRUPTED)
-            return
-        words = f"Your loop stopped at {error}" if isinstance(error, LoopError) else f"{type(error).__name__}: {error}"
-        self.wrong = error.line if isinstance(error, LoopError) else 0
-        if self.clean_up(error):
-            words = self.oom_words
-        elif isinstance(error, LoopError) and error.text and error.text != self.runner.source:
-            self.draft = error.text
-        self.stop(words)
+        else:
+            self.wrong = error.line if isinstance(error, LoopError) else 0
+            words = self.clean_up(error)
+            if not words and isinstance(error, LoopError):
+                words = f"Your loop stopped at {error}"
+                self.draft = error.text if error.text and error.text != self.runner.source else self.draft
+            self.stop(words or f"{type(error).__name__}: {error}")
 
-    def clean_up(self, error: Exception) -> bool:
-        """Explain and clean up if memory ran out; return whether that was it."""
+    def clean_up(self, error: Exception) -> str:
+        """Clean up if memory ran out, and return the words for it; "" if it was something else."""
         if find_oom(error) is None:
-            return False
+            return ""
         self._end_unswitched("then memory ran out")
-        self.note = self.oom_words = explain_oom(self.runner, error)
+        self.oom_words = explain_oom(self.runner, error)
         free_after_oom(self.runner, error)
-        return True
+        return self.oom_words

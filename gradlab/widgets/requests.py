@@ -9,7 +9,11 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from .instrument import Instrument
+    from .lab_model import LabModel
 
 _NARROWEST, _WIDEST, _LOWEST, _HIGHEST = 260, 1300, 200, 420  # CSS pixels of a panel
 _MOST_WORDS = 300  # letters of what is said of a bad request
@@ -85,21 +89,8 @@ class Request:
         return min(max(self.whole(name), _NARROWEST), _WIDEST)
 
 
-class FrameSource(Protocol):
-    """A lab or an instrument, of which a reply shows frames."""
-
-    def frame(self) -> Frame:
-        """Return what has changed since the frame before."""
-
-    def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Show in words what went wrong."""
-
-
-def reply_to(message: object, source: FrameSource, act: Callable[[Request], Iterable[Frame] | None]) -> Reply:
-    """Do what a message asks, and return the reply with one frame or more; nothing is raised.
-
-    ``act`` does it; where it makes frames of its own, they are the reply's.
-    """
+def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Request], Iterable[Frame] | None]) -> Reply:
+    """Do what a message asks by ``act``, return the reply with its frames or one of ``source``; it raises nothing."""
     start = time.perf_counter()
     request = Request(message if isinstance(message, Mapping) else {})
     frames: list[Frame] = []
