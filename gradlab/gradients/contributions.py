@@ -84,7 +84,7 @@ def number_to_keep(elements: int, element_size: int = 4) -> int:
 
 class _Change(NamedTuple):
     upto: int  # the newest backward when .grad was compared
-    ratios: Tensor  # 1-norm of each .grad then, by that which the backward had left
+    norms: list[Tensor]  # 1-norm of each .grad then, and after them of each as that backward had left it
 
 
 class KeptContributions:
@@ -134,7 +134,7 @@ class KeptContributions:
         holds = union(chain(*inside))
         numbers = [n for begin, end in holds for n in range(max(begin, first), end + 1)]
         every_row = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # one row more, for what is older
-        indices = torch.tensor(numbers, dtype=torch.long, device=every_row.device) % len(self._ring)
+        indices = torch.tensor([n % len(self._ring) for n in numbers], dtype=torch.long, device=every_row.device)
         torch.index_select(self._ring, 0, indices, out=every_row[1:])
         every_row = every_row.float()
         rows = every_row[1:]
@@ -172,18 +172,18 @@ class KeptContributions:
         """Compare what every ``.grad`` holds with what the newest backward left in it."""
         before = self._before if newest == self._newest else self._before + self._ring[self._under_way]
         norms = _torch.foreach_norm([*grads.split(self._sizes), *before.split(self._sizes)], 1)
-        after, before = torch.stack(list(norms)).view(2, -1)
-        return _Change(newest, after / before)
+        return _Change(newest, list(norms))
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
         """Return what scaled each contribution (a row) in each parameter, 0 where it is not inside; [] for all ones."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
-        ratios = torch.stack([change.ratios for change in changes]).double()
+        norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, -1)
+        ratios = (norms[:, 0] / norms[:, 1]).tolist()
         # A ratio is 1 where nothing was scaled, up to rounding, and where there was nothing to scale.
-        ratios[~(ratios.isfinite() & ((ratios - 1).abs() > _ROUNDING_OF_RATIO))] = 1.0
-        if bool((ratios == 1.0).all()) and all(spans == inside[0] for spans in inside):
+        ratios = [[r if abs(r - 1) > _ROUNDING_OF_RATIO and r < math.inf else 1.0 for r in row] for row in ratios]
+        if set(chain.from_iterable(ratios)) == {1.0} and all(spans == inside[0] for spans in inside):
             return []
-        products = ratios.flip(0).cumprod(0).flip(0).tolist()
+        products = torch.tensor(ratios, dtype=torch.double).flip(0).cumprod(0).flip(0).tolist()
         upto = [change.upto for change in changes]
         factors = []
         for number in numbers:

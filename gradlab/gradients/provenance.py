@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -104,14 +105,15 @@ class Provenance:
         holds: list[Span] = []
         stale: list[Span] = []
         leftover: list[Span] = []
-        norms: list[float] = []
+        grads: list[Tensor] = []
         for history, param in self._tracked:
             holds += history.batches
             stale += history.applied()
             leftover += history.leftover()
             if param.grad is not None:
-                norms.append(float(plain(param.grad).float().norm()))
-        return GradContents(not norms, union(holds), union(stale), union(leftover), math.hypot(*norms))
+                grads.append(plain(param.grad).float())
+        norm = math.hypot(*map(float, _torch.foreach_norm(grads))) if grads else 0.0
+        return GradContents(not grads, union(holds), union(stale), union(leftover), norm)
 
     @property
     def keeps_contributions(self) -> bool:
@@ -158,7 +160,7 @@ class Provenance:
         if self._kept is None:
             return None
         with outside_dispatch_modes():
-            return self._kept.vectors([history.batches for history in self.histories], self.backwards)
+            return self._kept.vectors(list(map(attrgetter("batches"), self.histories)), self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
         """Add up over all parameters what was taken as the newest contribution came; None if it was not taken."""
@@ -179,7 +181,7 @@ class Provenance:
     def reused(self) -> tuple[int, Span] | None:
         """Return the newest step that applied batches again, as (step, batches), or None if none has."""
         self.sync()
-        return max((history.reused for history in self.histories if history.reused is not None), default=None)
+        return max(filter(None, map(attrgetter("reused"), self.histories)), default=None)
 
     def sync(self) -> None:
         """Bring every history up to date with ``.grad`` as it is now."""
