@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .state import KernelSettings as KernelSettings
     from .state import copy_state as copy_state
     from .state import plain_torch_state as plain_torch_state
-    from .state import preserving_modes as preserving_modes
     from .state import preserving_torch_state as preserving_torch_state
     from .threads import MainThread as MainThread
     from .threads import innermost_frames as innermost_frames

@@ -69,7 +69,8 @@ class RandomStream:
         for generator, position in zip(_generators(cuda=self._cuda) if self._depth else self._ours, state, strict=True):
             generator.set_state(position)
 
-    def _kept_apart(self) -> Any:
+    @contextmanager
+    def _kept_apart(self) -> Iterator[None]:
         if self._cuda or self._compiled:  # neither takes a generator
             if threads := learner_threads():
                 what, instead = ("a GPU", "device 'cpu'") if self._cuda else ("compiled code", "no torch.compile")
@@ -78,11 +79,9 @@ class RandomStream:
                     f"runs beside this one: wait for its end with join(), or use {instead}"
                 )
         elif threading.get_ident() not in _HANDED_OUT and others_may_draw():
-            return _handing_out(self._ours[0])
-        return self._swapped()
-
-    @contextmanager
-    def _swapped(self) -> Iterator[None]:
+            with _handing_out(self._ours[0]):
+                yield
+            return
         shared = _generators(cuda=self._cuda)
         before = [generator.get_state() for generator in shared]
         try:

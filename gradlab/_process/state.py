@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from torch import nn
 
 
-@contextmanager
-def preserving_modes(model: nn.Module) -> Iterator[None]:
-    """Put back at the end which modules of a model train and which evaluate."""
-    modes = [(module, module.training) for module in model.modules()]
-    try:
-        yield
-    finally:
-        for module, training in modes:
-            module.training = training
-
-
 def copy_state(things: Iterable[Any]) -> Callable[[], None]:
     """Copy the state of models, tensors, optimizers and whatever else has a ``state_dict``; return what puts it back.
 

@@ -38,7 +38,7 @@ def others_may_draw() -> bool:
 
     Beside the main thread, one for the learner's own code may; beside any other the main one, where a cell may begin.
     """
-    return threading.current_thread() is not threading.main_thread() or any(True for _ in _learner_threads())
+    return threading.current_thread() is not threading.main_thread() or next(_learner_threads(), None) is not None
 
 
 def innermost_frames() -> dict[int, FrameType]:

@@ -9,11 +9,11 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from .contributions import Contribution as Contribution
     from .contributions import Contributions as Contributions
+    from .contributions import GradContents as GradContents
     from .parameter import ParameterHistory as ParameterHistory
-    from .provenance import GradContents as GradContents
+    from .parameter import Span as Span
+    from .parameter import union as union
+    from .parameter import within as within
     from .provenance import Provenance as Provenance
-    from .spans import Span as Span
-    from .spans import union as union
-    from .spans import within as within
 
 load_lazily(__name__)

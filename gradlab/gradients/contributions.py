@@ -8,23 +8,36 @@ the newest contribution from all the older ones together.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
+from itertools import chain
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from .. import _torch
-from .spans import Span, union, within
+from .parameter import Span, union, within
 
 MOST_KEPT = 32
 """Contributions that are kept at most, twice the longest window of a Recipe; what is older is told as one."""
 _MOST_BYTES = 16 * 2**20
 _FEWEST_KEPT = 8  # with room for fewer, two parts are told
+_ROUNDING_OF_RATIO = 1e-5
 _ROUNDING = 1e-4  # of the lengths of all contributions: a rest that is shorter comes from rounding
+
+
+@dataclass(frozen=True)
+class GradContents:
+    """Batches inside ``.grad``, and its norm."""
+
+    is_none: bool  # every .grad is None
+    holds: list[Span]
+    stale: list[Span]  # of these, what a step has applied
+    leftover: list[Span]  # of these, what was applied before the newest batch came: what should have been cleared
+    norm: float
 
 
 @dataclass(frozen=True)
@@ -37,6 +50,7 @@ class Contribution:
 
     batches: Span | None  # the numbers of the backwards; None for what anything but a backward wrote into ``.grad``
     stale: bool  # True for a leftover: a step had applied it before the newest backward came
+    applied: bool  # whether a step has applied it, the newest step included
     share: float
     """Its projection on the sum, as a part of the sum: negative where it points the other way. All add up to 1."""
     along: float
@@ -69,9 +83,8 @@ def number_to_keep(elements: int, element_size: int = 4) -> int:
 
 
 class _Change(NamedTuple):
-    upto: int  # the newest backward when .grad was looked at
-    after: list[Tensor]  # 1-norm of each .grad then ...
-    before: list[Tensor]  # ... and as that backward had left it
+    upto: int  # the newest backward when .grad was compared
+    norms: list[Tensor]  # 1-norm of each .grad then, and after them of each as that backward had left it
 
 
 class KeptContributions:
@@ -93,20 +106,20 @@ class KeptContributions:
             for row in self._ring
         ]
         self._under_way = 0  # the row of the pass under way
-        self._held = self._grads()  # before that pass
+        self._before = self._grads()  # before that pass
         self._changes: deque[_Change] = deque(maxlen=most)
 
     def begin(self, newest: int, *, changed: bool) -> None:
         """Get ready for a backward; ``changed``: anything but the ``newest`` may have written into ``.grad`` since."""
         if not changed:
             if newest != self._newest:
-                self._held += self._ring[self._under_way]
+                self._before += self._ring[self._under_way]
         elif any(param.grad is not None for param in self._params):
             grads = self._grads()
             self._changes.append(self._change(newest, grads))
-            self._held = grads
+            self._before = grads
         else:
-            self._held.zero_()
+            self._before.zero_()
         self._newest, self._under_way = newest, (newest + 1) % len(self._ring)
         self._ring[self._under_way].zero_()
 
@@ -118,26 +131,26 @@ class KeptContributions:
         """Return what ``.grad`` holds; ``inside`` are the batches of each parameter, ``newest`` the newest backward."""
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
-        numbers = [n for begin, end in union(chain(*inside)) for n in range(max(begin, first), end + 1)]
-        kept = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # one row more, for what is older
-        at = torch.tensor([n % len(self._ring) for n in numbers], dtype=torch.long, device=kept.device)
-        torch.index_select(self._ring, 0, at, out=kept[1:])
-        kept = kept.float()
-        rows = kept[1:]
-        factors = self._factors(inside, numbers, self._change(newest, grads)) if numbers else []
-        if any(factor != 1.0 for row in factors for factor in row):
+        holds = union(chain(*inside))
+        numbers = [n for begin, end in holds for n in range(max(begin, first), end + 1)]
+        every_row = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # one row more, for what is older
+        indices = torch.tensor([n % len(self._ring) for n in numbers], dtype=torch.long, device=every_row.device)
+        torch.index_select(self._ring, 0, indices, out=every_row[1:])
+        every_row = every_row.float()
+        rows = every_row[1:]
+        if factors := self._factors(inside, numbers, self._change(newest, grads)) if numbers else []:
             sizes = torch.tensor(self._sizes, device=rows.device)
             rows *= rows.new_tensor(factors).repeat_interleave(sizes, dim=1)
-        spans: list[Span | None] = [(n, n) for n in numbers]
+        spans: list[Span | None] = list(zip(numbers, numbers, strict=True))
         total = grads.float()
         rest = total - rows.sum(0)
         rounding = max(_ROUNDING, 4 * torch.finfo(grads.dtype).eps)
         if float(rest.norm()) > rounding * (float(rows.norm(dim=1).sum()) + float(total.norm())):
-            oldest = min((spans[0][0] for spans in inside if spans), default=newest + 1)
+            oldest = holds[0][0] if holds else newest + 1
             before = (numbers[0] if numbers else newest + 1) - 1
             spans.insert(0, (oldest, before) if oldest <= before else None)
-            kept[0] = rest
-            rows = kept
+            every_row[0] = rest
+            rows = every_row
         return Vectors(tuple(spans), rows, total)
 
     def put_back(self, saved: Vectors) -> None:
@@ -157,33 +170,34 @@ class KeptContributions:
 
     def _change(self, newest: int, grads: Tensor) -> _Change:
         """Compare what every ``.grad`` holds with what the newest backward left in it."""
-        held = self._held if newest == self._newest else self._held + self._ring[self._under_way]
-        norms = _torch.foreach_norm([*grads.split(self._sizes), *held.split(self._sizes)], 1)
-        return _Change(newest, norms[: len(self._sizes)], norms[len(self._sizes) :])
+        before = self._before if newest == self._newest else self._before + self._ring[self._under_way]
+        norms = _torch.foreach_norm([*grads.split(self._sizes), *before.split(self._sizes)], 1)
+        return _Change(newest, list(norms))
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
         """Return what scaled each contribution (a row) in each parameter, 0 where it is not inside; [] for all ones."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
-        after = torch.stack([torch.stack(change.after) for change in changes])
-        before = torch.stack([torch.stack(change.before) for change in changes])
-        ratios = [_ignore_rounding(row) for row in (after / before).tolist()]
-        if all(ratio == 1.0 for row in ratios for ratio in row) and all(spans == inside[0] for spans in inside):
+        norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, -1)
+        ratios = (norms[:, 0] / norms[:, 1]).tolist()
+        # A ratio is 1 where nothing was scaled, up to rounding, and where there was nothing to scale.
+        ratios = [[r if abs(r - 1) > _ROUNDING_OF_RATIO and r < math.inf else 1.0 for r in row] for row in ratios]
+        if set(chain.from_iterable(ratios)) == {1.0} and all(spans == inside[0] for spans in inside):
             return []
-        products = [*accumulate(reversed(ratios), lambda a, b: [x * y for x, y in zip(a, b, strict=True)])][::-1]
-        out = []
+        products = torch.tensor(ratios, dtype=torch.double).flip(0).cumprod(0).flip(0).tolist()
+        upto = [change.upto for change in changes]
+        factors = []
         for number in numbers:
-            since = products[next(at for at, change in enumerate(changes) if change.upto >= number)]
-            out.append([f if within(number, spans) else 0.0 for f, spans in zip(since, inside, strict=True)])
-        return out
+            since = products[bisect_left(upto, number)]
+            factors.append([f if within(number, spans) else 0.0 for f, spans in zip(since, inside, strict=True)])
+        return factors
 
 
-def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) -> Contributions:
+def lay_in_plane(vectors: Vectors, contents: GradContents, scale: float = 1.0) -> Contributions:
     """Lay parts into the plane of their sum and the newest of them; ``scale`` is what ``.grad`` is multiplied by."""
-    rows, norm = vectors.rows, float(vectors.total.norm())
-    known = list(zip(vectors.spans, stale, strict=True))
-    if not known or not norm or not math.isfinite(norm):
-        places = [(math.nan, math.nan)] * (len(known) if norm else 0)
-        return _make_contributions(known, places, norm, scale, rows)
+    spans, rows, norm = vectors.spans, vectors.rows, float(vectors.total.norm())
+    if not spans or not norm or not math.isfinite(norm):
+        places = [(math.nan, math.nan)] * (len(spans) if norm else 0)
+        return make_contributions(spans, places, contents, norm, scale, rows)
     unit = vectors.total / norm
     along = rows @ unit
     # The newest one spans the plane, unless it lies on the sum: then the one that lies farthest from it does.
@@ -195,44 +209,40 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     side = beside / length if length > 1e-5 * norm else torch.zeros_like(unit)
     across = rows @ (side - (side @ unit) * unit)  # at a right angle to the sum up to the last digit
     places = list(zip(along.tolist(), across.tolist(), strict=True))
-    return _make_contributions(known, places, norm, scale, rows)
+    return make_contributions(spans, places, contents, norm, scale, rows)
 
 
-def newest_and_older(
-    older: Span, newest: int, stale: bool, sums: tuple[float, float, float], norm: float
-) -> Contributions:
+def newest_and_older(contents: GradContents, sums: tuple[float, float, float], norm: float) -> Contributions:
     """Tell the newest contribution from all the older ones together; ``norm`` is that of ``.grad`` now.
 
     ``sums`` as it came: its squared length, its dot product with ``.grad`` before it, the squared length of that.
     """
-    known = [(older, stale), ((newest, newest), False)]
-    own, dot, before = sums
-    whole = own + 2 * dot + before
+    newest = contents.holds[-1][1]
+    spans = [(contents.holds[0][0], newest - 1), (newest, newest)]
+    squared, dot, before = sums
+    whole = squared + 2 * dot + before
     if not whole or not math.isfinite(whole):
-        return _make_contributions(known, [(math.nan, math.nan)] * 2, norm, 1.0)
-    share = (own + dot) / whole
-    aside = norm * math.sqrt(max(own / whole - share**2, 0.0))
-    places = [((1 - share) * norm, -aside), (share * norm, aside)]
-    return _make_contributions(known, places, norm, 1.0)
+        return make_contributions(spans, [(math.nan, math.nan)] * 2, contents, norm)
+    share = (squared + dot) / whole
+    aside = norm * math.sqrt(max(squared / whole - share**2, 0.0))
+    return make_contributions(spans, [((1 - share) * norm, -aside), (share * norm, aside)], contents, norm)
 
 
-def _make_contributions(
-    known: Sequence[tuple[Span | None, bool]],
+def make_contributions(
+    spans: Sequence[Span | None],
     places: Sequence[tuple[float, float]],
+    contents: GradContents,
     norm: float,
-    scale: float,
+    scale: float = 1.0,
     rows: Tensor | None = None,
 ) -> Contributions:
-    parts = (
-        Contribution(span, stale, along / norm, along / scale, across / scale)
-        for (span, stale), (along, across) in zip(known, places, strict=False)
-    )
+    """Return the contributions of these batches, which lie at ``places``; ``scale`` is still to be divided out."""
+    parts, newest_applied = [], contents.stale[-1][1] if contents.stale else 0
+    for span, (along, across) in zip(spans, places, strict=False):
+        stale = span is not None and within(span[1], contents.leftover)
+        applied = span is not None and span[1] <= newest_applied
+        parts.append(Contribution(span, stale, applied, along / norm, along / scale, across / scale))
     return Contributions(tuple(parts), norm / scale, rows if scale == 1.0 or rows is None else rows / scale)
-
-
-def _ignore_rounding(ratios: list[float]) -> list[float]:
-    """A ratio is 1 where nothing was scaled, up to rounding, and where there was nothing to scale."""
-    return [ratio if math.isfinite(ratio) and abs(ratio - 1) > 1e-5 else 1.0 for ratio in ratios]
 
 
 def plain(grad: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -24,28 +24,17 @@ from torch import Tensor
 from .. import _torch
 from .._torch import outside_dispatch_modes
 from .contributions import (
-    Contribution,
     Contributions,
+    GradContents,
     KeptContributions,
     Vectors,
     lay_in_plane,
+    make_contributions,
     newest_and_older,
     number_to_keep,
     plain,
 )
-from .parameter import GradEvent, ParameterHistory
-from .spans import Span, union, within
-
-
-@dataclass(frozen=True)
-class GradContents:
-    """Batches inside ``.grad``, and norms."""
-
-    holds: list[Span]
-    stale: list[Span]  # of these, what a step has applied
-    leftover: list[Span]  # of these, what was applied before the newest batch came: what should have been cleared
-    norm: float
-
+from .parameter import GradEvent, ParameterHistory, Span, union
 
 _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4
@@ -58,9 +47,8 @@ class Provenance:
     """Watches the parameters of a model, and the optimizers that it is told of, until ``close()``."""
 
     def __init__(self, named_parameters: Iterable[tuple[str, Tensor]]) -> None:
-        watched = [(name, param) for name, param in named_parameters if param.requires_grad]
-        self.histories = [ParameterHistory(name) for name, _ in watched]
-        self.params = [param for _, param in watched]
+        self.histories: list[ParameterHistory] = []
+        self.params: list[Tensor] = []
         self.backwards = 0
         self.steps = 0
         self.measure = False  # tell the newest contribution from those before? it costs a little
@@ -70,17 +58,24 @@ class Provenance:
         self._kept: KeptContributions | None = None
         self._written = True  # was any .grad written to since the newest backward, by anything else?
         self._has_scaler = False
-        self._tracked = list(zip(self.histories, self.params, strict=True))
-        self._by_id = {id(param): history for history, param in self._tracked}
+        self._tracked: list[tuple[ParameterHistory, Tensor]] = []
+        self._by_id: dict[int, ParameterHistory] = {}
         self._added = (GradEvent.ADDED, 0)
         self._pass = -1
         self._numbered = -1
         self._handles: list[Any] = []
         self._on_optimizers: list[Any] = []
         provenance = weakref.ref(self)  # the hooks live on the parameters: through them it must not keep itself alive
-        for at, param in enumerate(self.params):
-            self._handles.append(param.register_hook(_before_adding(provenance, at, param)))
-            self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, at)))
+        for name, param in named_parameters:
+            if not param.requires_grad:
+                continue
+            history, index = ParameterHistory(name), len(self.params)
+            self.histories.append(history)
+            self.params.append(param)
+            self._tracked.append((history, param))
+            self._by_id[id(param)] = history
+            self._handles.append(param.register_hook(_before_adding(provenance, index, param)))
+            self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, index)))
 
     def watch(self, optimizers: Iterable[torch.optim.Optimizer], *, has_scaler: bool = False) -> None:
         """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step is none.
@@ -107,13 +102,18 @@ class Provenance:
     def contents(self) -> GradContents:
         """Return what is in ``.grad`` now; this waits for the device."""
         self.sync()
-        grads = [plain(param.grad) for param in self.params if param.grad is not None]
-        return GradContents(
-            holds=union(span for history in self.histories for span in history.batches),
-            stale=union(span for history in self.histories for span in history.applied()),
-            leftover=union(span for history in self.histories for span in history.leftover()),
-            norm=math.hypot(*(float(grad.float().norm()) for grad in grads)),
-        )
+        holds: list[Span] = []
+        stale: list[Span] = []
+        leftover: list[Span] = []
+        grads: list[Tensor] = []
+        for history, param in self._tracked:
+            holds += history.batches
+            stale += history.applied()
+            leftover += history.leftover()
+            if param.grad is not None:
+                grads.append(plain(param.grad).float())
+        norm = math.hypot(*map(float, _torch.foreach_norm(grads))) if grads else 0.0
+        return GradContents(not grads, union(holds), union(stale), union(leftover), norm)
 
     @property
     def keeps_contributions(self) -> bool:
@@ -129,8 +129,10 @@ class Provenance:
         elif not on:
             self._kept = None
 
-    def contributions(self, scale: float = 1.0) -> Contributions | None:
+    def contributions(self, scale: float = 1.0, contents: GradContents | None = None) -> Contributions | None:
         """Return how much each batch contributed to ``.grad``: its shares, and its place beside the sum.
+
+        ``scale`` is what ``.grad`` is still multiplied by, ``contents`` what ``contents()`` returns now, if known.
 
         With c_k what backward k added, over all parameters and scaled by what has scaled ``.grad`` since (clipping,
         unscaling), and g = c_1 + ... + c_n what ``.grad`` holds:
@@ -142,28 +144,23 @@ class Provenance:
         Otherwise there are two parts, the newest and all the older ones, if ``measure`` was on as the newest one came;
         None if not. Keeping them costs up to 33 copies of ``.grad`` (16 MiB at most) and about a tenth of an update.
         """
-        self.sync()
-        leftover = union(span for history in self.histories for span in history.leftover())
+        contents = contents or self.contents()
         if (vectors := self._vectors()) is not None:
-            stale = [span is not None and within(span[1], leftover) for span in vectors.spans]
-            return lay_in_plane(vectors, stale, scale)
-        norm = self.contents().norm / scale
-        holds = union(span for history in self.histories for span in history.batches)
+            return lay_in_plane(vectors, contents, scale)
+        holds, norm = contents.holds, contents.norm / scale
         if not holds or not norm:
             return Contributions((), norm)
-        (first, _), (_, newest) = holds[0], holds[-1]
-        if first == newest:
-            return Contributions((Contribution((newest, newest), within(newest, leftover), 1.0, norm, 0.0),), norm)
-        if (sums := self._sums(newest)) is None:
-            return None
-        return newest_and_older((first, newest - 1), newest, within(newest - 1, leftover), sums, norm)
+        if holds[0][0] == holds[-1][1]:
+            return make_contributions(holds, [(norm, 0.0)], contents, norm)
+        sums = self._sums(holds[-1][1])
+        return None if sums is None else newest_and_older(contents, sums, norm)
 
     def _vectors(self) -> Vectors | None:
         """Return what is kept of ``.grad``, None where nothing is."""
         if self._kept is None:
             return None
         with outside_dispatch_modes():
-            return self._kept.vectors([history.batches for history in self.histories], self.backwards)
+            return self._kept.vectors(list(map(attrgetter("batches"), self.histories)), self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
         """Add up over all parameters what was taken as the newest contribution came; None if it was not taken."""
@@ -184,12 +181,11 @@ class Provenance:
     def reused(self) -> tuple[int, Span] | None:
         """Return the newest step that applied batches again, as (step, batches), or None if none has."""
         self.sync()
-        found = [history.reused for history in self.histories if history.reused is not None]
-        return max(found, default=None)
+        return max(filter(None, map(attrgetter("reused"), self.histories)), default=None)
 
     def sync(self) -> None:
         """Bring every history up to date with ``.grad`` as it is now."""
-        self._detect_changes([(history, param.grad) for history, param in self._tracked])
+        self._detect_changes(self._tracked)
         for history in self.histories:
             history.sync()
 
@@ -200,28 +196,29 @@ class Provenance:
 
     def restore_histories(self, saved: HistoriesCopy) -> None:
         """Go back to the moment of ``copy_histories``, after the gradients have been put back."""
-        histories, self.backwards, self.steps, kept = saved
+        histories, self.backwards, self.steps, vectors = saved
         for history, old in zip(self.histories, histories, strict=True):
             history.take(old)
         self._written = True
         if self._kept is not None:  # what was added since is no longer inside
             self.keeps_contributions = False
             self.keeps_contributions = True
-            if kept is not None:
-                self._kept.put_back(kept)
+            if vectors is not None:
+                self._kept.put_back(vectors)
 
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
         self._pass = number
-        self._detect_changes([(history, param.grad) for history, param in self._tracked])
+        self._detect_changes(self._tracked)
         if self._kept is not None:
             with outside_dispatch_modes():
                 self._kept.begin(self.backwards, changed=self._written or self._has_scaler)
         self._written = False
 
-    def _detect_changes(self, tracked: list[tuple[ParameterHistory, Tensor | None]]) -> None:
+    def _detect_changes(self, tracked: list[tuple[ParameterHistory, Tensor]]) -> None:
         doubtful, grads = [], []
-        for history, grad in tracked:
+        for history, param in tracked:
+            grad = param.grad
             history.had_grad = grad is not None
             if grad is None:
                 if history.last_grad_ref is not None:
@@ -252,19 +249,19 @@ class Provenance:
 
     def _step(self, optimizer: torch.optim.Optimizer) -> None:
         self.steps += 1
-        found = ((self._by_id.get(id(p)), p.grad) for group in optimizer.param_groups for p in group["params"])
-        tracked = [(history, grad) for history, grad in found if history is not None]
+        params = (param for group in optimizer.param_groups for param in group["params"])
+        tracked = [(self._by_id[id(param)], param) for param in params if id(param) in self._by_id]
         self._detect_changes(tracked)
         event = (GradEvent.STEPPED, self.steps)
-        for history, grad in tracked:
-            if grad is not None:
+        for history, param in tracked:
+            if param.grad is not None:
                 history.events.append(event)
         if self.on_step is not None and (self.measure or self.steps % _SHOW_GRADS_EVERY == 1):
             with outside_dispatch_modes():
-                self.on_step([plain(grad) for _, grad in tracked if grad is not None])
+                self.on_step([plain(param.grad) for _, param in tracked if param.grad is not None])
 
 
-def _before_adding(provenance: weakref.ref[Provenance], at: int, param: Tensor) -> Callable[[Tensor], None]:
+def _before_adding(provenance: weakref.ref[Provenance], index: int, param: Tensor) -> Callable[[Tensor], None]:
     of = weakref.ref(param)  # a hook must not keep the parameter alive on which it lives
 
     def hook(grad: Tensor) -> None:
@@ -273,18 +270,18 @@ def _before_adding(provenance: weakref.ref[Provenance], at: int, param: Tensor) 
             return
         if (number := _torch.current_graph_task()) != alive._pass:
             alive._begin(number)
-        history = alive.histories[at]
+        history = alive.histories[index]
         with outside_dispatch_modes():
             history.incoming = None
             if alive._kept is not None:
-                alive._kept.take(at, plain(grad))
+                alive._kept.take(index, plain(grad))
             elif alive.measure and history.had_grad:
                 history.incoming = _sums_of(grad, param.grad)
 
     return hook
 
 
-def _after_adding(provenance: weakref.ref[Provenance], at: int) -> Callable[[Tensor], None]:
+def _after_adding(provenance: weakref.ref[Provenance], index: int) -> Callable[[Tensor], None]:
     def hook(param: Tensor) -> None:
         alive = provenance()
         grad = param.grad
@@ -292,7 +289,7 @@ def _after_adding(provenance: weakref.ref[Provenance], at: int) -> Callable[[Ten
             return
         if alive._numbered != alive._pass:
             alive._number()
-        history = alive.histories[at]
+        history = alive.histories[index]
         history.was_added, history.newest = history.had_grad, history.incoming if alive.measure else None
         history.remember(grad)
         history.events.append(alive._added)

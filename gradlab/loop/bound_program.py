@@ -30,8 +30,8 @@ class TrackedBatches(list[Any]):
         self._note_read, self._first = note_read, first
 
     def __iter__(self) -> Iterator[Any]:
-        for place, item in enumerate(super().__iter__(), self._first + 1):
-            self._note_read(place)
+        for position, item in enumerate(super().__iter__(), self._first + 1):
+            self._note_read(position)
             yield _copy(item)
 
     @overload
@@ -63,13 +63,13 @@ EPOCHS = 10**9
 
 
 class BoundProgram:
-    """A program in a namespace of its own, taken up at batch ``at`` of an epoch.
+    """A program in a namespace of its own, which can be taken up within an epoch.
 
-    Its set-up runs at once. ``statements()`` then runs the rest of the interrupted epoch, as the text with
+    Its set-up runs at once. ``statements`` then runs the rest of the interrupted epoch, as the text with
     ``epochs = 1`` and the remaining ``batches``, and after that the text with all of them.
     """
 
-    def __init__(self, program: Program, task: Any, model: nn.Module, at: int = 0, *, is_edited: bool = False) -> None:
+    def __init__(self, program: Program, task: Any, model: nn.Module, *, is_edited: bool = False) -> None:
         """Run the set-up; whatever it raises comes out as it is. ``is_edited`` marks a text of the learner's own."""
         self.is_edited = is_edited
         self.program = program
@@ -78,7 +78,6 @@ class BoundProgram:
         self.updated = False  # has the statement that just ran completed an update?
         self.losses: list[Tensor] = []
         self._task = task
-        self._at = at
         self._attempted = self._applied = self._inside_scaler = self._unscaled = False
         self._skipped = False
         self._used_scale: float | None = None  # of the newest update, before ``scaler.update()`` changed it
@@ -97,22 +96,25 @@ class BoundProgram:
         with self.settings:
             for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
                 self.reads_since_pause = 0
-        values = list(self.namespace.items())
-        self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
-        self.scalers = {name: v for name, v in values if isinstance(v, torch.amp.GradScaler)}
-        self._handles = [o.register_step_post_hook(self._after_step) for o in self.optimizers.values()]
-        for scaler in self.scalers.values():
-            self._watch_scaler(scaler)
+        self.optimizers: dict[str, torch.optim.Optimizer] = {}
+        self.scalers: dict[str, torch.amp.GradScaler] = {}
+        self._handles: list[Any] = []
+        for name, value in list(self.namespace.items()):
+            if isinstance(value, torch.optim.Optimizer):
+                self.optimizers[name] = value
+                self._handles.append(value.register_step_post_hook(self._after_step))
+            elif isinstance(value, torch.amp.GradScaler):
+                self.scalers[name] = value
+                self._watch_scaler(value)
 
-    def statements(self, at: int | None = None) -> Generator[int, None, None]:
-        """Run the loop, yielding the index of each statement after it ran; ``at`` as in the class."""
-        at = self._at if at is None else at
-        self._read = at  # at once: another switch may come before the first statement
-        return self._statements(at)
+    def statements(self, first_batch: int) -> Generator[int, None, None]:
+        """Run the loop from this batch of an epoch on, yielding the index of each statement after it ran."""
+        self._read = first_batch  # at once: another switch may come before the first statement
+        return self._statements(first_batch)
 
-    def _statements(self, at: int) -> Generator[int, None, None]:
-        if at:
-            self.namespace.update(batches=TrackedBatches(self._task.batches[at:], self._note_read, at), epochs=1)
+    def _statements(self, first: int) -> Generator[int, None, None]:
+        if first:
+            self.namespace.update(batches=TrackedBatches(self._task.batches[first:], self._note_read, first), epochs=1)
             yield from self.program.loop(self.namespace)
         self.namespace.update(batches=TrackedBatches(self._task.batches, self._note_read), epochs=EPOCHS)
         yield from self.program.loop(self.namespace)
@@ -126,7 +128,8 @@ class BoundProgram:
         fresh = []
         for name, optimizer in self.optimizers.items():
             old = other.optimizers.get(name)
-            if old is not None and type(old) is type(optimizer) and _settings(old) == _settings(optimizer):
+            # The learning rate may change without a new start.
+            if type(old) is type(optimizer) and old.defaults | {"lr": 0} == optimizer.defaults | {"lr": 0}:
                 optimizer.state.update(old.state)
             else:
                 fresh.append(name)
@@ -152,7 +155,8 @@ class BoundProgram:
 
     def scale(self) -> float | None:
         """Return the loss scale, None without a scaler."""
-        return next((float(scaler.get_scale()) for scaler in self.scalers.values()), None)
+        scaler = next(iter(self.scalers.values()), None)
+        return None if scaler is None else float(scaler.get_scale())
 
     def scale_in_grad(self) -> float:
         """Return what the newest contributions in ``.grad`` are still multiplied by."""
@@ -232,8 +236,3 @@ class BoundProgram:
 
 def _kind(value: object) -> str:
     return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
-
-
-def _settings(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """What makes an optimizer the same one: everything but its learning rate, which may change without a new start."""
-    return {name: value for name, value in optimizer.defaults.items() if name != "lr"}

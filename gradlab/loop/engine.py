@@ -26,7 +26,7 @@ class Snapshot:
         self._put_back = copy_state([model, *loop.optimizers.values(), *loop.scalers.values()])
         self._random = rng.state()
         self._histories = provenance.copy_histories()
-        self.at = loop.position()
+        self.position = loop.position()
 
     def restore(self) -> None:
         """Put everything back, any number of times; the loop's generator is the caller's to renew."""
@@ -40,7 +40,7 @@ MOST_STATEMENTS = 200_000
 
 
 class Engine:
-    """The program that runs now, its place in it, and the way back; it begins at batch ``at`` of an epoch.
+    """The program that runs now, its place in it, and the way back; it begins at batch ``first_batch`` of an epoch.
 
     At every boundary (between two updates) it can switch to another program. One with ``is_edited`` is a learner's own
     text: the state is copied at each boundary, and an error takes everything back there.
@@ -54,7 +54,7 @@ class Engine:
         provenance: Provenance,
         rng: RandomStream,
         *,
-        at: int = 0,
+        first_batch: int = 0,
         is_edited: bool = False,
     ) -> None:
         self._task, self._model, self._provenance = task, model, provenance
@@ -65,7 +65,7 @@ class Engine:
         self._checkpoint: Snapshot | None = None
         self._previous_program: BoundProgram | None = None
         with self.rng:
-            self._install(BoundProgram(program, task, model, at, is_edited=is_edited))
+            self._install(BoundProgram(program, task, model, is_edited=is_edited), first_batch)
         if is_edited:
             self._checkpoint = Snapshot(model, self.loop, provenance, self.rng)
 
@@ -79,9 +79,7 @@ class Engine:
         checkpoint = Snapshot(self._model, old, self._provenance, self.rng) if is_edited else None
         try:
             with self.rng:
-                loop = BoundProgram(
-                    program, self._task, self._model, at=0 if is_edited else old.position(), is_edited=is_edited
-                )
+                loop = BoundProgram(program, self._task, self._model, is_edited=is_edited)
             fresh = loop.copy_optimizer_state_from(old)
         except BaseException as error:
             if checkpoint is not None:
@@ -94,7 +92,7 @@ class Engine:
         self._checkpoint, self._previous_program = checkpoint, old if is_edited else None
         if not is_edited:
             old.close()
-        self._install(loop)
+        self._install(loop, 0 if is_edited else old.position())
         return fresh
 
     def run(self, max_statements: int, ledger: Ledger | None = None, deadline: float = math.inf) -> None:
@@ -135,11 +133,11 @@ class Engine:
             self.recover()
             raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
 
-    def _install(self, loop: BoundProgram, at: int | None = None) -> None:
+    def _install(self, loop: BoundProgram, first_batch: int) -> None:
         loop.discard_update()  # of one cut short, or of backwards in the set-up of another loop
         self.loop = loop
         self.index = loop.index
-        self._statements: Generator[int, None, None] = loop.statements(at)
+        self._statements: Generator[int, None, None] = loop.statements(first_batch)
         self.at_boundary = True
         self.done = False
         self.statements_since_update = 0
@@ -149,15 +147,15 @@ class Engine:
     def recover(self) -> None:
         """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""
         self._statements.close()
-        at = self.loop.position()
+        position = self.loop.position()
         if self._checkpoint is not None:
             self._checkpoint.restore()
-            at = self._checkpoint.at
+            position = self._checkpoint.position
             if self._previous_program is not None:  # the new text completed no update: the one before comes back
                 self.loop.close()
                 self.loop, self._previous_program = self._previous_program, None
                 self._checkpoint = self._checkpoint if self.loop.is_edited else None
-        self._install(self.loop, at)
+        self._install(self.loop, position)
 
     def close(self) -> None:
         """Take the hooks off the optimizers."""

@@ -124,7 +124,7 @@ class HistoryWriter:
 
     def __init__(self, model: nn.Module, updates: int = 0) -> None:
         self._params = list(model.parameters())
-        count = sum(param.numel() for param in self._params)
+        count = sum(map(Tensor.numel, self._params))
         self.record = History(count == 2 and not any(param.is_complex() for param in self._params))
         self._norms: list[Tensor] = []
         self._rows: list[tuple[list[Tensor], list[Tensor], float, Tensor | None, bool]] = []

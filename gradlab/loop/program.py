@@ -15,6 +15,7 @@ import symtable
 import traceback
 from collections.abc import Generator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from .._process import parse_python
@@ -105,7 +106,7 @@ class Program:
         return compile(ast.fix_missing_locations(module), self.filename, "exec")
 
     def _with_pauses(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        return [each for statement in body for each in self._with_pause(statement)]
+        return list(chain.from_iterable(map(self._with_pause, body)))
 
     def _with_pause(self, statement: ast.stmt) -> list[ast.stmt]:
         if isinstance(statement, (ast.For, ast.While)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -81,11 +82,6 @@ class Run:
         return optimizers.get("optimizer") or next(iter(optimizers.values()), None)
 
     @property
-    def record(self) -> History:
-        """The history since the last reset."""
-        return self._recorder.record
-
-    @property
     def updates(self) -> int:
         """Updates since the last reset."""
         return self.record.updates
@@ -103,7 +99,7 @@ class Run:
         """Bytes of weights, gradients and optimizer state now."""
         return footprint(self.model, self.loop.optimizers.values())
 
-    def step(self) -> int:
+    def run_statement(self) -> int:
         """Run one statement and return its line; nothing happens when the loop is done."""
         try:
             self._run_measured(1)
@@ -111,6 +107,11 @@ class Run:
             self._forget_failed_loop()
             self._recorder.flush()
         return self.line
+
+    def step(self) -> int:
+        """Do the same as ``run_statement``, whose name until version 0.2 it was."""
+        warnings.warn("Run.step is now Run.run_statement", DeprecationWarning, stacklevel=2)
+        return self.run_statement()
 
     def advance(self, updates: int | None = None, seconds: float | None = None, *, limit: float = math.inf) -> int:
         """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.
@@ -238,6 +239,8 @@ class Run:
         self.model: nn.Module = model
         self.provenance = provenance
         self._recorder, self._newest_loop = recorder, engine.loop
+        self.record: History = recorder.record
+        """The history since the last reset."""
         self.engine = engine
         """What runs the loop: whether it stands between two updates (``at_boundary``), and whether it is ``done``."""
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)

@@ -24,8 +24,8 @@ class Switch(ABC):
     option: str = ""  # its option on the command line, "" for a switch that no command needs
     metavar: str | None = None  # what the command line's help says of the option's value ...
     help: str | None = None  # ... and of the option
-    matters: Callable[[Any], bool] = lambda recipe: True
-    """Whether it has an effect in a recipe; its control is greyed out where it has none."""
+    matters: Callable[[Any], bool] | None = None
+    """Whether it has an effect in a recipe, None for always; its control is greyed out where it has none."""
 
     @abstractmethod
     def check(self, name: str, value: object) -> Any:

@@ -39,7 +39,7 @@ class Counterfactual:
             param.grad = None if of_run.grad is None else of_run.grad.detach().clone()
         self._provenance = Provenance(self.model.named_parameters())
         loop, rng = engine.loop, engine.rng.copy()
-        self._engine = Engine(loop.program, task, self.model, self._provenance, rng, at=loop.position())
+        self._engine = Engine(loop.program, task, self.model, self._provenance, rng, first_batch=loop.position())
         self._engine.on_update = self._note_update
         states: dict[str, Any] = {**loop.optimizers, **loop.scalers}
         copies: dict[str, Any] = {**self._engine.loop.optimizers, **self._engine.loop.scalers}
@@ -80,8 +80,8 @@ class Counterfactual:
         self._engine.close()
         self._provenance.close()
         loop = self._engine.loop
-        for held in (loop.namespace, loop.losses, loop.optimizers, loop.scalers):
-            held.clear()
+        for contents in (loop.namespace, loop.losses, loop.optimizers, loop.scalers):
+            contents.clear()
         self.model, self._writer = nn.Module(), None
         del self._engine, self._provenance
 

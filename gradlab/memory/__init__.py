@@ -14,6 +14,5 @@ if TYPE_CHECKING:
     from .timeline import CATEGORIES as CATEGORIES
     from .timeline import MOST_POINTS as MOST_POINTS
     from .timeline import MemoryPoint as MemoryPoint
-    from .timeline import by_category_name as by_category_name
 
 load_lazily(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from bisect import insort
 from collections.abc import Iterable, Iterator, ValuesView
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -253,16 +254,17 @@ def footprint(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> 
     seen: set[int] = set()
     return {
         "weights": _bytes([*model.parameters(), *model.buffers()], seen),
-        "gradients": _bytes((p.grad for p in model.parameters() if p.grad is not None), seen),
-        "optimizer": _bytes((t for o in optimizers for t in iter_tensors(o.state.values())), seen),
+        "gradients": _bytes(iter_tensors(list(map(attrgetter("grad"), model.parameters()))), seen),
+        "optimizer": _bytes(iter_tensors(list(map(attrgetter("state"), optimizers))), seen),
     }
 
 
 def _bytes(these: Iterable[Tensor], seen: set[int]) -> int:
     total = 0
-    for tensor in (part for whole in these for part in dense_parts(whole)):
-        storage = tensor.untyped_storage()
-        if (key := storage._cdata) not in seen:
-            seen.add(key)
-            total += storage.nbytes()
+    for tensor in these:
+        for part in dense_parts(tensor):
+            storage = part.untyped_storage()
+            if (key := storage._cdata) not in seen:
+                seen.add(key)
+                total += storage.nbytes()
     return total

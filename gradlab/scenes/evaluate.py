@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from .._process import RandomStream, preserving_modes
+from .._process import RandomStream
 from ..loop import Counterfactual, History, Run
 from ..tasks import TwoWeights
 from .kinds import Contours, Curve
@@ -25,9 +26,21 @@ def with_state(model: nn.Module, state: dict[str, torch.Tensor]) -> Callable[...
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Put a model in evaluation mode, without gradients, its random numbers those of seed 0; undo all of it after."""
     on_gpu = any(parameter.is_cuda for parameter in model.parameters())
-    with preserving_modes(model), torch.no_grad(), RandomStream(0, cuda=on_gpu):
-        model.eval()
-        yield
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        with torch.no_grad(), RandomStream(0, cuda=on_gpu):
+            model.eval()
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def loss_curve(history: History) -> Curve:
+    """Return the loss of a run's history as a scene."""
+    rows = history.rows
+    switches = tuple(history.switches)
+    return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
 
 
 _MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
@@ -50,18 +63,8 @@ class HeldOutLoss:
         if self._run.updates < self._last:  # the run began again, and has made no update since
             self._begin()
         self._write()
-        rows, record = self._history.rows, self._run.record
-        return Curve(
-            rows["update"],
-            rows["loss"],
-            rows["low"],
-            rows["high"],
-            tuple(record.switches),
-            self._history.broken,
-            self._history.loss,
-            title="held-out loss",
-            linear=True,
-        )
+        switches = tuple(self._run.record.switches)
+        return replace(loss_curve(self._history), switches=switches, title="held-out loss", linear=True)
 
     def _begin(self) -> None:
         self._history = History()

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
-from typing import Any
+from operator import attrgetter
 
 import torch
 from torch import Tensor, nn
 
-from ..gradients import Contribution, Contributions, Span, union, within
-from ..loop import Counterfactual, History, Run
-from ..memory import CATEGORIES, MemoryPoint, by_category_name
-from .evaluate import HeldOutLoss, LossSurface, evaluating, with_state
+from ..gradients import Contribution, Contributions, within
+from ..loop import Counterfactual, Run
+from ..memory import CATEGORIES, MemoryPoint
+from ..tasks import HeldOutImages
+from .evaluate import HeldOutLoss, LossSurface, evaluating, loss_curve, with_state
 from .kinds import (
     Arrow,
     Arrows,
+    Contours,
     Curve,
     Landscape,
     Memory,
@@ -52,7 +54,7 @@ class RunScenes:
     def names(self) -> list[PanelName]:
         """Return the panels that this run can show now; the scaler's is there while the loop has one."""
         names = [PanelName.LOSS, PanelName.GRADIENT, PanelName.LANDSCAPE, PanelName.MEMORY]
-        if self.run.task.held_out is not None:
+        if isinstance(self.run.task.picture, HeldOutImages):
             names.insert(2, PanelName.PICTURE)
             names.append(PanelName.HELD_OUT)
         if self.run.loop.scalers:
@@ -66,13 +68,13 @@ class RunScenes:
 
     def loss(self) -> Curve:
         """The loss over updates."""
-        beside = self.unswitched
-        return self._beside(loss_curve(self.run.record), None if beside is None else loss_curve(beside.record))
+        curve, copy = loss_curve(self.run.record), self.unswitched
+        return curve if copy is None else self._with_unswitched(curve, loss_curve(copy.record))
 
     def held_out(self) -> Curve:
         """The loss of examples that no batch contains, over the updates since ``watch_held_out``."""
-        beside = self._unswitched_held_out
-        return self._beside(self.watch_held_out().curve(), None if beside is None else beside.curve())
+        curve, copy = self.watch_held_out().curve(), self._unswitched_held_out
+        return curve if copy is None else self._with_unswitched(curve, copy.curve())
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
@@ -84,9 +86,9 @@ class RunScenes:
         """Have the held-out examples evaluated after each update of a run without the newest switch."""
         self._unswitched_held_out = HeldOutLoss(unswitched)
 
-    def _beside(self, curve: Curve, other: Curve | None) -> Curve:
+    def _with_unswitched(self, curve: Curve, other: Curve) -> Curve:
         run = self.unswitched
-        if run is None or other is None or not len(other.updates):
+        if run is None or not len(other.updates):
             return curve
         return replace(curve, unswitched=UnswitchedCurve(other.updates, other.mean, run.switched, other.now, run.ended))
 
@@ -98,17 +100,20 @@ class RunScenes:
 
     def gradient(self) -> Arrows:
         """What each batch contributed to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
-        provenance, scale = self.run.provenance, self.run.loop.scale_in_grad()
-        measured = self.measured = provenance.contributions(scale)
-        holds = union(span for history in provenance.histories for span in history.batches)
-        if self.run.record.is_two_weights:
-            return self._arrows_on_contours(measured, holds)
-        if measured is None:
-            norm = math.hypot(*(float(p.grad.norm()) for p in provenance.params if p.grad is not None))
-            return Arrows([], (norm / scale, 0.0), holds, measured=False)
-        used = self._applied_to()
-        arrows = [_arrow(part, part.along, part.across, used) for part in measured.parts]
-        return Arrows(_newest(arrows, self.run.recipe.accumulate), (measured.norm, 0.0), holds)
+        run, scale = self.run, self.run.loop.scale_in_grad()
+        contents = run.provenance.contents()
+        measured = self.measured = run.provenance.contributions(scale, contents)
+        parts = measured.parts if measured else ()
+        ends = list(map(attrgetter("along", "across"), parts))
+        total, contours, weights = (contents.norm / scale, 0.0), None, (0.0, 0.0)
+        if run.record.is_two_weights:
+            ends = measured.vectors.tolist() if measured and measured.vectors is not None else []
+            params = run.provenance.params
+            flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in params])
+            total, contours = tuple((flat.float() / scale).tolist()), self._contours()
+            weights = tuple(torch.cat([p.detach().flatten() for p in params]).tolist())
+        arrows = _arrows(parts, ends, run.recipe.accumulate)
+        return Arrows(arrows, total, contents.holds, contours, weights, measured is not None)
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
@@ -120,7 +125,7 @@ class RunScenes:
     def memory(self) -> Memory:
         """Bytes by category over the updates that were watched last, or as they are now."""
         run = self.run
-        now = {**by_category_name([0] * len(CATEGORIES)), **run.footprint()}
+        now = dict.fromkeys(CATEGORIES, 0) | run.footprint()
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
         modules = dict(run.model.named_modules())
         scene = memory_scene(watched)
@@ -163,38 +168,25 @@ class RunScenes:
         provenance.sync()
         if not 1 <= number <= provenance.backwards:
             return f"No backward has the number {number:,} yet."
-        epoch, place = divmod(number - 1, len(self.run.task.batches))
-        said = f"Batch {number:,} is number {place + 1:,} of the {len(self.run.task.batches):,} in epoch {epoch + 1:,}"
+        epoch, index = divmod(number - 1, len(self.run.task.batches))
+        batch = f"Batch {number:,} is number {index + 1:,} of the {len(self.run.task.batches):,} in epoch {epoch + 1:,}"
         holding = [history for history in provenance.histories if within(number, history.batches)]
         if not holding:
-            return f"{said}. It is no longer in .grad."
+            return f"{batch}. It is no longer in .grad."
         if any(within(number, history.leftover()) for history in holding):
-            return f"{said}. A step applied it before the newest batch came, and it is still in .grad."
+            return f"{batch}. A step applied it before the newest batch came, and it is still in .grad."
         if any(within(number, history.applied()) for history in holding):
-            return f"{said}. The newest step has applied it."
-        return f"{said}. It is in .grad, and no step has applied it yet."
+            return f"{batch}. The newest step has applied it."
+        return f"{batch}. It is in .grad, and no step has applied it yet."
 
-    def _contours(self) -> Any:
+    def _contours(self) -> Contours:
         if self._plane is None:
             self._plane = LossSurface(self.run.task, self.run.model)
-        path = self.run.record.path
-        must_cover = [*path["x"][-1:], *path["y"][-1:], *_ends(path["x"]), *_ends(path["y"])]
+        must_cover: list[float] = []
+        for values in (self.run.record.path["x"], self.run.record.path["y"]):
+            finite = values if math.isfinite(sum(values)) else [value for value in values if math.isfinite(value)]
+            must_cover += [min(finite), max(finite)] if finite else []
         return self._plane.contours(must_cover)
-
-    def _arrows_on_contours(self, measured: Contributions | None, holds: list[Span]) -> Arrows:
-        provenance, scale, arrows = self.run.provenance, self.run.loop.scale_in_grad(), []
-        if measured is not None and measured.vectors is not None:
-            places, used = measured.vectors.tolist(), self._applied_to()
-            arrows = [_arrow(part, x, y, used) for part, (x, y) in zip(measured.parts, places, strict=False)]
-        flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in provenance.params])
-        total_x, total_y = (flat.float() / scale).tolist()
-        x, y = (value for p in provenance.params for value in p.detach().flatten().tolist())
-        arrows = _newest(arrows, self.run.recipe.accumulate)
-        return Arrows(arrows, (total_x, total_y), holds, self._contours(), (x, y), measured is not None)
-
-    def _applied_to(self) -> int:
-        """Return the number of the newest batch in ``.grad`` that a step has used."""
-        return max((history.applied_to for history in self.run.provenance.histories), default=0)
 
     def _slice(self) -> Slice:
         run = self.run
@@ -221,34 +213,20 @@ def _module_name(name: str, modules: Mapping[str, nn.Module]) -> str:
     return f"{name} {type(modules[name]).__name__}"
 
 
-def loss_curve(history: History) -> Curve:
-    """Return the loss of a run's history as a scene."""
-    rows = history.rows
-    switches = tuple(history.switches)
-    return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
-
-
-def _arrow(part: Contribution, x: float, y: float, used: int) -> Arrow:
-    applied = part.batches is not None and part.batches[1] <= used
-    return Arrow(part.batches, x, y, part.share, part.stale, applied)
-
-
-def _ends(values: Any) -> tuple[float, ...]:
-    finite = values if math.isfinite(sum(values)) else [value for value in values if math.isfinite(value)]
-    return (min(finite), max(finite)) if finite else ()
-
-
-def _newest(arrows: list[Arrow], window: int) -> list[Arrow]:
-    """Keep the newest arrows, a whole window at least, and put all older ones of a kind together."""
-    kept = max(_FEWEST_ARROWS, window)
-    if len(arrows) <= kept + 1:
+def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], window: int) -> list[Arrow]:
+    """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones."""
+    arrows = [
+        Arrow(part.batches, x, y, part.share, part.stale, part.applied)
+        for part, (x, y) in zip(parts, ends, strict=False)
+    ]
+    singles = max(_FEWEST_ARROWS, window)
+    if len(arrows) <= singles + 1:
         return arrows
-    older, newest = arrows[:-kept], arrows[-kept:]
-    together = []
-    for stale, group in groupby(older, key=lambda arrow: arrow.stale):
+    merged = []
+    for stale, group in groupby(arrows[:-singles], key=attrgetter("stale")):
         members = list(group)
         numbers = [number for arrow in members for number in arrow.batches or ()]
         span = (min(numbers), max(numbers)) if numbers else None
         x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
-        together.append(Arrow(span, x, y, share, stale, members[-1].applied))
-    return [*together, *newest]
+        merged.append(Arrow(span, x, y, share, stale, members[-1].applied))
+    return [*merged, *arrows[-singles:]]

@@ -11,8 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from ..gradients import Span
+if TYPE_CHECKING:
+    from ..gradients import Span
 
 
 class PanelName(StrEnum):

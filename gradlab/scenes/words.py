@@ -8,6 +8,7 @@ import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from ..formatting import batches_text, bytes_text, join_words, number_of, share_of_sum, short
@@ -32,7 +33,7 @@ def status_line(run: Run, measured: Contributions | None = None) -> str:
         words = f", {number_of(skips, 'step')} skipped" if skips else ""
         parts.append(f"loss scale {loss_scale:,.6g}{words}")
     parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
-    return " · ".join(part for part in parts if part)
+    return " · ".join(filter(None, parts))
 
 
 def warning(run: Run) -> str:
@@ -47,19 +48,19 @@ def warning(run: Run) -> str:
 
 
 def _gradient(run: Run, measured: Contributions | None) -> str:
-    now = run.provenance.contents()
-    if all(param.grad is None for param in run.provenance.params):
+    contents = run.provenance.contents()
+    if contents.is_none:
         return ".grad is None"
-    if not now.holds:
+    if not contents.holds:
         return ".grad is all zeros"
-    words = f"|grad| {short(now.norm)} holds {batches_text(now.holds)}"
-    held, leftover = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.leftover))
+    words = f"|grad| {short(contents.norm)} holds {batches_text(contents.holds)}"
+    batches, leftover = (sum(last - first + 1 for first, last in s) for s in (contents.holds, contents.leftover))
     if leftover:
-        words += f", {leftover:,} of them already applied" if leftover < held else ", already applied"
-    if held > 1:
-        measured = measured or run.provenance.contributions()
-    if held > 1 and measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
-        words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
+        words += f", {leftover:,} of them already applied" if leftover < batches else ", already applied"
+    if batches > 1:
+        measured = measured or run.provenance.contributions(contents=contents)
+        if measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
+            words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
     return f"{words}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else words
 
 
@@ -71,10 +72,10 @@ def find_oom(error: BaseException | None) -> BaseException | None:
     """Return what said that memory ran out, the error itself or one that led to it; None if memory did not."""
     import torch
 
-    for one in _causes(error):
-        ran_out = isinstance(one, (torch.cuda.OutOfMemoryError, MemoryError))
-        if ran_out or (isinstance(one, RuntimeError) and _CPU.search(str(one))):
-            return one
+    for cause in _causes(error):
+        ran_out = isinstance(cause, (torch.cuda.OutOfMemoryError, MemoryError))
+        if ran_out or (isinstance(cause, RuntimeError) and _CPU.search(str(cause))):
+            return cause
     return None
 
 
@@ -93,9 +94,9 @@ def free_after_oom(run: Run, error: BaseException) -> None:
     """Let go of what the update that failed still holds: its graph, the frames of the error, the allocator's cache."""
     import torch
 
-    for one in list(_causes(error)):
-        traceback.clear_frames(one.__traceback__)
-        one.__traceback__ = None
+    for cause in list(_causes(error)):
+        traceback.clear_frames(cause.__traceback__)
+        cause.__traceback__ = None
     for name, value in list(run.loop.namespace.items()):
         if isinstance(value, torch.Tensor) and value.grad_fn is not None:
             # a loop of the learner's own may carry it from batch to batch; the recipe's makes it anew
@@ -106,34 +107,25 @@ def free_after_oom(run: Run, error: BaseException) -> None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    ids: set[int] = set()
+    while error is not None and id(error) not in ids:
+        ids.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
 
 
-_CALLS = frozenset(
-    {
-        StatementLabel.ZERO_GRAD,
-        StatementLabel.BACKWARD,
-        StatementLabel.STEP,
-        StatementLabel.UPDATE,
-        StatementLabel.UNSCALE,
-        StatementLabel.CLIP,
-    }
-)
+_CALLS = frozenset(map(StatementLabel, ("zero_grad", "backward", "step", "update", "unscale_", "clip_grad_norm_")))
 """Statements that are known by what they call; the others by what they assign or by how they begin."""
 _WORTH = 0.05  # of the peak: what is less would not help
 
 
 def peak_location(statement: str, module: str = "") -> str:
     """Say where a peak lies: ``while backward ran, in head``."""
-    at = f"while {statement} ran" if statement in _CALLS else f"at {statement}"
+    when = f"while {statement} ran" if statement in _CALLS else f"at {statement}"
     if not module:
-        return at
+        return when
     # the parts of a Sequential have numbers for names
-    return f"{at}, in {'module ' if module.isdigit() else ''}{module}"
+    return f"{when}, in {'module ' if module.isdigit() else ''}{module}"
 
 
 def share_of_gpu(card: str, holds: float, peak: float) -> str:
@@ -214,7 +206,7 @@ def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str
     points: list[MemoryPoint] = []
     for number, timeline in updates:
         first.append((len(statements), number))
-        for (_, statement), intervals in groupby(timeline, key=lambda point: (point.number, point.statement)):
+        for (_, statement), intervals in groupby(timeline, key=attrgetter("number", "statement")):
             statements.append(statement)
             starts.append(2 * len(points))
             points += intervals

@@ -16,7 +16,7 @@ from ..formatting import html_table, svg_img
 from ..loop import LoopError, Recipe, Run
 from ..scenes import Curve, loss_curve
 
-_MOST = 7  # as many as there are colours and dashes to tell them apart
+_MOST_RECIPES = 7  # as many as there are colours and dashes to tell them apart
 _HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "diverged")
 _SIZE = 640, 340  # CSS pixels of the figure, which a notebook shows up to 760 wide
 _AT_ONCE = 20  # updates between two moves of the progress bar
@@ -50,9 +50,9 @@ class Comparison:
     def table(self) -> str:
         """The outcome as text, a line a recipe."""
         columns = []
-        for at, column in enumerate(zip(*self._lines(), strict=True)):
+        for index, column in enumerate(zip(*self._lines(), strict=True)):
             width = max(map(len, column))
-            columns.append([cell.ljust(width) if at in (0, 7) else cell.rjust(width) for cell in column])
+            columns.append([cell.ljust(width) if index in (0, 7) else cell.rjust(width) for cell in column])
         return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
     def __repr__(self) -> str:
@@ -119,8 +119,8 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _check(recipes: Any) -> None:
     if not isinstance(recipes, Mapping):
         raise TypeError(f"compare: recipes must be a mapping from labels to Recipes, got {recipes!r}")
-    if not 1 <= len(recipes) <= _MOST:
-        raise ValueError(f"compare: recipes must be 1 to {_MOST} of them, got {len(recipes)}")
+    if not 1 <= len(recipes) <= _MOST_RECIPES:
+        raise ValueError(f"compare: recipes must be 1 to {_MOST_RECIPES} of them, got {len(recipes)}")
     for label, recipe in recipes.items():
         if not isinstance(label, str) or not label.strip():
             raise TypeError(f"compare: recipes must have labels that are texts, got {label!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ CONTROLS = ("task", *SWITCHES, "edit", "speed")
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Words to updates a second: 0 for a statement at a time, None for as fast as it goes."""
 USUAL_SPEED = "60 updates/s"  # at which a Lab plays unless it is asked for another
+_TASKS = tasks.names()
 UNSWITCHED = "unswitched"
 """The tick of every lab with switches and a loss: whether it shows how the loss goes on without the newest switch."""
 MOST_PIECES = 8  # how long an order may be
@@ -75,8 +76,9 @@ class Control:
     @classmethod
     def choice(cls, name: str, label: str, start: Any, options: Iterable[Any]) -> Control:
         """Return a list to choose from; ``options`` are values, or pairs of words and a value."""
-        pairs = [option if isinstance(option, tuple) else (str(option), option) for option in options]
-        words, values = zip(*pairs, strict=True)
+        words, values = (), tuple(options)
+        if isinstance(values[0], tuple):
+            words, values = zip(*values, strict=True)
         return cls(name, Choice(label=label, options=values, words=words), start)
 
     @classmethod
@@ -154,20 +156,21 @@ def switch_control(name: str, switch: Switch, value: Any) -> Control:
     return Control(name, switch, switch.text(value) if typed else value)
 
 
-def lab_settings(run: Run, names: Sequence[str], speed: str, ticks: Mapping[str, bool]) -> dict[str, Any]:
-    """Return what a frame tells of a Lab's loop and controls: those of these names, and ``ticks`` with their values."""
-    recipe = run.recipe
-    controls = [
-        Control.choice("task", "task", run.task.name, tasks.names()),
-        *(switch_control(name, switch, getattr(recipe, name)) for name, switch in SWITCHES.items()),
-        *(Control.tick(name, "show without the switch", on) for name, on in ticks.items()),
-    ]
+def lab_settings(run: Run, names: Sequence[str], speed: str, unswitched: bool | None) -> dict[str, Any]:
+    """Return what a frame tells of a Lab's loop and controls; ``unswitched`` is the value of that tick, or None."""
+    controls, off = [Control.choice("task", "task", run.task.name, _TASKS)], []
+    for name, switch in SWITCHES.items():
+        controls.append(switch_control(name, switch, getattr(run.recipe, name)))
+        if switch.matters is not None and not switch.matters(run.recipe):
+            off.append(name)
+    if unswitched is not None:
+        controls.append(Control(UNSWITCHED, OnOff(label="show without the switch"), unswitched))
     return {
         "code": {"source": run.source, "html": coloured(run.source)},
-        "controls": [control.data for control in controls if control.name in names or control.name in ticks],
+        "controls": [control.data for control in controls if control.name in (*names, UNSWITCHED)],
         "values": {control.name: control.start for control in controls},
-        "off": [name for name, switch in SWITCHES.items() if not switch.matters(recipe)],
-        "speeds": [list(each) for each in SPEEDS.items()] if "speed" in names else [],
+        "off": off,
+        "speeds": list(map(list, SPEEDS.items())) if "speed" in names else [],
         "speed": SPEEDS[speed],
         "editable": "edit" in names,
     }

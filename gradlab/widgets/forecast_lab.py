@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -15,9 +14,8 @@ from ..forecasting import SHOWN, card_name, forecast, model_size, model_sizes, u
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, memory_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
-from .instrument import Instrument, Settings, View, kept
+from .instrument import MAX_CACHED, Actions, Instrument, Settings, View
 from .live import Packed
-from .requests import Actions, try_to
 
 _CONTEXTS = [2**power for power in range(7, 18)]
 _LARGEST_BATCH = 65_536
@@ -28,15 +26,17 @@ _SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # those that a fo
 
 @dataclass(frozen=True)
 class ForecastSettings:
-    """A model by the name of its size, and all that decides how much memory its training takes."""
+    """A model by the name of its size, and all that decides how much memory its training takes.
+
+    Settings that differ in the card alone are equal: the card has no part in the forecast.
+    """
 
     model: str = "gpt2-1.5b"
     batch: int = 1
     context: int = 1024
     checkpoint: bool = False
     recipe: Recipe = Recipe(optimizer="adamw", amp="bf16", lr=1e-4)  # noqa: RUF009 - frozen
-    card: str = "H100"
-    """The name of a card; it has no part in the forecast."""
+    card: str = field(default="H100", compare=False)
 
     def __post_init__(self) -> None:
         """Check each; a context longer than the model reads is cut."""
@@ -55,11 +55,6 @@ class ForecastSettings:
         switches = {name: changes.pop(name) for name in list(changes) if name not in self.__dataclass_fields__}
         recipe = changes.pop("recipe", self.recipe)
         return replace(self, **changes, recipe=recipe.replace(**switches) if switches else recipe)
-
-    @property
-    def question(self) -> tuple[Any, ...]:
-        """What a forecast depends on."""
-        return self.model, self.batch, self.context, self.checkpoint, self.recipe
 
     @property
     def summary(self) -> str:
@@ -96,16 +91,16 @@ class ForecastLab(Instrument):
         checkpoint: bool = False,
         card: str = "H100",
     ) -> None:
-        given = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
-        self.settings = ForecastSettings().change(**given, **({} if recipe is None else {"recipe": recipe}))
-        """What is asked now."""
+        values = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
+        self.settings = ForecastSettings().change(**values, **({} if recipe is None else {"recipe": recipe}))
+        """The settings chosen now."""
         self.result: Any = None
         """The newest Forecast, None before the first."""
-        self._forecasts: dict[tuple[Any, ...], Any] = {}
-        self._asked: ForecastSettings | None = None  # what the newest result is about
-        self._failed: tuple[Any, ...] = ()  # the question that went wrong last
+        self._forecasts: dict[ForecastSettings, Any] = {}
+        self._forecast_settings: ForecastSettings | None = None  # those of the newest result
+        self._failed: ForecastSettings | None = None  # those whose forecast went wrong last
         self._before: Any = None
-        self._extra = ""  # what was found out beside the forecast
+        self._extra = ""  # the largest batch, where it was asked for
         super().__init__()
 
     def controls(self) -> list[Control]:
@@ -128,42 +123,37 @@ class ForecastLab(Instrument):
 
     def packed(self) -> Packed:
         """Return it packed, for a page without a kernel: a few batches, contexts and optimizers, and all cards."""
-        asked, optimizer = self.settings, self.settings.recipe.optimizer
+        now, optimizer = self.settings, self.settings.recipe.optimizer
         controls = [
-            Control.slider("batch", "batch", asked.batch, sorted({*_RECORDED_BATCHES, asked.batch})),
-            Control.choice("context", "context", asked.context, sorted({asked.context // 2 or 1, asked.context})),
+            Control.slider("batch", "batch", now.batch, sorted({*_RECORDED_BATCHES, now.batch})),
+            Control.choice("context", "context", now.context, sorted({now.context // 2 or 1, now.context})),
             Control.choice("optimizer", "optimizer", optimizer, sorted({"adamw", "sgd", optimizer})),
             self.controls()[-1],
         ]
         names = [control.name for control in controls]
-        others = [dict(zip(names, at, strict=True)) for at in product(*(control.values for control in controls))]
+        every = [dict(zip(names, each, strict=True)) for each in product(*(control.values for control in controls))]
         start = {control.name: control.start for control in controls}
-        return self._pack(controls, [start, *(at for at in others if at != start)], self._forecast_at)
+        return self._pack(controls, [start, *(values for values in every if values != start)], self._forecast_at)
 
-    def _forecast_at(self, at: Settings) -> View:
+    def _forecast_at(self, values: Settings) -> View:
         """Return what is seen once the forecast for some settings has been made; nothing is changed here."""
         lab = type(self)()
-        lab.settings, lab._forecasts = self.settings.change(**at), self._forecasts
+        lab.settings, lab._forecasts = self.settings.change(**values), self._forecasts
         lab._forecast()
-        return lab.render(at)
+        return lab.render(values)
 
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""
         return {
             **super().actions(),
-            "forecast": lambda asked: self._show_working(self._forecast),
-            "largest": lambda asked: self._show_working(self._find_largest),
+            "forecast": lambda request: self._show_working(self._forecast),
+            "largest": lambda request: self._show_working(self._find_largest),
         }
-
-    # What the learner does --------------------------------------------------------------------------------------------
 
     def run(self, **changes: Any) -> ForecastLab:
         """Forecast, after some changes: ``lab.run(batch=4, amp="off", card="T4")``."""
         self._apply_settings(self.settings.change(**changes))
-        with lock:
-            self._alarm = ""
-            try_to(self._forecast, self._fail)
-        self._show()
+        self._attempt(self._forecast)
         return self
 
     @property
@@ -174,14 +164,12 @@ class ForecastLab(Instrument):
     def __repr__(self) -> str:
         return self.text
 
-    # How it is done ---------------------------------------------------------------------------------------------------
-
     def _turn(self, name: str, value: Any) -> None:
         """Move one control: a card, or settings that were forecast before, show at once; others when the hand rests."""
         self._extra = ""
         switch = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
         self._apply_settings(self.settings.change(**{name: switch.read(name, value) if switch else value}))
-        if self.settings.question in self._forecasts:
+        if self.settings in self._forecasts:
             self._forecast()
 
     def _apply_settings(self, settings: ForecastSettings) -> None:
@@ -193,55 +181,46 @@ class ForecastLab(Instrument):
         return self.render(self.values)
 
     def _more(self) -> dict[str, Any]:
-        buttons = [["forecast", "Try again"]] * self._has_failed + [["largest", "Largest batch that fits", "main"]]
+        buttons = [["largest", "Largest batch that fits", "main"]]
+        if self._failed == self.settings:
+            buttons.insert(0, ["forecast", "Try again"])
         more = ["What a forecast leaves out", getattr(self.result, "covers", "")]
         return {"more": more, "buttons": buttons, "then": "forecast" if self._is_due else ""}
 
     def _state(self) -> str:
-        summary = self.settings.summary
-        if self._has_failed:
-            return f"There is no forecast for {summary}."
-        if self._asked is None or self._is_due:
-            return f"Being worked out: {summary}."
-        return self._answer(self._asked)
-
-    def _answer(self, asked: ForecastSettings) -> str:
-        """Say whether it fits the cards, the peak and its cause, and what would help if it does not."""
-        result, card = self.result, self.settings.card
+        """Say whether it fits the card, the peak and its cause, and what would help if it does not."""
+        if self._failed == self.settings:
+            return f"There is no forecast for {self.settings.summary}."
+        settings, result, card = self._forecast_settings, self.result, self.settings.card
+        if settings is None or self._is_due:
+            return f"Being worked out: {self.settings.summary}."
         need, peak_at, fits = result.need(card), result.peak_at, self._fits()
-        needs = need_sentence(asked.summary, result.peak, need.total, peak_at.statement, peak_at.module)
+        needs = need_sentence(settings.summary, result.peak, need.total, peak_at.statement, peak_at.module)
         answer = f"{fits[0].upper()}{fits[1:]}. {needs}."
         if result.fits(card):
             return answer
-        how = {"statement": peak_at.statement, "checkpoint": asked.checkpoint, "batch": asked.batch}
-        return f"{answer} {suggestions(result.at_peak, max(need.room(usable_bytes(card)), 0), asked.recipe, **how)}"
+        how = {"statement": peak_at.statement, "checkpoint": settings.checkpoint, "batch": settings.batch}
+        return f"{answer} {suggestions(result.at_peak, max(need.room(usable_bytes(card)), 0), settings.recipe, **how)}"
 
     def _fits(self) -> str:
         card = self.settings.card
         return fit_sentence(card, usable_bytes(card), self.result.need(card).total)
 
     @property
-    def _has_failed(self) -> bool:
-        return self._failed == self.settings.question
-
-    @property
-    def _out_of_date(self) -> bool:
-        """Whether the result is about other settings than those chosen now."""
-        return self._asked is not None and self._asked.question != self.settings.question
-
-    @property
     def _is_due(self) -> bool:
         """Whether a forecast for the settings chosen now is still to be made."""
-        return not self._has_failed and (self._asked is None or self._out_of_date)
+        return self.settings not in (self._failed, self._forecast_settings)
 
     def _drawn(self, scene: Scene) -> Drawing:
+        """Draw a scene, faint where it is about other settings than those chosen now."""
         drawing, words = draw(scene), "being worked out"
-        old = replace(drawing, faint=True, corner=(words,), words=f"{words}. {drawing.words}")
-        return old if self._out_of_date else drawing
+        if self._forecast_settings in (None, self.settings):
+            return drawing
+        return replace(drawing, faint=True, corner=(words,), words=f"{words}. {drawing.words}")
 
     def _scenes(self) -> dict[str, Scene]:
         cards = [(self.settings.card, usable_bytes(self.settings.card))]
-        if self._asked is None:
+        if self._forecast_settings is None:
             return {"fit": Fit([], cards)}
         bars = []
         for name, result in (("before", self._before), ("now", self.result)):
@@ -249,43 +228,43 @@ class ForecastLab(Instrument):
                 need = result.need(self.settings.card)
                 more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
                 bars.append((name, {**result.at_peak, **more}))
-        fit = Fit(bars, cards, self._asked.model, self._fits())
+        fit = Fit(bars, cards, self._forecast_settings.model, self._fits())
         return {"fit": fit, "memory": memory_scene([(2, self.result.timeline)], "forecast, tensors only")}
 
     def _forecast(self) -> None:
         """Answer the settings chosen now; what was found out beside the forecast before holds no longer."""
         self._extra = ""
-        asked = self.settings
-        result = kept(self._forecasts, asked.question, partial(self._make, asked))
-        self._failed = ()
-        if self._asked is None or self._asked.question != asked.question:
+        settings = self.settings
+        if settings not in self._forecasts:
+            self._failed = settings  # until it is made
+            sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("batch", "context", "checkpoint")}
+            self._forecasts[settings] = forecast(settings.model, settings.recipe, **sizes)
+            if len(self._forecasts) > MAX_CACHED:
+                self._forecasts.pop(next(iter(self._forecasts)))
+        self._failed = None
+        if self._forecast_settings != settings:
             self._before = self.result
-        self.result, self._asked = result, asked
-
-    def _make(self, asked: ForecastSettings) -> Any:
-        self._failed = asked.question  # until it is made
-        model, batch, context, checkpoint, recipe = asked.question
-        return forecast(model, recipe, batch=batch, context=context, checkpoint=checkpoint)
+        self.result, self._forecast_settings = self._forecasts[settings], settings
 
     def _find_largest(self) -> None:
         self._forecast()
         card = self.settings.card
         most = self.result.largest("batch", on=card)
-        found = f"The largest batch that fits {with_article(card)} with these settings: {most:,}."
-        self._extra = found if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
+        words = f"The largest batch that fits {with_article(card)} with these settings: {most:,}."
+        self._extra = words if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
 
     def _show_working(self, action: Callable[[], None]) -> None:
         """Do it, and take no second click meanwhile."""
-        self.tell_working(True)
+        push = (lambda message: None) if self._front is None else self._front.push
+        push({"working": True})
         try:
             action()
         finally:
-            self.tell_working(False)
+            push({"working": False})
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view with its forecast, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
             if self._is_due:
-                self._alarm = ""
-                try_to(self._forecast, self._fail)
+                self._attempt(self._forecast)
             return super()._repr_mimebundle_(include, exclude)

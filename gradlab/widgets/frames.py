@@ -107,6 +107,7 @@ class PanelDrawings:
 
 
 _NOTHING = object()
+_LEXER, _FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 
 
 class FrameWriter:
@@ -143,37 +144,35 @@ class FrameWriter:
     def write(self, drawings: Mapping[Any, Drawing], **now: Any) -> Frame:
         """Return a frame; ``now`` is what the protocol names, complete."""
         with self._newest_lock:
-            return self._write(drawings, now)
-
-    def _write(self, drawings: Mapping[Any, Drawing], now: dict[str, Any]) -> Frame:
-        self._drawings = drawings
-        self._number += 1
-        frame: Frame = {"f": self._number}
-        if self._whole:
-            frame["whole"] = True
-            self._sent, self._values, self._encoders, self._whole = {}, {}, {}, False
-        values = now.pop("values")
-        for key, value in {**now, "order": [str(name) for name in drawings]}.items():
-            if key not in self._sent or self._sent[key] != value:
-                frame[key] = self._sent[key] = value
-        changed = {name: value for name, value in values.items() if self._values.get(name, _NOTHING) != value}
-        if changed:
-            frame["values"] = changed
-            self._values.update(changed)
-        self._encoders = {name: each for name, each in self._encoders.items() if name in drawings}
-        panels = {}
-        for name, drawing in drawings.items():
-            if change := self._encoders.setdefault(name, Encoder()).change(drawing):
-                panels[str(name)] = change
-        if panels:
-            frame["panels"] = panels
-        return frame
+            self._drawings = drawings
+            self._number += 1
+            frame: Frame = {"f": self._number}
+            if self._whole:
+                frame["whole"] = True
+                self._sent, self._values, self._encoders, self._whole = {}, {}, {}, False
+            values = now.pop("values")
+            for key, value in {**now, "order": list(map(str, drawings))}.items():
+                if key not in self._sent or self._sent[key] != value:
+                    frame[key] = self._sent[key] = value
+            changed = {name: value for name, value in values.items() if self._values.get(name, _NOTHING) != value}
+            if changed:
+                frame["values"] = changed
+                self._values.update(changed)
+            # Of a panel that is no longer shown nothing is kept: should it come back, it is sent whole.
+            earlier, self._encoders, panels = self._encoders, {}, {}
+            for name, drawing in drawings.items():
+                encoder = self._encoders[name] = earlier.get(name) or Encoder()
+                if change := encoder.change(drawing):
+                    panels[str(name)] = change
+            if panels:
+                frame["panels"] = panels
+            return frame
 
 
 @lru_cache(maxsize=64)
 def coloured(source: str) -> tuple[str, ...]:
     """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end."""
-    html = highlight(source, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
+    html = highlight(source, _LEXER, _FORMATTER)
     # A long line may break after a bracket or a dot, and in a loop's line that is commented out.
     lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.|(?<=<span class="c1">)[^<(]*\()', r"\1<wbr>", html)
     count = len(source.splitlines())

@@ -10,19 +10,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from functools import lru_cache, partial
+from typing import Any, ClassVar
 
-from .._process import lock
+from .._process import lock, main_thread
 from ..drawing import Drawing, Listing, in_rows
 from .controls import Control
 from .frames import FrameWriter, coloured
 from .live import Live, Packed, Still, packed_text
-from .requests import Actions, Frame, Reply, Request, RequestError, cut_words, reply_to, try_to
+from .requests import Frame, Reply, Request, RequestError, cut_words, reply_to
 
 Settings = Mapping[str, Any]
-
-Made = TypeVar("Made")
-_KEPT = 64  # views of an instrument, and forecasts
+MAX_CACHED = 64  # views of an instrument, and forecasts
+Actions = Mapping[str, Callable[[Request], None]]
+"""What the browser may ask for, and what does it."""
 _QUIET = ("hello", "press")  # what is wrong stays said through these
 
 
@@ -51,21 +52,17 @@ class Instrument(Live):
     """CSS pixels of a panel in still pictures and on a page without a kernel."""
 
     def __init__(self, **start: Any) -> None:
-        controls = {control.name: control for control in self.controls()}
+        controls, owner = {control.name: control for control in self.controls()}, type(self).__name__
         for name, value in start.items():
             if name not in controls:
-                raise ValueError(
-                    f"{type(self).__name__}: there is no control {name!r}; there are {', '.join(controls)}"
-                )
-            controls[name] = replace(controls[name], start=controls[name].check(type(self).__name__, value))
+                raise ValueError(f"{owner}: there is no control {name!r}; there are {', '.join(controls)}")
+            controls[name] = replace(controls[name], start=controls[name].check(owner, value))
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
         """What the controls are set to."""
-        self._views: dict[tuple[Any, ...], View] = {}
+        self._cached_view = lru_cache(MAX_CACHED)(lambda *pairs: self.render(dict(pairs)))
         self._alarm = ""
         self._writer = FrameWriter()
-
-    # What each instrument says ----------------------------------------------------------------------------------------
 
     @abstractmethod
     def controls(self) -> list[Control]:
@@ -81,11 +78,9 @@ class Instrument(Live):
             for value in control.values:
                 yield {name: value}
 
-    # What the learner does --------------------------------------------------------------------------------------------
-
     def turn(self, name: str, value: Any) -> None:
         """Turn one control; a value that it cannot have is told in words, and nothing changes."""
-        self._attempt(lambda: self._turn(name, value))
+        self._attempt(partial(self._turn, name, value))
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
         """Do what a message of the browser asks (``front/README.md``), and return the reply; nothing is raised."""
@@ -94,7 +89,8 @@ class Instrument(Live):
             if not isinstance(message, Mapping) or message.get("do") not in _QUIET:
                 self._alarm = ""
             try:
-                return reply_to(message, self.actions(), self._fail, self.frame)
+                actions = self.actions()
+                return reply_to(message, self, lambda request: actions[request.kind(actions)](request))
             finally:
                 self._replying = False
 
@@ -110,8 +106,6 @@ class Instrument(Live):
     def text(self) -> str:
         """What is seen, in words."""
         return " ".join(part for part in (self._now().state, self._alarm) if part)
-
-    # What is shown ----------------------------------------------------------------------------------------------------
 
     def drawings(self) -> list[Drawing]:
         """Return the panels as they are now."""
@@ -134,16 +128,18 @@ class Instrument(Live):
 
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
-        controls = self._controls.values()
-        more = {"alarm": self._alarm, **self._more()}
-        return self._write(self._writer, self._now(), self.values, controls, **more)
-
-    # How it is done ---------------------------------------------------------------------------------------------------
+        view, more = self._now(), self._more()
+        controls = [control.data for control in self._controls.values()]
+        return self._write(self._writer, view, self.values, controls=controls, alarm=self._alarm, **more)
 
     def _attempt(self, action: Callable[[], object]) -> None:
+        """Do something for the learner, and show it or what went wrong."""
         with lock:
             self._alarm = ""
-            try_to(action, self._fail)
+            try:
+                action()
+            except (Exception, KeyboardInterrupt) as error:
+                self.fail(error)
         self._show()
 
     def _turn_as_asked(self, request: Request) -> None:
@@ -151,50 +147,43 @@ class Instrument(Live):
         self._writer.tell_again(name)  # the browser shows what was chosen, which may not be taken
         self._turn(name, request.get("value"))
 
-    def _control(self, name: str) -> Control:
-        if name not in self._controls:
-            raise RequestError(f"{type(self).__name__}: there is no control {name!r}")
-        return self._controls[name]
-
     def _turn(self, name: str, value: Any) -> None:
         """Take a value if it is one, and if what is seen then can be worked out."""
-        taken = self._control(name).check(type(self).__name__, value)
-        self._seen({**self.values, name: taken})
-        self.values[name] = taken
+        owner = type(self).__name__
+        if name not in self._controls:
+            raise RequestError(f"{owner}: there is no control {name!r}")
+        values = {**self.values, name: self._controls[name].check(owner, value)}
+        self._view_at(values)
+        self.values = values
 
     def _now(self) -> View:
         """Return what is seen now; an instrument that cannot show its start says why."""
-        views: list[View] = []
-        try_to(lambda: views.append(self._seen(self.values)), self._fail)
-        return views[0] if views else View({}, "Nothing can be shown here.")
+        try:
+            return self._view_at(self.values)
+        except (Exception, KeyboardInterrupt) as error:
+            self.fail(error)
+            return View({}, "Nothing can be shown here.")
 
-    def _seen(self, settings: Settings) -> View:
-        key = tuple(settings[name] for name in self._controls)
-        return kept(self._views, key, lambda: self.render(dict(settings)))
+    def _view_at(self, settings: Settings) -> View:
+        return self._cached_view(*((name, settings[name]) for name in self._controls))
 
-    def _fail(self, error: Exception | KeyboardInterrupt) -> None:
+    def fail(self, error: Exception | KeyboardInterrupt) -> None:
         """Say in words what went wrong; an interrupt of the cell's own call ends the cell."""
-        if isinstance(error, KeyboardInterrupt) and not self._replying:
-            raise error
+        if isinstance(error, KeyboardInterrupt):
+            if not self._replying:
+                raise error
+            main_thread.interrupted, self._alarm = True, "Interrupted."
+            return
         known = isinstance(error, ValueError)
-        words = str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}"
-        self._alarm = "Interrupted." if isinstance(error, KeyboardInterrupt) else cut_words(words)
+        self._alarm = cut_words(str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}")
 
-    def _write(
-        self,
-        writer: FrameWriter,
-        view: View,
-        values: Settings,
-        controls: Iterable[Control],
-        **more: Any,
-    ) -> Frame:
+    def _write(self, writer: FrameWriter, view: View, values: Settings, **more: Any) -> Frame:
         return writer.write(
             view.panels,
             state=view.state,
             note=view.note,
             code={"source": view.code, "html": list(coloured(view.code))},
             lit=list(view.lit),
-            controls=[control.data for control in controls],
             values=dict(values),
             off=list(view.off),
             wrong=view.wrong,
@@ -208,37 +197,28 @@ class Instrument(Live):
     def packed(self) -> Packed:
         """Return what is recorded, the start first, for a page without a kernel."""
         recorded = list(self.recorded())  # which may add values to the controls
-        start = {name: control.start for name, control in self._controls.items()}
+        controls, owner = self._controls, type(self).__name__
+        start = {name: control.start for name, control in controls.items()}
         settings = [start]
         for changes in recorded:
-            at = {name: self._controls[name].check(type(self).__name__, v) for name, v in {**start, **changes}.items()}
-            if at not in settings:
-                settings.append(at)
-        held = [control.restricted_to([at[name] for at in settings]) for name, control in self._controls.items()]
-        return self._pack(held, settings, self._seen)
+            values = {name: controls[name].check(owner, value) for name, value in {**start, **changes}.items()}
+            if values not in settings:
+                settings.append(values)
+        restricted = [control.restricted_to([v[name] for v in settings]) for name, control in controls.items()]
+        return self._pack(restricted, settings, self._view_at)
 
     def _pack(
         self, controls: Iterable[Control], settings: Sequence[Settings], render: Callable[[Settings], View]
     ) -> Packed:
         """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
-        turned = [control for control in controls if len({repr(at[control.name]) for at in settings}) > 1]
+        turned = [each.data for each in controls if len({repr(values[each.name]) for values in settings}) > 1]
         writer = FrameWriter()
-        frames = [self._write(writer, render(at), at, turned, alarm="") for at in settings]
-        seen = render(settings[0])
-        recording = {"title": self.title, "settings": settings, "frames": frames}
+        frames = [self._write(writer, render(values), values, controls=turned, alarm="") for values in settings]
+        packed = packed_text({"title": self.title, "settings": settings, "frames": frames})
         count = f"A recording of {len(settings)} settings, each computed by PyTorch."
-        caption = f"{count} It needs no kernel: turn a control."
-        return Packed("instrument", self.title, caption, seen.state, self._still(seen), packed_text(recording))
+        caption, start = f"{count} It needs no kernel: turn a control.", render(settings[0])
+        return Packed("instrument", self.title, caption, start.state, self._still(start), packed)
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
         return f"{self.title}\n{self.text}"
-
-
-def kept(store: dict[Any, Made], key: Any, make: Callable[[], Made]) -> Made:
-    """Return what a store has for a key, made if it has not; what was asked for least lately goes when it is full."""
-    found = store.pop(key) if key in store else make()
-    store[key] = found
-    while len(store) > _KEPT:
-        store.pop(next(iter(store)))
-    return found

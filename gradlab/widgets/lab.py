@@ -1,22 +1,29 @@
-"""The Lab: a loop that is shown, run, switched and drawn live."""
+"""The Lab: a loop that is shown, run, switched and drawn live, by calls of a notebook and by requests of a browser."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from .. import tasks
 from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
 from ..front import on_interrupt
-from ..loop import LoopError, Recipe, Run
+from ..loop import SWITCHES, LoopError, Recipe, Run
 from ..scenes import PanelName, status_line
-from . import controls as switches
-from .controller import LabController
-from .lab_model import USUAL_EVERY, LabModel
+from .controls import CONTROLS, SPEEDS, UNSWITCHED, USUAL_SPEED
+from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
 from .live import Live, Packed, Still
 from .recording import MOST_UPDATES, Recording, record_lab
-from .requests import Frame, Reply
+from .requests import Frame, Reply, Request, RequestError, cut_words, reply_to
+
+_SLICE = 0.04  # seconds of training between two frames, and of work before a request is replied to, at most
+_MOST_FRAMES, _MOST_SLICES = 20, 2  # frames in one reply, and slices in one at full speed
+_MOST_BETWEEN = 1000  # updates between two frames
+_MOST_EVERY = 60_000.0  # ms that a frame is seen
 
 
 class Lab(Live):
@@ -35,22 +42,20 @@ class Lab(Live):
         recipe: Recipe | None = None,
         controls: Sequence[str] | None = None,
         panels: Sequence[str] | None = None,
-        speed: str = switches.USUAL_SPEED,
+        speed: str = USUAL_SPEED,
     ) -> None:
-        chosen = switches.CONTROLS if controls is None else _names("controls", controls, switches.CONTROLS)
+        control_names = CONTROLS if controls is None else _names("controls", controls, CONTROLS)
         panel_names = None if panels is None else [*map(PanelName, _names("panels", panels, tuple(PanelName)))]
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         for name in (PanelName.PICTURE, PanelName.HELD_OUT):
             if runner.task.held_out is None and name in (panel_names or ()):
-                about = f"panels of the task {runner.task.name!r} can be any but {str(name)!r}, got {str(name)!r}"
-                raise ValueError(f"Lab: {about}")
-        if not isinstance(speed, str) or speed not in switches.SPEEDS:
-            raise ValueError(f"Lab: speed must be one of {', '.join(switches.SPEEDS)}, got {speed!r}")
-        self.model = LabModel(runner, chosen, panel_names, speed)
-        """The run with its panels and its words, and what can be done to it."""
+                allowed = f"can be any but {str(name)!r}, got {str(name)!r}"
+                raise ValueError(f"Lab: panels of the task {runner.task.name!r} {allowed}")
+        if not isinstance(speed, str) or speed not in SPEEDS:
+            raise ValueError(f"Lab: speed must be one of {', '.join(SPEEDS)}, got {speed!r}")
+        self.model = LabModel(runner, control_names, panel_names, speed)
+        """The run with its panels and messages, and what can be done to it."""
         self._writer = self.model.writer
-        self.controller = LabController(self.model)
-        """What each message of the browser does."""
 
     @property
     def runner(self) -> Run:
@@ -73,7 +78,7 @@ class Lab(Live):
             return self.model.warning
 
     def run(self, updates: int = 1) -> Lab:
-        """Run so many updates without a browser; a bar shows how far it is when it takes over a second.
+        """Run this number of updates without a browser; a bar shows how far it is when it takes over a second.
 
         Where memory runs out it stops, and the words under the pictures say why.
         """
@@ -82,21 +87,26 @@ class Lab(Live):
             with progress_bar(updates, "updates") as bar:
                 self.model.advance_to(self.runner.updates + updates, bar.update)
         except LoopError as error:
-            if not self.model.clean_up(error):
+            if not (words := self.model.clean_up(error)):
                 raise
-            self.controller.stop(self.model.oom_words)
+            self.model.stop(words)
+        finally:
+            self._show()
+        return self
+
+    def run_statements(self, statements: int = 1) -> Lab:
+        """Run one statement, or this number of them."""
+        statements = whole_number("Lab.run_statements: statements", statements, 0, kind=ValueError)
+        try:
+            self.model.run_statements(statements, UPDATE_MS)
         finally:
             self._show()
         return self
 
     def step(self, statements: int = 1) -> Lab:
-        """Run one statement, or so many."""
-        statements = whole_number("Lab.step: statements", statements, 0, kind=ValueError)
-        try:
-            self.model.step(statements, USUAL_EVERY)
-        finally:
-            self._show()
-        return self
+        """Do the same as ``run_statements``, whose name until version 0.2 it was."""
+        warnings.warn("Lab.step is now Lab.run_statements", DeprecationWarning, stacklevel=2)
+        return self.run_statements(statements)
 
     def switch(self, **changes: Any) -> Lab:
         """Turn switches as a learner would: ``lab.switch(zero_grad=False)``; a bad value is a ValueError."""
@@ -140,16 +150,17 @@ class Lab(Live):
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
         """Reply to a message of the browser; while the lab is played, an interrupt of the kernel ends that."""
-        reply = self.controller.handle(message)
+        with lock:
+            reply = reply_to(message, self.model, partial(_do, self.model))
         on_interrupt(self._interrupt, enabled=self.model.playing)
         return reply
 
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
-        return self.controller.frame()
+        return self.model.frame()
 
     def _interrupt(self) -> None:
-        self.controller.interrupted = True
+        self.model.interrupted = True
 
     def _show(self) -> None:
         """Tell the browser how things are after a cell has driven the lab; Reset comes back to here."""
@@ -174,13 +185,126 @@ class Lab(Live):
             return super()._repr_mimebundle_(include, exclude)
 
 
-def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise TypeError(f"Lab: {field} must be a list of names out of {', '.join(allowed)}, got {given!r}")
-    for name in given:
+def _names(field: str, names: Any, allowed: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise TypeError(f"Lab: {field} must be a list of names out of {', '.join(allowed)}, got {names!r}")
+    for name in names:
         if name not in allowed:
             near = did_you_mean(name, allowed)
             raise ValueError(f"Lab: {field} must be names out of {', '.join(allowed)}, got {name!r}{near}")
-    if field == "panels" and not given:
-        raise ValueError(f"Lab: panels must be one or more names out of {', '.join(allowed)}, got {given!r}")
-    return tuple(dict.fromkeys(given))
+    if field == "panels" and not names:
+        raise ValueError(f"Lab: panels must be one or more names out of {', '.join(allowed)}, got {names!r}")
+    return tuple(dict.fromkeys(names))
+
+
+# What a browser asks --------------------------------------------------------------------------------------------------
+
+
+def _play(model: LabModel, request: Request) -> Iterator[Frame]:
+    """Make some frames, as many as a slice of work allows, and at least one."""
+    count = max(1, min(request.whole("count"), _MOST_FRAMES))
+    every = min(max(request.number("every"), 0.0), _MOST_EVERY)
+    at_full_speed = "seconds" in request.fields
+    if at_full_speed:
+        count = min(count, _MOST_SLICES)
+        seconds = min(max(request.number("seconds"), 0.0), _SLICE)
+        advance = partial(model.advance_for, every, seconds=seconds, limit=REQUEST_SECONDS)
+    elif "updates" in request.fields:
+        updates = max(1, min(request.whole("updates"), _MOST_BETWEEN))
+        advance = partial(model.advance_for, every, updates=updates, limit=REQUEST_SECONDS)
+    else:
+        advance = partial(model.run_statement_for, every)
+    play_id = request.get("client"), request.get("play")
+    if play_id[1] is not None and play_id == model.stopped_play_id:  # the browser did not know yet that it had ended
+        model.stopped = False
+        yield model.frame(only_due=True)
+        return
+    if model.note == INTERRUPTED and not model.interrupted:
+        model.note = ""  # it does continue
+    model.play_id, model.playing, model.stopped = play_id, True, False
+    end = time.perf_counter() + _SLICE
+    for _ in range(count):
+        if model.interrupted:
+            model.stop(INTERRUPTED)
+        else:
+            advance()
+            model.stop_if_done()
+        yield model.frame(only_due=not model.stopped)
+        if model.stopped or (time.perf_counter() > end and not at_full_speed):
+            break
+
+
+def _turn(model: LabModel, request: Request) -> None:
+    """Turn a switch, or choose another task; the value as it was chosen or typed."""
+    name, value, recipe = request.text("name"), request.get("value"), model.runner.recipe
+    model.writer.tell_again(name)  # a field goes back to what is the case if its value is refused
+    if name == UNSWITCHED:
+        model.show_unswitched(value is True)
+    elif name == "task":
+        model.new_task(value)
+    elif name not in SWITCHES:
+        raise RequestError(f"a switch must be one of {', '.join(SWITCHES)}, got {name!r}")
+    else:
+        try:
+            recipe = recipe.replace(**{name: SWITCHES[name].read(name, value)})
+        except ValueError as error:
+            stays = SWITCHES[name].text(getattr(recipe, name))
+            raise RequestError(f"{cut_words(str(error))}. It stays at {stays}.") from error
+        model.switch(recipe)
+
+
+def _edit(model: LabModel, request: Request) -> None:
+    """Run a text of the learner's own; one that is not taken stays open."""
+    text = request.text("text")
+    model.writer.tell_again("draft", "wrong")
+    model.draft, model.wrong = text, 0
+    model.edit(text)
+    model.draft = ""
+
+
+def _drag(model: LabModel, request: Request) -> None:
+    """Begin again with the two weights where they were dragged."""
+    name, weights = request.text("name"), (request.number("x"), request.number("y"))
+    if name != "weights" or not model.runner.record.is_two_weights:
+        raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
+    model.drag_weights(weights)
+
+
+def _press(model: LabModel, request: Request) -> None:
+    """Say of a batch which one it is, and whether a step has applied it."""
+    what = request.text("what")
+    kind, _, batch = what.partition(" ")
+    if kind != "batch" or not batch.isascii() or not batch.isdigit():
+        raise RequestError(f"what can be pressed is a batch, got {what!r}")
+    model.note = model.screen.scenes.about_batch(int(batch))
+
+
+_Act = Callable[[LabModel, Request], Iterable[Frame] | None]
+_REQUESTS: Mapping[str, tuple[_Act, str]] = {
+    "hello": (lambda model, request: model.writer.start_over(), ""),
+    "frames": (_play, ""),
+    "pause": (lambda model, request: None, "ends"),
+    "statement": (lambda model, request: model.run_statements(), "ends"),
+    "update": (lambda model, request: model.advance_for(0.0, limit=REQUEST_SECONDS), "ends"),
+    "reset": (lambda model, request: model.go_back(), "ends"),
+    "restart": (lambda model, request: model.begin_again(), "ends"),
+    "to_line": (lambda model, request: model.run_to_line(request.whole("line")), "ends"),
+    "drag": (_drag, "ends"),
+    "turn": (_turn, "goes on"),
+    "edit": (_edit, "goes on"),
+    "press": (_press, "goes on"),
+}
+"""What a browser may ask of a lab (``front/README.md``): what does it, and whether a playing ends or goes on."""
+
+
+def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:
+    """Do what a request asks."""
+    act, playing = _REQUESTS[request.kind(_REQUESTS)]
+    if playing:
+        model.stopped = False  # that an earlier play ended has been said
+    if playing == "ends":
+        model.playing = model.interrupted = False
+    frames = act(model, request)
+    if playing == "ends":
+        model.stop_if_done()
+    return frames

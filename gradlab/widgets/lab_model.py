@@ -1,12 +1,11 @@
-"""The state of a Lab: a Run with its panels and words, what can be done to it, and its frames. It knows no widget."""
+"""A Lab's state: a Run with its panels and messages, what can be done to it, and its frames; it knows no widget."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from .. import tasks
@@ -17,17 +16,18 @@ from ..drawing import Drawing, Listing, in_rows
 from ..formatting import number_of
 from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
-from .controls import UNSWITCHED, USUAL_SPEED, lab_settings
+from .controls import lab_settings
 from .frames import FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
 from .live import Still
-from .requests import RequestError
+from .requests import Frame, RequestError, cut_words
 
-USUAL_EVERY = 1000 / 60
-"""ms for which an update is seen at the usual speed."""
-READ_ALONG = 350.0
-"""ms for which what is done statement by statement is seen, at least."""
-REQUEST_LIMIT = 1.0
-"""Seconds of training for one request of a browser: cells wait meanwhile."""
+UPDATE_MS = 1000 / 60
+"""For which an update is seen at the usual speed."""
+STATEMENT_MS = 350.0
+"""For which what is done statement by statement is seen, at least."""
+REQUEST_SECONDS = 1.0
+"""Of training at most for one request of a browser: cells wait meanwhile."""
+INTERRUPTED = "Interrupted. Press Play to continue."
 _LONG_UPDATE = "An update is under way for over a second"
 _AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
 _MOST_STATEMENTS = 2000  # on the way to a line
@@ -39,18 +39,21 @@ _SMALL = (300, 216)
 
 
 class LabModel:
-    """A run, its panels and its words; ``frame`` tells the browser what has changed in them.
+    """A run with its switches, speed, panels and messages; ``frame`` tells the browser what has changed in them.
 
-    ``panels`` and ``controls`` are as in Lab, ``panels`` None for what suits the task. What goes wrong is raised.
+    ``panels`` and ``controls`` are as in Lab, ``panels`` None for what suits the task. What goes wrong is raised, and
+    ``fail`` makes a message of it.
     """
 
-    def __init__(
-        self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str = USUAL_SPEED
-    ) -> None:
+    def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str) -> None:
         self.controls, self.chosen_panels = controls, panels
         self.speed = speed  # the words of SPEEDS at which Play begins, until the learner chooses another
         self.pace_at: Callable[..., Pace] = live_pace  # how often what is costly is drawn
         self.playing = False  # True from the first request for frames to the end of playing
+        self.interrupted = False  # between two requests; the next request for frames ends the playing
+        self.stopped = False  # from the end of a playing that nobody paused to the learner's next request
+        self.play_id: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
+        self.stopped_play_id: tuple[Any, Any] = (None, None)  # the playing that ended by itself
         self.draft, self.wrong = "", 0
         """A text that was not taken or that failed, and the line that is wrong in what is shown."""
         self.note = ""  # what the Lab has to say, under the status line
@@ -63,7 +66,7 @@ class LabModel:
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
-        self._state_due, self._last_state = 0.0, ""
+        self._state_due, self._state = 0.0, ""
         self.show(runner, runner.task.title)
 
     def show(self, runner: Run, words: str, *, keep_view: bool = False) -> None:
@@ -85,7 +88,8 @@ class LabModel:
         if self.chosen_panels is not None:  # another task may have no picture: its landscape stands in
             can = (*available, PanelName.SCALER)
             return [name if name in can else PanelName.LANDSCAPE for name in self.chosen_panels]
-        third = next(n for n in (PanelName.SCALER, PanelName.PICTURE, PanelName.LANDSCAPE) if n in available)
+        third = PanelName.PICTURE if PanelName.PICTURE in available else PanelName.LANDSCAPE
+        third = PanelName.SCALER if PanelName.SCALER in available else third
         return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
 
     def drawings(self) -> list[Drawing]:
@@ -120,13 +124,16 @@ class LabModel:
         """What is wrong with the run, and with a loop of the learner's own; "" if nothing is."""
         return warning(self.runner) or (self._doctor.text() if self.runner.loop.is_edited else "")
 
-    def frame(self, *, only_due: bool = False) -> dict[str, Any]:
+    def frame(self, *, only_due: bool = False) -> Frame:
         """Return what has changed since the frame before; ``only_due`` leaves costly panels as they were."""
-        ran = self.runner.statement
-        return self.writer.write(
-            self.screen.draw(self.panels(), self._now, only_due=only_due),
+        ran, drawings = self.runner.statement, self.screen.draw(self.panels(), self._now, only_due=only_due)
+        if not only_due or self._now >= self._state_due:
+            self._state_due = self._now + self.screen.pace.words
+            self._state = status_line(self.runner, self.screen.scenes.measured)
+        frame = self.writer.write(
+            drawings,
             updates=self.runner.updates,
-            state=self._state(only_due=only_due),
+            state=self._state,
             alarm=self.warning,
             note=self.note,
             lit=[ran.line, ran.last_line],
@@ -134,34 +141,22 @@ class LabModel:
             wrong=self.wrong,
             draft=self.draft,
             left_off=self._reset_point[2] if self._reset_point else None,
-            **lab_settings(self.runner, self.controls, self.speed, self.ticks()),
+            **lab_settings(self.runner, self.controls, self.speed, self.unswitched_tick()),
         )
-
-    def _state(self, *, only_due: bool) -> str:
-        """Return the status line, while playing no oftener than it is due."""
-        if not only_due or self._now >= self._state_due:
-            self._state_due = self._now + self.screen.pace.words
-            self._last_state = status_line(self.runner, self.screen.scenes.measured)
-        return self._last_state
+        return {**frame, "stop": True} if self.stopped else frame
 
     # Training ---------------------------------------------------------------------------------------------------------
 
-    def pass_time(self, every: float, *, full_speed: bool) -> None:
-        """Get ready for a frame that will be seen for ``every`` ms, the next one of a lab that is played."""
-        self._now += every
-        self.screen.pace = self.pace_at(every, full_speed=full_speed)
-        self._count_bytes_if_seen()
-
-    def step(self, statements: int = 1, every: float = READ_ALONG) -> None:
-        """Run so many statements, each of which is seen for ``every`` ms."""
+    def run_statements(self, statements: int = 1, every: float = STATEMENT_MS) -> None:
+        """Run statements, each of which is seen for ``every`` ms."""
         with self._training(statements * every):
             for _ in range(statements):
-                self.runner.step()
+                self.runner.run_statement()
 
-    def step_for(self, every: float) -> None:
+    def run_statement_for(self, every: float) -> None:
         """Run one statement while the lab is played; the frame of it will be seen for ``every`` ms."""
-        self.pass_time(every, full_speed=False)
-        self.step()
+        self._begin_frame(every, full_speed=False)
+        self.run_statements()
 
     def advance_for(
         self, every: float, *, updates: int = 1, seconds: float | None = None, limit: float = math.inf
@@ -170,11 +165,11 @@ class LabModel:
 
         After ``limit`` seconds it stops, within an update if need be, and says so.
         """
-        self.pass_time(every, full_speed=seconds is not None)
+        self._begin_frame(every, full_speed=seconds is not None)
         if seconds is not None:
             self._end_unswitched("at full speed it is left out")
         amount = {"updates": updates} if seconds is None else {"seconds": seconds}
-        with self._training(every or READ_ALONG):
+        with self._training(every or STATEMENT_MS):
             self.runner.advance(**amount, limit=limit)
         engine = self.runner.engine
         if not engine.at_boundary:
@@ -183,29 +178,28 @@ class LabModel:
         elif self.note.startswith(_LONG_UPDATE):
             self.note = ""
 
-    def advance_to(self, updates: int, done: Callable[[int], object] = lambda some: None) -> None:
-        """Train to this update without a browser; ``done`` is told of every few updates that are made."""
+    def advance_to(self, updates: int, report: Callable[[int], object] = lambda count: None) -> None:
+        """Train to this update without a browser; ``report`` gets the number of updates after every few of them."""
         if self.runner.updates < updates:
             self._count_bytes_if_seen()
         while self.runner.updates < updates and not self.runner.engine.done:
             count = min(updates - self.runner.updates, _AT_ONCE)
-            with self._training(count * USUAL_EVERY):
-                some = self.runner.advance(updates=count)
+            with self._training(count * UPDATE_MS):
+                count = self.runner.advance(updates=count)
             main_thread.serve()
-            done(some)
+            report(count)
 
     def run_to_line(self, line: int) -> None:
         """Run statements until the one at this line of the loop has run, for two updates at most."""
         runner = self.runner
-        spans = sorted((s.line, s.last_line) for s in runner.loop.program.statements)
-        wanted = next((span for span in spans if span[0] <= line <= span[1]), None)
+        spans = ((s.line, s.last_line) for s in runner.loop.program.statements)
+        wanted = min((span for span in spans if span[0] <= line <= span[1]), default=None)
         if wanted is None:
             raise RequestError(f"Line {line} is no statement of the loop.")
-
-        with self._training(READ_ALONG):
-            last, deadline = runner.updates + 2, time.perf_counter() + REQUEST_LIMIT
+        with self._training(STATEMENT_MS):
+            last, deadline = runner.updates + 2, time.perf_counter() + REQUEST_SECONDS
             for _ in range(_MOST_STATEMENTS):
-                runner.step()
+                runner.run_statement()
                 if (runner.statement.line, runner.statement.last_line) == wanted:
                     return
                 if runner.engine.done or runner.updates >= last or time.perf_counter() > deadline:
@@ -219,38 +213,43 @@ class LabModel:
             # A recipe's loop is known to be in order.
             with self._doctor if self.runner.loop.is_edited else nullcontext():
                 yield
-            self._follow(every)
+            if self.unswitched is not None and self.shows_unswitched:
+                self.unswitched.follow(self.runner.updates, self.unswitched_share * every)
             if not self.draft:
                 self.wrong = 0
 
+    def _begin_frame(self, every: float, *, full_speed: bool) -> None:
+        """Get ready for a frame that will be seen for ``every`` ms, the next one of a lab that is played."""
+        self._now += every
+        self.screen.pace = self.pace_at(every, full_speed=full_speed)
+        self._count_bytes_if_seen()
+
     def _count_bytes_if_seen(self) -> None:
-        """Have the run count bytes where they are looked at: when their panel is due, and once after each switch."""
+        """Have the run count bytes where they are shown: when their panel is due, and once after each switch."""
         if self._memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
             self._memory_due = False
             self.screen.draw_next(PanelName.MEMORY)
-        looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
-        self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
+        is_due = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
+        self.runner.watch_memory = PanelName.MEMORY in self.panels() and is_due
 
     # Beginning again --------------------------------------------------------------------------------------------------
 
-    def begin_again(self, weights: Sequence[float] | None = None, words: str = "", *, keep_view: bool = False) -> None:
-        """Begin again, at these weights if they are given; ValueError if they are not as many as the model has.
-
-        ``keep_view`` leaves the view of a landscape as it is, so that what is dragged stays under the pointer.
-        """
+    def begin_again(self, weights: Sequence[float] | None = None) -> None:
+        """Begin again, at these weights if they are given; ValueError if they are not as many as the model has."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
-        self.show(self.runner, words or self.runner.task.title, keep_view=keep_view)
+        self.show(self.runner, self.runner.task.title)
 
     def drag_weights(self, weights: Sequence[float]) -> None:
-        """Begin again at these weights; Reset goes there from now on."""
+        """Begin again at these weights; Reset goes there from now on, and what is dragged stays under the pointer."""
         self._reset_point = None
-        self.begin_again(weights, "Begun again from where you put the weights.", keep_view=True)
+        self.runner.reset(weights)
+        self.show(self.runner, "Begun again from where you put the weights.", keep_view=True)
 
     def set_reset_point(self) -> None:
         """Have Reset come back to where the run is now: a cell has driven it here."""
-        runner, ran = self.runner, self.runner.engine.statements_since_update
-        point = tuple(runner.loops), runner.start_weights, runner.updates, ran
-        self._reset_point = point if runner.updates or ran else None
+        runner, statements = self.runner, self.runner.engine.statements_since_update
+        point = tuple(runner.loops), runner.start_weights, runner.updates, statements
+        self._reset_point = point if runner.updates or statements else None
 
     def go_back(self) -> None:
         """Go back to where a cell left off; a run that no cell has driven begins again."""
@@ -261,12 +260,12 @@ class LabModel:
         self.runner.reset(weights, loops[0][1])
         self.runner.watch_memory = False  # as at the start
         self.show(self.runner, f"Back at update {updates:,}, where the cell left off.")
-        for at, loop in loops[1:]:  # a copy of tensors would not do: a loop of one's own keeps what it likes
-            self.advance_to(at)
+        for update, loop in loops[1:]:  # a copy of tensors would not do: a loop of one's own keeps what it likes
+            self.advance_to(update)
             self._change_loop(loop)
         self.advance_to(updates)
         for _ in range(statements):
-            self.runner.step()
+            self.runner.run_statement()
 
     def new_task(self, name: object) -> None:
         """Go over to another task; RequestError for a name that there is not."""
@@ -303,21 +302,26 @@ class LabModel:
 
     def _change_loop(self, loop: Recipe | str) -> None:
         """Go over to another loop; a recipe's run goes on in a copy without the switch, too."""
-        runner = self.runner
+        runner, copy = self.runner, None
         if isinstance(loop, str):
             runner.edit(loop)
-            self._forget_unswitched()
         elif loop == runner.recipe:
             runner.switch(loop)
+            return
         else:
             runner.complete_update()
-            copy = self._copy_unswitched()
+            if not runner.loop.is_edited and self.unswitched_tick():
+                copy = self.unswitched
+                if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
+                    copy = None
+                    with suppress(Exception):  # no memory is left for it, or the learner's own model has no copy
+                        copy = runner.unswitched()
             runner.switch(loop)
-            switched = "" if copy is None else ", ".join(copy.recipe.changes_from(loop))
-            if copy is None or not switched:
-                self._forget_unswitched()
-                return
-            copy.switched = switched
+            if copy is not None:
+                copy.switched = ", ".join(copy.recipe.changes_from(loop))
+        if copy is None or not copy.switched:
+            self._forget_unswitched()
+        else:
             self.unswitched = self.screen.scenes.unswitched = copy
             if PanelName.HELD_OUT in self.panels():
                 self.screen.scenes.watch_unswitched(copy)
@@ -329,32 +333,16 @@ class LabModel:
         self.shows_unswitched = on
         self.screen.scenes.unswitched = self.unswitched if on else None
 
-    def ticks(self) -> dict[str, bool]:
-        """Return the value of the control for it, by name; none where there is no switch to turn or no loss to show.
+    def unswitched_tick(self) -> bool | None:
+        """Return the value of the tick for it, None for no tick where there is no switch to turn or no loss to show.
 
         Nor where a GPU's memory is shown: its allocator would count the copy, too.
         """
         panels = self.panels()
         loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
         counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
-        can = loss and not counted and any(name in SWITCHES for name in self.controls)
-        return {UNSWITCHED: self.shows_unswitched} if can else {}
-
-    def _copy_unswitched(self) -> Counterfactual | None:
-        """Return the run as it would go on from here, None where that is not shown."""
-        if self.runner.loop.is_edited or not self.ticks().get(UNSWITCHED):
-            return None
-        if self.unswitched is not None and self.unswitched.begun == self.runner.updates:
-            return self.unswitched  # two switches at one update count as one
-        try:
-            return self.runner.unswitched()
-        except Exception:  # there is no memory for it, or a model of the learner's own cannot be copied
-            return None
-
-    def _follow(self, every: float) -> None:
-        """Have the copy go on to where the run is; what that has done will be seen for ``every`` ms."""
-        if self.unswitched is not None and self.shows_unswitched:
-            self.unswitched.follow(self.runner.updates, self.unswitched_share * every)
+        can = loss and not counted and not SWITCHES.keys().isdisjoint(self.controls)
+        return self.shows_unswitched if can else None
 
     def _end_unswitched(self, why: str) -> None:
         """Have the copy go no further; its curve stays."""
@@ -368,22 +356,37 @@ class LabModel:
 
     # What goes wrong --------------------------------------------------------------------------------------------------
 
-    def explain(self, error: Exception) -> str:
-        """Return the words for what went wrong; mark its line, keep a text that failed, clean up if memory ran out."""
-        self.wrong = error.line if isinstance(error, LoopError) else 0
-        if self.clean_up(error):
-            return self.oom_words
-        if not isinstance(error, LoopError):
-            return f"{type(error).__name__}: {error}"
-        if error.text and error.text != self.runner.source:
-            self.draft = error.text
-        return f"Your loop stopped at {error}"
+    def stop(self, words: str) -> None:
+        """End the playing, and say why."""
+        self.playing = self.interrupted = False
+        self.stopped, self.stopped_play_id = True, self.play_id
+        self.note = words
 
-    def clean_up(self, error: Exception) -> bool:
-        """Explain and clean up if memory ran out; return whether that was it."""
+    def stop_if_done(self) -> None:
+        """End the playing where the loop has come to its end."""
+        if self.runner.engine.done:
+            self.stop("The loop has come to its end. Reset begins it again.")
+
+    def fail(self, error: Exception | KeyboardInterrupt) -> None:
+        """Say what went wrong; a bad request ends no playing, a text that failed stays open with its line marked."""
+        if isinstance(error, RequestError):
+            self.note = cut_words(str(error))
+        elif isinstance(error, KeyboardInterrupt):
+            main_thread.interrupted = True
+            self.stop(INTERRUPTED)
+        else:
+            self.wrong = error.line if isinstance(error, LoopError) else 0
+            words = self.clean_up(error)
+            if not words and isinstance(error, LoopError):
+                words = f"Your loop stopped at {error}"
+                self.draft = error.text if error.text and error.text != self.runner.source else self.draft
+            self.stop(words or f"{type(error).__name__}: {error}")
+
+    def clean_up(self, error: Exception) -> str:
+        """Clean up if memory ran out, and return the words for it; "" if it was something else."""
         if find_oom(error) is None:
-            return False
+            return ""
         self._end_unswitched("then memory ran out")
-        self.note = self.oom_words = explain_oom(self.runner, error)
+        self.oom_words = explain_oom(self.runner, error)
         free_after_oom(self.runner, error)
-        return True
+        return self.oom_words

@@ -79,11 +79,6 @@ class Live(ABC):
                 target.write_text(text, encoding="utf-8")
         return target
 
-    def tell_working(self, working: bool) -> None:
-        """Show that a long computation runs, or that it has ended."""
-        if self._front is not None:
-            self._front.push({"working": working})
-
     def _show(self) -> None:
         """Tell the browser how things are, unless the reply to its own request does."""
         with lock:
@@ -131,9 +126,9 @@ def _still_html(lab_id: str, png: bytes, words: str) -> str:
     )
 
 
-def _pixels(png: bytes, at: int) -> int:
+def _pixels(png: bytes, offset: int) -> int:
     """Return the width (bytes 16 to 20 of a PNG) or the height in CSS pixels; it is drawn at twice their density."""
-    return int.from_bytes(png[at : at + 4], "big") // 2
+    return int.from_bytes(png[offset : offset + 4], "big") // 2
 
 
 _PLAYERS = {"replay": ("replay", "Replay"), "instrument": ("instrument_page", "InstrumentPage")}

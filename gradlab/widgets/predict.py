@@ -41,7 +41,7 @@ class Prediction:
         self.page = f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}">{_words(question)}</div>'
         """The question as an element that reads well as it is, and that ``front/bet.js`` turns into buttons."""
         self._live = _Live(_esm=bet_module(), _css=bet_style(), page=self.page)
-        self._live.observe(self._told, names="guess")
+        self._live.observe(self._choose_from_browser, names="guess")
         help_ = (
             "The buttons have not loaded. If it stays so, install anywidget where Jupyter runs "
             "(<code>pip install anywidget</code>) and reload this page."
@@ -64,7 +64,7 @@ class Prediction:
             self._guesses[self.question.name] = option, option == self.options[self.question.answer]
         self._show()
 
-    def _told(self, change: Any) -> None:
+    def _choose_from_browser(self, change: Any) -> None:
         if 0 <= change["new"] < len(self.options):
             self.choose(self.options[change["new"]])
 
@@ -103,10 +103,10 @@ def _words(question: Question) -> str:
 
 def seal(question: Question) -> str:
     """Return answer, reason and remarks as text that does not tell them in passing. It is no secret."""
-    told = {
+    answer = {
         "answer": question.answer,
         "why": inline_html(question.why),
         "remarks": [inline_html(option.remark) for option in question.options],
     }
-    text, key = json.dumps(told, ensure_ascii=False).encode(), itertools.cycle(question.name.encode())
+    text, key = json.dumps(answer, ensure_ascii=False).encode(), itertools.cycle(question.name.encode())
     return base64.b64encode(bytes(byte ^ other for byte, other in zip(text, key, strict=False))).decode()

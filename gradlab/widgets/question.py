@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from operator import attrgetter
 from typing import Any
 
 from .._checks import near_names
@@ -35,46 +36,39 @@ def find_question(name: str) -> Question:
     """Return the question with this name; ValueError with the names that are nearest where there is none."""
     if not isinstance(name, str):
         raise TypeError(f'predict: the name must be a text such as "03/where-do-the-weights-go", got {name!r}')
-    notebook, _, slug = name.partition("/")
-    questions = _questions_of(notebook) if notebook in notebook_numbers() else {}
-    if slug not in questions:
-        raise ValueError(f"predict: there is no question {name!r}; {_nearest(name)}")
-    return questions[slug]
+    if name in _questions():
+        return _questions()[name]
+    notebook = name.partition("/")[0]
+    names = [known for known in question_names() if known.startswith(f"{notebook}/")]
+    if near := near_names(name, question_names(), 0.5):
+        nearest = f"near names are {', '.join(map(repr, near))}"
+    elif names:
+        nearest = f"notebook {notebook} has {', '.join(names)}"
+    else:
+        numbers = dict.fromkeys(known.partition("/")[0] for known in question_names())
+        nearest = f"a name begins with the number of a notebook: {', '.join(numbers)}"
+    raise ValueError(f"predict: there is no question {name!r}; {nearest}")
 
 
-@cache
-def notebook_numbers() -> tuple[str, ...]:
-    """Return the numbers of the notebooks that have questions: "00", "01" and so on."""
-    names = (file.name for file in files("gradlab.widgets").joinpath("questions").iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
-
-
-@cache
 def question_names() -> tuple[str, ...]:
     """Return the names of all questions."""
-    return tuple(f"{notebook}/{slug}" for notebook in notebook_numbers() for slug in _questions_of(notebook))
-
-
-def _nearest(name: str) -> str:
-    """Say which names are like this one, or else where names come from."""
-    if near := near_names(name, question_names(), 0.5):
-        return f"near names are {', '.join(map(repr, near))}"
-    notebook = name.partition("/")[0]
-    if notebook in notebook_numbers():
-        return f"notebook {notebook} has {', '.join(f'{notebook}/{slug}' for slug in _questions_of(notebook))}"
-    return f"a name begins with the number of a notebook: {', '.join(notebook_numbers())}"
+    return tuple(_questions())
 
 
 @cache
-def _questions_of(notebook: str) -> Mapping[str, Question]:
-    """Read the questions of a notebook, by slug."""
-    text = files("gradlab.widgets").joinpath("questions", f"{notebook}.toml").read_text(encoding="utf-8")
-    return {slug: read_question(f"{notebook}/{slug}", entry) for slug, entry in tomllib.loads(text).items()}
+def _questions() -> dict[str, Question]:
+    """Read the questions of all notebooks, by name."""
+    questions = {}
+    for file in sorted(files("gradlab.widgets").joinpath("questions").iterdir(), key=attrgetter("name")):
+        notebook, _, kind = file.name.partition(".")
+        for slug, entry in tomllib.loads(file.read_text(encoding="utf-8")).items() if kind == "toml" else ():
+            questions[f"{notebook}/{slug}"] = read_question(f"{notebook}/{slug}", entry)
+    return questions
 
 
 def read_question(name: str, entry: Mapping[str, Any]) -> Question:
     """Return a question from its entry in a TOML file, in which one option has ``right = true``."""
     options = entry["options"]
-    (right,) = (place for place, option in enumerate(options) if option.get("right"))
-    made = tuple(Option(option["text"], option.get("remark", "")) for option in options)
-    return Question(name, entry["question"], made, right, entry["why"])
+    (right,) = (index for index, option in enumerate(options) if option.get("right"))
+    texts = tuple(Option(option["text"], option.get("remark", "")) for option in options)
+    return Question(name, entry["question"], texts, right, entry["why"])

@@ -6,9 +6,8 @@ Every number in a recording was computed by PyTorch when it was recorded: each r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,9 @@ from .._checks import did_you_mean, whole_number
 from .._process import main_thread
 from ..formatting import number_of
 from ..loop import SWITCHES, OnOff, Recipe, Run
-from .controller import LabController
 from .controls import UNSWITCHED
 from .frames import RECORDED
-from .lab_model import READ_ALONG, USUAL_EVERY, LabModel
+from .lab_model import STATEMENT_MS, UPDATE_MS, LabModel
 from .live import Packed, Still, checked_path, packed_text
 from .requests import Frame
 
@@ -29,6 +27,8 @@ _MOST_TRACKS = 64
 _STATEMENTS = 4  # updates at the start of a track that are recorded statement by statement
 
 Loops = Sequence[tuple[int, Recipe | str]]
+Values = Mapping[str, Sequence[Any]]
+"""Those that each switch can be turned to, by its name."""
 
 
 @dataclass
@@ -66,14 +66,7 @@ class Recording:
         return target
 
 
-def record_lab(
-    lab: LabModel,
-    words: str,
-    updates: int,
-    switches: Sequence[str] | Mapping[str, Any],
-    marks: Any,
-    turns: int,
-) -> Recording:
+def record_lab(lab: LabModel, words: str, updates: int, switches: Any, marks: Any, turns: int) -> Recording:
     """Make the run of a lab anew, and each with up to ``turns`` of ``switches`` at ``marks``; errors as Lab.record."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
@@ -89,38 +82,31 @@ def record_lab(
     return Recording(title, caption, every if values else [], tracks, words, lab.still())
 
 
-def _record_tracks(
-    lab: LabModel, updates: int, values: Mapping[str, Sequence[Any]], marks: Sequence[int], turns: int
-) -> list[Track]:
+def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[int], turns: int) -> list[Track]:
     """Return the lab's own run, and each run in which switches are turned to their ``values``, parents first."""
     tracks = [Track(None, 0)]
-    makings: list[Loops] = [[(at, loop) for at, loop in lab.runner.loops if at < updates or at == 0]]
+    loops: list[Loops] = [[(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]]
     turned = [0]
-    at = 0
-    while at < len(tracks):
-        tracks[at].frames = _record_frames(lab, makings[at], tracks[at].at, updates, values)
-        for mark in marks if turned[at] < turns else ():
+    for number, track in enumerate(tracks):  # which grow meanwhile
+        track.frames = _record_frames(lab, loops[number], track.at, updates, values)
+        for mark in marks if turned[number] < turns else ():
+            earlier = [each for each in loops[number] if each[0] <= mark]
+            recipe = earlier[-1][1]
+            if (number and mark <= track.at) or not isinstance(recipe, Recipe):
+                continue
             for name, options in values.items():
-                now = [loop for when, loop in makings[at] if when <= mark][-1]
-                if (at and mark <= tracks[at].at) or not isinstance(now, Recipe):
-                    continue
-                for value in [v for v in options if v != getattr(now, name)]:
-                    tracks.append(Track(at, mark, name, value))
-                    earlier = [(when, loop) for when, loop in makings[at] if when <= mark]
-                    makings.append([*earlier, (mark, now.replace(**{name: value}))])
-                    turned.append(turned[at] + 1)
+                for value in [option for option in options if option != getattr(recipe, name)]:
+                    tracks.append(Track(number, mark, name, value))
+                    loops.append([*earlier, (mark, recipe.replace(**{name: value}))])
+                    turned.append(turned[number] + 1)
         if len(tracks) > _MOST_TRACKS:
-            raise ValueError(
-                f"Lab.record: marks and switches must make at most {_MOST_TRACKS} runs, got {len(tracks)} or more"
-            )
-        at += 1
+            allowed = f"at most {_MOST_TRACKS} runs, got {len(tracks)} or more"
+            raise ValueError(f"Lab.record: marks and switches must make {allowed}")
     return tracks
 
 
-def _record_frames(
-    lab: LabModel, loops: Loops, begin: int, updates: int, values: Mapping[str, Sequence[Any]]
-) -> list[Frame]:
-    """Go through these loops in a run like the lab's; return its frames from the update ``begin`` on."""
+def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values: Values) -> list[Frame]:
+    """Go through these loops in a run like the lab's; return its frames from the update ``start`` on."""
     (_, first), *later = loops
     run = Run(lab.runner.task, first if isinstance(first, Recipe) else None, lab.runner.seed)
     if lab.runner.start_weights is not None or isinstance(first, str):
@@ -128,57 +114,60 @@ def _record_frames(
     model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed)
     model.pace_at = lambda *_, **__: RECORDED
     model.playing, model.unswitched_share = True, math.inf  # nobody waits for it
-    controller = LabController(model)
     turnable = {*values, UNSWITCHED} if values or later else set(values)
     frames: list[Frame] = []
     count = 0
-
-    def begin_track() -> None:
-        if count == begin and not frames:  # without what only a kernel can do
-            whole = controller.frame()
-            controls = [control for control in whole.get("controls", ()) if control["name"] in turnable]
-            frames.append({**whole, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False})
-
-    def advance_to(update: int) -> None:
-        nonlocal count
+    for update, loop in [*later, (updates, None)]:
         while count < update and not run.engine.done:
-            begin_track()
+            if count == start and not frames:
+                frames.append(_first_frame(model, turnable))
             count += 1
-            frames.extend(_one_update(model, controller, count, begin))
+            frames += _one_update(model, count - start)
             main_thread.serve()
-
-    for at, loop in later:
-        advance_to(at)
-        controller.attempt(partial(controller.edit, loop)) if isinstance(loop, str) else model.switch(loop)
-    advance_to(updates)
-    begin_track()  # of a loop that has come to its end there
+        if isinstance(loop, Recipe):
+            model.switch(loop)
+        elif loop is not None:
+            try:
+                model.edit(loop)
+            except Exception as error:
+                model.fail(error)
+    if count == start and not frames:  # of a loop that has come to its end there
+        frames.append(_first_frame(model, turnable))
     run.close()
     return frames
 
 
-def _one_update(model: LabModel, controller: LabController, update: int, begin: int) -> list[Frame]:
-    """Run an update; return its frames, one a statement for those at the start of a track."""
+def _first_frame(model: LabModel, turnable: Collection[str]) -> Frame:
+    """Return a whole frame without what only a kernel can do."""
+    whole = model.frame()
+    controls = [control for control in whole.get("controls", ()) if control["name"] in turnable]
+    return {**whole, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
 
-    def train(action: Callable[[], object]) -> None:
-        controller.attempt(partial(controller.train, action))
 
-    if update <= begin or update > begin + _STATEMENTS:
-        train(partial(model.advance_for, USUAL_EVERY))
-        return [{**controller.frame(only_due=True), "end": True}] if update > begin else []
-    frames = []
-    while model.runner.updates < update and not model.runner.engine.done:
-        train(partial(model.step_for, READ_ALONG))
-        frames.append(controller.frame(only_due=True))
+def _one_update(model: LabModel, number: int) -> list[Frame]:
+    """Run update ``number`` of a track, and return its frames: one a statement at first, none before the track."""
+    frames: list[Frame] = []
+    goal, by_statement = model.runner.updates + 1, 0 < number <= _STATEMENTS
+    while True:
+        try:
+            model.run_statement_for(STATEMENT_MS) if by_statement else model.advance_for(UPDATE_MS)
+            model.stop_if_done()
+        except Exception as error:
+            model.fail(error)
+        if number > 0:
+            frames.append(model.frame(only_due=True))
+        if not by_statement or model.stopped or model.runner.updates >= goal:
+            break
     if frames:
         frames[-1]["end"] = True
     return frames
 
 
-def _values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict[str, list[Any]]:
+def _values(switches: Any, recipe: Recipe) -> Values:
     """Return the values that each switch may be turned to; a switch that is on or off needs no values."""
     if isinstance(switches, str) or not isinstance(switches, (Sequence, Mapping)):
         raise TypeError(f"Lab.record: switches must be names, or names with values, got {switches!r}")
-    turnable: dict[str, list[Any]] = {}
+    turnable = {}
     for name in switches:
         if name not in SWITCHES:
             near = did_you_mean(name, SWITCHES)
@@ -192,6 +181,6 @@ def _values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict
     return turnable
 
 
-def _whole(name: str, value: Any, low: int, high: int, words: str = "a whole number") -> int:
-    allowed = f"{words}, {low} to {high:,}"
+def _whole(name: str, value: Any, low: int, high: int, kind: str = "a whole number") -> int:
+    allowed = f"{kind}, {low} to {high:,}"
     return whole_number(f"Lab.record: {name}", value, low, high, allowed=allowed, kind=ValueError)

@@ -1,4 +1,4 @@
-"""From a message of the browser to the reply: read once, done by the one function for it, and told in frames.
+"""From a message of the browser to the reply: its fields are checked, one function does it, and frames show the result.
 
 Messages are plain JSON and may hold anything; ``front/README.md`` lists them.
 """
@@ -9,9 +9,11 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from .._process import main_thread
+if TYPE_CHECKING:
+    from .instrument import Instrument
+    from .lab_model import LabModel
 
 _NARROWEST, _WIDEST, _LOWEST, _HIGHEST = 260, 1300, 200, 420  # CSS pixels of a panel
 _MOST_WORDS = 300  # letters of what is said of a bad request
@@ -59,42 +61,27 @@ class Request:
             raise RequestError(f"{name} must be a text, got {value!r}")
         return value.encode("utf-8", "replace").decode("utf-8")
 
+    def kind(self, kinds: Iterable[str]) -> str:
+        """Return which of these is to be done."""
+        do = self.get("do")
+        if not isinstance(do, str) or do not in kinds:
+            raise RequestError(f"do must be one of {', '.join(kinds)}, got {do!r}")
+        return do
 
-Actions = Mapping[str, Callable[[Request], Iterable[Frame] | None]]
-"""What may be asked for, and what does it; one that makes frames of its own hands them on as they are made."""
 
-
-Fail = Callable[[Exception | KeyboardInterrupt], None]
-
-
-def reply_to(message: Mapping[str, Any], actions: Actions, fail: Fail, frame: Callable[[], Frame]) -> Reply:
-    """Do what a message asks, and return the reply with a frame at least; ``fail`` says in words what went wrong."""
-    began = time.perf_counter()
+def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Request], Iterable[Frame] | None]) -> Reply:
+    """Do what a message asks by ``act``, return the reply with its frames or one of ``source``; it raises nothing."""
+    start = time.perf_counter()
     request = Request(message if isinstance(message, Mapping) else {})
     frames: list[Frame] = []
-    went_well = try_to(lambda: frames.extend(_act(request, actions)), fail)
-    if not (frames and went_well):
-        frames.append(frame())
-    work = round((time.perf_counter() - began) * 1000, 1)
-    return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
-
-
-def try_to(action: Callable[[], object], fail: Fail) -> bool:
-    """Do something for the learner, and return whether it went well; ``fail`` says in words what did not."""
     try:
-        action()
+        frames.extend(act(request) or ())
     except (Exception, KeyboardInterrupt) as error:
-        main_thread.interrupted |= isinstance(error, KeyboardInterrupt)
-        fail(error)
-        return False
-    return True
-
-
-def _act(request: Request, actions: Actions) -> Iterable[Frame]:
-    do = request.get("do")
-    if not isinstance(do, str) or do not in actions:
-        raise RequestError(f"do must be one of {', '.join(actions)}, got {do!r}")
-    return actions[do](request) or ()
+        source.fail(error)
+        frames.append(source.frame())
+    frames = frames or [source.frame()]
+    work = round((time.perf_counter() - start) * 1000, 1)
+    return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
 
 
 def cut_words(words: str) -> str:

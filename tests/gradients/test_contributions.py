@@ -47,7 +47,7 @@ class Account:
         run = self.run
         while run.updates < updates:
             scale = run.loop.scale()
-            run.step()
+            run.run_statement()
             label = run.statement.label
             if label == "zero_grad":
                 self.inside.clear()

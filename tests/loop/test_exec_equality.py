@@ -145,7 +145,7 @@ def by_statements(task: Task, recipe: Recipe, epochs: int) -> tuple[End, Run]:
     run = Run(task, recipe, seed=SEED)
     run.watch_memory = run.watch_gradients = True
     while run.updates < updates_of(task, recipe, epochs):
-        run.step()
+        run.run_statement()
         if run.engine.at_boundary:
             run.provenance.contents()
             run.provenance.contributions()
@@ -339,7 +339,7 @@ def test_a_switch_inside_an_update_completes_it_first(pair: tuple[Recipe, Recipe
     run = Run(task, first, seed=SEED)
     run.advance(updates=1)
     for _ in range(3):
-        run.step()
+        run.run_statement()
     assert not run.engine.at_boundary
     run.switch(second)
     assert (run.updates, run.source) == (2, second.source())

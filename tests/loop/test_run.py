@@ -87,14 +87,16 @@ def weights(model: nn.Module) -> list[Any]:
 # Slices
 
 
-def test_step_goes_line_by_line_through_the_text() -> None:
+def test_run_statement_goes_line_by_line_through_the_text() -> None:
     run = Run(LINE, Recipe(lr=0.01))
     lines = run.source.splitlines()
     assert run.line == 1  # the set-up has run
-    got = [lines[run.step() - 1].strip() for _ in range(9)]
+    got = [lines[run.run_statement() - 1].strip() for _ in range(9)]
     body = [line.strip() for line in lines[2:]]
     assert got == [*body[:8], body[1]]
     assert run.updates == 1
+    with pytest.warns(DeprecationWarning, match="run_statement"):
+        assert lines[run.step() - 1].strip() == body[2]
 
 
 def test_weights_to_begin_with_are_those_of_the_first_update() -> None:
@@ -115,7 +117,7 @@ def test_weights_to_begin_with_are_those_of_the_first_update() -> None:
 
 def test_advance_finishes_an_update_that_was_begun() -> None:
     run = Run(POINTS)
-    run.step()
+    run.run_statement()
     before = state(run)
     assert run.advance(updates=0) == 0
     assert state(run) == before
@@ -157,7 +159,7 @@ def test_the_last_three_watched_updates_are_kept() -> None:
     for updates in (1, 5, 2, 4):
         run.advance(updates=updates)
     assert [number for number, _ in run.watched] == [6, 8, 12]
-    run.step()
+    run.run_statement()
     assert [number for number, _ in run.watched] == [8, 12, 13]
     assert [label for label, _ in ends(run)] == ["for"]
     run.advance(updates=1)  # the same update goes on, in the same ledger
@@ -219,14 +221,14 @@ def test_the_global_random_numbers_are_left_alone() -> None:
     before = torch.get_rng_state()
     run = Run(DROPOUT)
     run.advance(updates=5)
-    run.step()
+    run.run_statement()
     assert torch.equal(before, torch.get_rng_state())
     torch.manual_seed(99)
     other = Run(DROPOUT)
     other.advance(updates=2)
     torch.rand(7)
     other.advance(updates=3)
-    other.step()
+    other.run_statement()
     assert state(other) == state(run)
 
 
@@ -236,7 +238,7 @@ def test_reset_brings_back_the_first_state(recipe: Recipe) -> None:
     first, line = state(run), run.line
     run.advance(updates=12)
     after = state(run)
-    run.step()
+    run.run_statement()
     run.reset()
     assert (state(run), run.line, run.updates, len(run.record.rows)) == (first, line, 0, 0)
     assert not run.watched
@@ -270,7 +272,7 @@ def test_resets_take_the_hooks_off_the_old_model_and_let_it_go() -> None:
 def test_an_edit_inside_an_update_completes_it_first() -> None:
     run, other = Run(POINTS), Run(POINTS)
     for _ in range(3):
-        run.step()
+        run.run_statement()
     run.edit(EDIT)
     other.advance(updates=1)
     assert (run.updates, run.engine.at_boundary, run.loops[-1][0]) == (1, True, 1)
@@ -434,7 +436,7 @@ def test_a_loop_that_ends_is_done() -> None:
     after = state(run)
     assert run.advance(updates=5) == 0
     assert run.advance(seconds=0.1) == 0
-    run.step()
+    run.run_statement()
     assert state(run) == after
     run.switch(run.recipe)  # and on it goes
     assert (run.advance(updates=3), run.engine.done) == (3, False)

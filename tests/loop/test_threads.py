@@ -33,7 +33,7 @@ def weights_after(run: Run, updates: int, *, by: str) -> list[Tensor]:
     """Train in slices, or statement by statement, so that two threads take turns in between."""
     while run.updates < updates:
         if by == "statements":
-            run.step()
+            run.run_statement()
         else:
             run.advance(updates=min(5, updates - run.updates))
     return [parameter.detach().clone() for parameter in run.model.parameters()]
@@ -98,7 +98,7 @@ def train_reset_and_switch() -> list[Tensor]:
     copy = run.unswitched()
     run.switch(Recipe(lr=0.01, optimizer="adam", accumulate=2))
     for _ in range(60):
-        run.step()
+        run.run_statement()
     note(10)
     copy.follow(run.updates, 1e6)
     found += [parameter.detach().clone() for parameter in copy.model.parameters()]

@@ -61,7 +61,7 @@ def test_arrows_are_gradients_of_batches_and_add_up_to_grad() -> None:
     run.watch_gradients = True
     run.advance(updates=1)
     while run.provenance.backwards < 7:
-        run.step()
+        run.run_statement()
     scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
     assert [(arrow.batches, arrow.stale) for arrow in scene.arrows] == [((n, n), False) for n in (5, 6, 7)]
@@ -79,7 +79,7 @@ def test_an_arrow_is_applied_once_a_step_has_used_it() -> None:
     run.watch_gradients = True
     scenes, seen = RunScenes(run), []
     while len(seen) < 4:
-        run.step()
+        run.run_statement()
         if run.statement.label in ("backward", "step"):
             seen.append([(arrow.batches, arrow.stale, arrow.applied) for arrow in scenes.gradient().arrows])
     first, second = (1, 1), (2, 2)
@@ -95,12 +95,12 @@ def test_a_step_that_the_scaler_skips_has_applied_nothing() -> None:
     run = Run(tasks.bowl(), Recipe(lr=0.1, amp="fp16"))
     run.watch_gradients = True
     while run.statement.label != "backward":
-        run.step()
+        run.run_statement()
     for param in run.model.parameters():
         param.grad.fill_(math.inf)
     before = [param.detach().clone() for param in run.model.parameters()]
     while run.statement.label != "step":
-        run.step()
+        run.run_statement()
     assert all(map(torch.equal, before, run.model.parameters()))
     assert not any(arrow.applied for arrow in RunScenes(run).gradient().arrows)
 
@@ -110,7 +110,7 @@ def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:
     run.watch_gradients = True
     run.advance(updates=12)
     while run.statement.label != "backward":
-        run.step()
+        run.run_statement()
     scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
     by_hand = run.model.weight.detach() * torch.tensor([[1.0, 0.1]])  # the gradient of the bowl: curvature times weight
@@ -160,7 +160,7 @@ def test_the_digits_network_has_an_arrow_for_each_batch_in_grad() -> None:
     run.watch_gradients = True
     run.advance(updates=3)
     while run.provenance.backwards < 4:
-        run.step()
+        run.run_statement()
     scene = RunScenes(run).gradient()
     assert scene.contours is None
     assert [(arrow.batches, arrow.stale) for arrow in scene.arrows] == [
@@ -190,14 +190,14 @@ def test_the_slice_is_the_loss_along_the_step() -> None:
     run = Run(tasks.digits(), Recipe(lr=0.1))
     run.advance(updates=2)
     while run.statement.label != "backward":
-        run.step()
+        run.run_statement()
     scene = RunScenes(run).landscape()
     assert isinstance(scene, Slice)
     here = min(range(len(scene.t)), key=lambda i: abs(scene.t[i]))
     there = min(range(len(scene.t)), key=lambda i: abs(scene.t[i] - 0.1))
     assert scene.loss[here] == pytest.approx(run.loop.namespace["loss"].item(), rel=1e-5)
     x, y = run.loop.namespace["x"], run.loop.namespace["y"]
-    run.step()  # the step goes to the point that was foretold
+    run.run_statement()  # the step goes to the point that was foretold
     assert scene.loss[there] == pytest.approx(run.task.loss_fn(run.model(x), y).item(), rel=1e-4)
 
 

@@ -33,7 +33,7 @@ def losses_of_a_plain_loop(updates: int, lr: float, off: int) -> list[float]:
 
 def test_the_curve_is_that_of_a_plain_loop() -> None:
     lab = Lab("digits", Recipe(lr=0.2), panels=PANELS).run(30)
-    lab.switch(zero_grad=False).run(50).step(3)
+    lab.switch(zero_grad=False).run(50).run_statements(3)
     scene = lab.model.screen.scenes.scene(PanelName.HELD_OUT)
     expected = losses_of_a_plain_loop(80, 0.2, 30)
     assert list(scene.updates) == list(range(1, 81))

@@ -23,15 +23,15 @@ def counts(run: Run) -> tuple[int, int]:
 
 
 def until(run: Run, word: str) -> None:
-    run.step()
+    run.run_statement()
     while run.statement.label != word:
-        run.step()
+        run.run_statement()
 
 
 def test_a_healthy_loop_has_no_leftovers_at_any_statement() -> None:
     run = Run(tasks.digits(), Recipe(lr=0.05, accumulate=3))
     for _ in range(60):
-        run.step()
+        run.run_statement()
         assert counts(run)[1] == 0
         assert "already applied" not in status_line(run)
         assert warning(run) == ""

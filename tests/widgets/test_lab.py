@@ -52,7 +52,7 @@ def test_the_lab_trains_as_the_plain_loop_does() -> None:
     task = tasks.digits()
     names = {"model": task.build(0), "loss_fn": task.loss_fn, "batches": task.batches, "device": task.device}
     exec(recipe.source(), {"torch": torch, "epochs": 2, **names})
-    lab.run(-(-len(task.batches) // 3)).step(7)
+    lab.run(-(-len(task.batches) // 3)).run_statements(7)
     page = Page(lab)
     for _ in range(3):
         page.ask("statement")

@@ -83,5 +83,5 @@ def test_nothing_listens_between_the_slices_or_at_a_recipe() -> None:
     lab = Lab("digits").run(2)
     assert torch.autograd._engine_run_backward is PLAIN
     lab.handle({"do": "edit", "text": lab.runner.source + "\n"})
-    lab.run(2).step()
+    lab.run(2).run_statements()
     assert torch.autograd._engine_run_backward is PLAIN

@@ -45,7 +45,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: Lab("line", speed="fast"), r"speed must be one of statements, 1 update/s, .*got 'fast'"),
     (lambda: Lab("line", panels=[]), r"panels must .*got \[\]"),
     (lambda: Lab("line", panels=["picture"]), r"panels .*line.*picture"),
-    (lambda: Lab("line").step(-1), r"statements must be a whole number from 0, got -1"),
+    (lambda: Lab("line").run_statements(-1), r"statements must be a whole number from 0, got -1"),
     (lambda: Lab("line").reset(weights=[1.0, float("nan")]), r"weights must be 2 finite numbers"),
     (lambda: Lab("line").switch(lr=-1), r"lr must be a finite number above 0, got -1"),
     (lambda: Lab("line").switch(learning_rate=1), r"must be one of .*'lr', got 'learning_rate'"),
@@ -90,7 +90,9 @@ def test_bad_input_is_named(call: Callable[[], object], words: str) -> None:
 
 def test_whole_numbers_of_numpy_are_taken() -> None:
     two: Any = np.int64(2)
-    assert Lab("line").run(two).step(two).runner.updates == 2
+    assert Lab("line").run(two).run_statements(two).runner.updates == 2
+    with pytest.warns(DeprecationWarning, match="run_statements"):
+        assert Lab("line").step(two).runner.line > 1
     assert compare_with(updates=two).updates == 2  # type: ignore[attr-defined]
     assert record(updates=two, switches=["zero_grad"], marks=np.arange(2), turns=np.int64(1)).marks == [0, 1]
 

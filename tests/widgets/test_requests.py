@@ -34,7 +34,7 @@ TYPED: list[tuple[str, Any, str]] = [
 
 
 def test_a_number_typed_badly_is_told_and_changes_nothing() -> None:
-    lab = Lab("line", Recipe(lr=0.02, accumulate=3, clip=0.5)).run(2).step(2)
+    lab = Lab("line", Recipe(lr=0.02, accumulate=3, clip=0.5)).run(2).run_statements(2)
     page, before, recipe = Page(lab), weights(lab.runner), lab.runner.recipe
     values, code = dict(page.values), page.code()
     for name, typed, said in TYPED:
@@ -178,7 +178,7 @@ def test_a_batch_that_is_pressed_is_explained() -> None:
 def test_an_interrupt_ends_the_playing_and_says_so() -> None:
     lab = Lab("line")
     page = Page(lab).play(3)
-    lab.controller.interrupted = True
+    lab.model.interrupted = True
     page.play(5)
     assert lab.runner.updates == 3
     assert page.stopped
@@ -188,7 +188,7 @@ def test_an_interrupt_ends_the_playing_and_says_so() -> None:
     page.play(2)
     assert lab.runner.updates == 5
     assert not page.stopped
-    lab.controller.interrupted = True
+    lab.model.interrupted = True
     page.ask("pause").play(2)
     assert lab.runner.updates == 7, "what came before a pause does not stop the next play"
 

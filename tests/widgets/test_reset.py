@@ -53,7 +53,7 @@ def play_about(page: Page) -> None:
 
 CELLS: dict[str, Any] = {
     "a switch": lambda: Lab("bowl", Recipe(lr=0.2)).run(12).switch(zero_grad=False).run(7),
-    "inside an update": lambda: Lab("line", Recipe(lr=0.01, accumulate=3)).run(3).step(6),
+    "inside an update": lambda: Lab("line", Recipe(lr=0.01, accumulate=3)).run(3).run_statements(6),
     "state and scaler": lambda: Lab("digits", Recipe(optimizer="adamw", amp="fp16", lr=0.002)).run(9),
     "a start of its own": lambda: Lab("bowl").reset([3.0, 2.0]).run(4),
     "a loop of its own": lambda: Lab("line").run(2).edit(OWN).run(5),

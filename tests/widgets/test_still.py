@@ -17,7 +17,7 @@ from gradlab.widgets.live import Still
 
 torch.set_num_threads(1)
 LABS: dict[str, Any] = {
-    "one panel": lambda: Lab("digits", panels=["memory"]).run(3).step(6),
+    "one panel": lambda: Lab("digits", panels=["memory"]).run(3).run_statements(6),
     "two panels": lambda: Lab("digits", Recipe(lr=0.2), panels=["held-out loss", "gradient"]).run(30),
     "three panels": lambda: Lab("digits", panels=["loss", "gradient", "memory"]).run(20),
     "forgotten": lambda: Lab("digits", Recipe(lr=0.2)).run(20).switch(zero_grad=False).run(8),
