@@ -4,7 +4,7 @@ from .curves import draw_comparison, power_axis, step_points
 from .gradient import BATCH_STYLES, arrow_ends, arrow_marks, arrow_names, batch_key, plane_axes
 from .limits import from_zero, numbers, points, value_axis
 from .listing import Listing
-from .marks import EDGE, Area, Arrow, Axes, Axis, Band, Dots, Drawing, Image, Key, Line, Mark, Span, Text
+from .marks import AXES_EDGE, Area, Arrow, Axes, Axis, AxisSpan, Band, Dots, Drawing, Image, Key, Line, Mark, Text
 from .memory import area_look, stacked, text_role
 from .paint import Placed, in_rows, own_look, small_png, to_png, to_svg
 from .palette import colour, themed_svg, tint
@@ -12,12 +12,13 @@ from .panels import draw
 from .wire import Encoder
 
 __all__ = [
+    "AXES_EDGE",
     "BATCH_STYLES",
-    "EDGE",
     "Area",
     "Arrow",
     "Axes",
     "Axis",
+    "AxisSpan",
     "Band",
     "Dots",
     "Drawing",
@@ -28,7 +29,6 @@ __all__ = [
     "Listing",
     "Mark",
     "Placed",
-    "Span",
     "Text",
     "area_look",
     "arrow_ends",

@@ -11,7 +11,7 @@ import numpy as np
 from ..formatting import number_of, short
 from ..scenes import Curve, ScalerHistory, UnswitchedCurve
 from .limits import LOG_FROM, Numbers, from_zero, numbers, points, value_axis
-from .marks import EDGE, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text
+from .marks import AXES_EDGE, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text
 
 NEWEST = 6
 """The number of switches that are labelled; older ones keep their dashed line."""
@@ -61,7 +61,7 @@ def _finite_points(curve: Curve | UnswitchedCurve, until: float = math.inf) -> t
 
 
 def _upright(id: str, x: float, stroke: str, dash: str, words: str = "") -> Line:
-    return Line(id, (float(x), -EDGE, float(x), EDGE), stroke, 1.2, dash, words)
+    return Line(id, (float(x), -AXES_EDGE, float(x), AXES_EDGE), stroke, 1.2, dash, words)
 
 
 def _unswitched_marks(scene: UnswitchedCurve, line: Numbers) -> list[Mark]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..formatting import bytes_text
 from ..scenes import Fit
 from .limits import from_zero
-from .marks import EDGE, Area, Axes, Axis, Drawing, Line, Mark, Span, Text
+from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Drawing, Line, Mark, Text
 from .memory import BESIDE_TENSORS, area_look, category_name, stacked
 
 MOST_BARS = 4
@@ -47,9 +47,9 @@ def draw_fit(scene: Fit) -> Drawing:
         )
     for number, (name, holds) in enumerate(cards):
         words = f"{name} holds {bytes_text(holds)}"
-        marks.append(Line(f"card {number}", (0.0, holds, EDGE, holds), "ink", 1.3, "dashdot", words))
+        marks.append(Line(f"card {number}", (0.0, holds, AXES_EDGE, holds), "ink", 1.3, "dashdot", words))
         marks.append(Text(f"card name {number}", _cut(name), 0.0, holds, where="left", size=11.0, words=words))
-    spans = tuple(Span(number, number + 1, _cut(label)) for number, (label, _) in enumerate(bars))
+    spans = tuple(AxisSpan(number, number + 1, _cut(label)) for number, (label, _) in enumerate(bars))
     count = max(len(bars), 1)
     x = Axis(-_CARDS * count, count, ticks="none", spans=spans)
     verdict = scene.said if bars else "nothing is forecast yet"

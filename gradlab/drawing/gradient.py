@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..formatting import EN_DASH, batches_text, share_of_sum, share_text, short, spans_text
-from ..scenes import Arrow as ArrowScene
-from ..scenes import Arrows
+from ..scenes import Arrows, BatchArrow
 from .landscape import surface_axes, surface_marks, surface_of
 from .limits import LARGEST_DRAWN, Numbers, nice_step, numbers
 from .marks import Arrow, Axes, Axis, Dots, Drawing, Key, Mark, Text
@@ -134,7 +133,7 @@ def fit_factor(scene: Arrows, reach: Numbers) -> float:
     return next((power * step for step in STEPS if power * step <= best), power)
 
 
-def arrow_words(arrow: ArrowScene) -> str:
+def arrow_words(arrow: BatchArrow) -> str:
     """Return what an arrow stands for: ``batch 38: 16% of the sum, already applied``."""
     name = "not from a backward" if arrow.batches is None else batches_text([arrow.batches], EN_DASH)
     name = arrow.names[0] if arrow.names else name

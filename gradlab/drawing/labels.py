@@ -11,7 +11,7 @@ from matplotlib.axes import Axes as Plot
 from matplotlib.path import Path as Outline
 
 from .fonts import fitting, text_width
-from .marks import EDGE, Arrow, Dots, Mark, Text
+from .marks import AXES_EDGE, Arrow, Dots, Mark, Text
 from .palette import colour
 from .plots import Places, Sheet, text_box
 
@@ -101,8 +101,8 @@ class Labels:
             places = places[(x > left) & (x < right) & (y > top) & (y < bottom)] if mark.where == "on" else places
             return _on(places) if mark.where == "on" else _beside(places, left, right, top, wide)
         (low_x, high_x), (low_y, high_y) = plot.get_xlim(), plot.get_ylim()
-        place = high_x if mark.x >= EDGE else low_x if mark.x <= -EDGE else mark.x
-        height = high_y if mark.y >= EDGE else low_y if mark.y <= -EDGE else mark.y
+        place = high_x if mark.x >= AXES_EDGE else low_x if mark.x <= -AXES_EDGE else mark.x
+        height = high_y if mark.y >= AXES_EDGE else low_y if mark.y <= -AXES_EDGE else mark.y
         x, y = self._sheet.places(plot, (place, height)).tolist()
         if mark.where == "top":
             rows = [top + (row + 0.5) * _ROW for row in range(_ROWS)] if left - 1 <= x <= right + 1 else []

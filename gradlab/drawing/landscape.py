@@ -12,7 +12,7 @@ import numpy as np
 from ..formatting import short
 from ..scenes import Contours, Landscape, Slice
 from .limits import Numbers, around, numbers, points, value_axis
-from .marks import EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text
+from .marks import AXES_EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text
 
 LEVELS = 9
 _DARKEST, _PALEST = 78, 31  # strength of the lowest and the highest contour, per cent of grey
@@ -168,7 +168,7 @@ def draw_slice(scene: Slice) -> Drawing:
     marks: list[Mark] = [Line("loss", points(t, loss), "loss", 1.8, readout="t {x}: loss {y}")]
     lr_text = f"lr {short(scene.lr)}"
     if len(t):
-        marks.append(Line("lr", (lr, -EDGE, lr, EDGE), "grey", 1.2, "dashed", lr_text))
+        marks.append(Line("lr", (lr, -AXES_EDGE, lr, AXES_EDGE), "grey", 1.2, "dashed", lr_text))
     shown: list[tuple[str, float, str, str, dict[str, Any]]] = [
         ("now", 0.0, "now", "where the weights are", {"shape": "circle", "fill": "weights", "stroke": "paper"}),
         (

@@ -2,8 +2,8 @@
 
 A panel knows no pixels and no fonts. Two painters lay a Drawing out: the browser's (``front/layout.js``, at the size
 that the page gives it) and matplotlib's own Axes (``paint.py``). Points beyond an axis are cut off there; a
-coordinate of ``EDGE`` or ``-EDGE`` is the edge of the axes. A colour is a *role* ("ink", "weights", "stale"), which
-the painter turns into a colour of its theme; ``"weights/50"`` is that colour at 50 % over the paper.
+coordinate of ``AXES_EDGE`` or ``-AXES_EDGE`` is the edge of the axes. A colour is a *role* ("ink", "weights"),
+which the painter turns into a colour of its theme; ``"weights/50"`` is that colour at 50 % over the paper.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 DASHES = ("", "dashed", "dotted", "dashdot")
 SHAPES = ("circle", "ring", "square", "triangle", "down", "diamond", "cross", "plus", "left", "right", "star")
-EDGE = 1e300
-"""The coordinate of the right or upper edge of the axes, wherever that lies; ``-EDGE`` of the left or lower one."""
+AXES_EDGE = 1e300
+"""The coordinate of the right or upper edge of the axes, wherever it lies; ``-AXES_EDGE`` of the left or lower one."""
 
 
-class Span(NamedTuple):
+class AxisSpan(NamedTuple):
     """Words below a part of the x axis, such as a statement of the loop; the first text that has room is written."""
 
     low: float
@@ -41,7 +41,7 @@ class Axis:
     words: str = ""
     ticks: str = "number"
     """"number", "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers) or "none" (nothing)."""
-    spans: tuple[Span, ...] = ()
+    spans: tuple[AxisSpan, ...] = ()
     """Words in place of ticks; with ``ticks="slanted"`` they are written at a slant."""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..formatting import bytes_text
 from ..scenes import Memory, peak_location, share_of_gpu
 from .limits import Numbers, from_zero, numbers
-from .marks import EDGE, Area, Axes, Axis, Band, Dots, Drawing, Key, Line, Mark, Text
+from .marks import AXES_EDGE, Area, Axes, Axis, Band, Dots, Drawing, Key, Line, Mark, Text
 from .statements import StatementLayout, keep_recent, layout_statements, statement_axis
 
 _ROLES = {
@@ -85,7 +85,7 @@ def draw_memory(scene: Memory) -> Drawing:
     marks = [*_columns(scene, edges, where), *_bands(edges, where), *_peaks(scene, total, where, y.high)]
     for name, size in levels.items():
         words = f"{scene.capacity[0] if name == 'capacity' and scene.capacity else name} {bytes_text(size)}"
-        marks.append(Line(f"level {name}", (-EDGE, size, EDGE, size), "ink", 1.4, _LEVELS[name][1], words))
+        marks.append(Line(f"level {name}", (-AXES_EDGE, size, AXES_EDGE, size), "ink", 1.4, _LEVELS[name][1], words))
         look: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
         marks.append(Text(f"level name {name}", (words,), **look))
     marks += _names({name: (low[last], high[last]) for name, (low, high) in edges.items()}, _THIN * y.high)
@@ -118,7 +118,9 @@ def _columns(scene: Memory, edges: Edges, where: StatementLayout) -> list[Mark]:
             parts = [f"{name} {bytes_text(size)}" for name, size in sizes.items() if size > 0]
             words = f"{statement}{of}: {', '.join(parts) or 'nothing'}"
             a, b = where.statements[number]
-            columns.append(Area(f"at {number}", (a, -EDGE, a, EDGE, b, EDGE, b, -EDGE), "paper", words=words))
+            columns.append(
+                Area(f"at {number}", (a, -AXES_EDGE, a, AXES_EDGE, b, AXES_EDGE, b, -AXES_EDGE), "paper", words=words)
+            )
     return columns
 
 
@@ -131,7 +133,7 @@ def _bands(edges: Edges, where: StatementLayout) -> list[Mark]:
         bands.append(Band(name, triples.ravel(), width=1.2, **area_look(name)))
     for number, (update, _) in enumerate(where.updates[1:]):
         middle = (where.statements[update.start][0] + where.statements[update.start - 1][1]) / 2
-        bands.append(Line(f"divider {number}", (middle, -EDGE, middle, EDGE), "faint"))
+        bands.append(Line(f"divider {number}", (middle, -AXES_EDGE, middle, AXES_EDGE), "faint"))
     return bands
 
 
@@ -142,7 +144,7 @@ def _peaks(scene: Memory, total: Numbers, where: StatementLayout, limit: float) 
         low, high = where.statements[statements.start][0], where.statements[statements.stop - 1][1]
         if (number := numbers.get(statements.start)) is not None:
             name = (f"update {number:,}", f"{number:,}")
-            texts.append(Text(f"update {update}", name, (low + high) / 2, EDGE, where="center", size=11.0))
+            texts.append(Text(f"update {update}", name, (low + high) / 2, AXES_EDGE, where="center", size=11.0))
         if total[points].max(initial=0.0) > 0:
             point = points.start + int(total[points].argmax())
             x = float(where.left[point] + where.right[point]) / 2

@@ -1,6 +1,6 @@
 """Drawings as PNG and SVG: matplotlib's Axes lay them out, at a size that is given. It knows nothing of torch.
 
-The figure is a canvas of its own: nothing here touches ``pyplot`` or a learner's rcParams.
+The figure is a canvas of its own: a learner's own figures and rcParams stay as they are.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from PIL import Image as Picture
 from .fonts import text_width, wrapped
 from .labels import Labels
 from .listing import Listing, paint_listing
-from .marks import DASHES, EDGE, SHAPES, Arrow, Band, Dots, Drawing, Image, Line, Mark, Text
+from .marks import AXES_EDGE, DASHES, SHAPES, Arrow, Band, Dots, Drawing, Image, Line, Mark, Text
 from .palette import colour
-from .plots import INCH, POINT, Places, Sheet, add_plots
+from .plots import INCH, POINTS_PER_PX, Places, Sheet, add_plots
 
 _INK, _GREY = colour("ink"), colour("grey")
 _LOOK: dict[str, Any] = {
@@ -200,10 +200,10 @@ def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
 
 
 def _places(points: Any, plot: Plot, sheet: Sheet) -> Places:
-    """Return points on the sheet: those of ``EDGE`` on the edge of the axes, those far outside still near them."""
+    """Return points on the sheet: those of ``AXES_EDGE`` on the edge of the axes, those far outside still near them."""
     rows = np.array(points, dtype=np.float64).reshape(-1, 2)
     edges = np.array([plot.get_xlim(), plot.get_ylim()])
-    rows = np.where(rows >= EDGE, edges[:, 1], np.where(rows <= -EDGE, edges[:, 0], rows))
+    rows = np.where(rows >= AXES_EDGE, edges[:, 1], np.where(rows <= -AXES_EDGE, edges[:, 0], rows))
     return np.clip(sheet.places(plot, rows), -_FAR_OUT, _FAR_OUT)
 
 
@@ -258,15 +258,15 @@ def _patches(
     look: dict[str, Any] = {"capstyle": "butt", "joinstyle": "round", "linestyle": _DASHES[dash]}
     look |= {"facecolor": colour(fill) if fill else "none", "edgecolor": colour(stroke or hatched or "ink")}
     look["hatch"] = hatch + hatch[:1] or None  # a little denser than matplotlib's own
-    return [PathPatch(outline, linewidth=width * POINT if stroke else 0.0, transform=sheet.pixels, **look)]
+    return [PathPatch(outline, linewidth=width * POINTS_PER_PX if stroke else 0.0, transform=sheet.pixels, **look)]
 
 
 def _dots(mark: Dots, places: Places, sheet: Sheet) -> Line2D:
     x, y = places.T
     look: dict[str, Any] = {"linestyle": "none", "marker": _MARKERS[mark.shape], "transform": sheet.pixels}
-    look |= {"markersize": mark.size * POINT, "markerfacecolor": colour(mark.fill) if mark.fill else "none"}
+    look |= {"markersize": mark.size * POINTS_PER_PX, "markerfacecolor": colour(mark.fill) if mark.fill else "none"}
     look |= {"markeredgecolor": colour(mark.stroke or mark.fill or "paper")}
-    return Line2D(x, y, markeredgewidth=mark.width * POINT if mark.stroke else 0.0, **look)
+    return Line2D(x, y, markeredgewidth=mark.width * POINTS_PER_PX if mark.stroke else 0.0, **look)
 
 
 def _image(mark: Image, plot: Plot) -> AxesImage:

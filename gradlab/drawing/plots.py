@@ -23,7 +23,7 @@ from .palette import colour
 
 INCH = 96.0
 """CSS pixels in an inch."""
-POINT = 72 / INCH
+POINTS_PER_PX = 72 / INCH
 """Points in a CSS pixel."""
 _MARGIN, _TITLE, _LINE, _RIGHT, _TICK = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
 _WIDEST = 0.4  # of the width, for words at the right of the axes
@@ -64,7 +64,7 @@ class Sheet:
             self.words.append(text_box(x, y, text, size, bold, anchor))
         look = {"va": "center", "parse_math": False, "fontweight": "bold" if bold else "normal", **look}
         self.figure.text(
-            x, y, text, transform=self.pixels, fontsize=size * POINT, color=colour(role), ha=anchor, **look
+            x, y, text, transform=self.pixels, fontsize=size * POINTS_PER_PX, color=colour(role), ha=anchor, **look
         )
 
     def add_box(
@@ -73,7 +73,7 @@ class Sheet:
     ) -> None:  # fmt: skip
         """Paint a rectangle from its upper left corner on."""
         colours = {"facecolor": colour(fill) if fill else "none", "edgecolor": colour(stroke) if stroke else "none"}
-        line = width * POINT if stroke else 0.0
+        line = width * POINTS_PER_PX if stroke else 0.0
         self.figure.add_artist(Rectangle((x, y), wide, tall, transform=self.pixels, linewidth=line, **(colours | look)))
 
     def add_swatch(self, entry: Key, x: float, y: float, wide: float, tall: float) -> None:
@@ -188,7 +188,7 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
         lines.set_ticks(shown)
         lines.set_ticks([], minor=True)
         lines.set_major_formatter(FuncFormatter(lambda value, _, ticks=axis.ticks: _FORMATS[ticks](value)))
-        lines.set_tick_params(length=_TICK * POINT, pad=2)
+        lines.set_tick_params(length=_TICK * POINTS_PER_PX, pad=2)
     plot.spines["left"].set_visible(y.ticks != "none")
     plot.spines["bottom"].set_visible(not x.ticks == y.ticks == "none")
     middle = (left + right) / 2
@@ -227,7 +227,7 @@ def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
         middle, slanted = (start + end) / 2, x.ticks == "slanted" and not span.bracket
         if span.bracket:
             across, down = (start + 1, start + 1, end - 1, end - 1), np.array([3, 7, 7, 3]) + bottom
-            line = Line2D(across, down, color=colour("grey"), linewidth=1.2 * POINT, transform=sheet.pixels)
+            line = Line2D(across, down, color=colour("grey"), linewidth=1.2 * POINTS_PER_PX, transform=sheet.pixels)
             sheet.figure.add_artist(line)
         text = fitting(span.texts, _HIGHEST if slanted else max(end - start, _HIGHEST), _SMALL)
         half = 8.0 if slanted else text_width(text, _SMALL) / 2 + 3

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from ..scenes import Memory
 from ..scenes import StatementLabel as Label
 from .limits import Numbers
-from .marks import Axis, Span
+from .marks import Axis, AxisSpan
 
 Indices = npt.NDArray[np.int64]
 
-MOST_UPDATES = 3
+SHOWN_UPDATES = 3
 MOST_SHOWN = 130
 """Older updates are left out while there are more statements: one that is narrower than two pixels says nothing."""
 _STILL = 0.4  # the width of a statement in which no byte moves, such as the head of a ``for``; one that does has 1
@@ -51,7 +51,7 @@ class StatementLayout(NamedTuple):
 
 def keep_recent(scene: Memory) -> Memory:
     """Return the scene of its newest updates, of fewer while they have too many statements; one stays."""
-    recent = list(scene.updates)[-MOST_UPDATES:]
+    recent = list(scene.updates)[-SHOWN_UPDATES:]
     while len(recent) > 1 and len(scene.statements) - recent[0][0] > MOST_SHOWN:
         recent.pop(0)
     if not recent or not 0 < (first := recent[0][0]) < min(len(scene.statements), len(scene.starts)):
@@ -92,7 +92,7 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
 
 def statement_axis(words: Sequence[str], where: StatementLayout) -> Axis:
     """Return the axis with the words of statements, and a bracket for a block of them that comes many times."""
-    spans: list[Span] = []
+    spans: list[AxisSpan] = []
     for update, _ in where.updates:
         start, length, times = repeated(tuple(words[update]))
         block = range(update.start + start, update.start + start + length * times)
@@ -101,11 +101,11 @@ def statement_axis(words: Sequence[str], where: StatementLayout) -> Axis:
         for number in range(update.start, update.stop):
             if not (bracket and number in block):
                 rank = _FIRST.index(words[number]) if words[number] in _FIRST else len(_FIRST)
-                spans.append(Span(*where.statements[number], (str(words[number]),), rank))
+                spans.append(AxisSpan(*where.statements[number], (str(words[number]),), rank))
         if bracket:
             what = "micro-batches" if Label.BACKWARD in words[block.start : block.stop] else f"\u00d7 {words[block[0]]}"
             texts = (f"{times} {what}", f"{times} batches", f"{times} \u00d7", f"{times}")
-            spans.append(Span(low, high, texts, bracket=True))
+            spans.append(AxisSpan(low, high, texts, bracket=True))
     chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_FIRST)]
     crowded = any((b - a) / where.wide * _LETTERS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
     slanted = crowded and not any(span.bracket for span in spans)

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .marks import EDGE, Drawing, Mark, non_default_fields
+from .marks import AXES_EDGE, Drawing, Mark, non_default_fields
 
-DIGITS = 5
+SIGNIFICANT_DIGITS = 5
 """The number of significant digits of a coordinate."""
 _KINDS = {"Line": "l", "Area": "a", "Band": "b", "Dots": "d", "Arrow": "v", "Text": "t", "Image": "i"}
 
@@ -98,7 +98,7 @@ def _encode_mark(mark: Mark) -> _Encoded:
     numbers = None
     for name, value in non_default_fields(mark):
         if name == "points":
-            numbers = _rounded(np.clip(np.asarray(value, dtype=np.float64).ravel(), -EDGE, EDGE))
+            numbers = _rounded(np.clip(np.asarray(value, dtype=np.float64).ravel(), -AXES_EDGE, AXES_EDGE))
         elif name == "cells":
             fields["cells"] = (np.asarray(value).ravel() + 48).astype(np.uint8).tobytes().decode("latin-1")
         else:
@@ -110,7 +110,7 @@ def _rounded(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Round to so many significant digits; whole numbers stay."""
     size = np.abs(numbers)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        power = np.floor(np.log10(size)) - (DIGITS - 1)
+        power = np.floor(np.log10(size)) - (SIGNIFICANT_DIGITS - 1)
         ten = 10.0 ** np.abs(power)
         rounded = np.where(power < 0, np.rint(numbers * ten) / ten, np.rint(numbers / ten) * ten)
     return np.where((numbers == np.rint(numbers)) | ~np.isfinite(rounded), numbers, rounded)

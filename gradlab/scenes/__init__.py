@@ -9,8 +9,8 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from .evaluate import loss_curve as loss_curve
     from .from_run import RunScenes as RunScenes
-    from .kinds import Arrow as Arrow
     from .kinds import Arrows as Arrows
+    from .kinds import BatchArrow as BatchArrow
     from .kinds import Contours as Contours
     from .kinds import Curve as Curve
     from .kinds import Fit as Fit

@@ -17,8 +17,8 @@ from ..memory import CATEGORIES, MemoryPoint
 from ..tasks import HeldOutImages
 from .evaluate import HeldOutLoss, LossSurface, evaluating, loss_curve, with_state
 from .kinds import (
-    Arrow,
     Arrows,
+    BatchArrow,
     Contours,
     Curve,
     Landscape,
@@ -213,10 +213,10 @@ def _module_name(name: str, modules: Mapping[str, nn.Module]) -> str:
     return f"{name} {type(modules[name]).__name__}"
 
 
-def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], window: int) -> list[Arrow]:
+def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], window: int) -> list[BatchArrow]:
     """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones."""
     arrows = [
-        Arrow(part.batches, x, y, part.share, part.stale, part.applied)
+        BatchArrow(part.batches, x, y, part.share, part.stale, part.applied)
         for part, (x, y) in zip(parts, ends, strict=False)
     ]
     singles = max(_FEWEST_ARROWS, window)
@@ -228,5 +228,5 @@ def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], 
         numbers = [number for arrow in members for number in arrow.batches or ()]
         span = (min(numbers), max(numbers)) if numbers else None
         x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
-        merged.append(Arrow(span, x, y, share, stale, members[-1].applied))
+        merged.append(BatchArrow(span, x, y, share, stale, members[-1].applied))
     return [*merged, *arrows[-singles:]]

@@ -94,7 +94,7 @@ class Contours:
 
 
 @dataclass(frozen=True)
-class Arrow:
+class BatchArrow:
     """What one batch, or several older ones together, contributed to ``.grad``, in gradient units."""
 
     batches: Span | None
@@ -119,7 +119,7 @@ class Arrows:
     plane of the sum and the newest contribution: ``x`` along the sum, ``y`` at a right angle to it.
     """
 
-    arrows: Sequence[Arrow]
+    arrows: Sequence[BatchArrow]
     """The oldest first."""
     total: tuple[float, float]
     """What ``.grad`` holds."""

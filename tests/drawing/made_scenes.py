@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from gradlab.scenes import (
-    Arrow,
     Arrows,
+    BatchArrow,
     Contours,
     Curve,
     Fit,
@@ -39,9 +39,9 @@ def curve(count: int, **more: Any) -> Curve:
 def arrows(stale: bool, scale: float = 1.0) -> Arrows:
     """Three arrows on contours, the second of them stale or not."""
     three = [
-        Arrow((1, 2), -scale, 0.0, 0.16, True),
-        Arrow((3, 3), -scale, 2 * scale, 0.4, stale),
-        Arrow((4, 4), -2 * scale, scale, 0.44),
+        BatchArrow((1, 2), -scale, 0.0, 0.16, True),
+        BatchArrow((3, 3), -scale, 2 * scale, 0.4, stale),
+        BatchArrow((4, 4), -2 * scale, scale, 0.44),
     ]
     return Arrows(three, (-4 * scale, 3 * scale), [(1, 4)], BOWL, (-1.0, 0.5))
 
@@ -49,9 +49,9 @@ def arrows(stale: bool, scale: float = 1.0) -> Arrows:
 def plane(scale: float = 1.0) -> Arrows:
     """The same in the plane of the sum and the newest one; one points backwards."""
     three = [
-        Arrow((1, 40), 5 * scale, -scale, 1.25, True),
-        Arrow((41, 41), -3 * scale, -2 * scale, -0.75, True),
-        Arrow((42, 42), 2 * scale, 3 * scale, 0.5),
+        BatchArrow((1, 40), 5 * scale, -scale, 1.25, True),
+        BatchArrow((41, 41), -3 * scale, -2 * scale, -0.75, True),
+        BatchArrow((42, 42), 2 * scale, 3 * scale, 0.5),
     ]
     return Arrows(three, (4 * scale, 0.0), [(1, 42)])
 
@@ -74,7 +74,7 @@ USUAL: list[Any] = [
     memory(),
     Fit([("before", {"weights": 9}), ("now", {"odd": 12})], [("T4", 20)]),
 ]
-HUGE = Arrow((1, 1), 1e308, 1e308, 1e9)
+HUGE = BatchArrow((1, 1), 1e308, 1e308, 1e9)
 DEGENERATE: list[Any] = [
     Curve([], [], [], []),
     Curve([1], [0.5], [0.5], [0.5]),
@@ -86,14 +86,16 @@ DEGENERATE: list[Any] = [
     Arrows([], (0, 0), [], BOWL),
     Arrows([], (0, 0)),
     Arrows([], (3, 0), [(1, 4)], measured=False),
-    Arrows([Arrow((1, 1), NAN, INF, NAN, True)], (INF, 0), [(1, 1)], BOWL, (NAN, INF)),
-    Arrows([Arrow((1, 1), NAN, INF, NAN, True)], (NAN, 0), [(1, 1)]),
-    Arrows([HUGE, Arrow((2, 2), 1e308, -1e308, -1e9, True)], (1e308, 1), [(1, 2)], BOWL, (1e30, 0)),
-    Arrows([HUGE, Arrow(None, 1e308, -1e308, INF, True)], (1e308, 0), [(1, 1)]),
-    Arrows([Arrow((1, 1), 1e-310, 0, 1)], (1e-310, 0), [(1, 1)]),
-    Arrows([Arrow((1, 1), 0, 0, 1)], (0, 0), [(1, 1)], Contours([0, 1], [0, 1], [[2, 2], [2, 2]])),
-    Arrows([Arrow((1, 1), 1, 1, 1 / 300)] * 300, (300, 300), [(n, n) for n in range(1, 99, 2)], Contours([], [], [])),
-    Arrows([Arrow((1, 1), 1, 1, 1 / 300)] * 300, (300, 300), [(1, 300)]),
+    Arrows([BatchArrow((1, 1), NAN, INF, NAN, True)], (INF, 0), [(1, 1)], BOWL, (NAN, INF)),
+    Arrows([BatchArrow((1, 1), NAN, INF, NAN, True)], (NAN, 0), [(1, 1)]),
+    Arrows([HUGE, BatchArrow((2, 2), 1e308, -1e308, -1e9, True)], (1e308, 1), [(1, 2)], BOWL, (1e30, 0)),
+    Arrows([HUGE, BatchArrow(None, 1e308, -1e308, INF, True)], (1e308, 0), [(1, 1)]),
+    Arrows([BatchArrow((1, 1), 1e-310, 0, 1)], (1e-310, 0), [(1, 1)]),
+    Arrows([BatchArrow((1, 1), 0, 0, 1)], (0, 0), [(1, 1)], Contours([0, 1], [0, 1], [[2, 2], [2, 2]])),
+    Arrows(
+        [BatchArrow((1, 1), 1, 1, 1 / 300)] * 300, (300, 300), [(n, n) for n in range(1, 99, 2)], Contours([], [], [])
+    ),
+    Arrows([BatchArrow((1, 1), 1, 1, 1 / 300)] * 300, (300, 300), [(1, 300)]),
     Landscape(Contours([1], [1], [[1]]), []),
     Landscape(Contours([0, 1], [0, 1], [[NAN, INF], [1e30, 1]]), [(0, 0), (NAN, NAN)]),
     Landscape(Contours([0, 1, 2], [0, 1, 2], [[1, 2, 3], [1e308, 2, 3], [0, 0, NAN]]), [(1e300, -1e300)]),
@@ -148,12 +150,12 @@ def random_arrows(chance: random.Random) -> Arrows:
     steps = _points(chance, chance.randint(0, 12), scale)
     first = chance.randint(2, 10**5)
     some = [
-        Arrow((first + at, first + at), x, y, chance.gauss(0, 1), chance.random() < 0.5)
+        BatchArrow((first + at, first + at), x, y, chance.gauss(0, 1), chance.random() < 0.5)
         for at, (x, y) in enumerate(steps)
     ]
     if chance.random() < 0.5:
         (x, y), span = _points(chance, 1, scale)[0], (1, first - 1) if chance.random() < 0.8 else None
-        some.insert(0, Arrow(span, x, y, chance.gauss(0, 1), chance.random() < 0.5))
+        some.insert(0, BatchArrow(span, x, y, chance.gauss(0, 1), chance.random() < 0.5))
     total = sum(a.x for a in some), sum(a.y for a in some)
     holds = [(first, first + len(steps) - 1)] if steps else []
     if chance.random() < 0.5:

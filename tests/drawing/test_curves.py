@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from made_scenes import curve
 
-from gradlab.drawing import EDGE, Drawing, Text, draw, draw_comparison
+from gradlab.drawing import AXES_EDGE, Drawing, Text, draw, draw_comparison
 from gradlab.formatting import short
 from gradlab.scenes import Curve, ScalerHistory, UnswitchedCurve
 
@@ -61,7 +61,7 @@ def test_switches_are_marked_and_the_newest_are_named() -> None:
     drawing = draw(curve(60, switches=switches))
     for number, (update, name) in enumerate(switches):
         mark = drawing.find(f"switch {number}")
-        assert list(mark.points) == [update, -EDGE, update, EDGE]
+        assert list(mark.points) == [update, -AXES_EDGE, update, AXES_EDGE]
         assert (mark.dash, mark.words) == ("dashed", f"update {update}: {name}")
     names = [mark for mark in drawing.marks if isinstance(mark, Text)]
     assert [(name.texts, name.x) for name in names] == [((f"lr {n}",), 5.0 * n) for n in range(9, 3, -1)]

@@ -16,15 +16,15 @@ from matplotlib.path import Path as Outline
 
 from gradlab import Recipe
 from gradlab.drawing import (
-    EDGE,
+    AXES_EDGE,
     Area,
     Axes,
     Axis,
+    AxisSpan,
     Drawing,
     Key,
     Line,
     Listing,
-    Span,
     Text,
     draw,
     draw_comparison,
@@ -51,8 +51,8 @@ def test_nor_in_a_comparison_or_below_an_axis() -> None:
             check_labels(draw_comparison(curves, "bowl: loss"), *size)
     words = ["zero_grad", "forward", "loss.backward()", "step", "a statement that is far too long"]
     for ticks, bracket in itertools.product(("number", "slanted"), (False, True)):
-        spans = [Span(at, at + 1, (word, word[:4]), at % 2) for at, word in enumerate(words)]
-        spans += [Span(0, 3, ("repeated 16 times", "16 times"), bracket=True)] * bracket
+        spans = [AxisSpan(at, at + 1, (word, word[:4]), at % 2) for at, word in enumerate(words)]
+        spans += [AxisSpan(0, 3, ("repeated 16 times", "16 times"), bracket=True)] * bracket
         axis = Axis(0, 5, words="statements", ticks=ticks, spans=tuple(spans))
         check_labels(Drawing("memory", [Line("l", (0, 0, 5, 1))], (Axes(axis, Axis(words="bytes")),)), 465, 260)
     key = (
@@ -93,7 +93,7 @@ def test_every_arrow_that_is_long_enough_is_named() -> None:
     assert {"1\u20132", "3", "4"} <= written
 
 
-def test_a_text_takes_the_place_that_hides_least_and_none_where_there_is_none() -> None:
+def test_a_text_takes_the_place_that_hides_least() -> None:
     def written(*marks: Any, size: tuple[int, int] = (300, 200)) -> dict[str, np.ndarray]:
         bare = Axes(Axis(0, 10, ticks="none"), Axis(0, 10, ticks="none"))
         return {text.get_text(): box for text, box in texts_of(painted(Drawing("", marks, (bare,)), *size)).items()}
@@ -103,7 +103,7 @@ def test_a_text_takes_the_place_that_hides_least_and_none_where_there_is_none() 
     assert above[:, 1].min() > 100 - 11  # the pixel row of the line is at about 92 from below
     assert "word" not in written(line, Text("a", ("word",), 5, 5, where="center", clear=True))
     assert "short" in written(Text("a", ("a text that is far too long for this panel and more", "short"), 5, 5))
-    edge = written(Text("a", ("edge",), EDGE, -EDGE, where="left"))["edge"]
+    edge = written(Text("a", ("edge",), AXES_EDGE, -AXES_EDGE, where="left"))["edge"]
     assert edge[:, 0].max() > 300 - 14 - 12
     beside = written(line, Text("a", ("name of it",), of="line", where="beside"))["name of it"]
     assert min(abs(beside[:, 1] - 92)) < 12
@@ -113,7 +113,7 @@ def test_a_text_takes_the_place_that_hides_least_and_none_where_there_is_none() 
     assert written(Area("a", (0, 0, 9, 0, 9, 9, 0, 9), fill="ink"), Text("t", ("on it",), 5, 5, where="center"))
 
 
-def test_widths_are_those_of_the_font_and_texts_are_cut_and_broken() -> None:
+def test_texts_are_cut_and_broken_by_the_widths_of_the_font() -> None:
     for text, bold in (("updates", False), ("backward 0.31", True), ("\u25bc peak 24.1 KiB while step ran", False)):
         drawing = Drawing(text) if bold else Drawing("", notes=((text,),))
         (box,) = (box for each, box in texts_of(painted(drawing, 600, 200)).items() if each.get_text() == text)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from PIL import Image as Picture
 
 from gradlab.drawing import (
-    EDGE,
+    AXES_EDGE,
     Area,
     Arrow,
     Axes,
@@ -83,7 +83,7 @@ def test_marks_are_painted_where_they_say() -> None:
         Image("image", (50, 40, 70, 60), 2, [0, 1, 2, 3], ("ink", "activations", "scale/50", "weights")),
         Line("line", (5, 90, 95, 90, np.nan, np.nan, 5, 80, 200, 80), stroke="optimizer", width=4),
         Arrow("arrow", (10, 65, 40, 65), 2.0, fill="fresh"),
-        Area("edge", (90, -EDGE, EDGE, -EDGE, EDGE, 10, 90, 10), fill="loss"),
+        Area("edge", (90, -AXES_EDGE, AXES_EDGE, -AXES_EDGE, AXES_EDGE, 10, 90, 10), fill="loss"),
     )
     places: dict[tuple[float, float], str] = {
         (20, 15): "weights",
@@ -107,7 +107,7 @@ def test_marks_are_painted_where_they_say() -> None:
     assert (seen.pixels[:, : left - 3] == 255).all(), "what is outside of the axes is cut off"
 
 
-def test_log_axes_and_axes_below_each_other_have_their_own_numbers() -> None:
+def test_log_axes_and_axes_below_have_numbers_of_their_own() -> None:
     axes = Axes(Axis(0, 10), Axis(1, 1e4, log=True)), Axes(Axis(0, 10), Axis(0, 1), share=0.5, caption="below")
     seen = Painted(Line("a", (0, 100, 10, 100), "loss", 6), Line("b", (0, 0.5, 10, 0.5), "stale", 6, axes=1), axes=axes)
     assert [seen.at(5, 100), seen.at(5, 0.5, 1)] == [rgb("loss"), rgb("stale")]
@@ -128,7 +128,7 @@ def test_a_unit_is_as_long_along_both_axes(equal: str) -> None:
         assert plot.get_ylim()[1] >= y.high
 
 
-def test_what_comes_later_lies_in_front_and_what_is_out_of_date_is_faint() -> None:
+def test_what_comes_later_lies_in_front_of_what_came_before() -> None:
     marks = Area("a", square(0, 100), fill="weights"), Area("b", square(30, 60), fill="loss")
     assert [Painted(*marks).at(at, at) for at in (10, 40)] == [rgb("weights"), rgb("loss")]
     faint = Painted(*marks, faint=True).at(10, 10)

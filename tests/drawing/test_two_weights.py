@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from gradlab.drawing import Drawing, draw
 from gradlab.drawing.gradient import plane_axes
 from gradlab.drawing.landscape import surface_of
-from gradlab.scenes import Arrow, Arrows, Landscape, Slice
+from gradlab.scenes import Arrows, BatchArrow, Landscape, Slice
 
 
 def rows(drawing: Drawing, id: str) -> np.ndarray:
@@ -53,7 +53,7 @@ def test_a_landscape_holds_contours_and_weights() -> None:
 
 
 def test_what_stands_for_a_thing_moves() -> None:
-    arrow = Arrow((4, 4), 1.0, 0.5, 1.0, applied=True)
+    arrow = BatchArrow((4, 4), 1.0, 0.5, 1.0, applied=True)
     marks = [*draw(Arrows([arrow], (1.0, 0.5), [(4, 4)], BOWL, (0.5, 0.5))).marks]
     marks += draw(Landscape(BOWL, [(0.0, 1.0)])).marks
     assert {mark.id for mark in marks if getattr(mark, "moves", False)} == {"sum", "arrow 0", "weights", "now"}
@@ -97,7 +97,7 @@ def test_arrows_lie_head_to_tail_and_add_up_to_the_sum(scene: Arrows) -> None:
 def test_axes_hold_all_arrows_and_nothing_is_no_number(
     steps: list[tuple[float, float]], on_contours: bool, weights: tuple[float, float]
 ) -> None:
-    batches = [Arrow((n, n), x, y, x, bool(n % 2)) for n, (x, y) in enumerate(steps, 1)]
+    batches = [BatchArrow((n, n), x, y, x, bool(n % 2)) for n, (x, y) in enumerate(steps, 1)]
     total = sum(x for x, _ in steps), sum(y for _, y in steps)
     more = (BOWL, weights) if on_contours else ()
     drawing = draw(Arrows(batches, total, [(1, 9)], *more))

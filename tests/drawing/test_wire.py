@@ -14,10 +14,11 @@ from deno import TESTS, deno
 from made_scenes import DEGENERATE, USUAL, curve, random_scene
 
 from gradlab.drawing import (
-    EDGE,
+    AXES_EDGE,
     Arrow,
     Axes,
     Axis,
+    AxisSpan,
     Band,
     Dots,
     Drawing,
@@ -26,13 +27,12 @@ from gradlab.drawing import (
     Key,
     Line,
     Mark,
-    Span,
     Text,
     draw,
 )
 
 KINDS = {"Line": "l", "Area": "a", "Band": "b", "Dots": "d", "Arrow": "v", "Text": "t", "Image": "i"}
-DIGITS = 5e-5  # of a number, that five significant digits leave open
+SIGNIFICANT_DIGITS = 5e-5  # of a number, that five significant digits leave open
 
 
 def read(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -68,11 +68,11 @@ def check_drawing(panel: dict[str, Any], drawing: Drawing) -> None:
 def check_mark(sent: dict[str, Any], mark: Mark) -> None:
     assert sent["k"] == KINDS[type(mark).__name__]
     if (points := getattr(mark, "points", None)) is not None:
-        values = np.clip(np.asarray(points, dtype=float).ravel(), -EDGE, EDGE)
+        values = np.clip(np.asarray(points, dtype=float).ravel(), -AXES_EDGE, AXES_EDGE)
         arrived = np.array(sent.get("p", []), dtype=float)  # null becomes NaN
         whole = values == np.rint(values)
         np.testing.assert_array_equal(arrived[whole], values[whole])
-        np.testing.assert_allclose(arrived, values, rtol=DIGITS, atol=1e-300)
+        np.testing.assert_allclose(arrived, values, rtol=SIGNIFICANT_DIGITS, atol=1e-300)
     if isinstance(mark, Image):
         assert [ord(sign) - 48 for sign in sent["cells"]] == np.asarray(mark.cells).ravel().tolist()
     if isinstance(mark, Text):
@@ -104,7 +104,7 @@ def random_drawing(chance: np.random.Generator) -> Drawing:
     marks: list[Mark] = [
         Line("grown", np.array(grown).ravel(), stroke, words=words),
         Line("any", random_points(chance, int(chance.integers(0, 9)), 2), stroke, dash="dashed"),
-        Line("edge", (math.inf, -math.inf, 1.0, EDGE)),
+        Line("edge", (math.inf, -math.inf, 1.0, AXES_EDGE)),
         Band("band", random_points(chance, 5, 3), fill=stroke),
         Dots("dots", random_points(chance, 3, 2), size=float(chance.integers(1, 9)), drag=words),
         Arrow("arrow", random_points(chance, 2, 2), press=words, line=2.5),
@@ -112,7 +112,7 @@ def random_drawing(chance: np.random.Generator) -> Drawing:
         Image("image", (0.0, 0.0, 1.0, 1.0), 3, chance.integers(0, 3, 9), ("ink", "paper", stroke)),
     ]
     marks = [marks[int(at)] for at in chance.permutation(len(marks))[: int(chance.integers(len(marks) + 1))]]
-    x = Axis(1 / 3, float(chance.integers(1, 9)), words=words, spans=(Span(0.0, 1.0, (words, "b")),) * len(words))
+    x = Axis(1 / 3, float(chance.integers(1, 9)), words=words, spans=(AxisSpan(0.0, 1.0, (words, "b")),) * len(words))
     axes = (Axes(x, Axis(log=bool(chance.integers(2)), low=1e-9)),) * int(chance.integers(1, 3))
     return Drawing("any", marks, axes, words, corner=(words,) * len(words), notes=((words, "c"),), faint=bool(words))
 

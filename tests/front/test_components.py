@@ -365,7 +365,7 @@ def strip(page: Any) -> Any:
     return page
 
 
-def test_a_range_stays_while_it_plays_and_goes_when_it_begins_again(strip: Any) -> None:
+def test_a_range_stays_until_the_run_begins_again(strip: Any) -> None:
     strip.evaluate("() => strip.zoom(400, 430)")
     assert strip.evaluate("seen") == [[400, 430], [0, 1000]]
     assert strip.evaluate("() => said.splice(0)") == ["Updates 400 to 430 are shown; a double click shows all."]

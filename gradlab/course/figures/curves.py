@@ -25,7 +25,7 @@ from ...drawing import (
     to_png,
 )
 from ...formatting import share_text
-from ...scenes import Arrow, Arrows, Curve
+from ...scenes import Arrows, BatchArrow, Curve
 
 CURVES_SIZE, ARROWS_SIZE = (760, 340), (380, 330)
 """CSS pixels of one picture."""
@@ -116,7 +116,7 @@ def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:
     total = parts.sum(axis=0)
     shares = parts @ total / (float(total @ total) or 1.0)
     arrows = [
-        Arrow((at, at), x, y, share, stale=at < len(parts))
+        BatchArrow((at, at), x, y, share, stale=at < len(parts))
         for at, ((x, y), share) in enumerate(zip(parts.tolist(), shares.tolist(), strict=True), start=1)
     ]
     return Arrows(arrows, tuple(total.tolist()))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ... import tasks
-from ...drawing import EDGE, Axes, Axis, Band, Dots, Drawing, Line, Text, points, power_axis, step_points
+from ...drawing import AXES_EDGE, Axes, Axis, Band, Dots, Drawing, Line, Text, points, power_axis, step_points
 from ...formatting import number_of, power_text
 from ...widgets import Control, Instrument, Settings, View
 
@@ -260,12 +260,14 @@ def _zone_marks(outcome: Outcome) -> list[Band | Text]:
         if high <= low:  # the type reaches beyond the axis
             continue
         if kind != "normal":
-            marks.append(Band(f"zone {kind}", (low, -EDGE, EDGE, high, -EDGE, EDGE), fill=_ZONE_FILLS[kind]))
+            marks.append(
+                Band(f"zone {kind}", (low, -AXES_EDGE, AXES_EDGE, high, -AXES_EDGE, AXES_EDGE), fill=_ZONE_FILLS[kind])
+            )
         count = outcome.count(kind)
         share, role = part_text(count, outcome.total), "wrong" if count and kind in ("zero", "overflow") else "ink"
         for id, text in (("share", share), ("word", _SHORT.get(kind, ZONES[kind]))):
             look: dict[str, Any] = {"where": "below", "role": role, "bold": id == "share"}
-            marks.append(Text(f"zone {id} {kind}", (text,), (low + high) / 2, EDGE, **look))
+            marks.append(Text(f"zone {id} {kind}", (text,), (low + high) / 2, AXES_EDGE, **look))
     return marks
 
 

@@ -14,16 +14,16 @@ import torch
 
 from ..._process import RandomStream, lock
 from ...drawing import (
-    EDGE,
+    AXES_EDGE,
     Area,
     Axes,
     Axis,
+    AxisSpan,
     Band,
     Dots,
     Drawing,
     Line,
     Mark,
-    Span,
     Text,
     area_look,
     from_zero,
@@ -268,10 +268,10 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
     ends = _phase_ends(now.phases)
     marks: list[Mark] = []
     for number, (phase, (a, b)) in enumerate(zip(now.phases, pairwise(ends), strict=True)):
-        corners = (a or 0.004, -EDGE, b, -EDGE, b, EDGE, a or 0.004, EDGE)  # clear of the axis
+        corners = (a or 0.004, -AXES_EDGE, b, -AXES_EDGE, b, AXES_EDGE, a or 0.004, AXES_EDGE)  # clear of the axis
         highest = f"{bytes_text(sum(phase.highest.values()))}: {parts_text(phase.highest)}"
         marks.append(Area(f"phase {number}", corners, "paper", words=f"{phase.name}, at its highest {highest}"))
-    marks += [Line(f"phase end {x:.3f}", (x, -EDGE, x, EDGE), "faint", 1.0) for x in ends[1:-1]]
+    marks += [Line(f"phase end {x:.3f}", (x, -AXES_EDGE, x, AXES_EDGE), "faint", 1.0) for x in ends[1:-1]]
     marks += [Band(name, _steps(now, name).ravel(), width=1.2, **area_look(name)) for name in CATEGORIES]
     tops = _steps(now)
     x = float(tops[tops[:, 2].argmax() :][:2, 0].mean())
@@ -308,16 +308,16 @@ def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
     return np.column_stack([np.where(np.repeat(high > low, 2), x, np.nan), np.repeat(low, 2), np.repeat(high, 2)])
 
 
-def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[Span, ...]:
+def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[AxisSpan, ...]:
     """Return the calls to write under the axis, those of a window once; the shortest have room first."""
     calls = list(zip(phases, pairwise(ends), strict=True))
     window = [span for phase, span in calls if phase.name in ("forward", "backward")]
     several = len(window) > 2
     names = [(each.name, span) for each, span in calls if not (several and span in window)]
-    spans = [Span(*span, (name, _SHORT.get(name, name)), len(name)) for name, span in names]
+    spans = [AxisSpan(*span, (name, _SHORT.get(name, name)), len(name)) for name, span in names]
     if several:
         texts = (f"{len(window) // 2} \u00d7 {pair}" for pair in ("forward, backward", "fwd, bwd"))
-        spans.append(Span(window[0][0], window[-1][1], tuple(texts), bracket=True))
+        spans.append(AxisSpan(window[0][0], window[-1][1], tuple(texts), bracket=True))
     return tuple(spans)
 
 

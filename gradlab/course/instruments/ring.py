@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from ...drawing import (
+    AXES_EDGE,
     BATCH_STYLES,
-    EDGE,
     Area,
     Arrow,
     Axes,
     Axis,
+    AxisSpan,
     Dots,
     Drawing,
     Key,
     Line,
     Mark,
-    Span,
     Text,
     batch_key,
     draw_comparison,
@@ -162,17 +162,17 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     every = ran.trial.calls[:CALLS_SHOWN]
     marks: list[Mark] = []
     if calls:
-        column = _box(len(calls) - 0.5, 0.0, 0.5, EDGE)
+        column = _box(len(calls) - 0.5, 0.0, 0.5, AXES_EDGE)
         marks.append(Area("now", column, fill="faint/60", words=_moment_text(calls)))
     for number, call in enumerate(every):
         if call.place == 0:
-            marks.append(Line(f"turn {number}", (number, -EDGE, number, EDGE), "grey", 1.0, "dashed"))
+            marks.append(Line(f"turn {number}", (number, -AXES_EDGE, number, AXES_EDGE), "grey", 1.0, "dashed"))
             texts = f"turn {call.turn}", str(call.turn)
             marks.append(Text(f"turn {number} word", texts, number, where="top", role="grey"))
         marks += _column_marks(number, call)
     high = _ROOM + max(3, *(len(call.after.states) for call in every))
     up = Axis(-_STRIP, high, words="backwards in .grad", ticks="updates")
-    spans = tuple(Span(number, number + 1, (call.piece,)) for number, call in enumerate(every))
+    spans = tuple(AxisSpan(number, number + 1, (call.piece,)) for number, call in enumerate(every))
     contents = "; ".join(f"{call.piece}: {call.after.text}" for call in every)
     return Drawing(
         "what .grad holds",

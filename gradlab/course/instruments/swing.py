@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...drawing import EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text, in_rows, points
+from ...drawing import AXES_EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text, in_rows, points
 from ...formatting import short
 from ...widgets import Control, Instrument, Settings, Still, View
 
@@ -185,13 +185,13 @@ def draw_weight(path: SwingPath, role: str) -> Drawing:
     gone = int(inside[-1]) + 1  # for good: it may have come back before
     shown, readout = weights[: gone + 1], "update {x}: w = {y}"
     marks: list[Mark] = [
-        Line("lowest", (-EDGE, 0.0, EDGE, 0.0), "faint", words="the minimum: w = 0"),
+        Line("lowest", (-AXES_EDGE, 0.0, AXES_EDGE, 0.0), "faint", words="the minimum: w = 0"),
         Line("path", points(range(len(shown)), shown), role, 1.8),
         Dots("weights", points(inside, weights[inside]), size=5.0, fill=role, readout=readout),
     ]
     if gone < len(weights):
         texts = (f"out of the picture from update {gone}",)
-        marks.append(Text("gone", texts, EDGE, EDGE, where="top", role="wrong", bold=True, backed=True))
+        marks.append(Text("gone", texts, AXES_EDGE, AXES_EDGE, where="top", role="wrong", bold=True, backed=True))
     axes = Axes(Axis(0.0, UPDATES, words="updates", ticks="updates"), Axis(-path.reach, path.reach))
     words = f"It {path.stability}. The weight starts at 1; the minimum is at 0."
     return Drawing("the weight, update by update", marks, (axes,), words, _corner_texts(path))

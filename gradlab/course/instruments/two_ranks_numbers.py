@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch.nn.functional import mse_loss
 
-from ...scenes import Arrow
+from ...scenes import BatchArrow
 from ..processes import launch
 
 MOMENTS = 24
@@ -173,7 +173,7 @@ class RankMoment:
 
     grad: Vector | None
     """As the process saw it; None after ``zero_grad()``."""
-    arrows: tuple[Arrow, ...]
+    arrows: tuple[BatchArrow, ...]
     """What is in it: all that is stale as one arrow, then each fresh contribution. They add up to ``grad``."""
     path: tuple[Vector, ...]
     """The weights, from the start to now."""
@@ -278,12 +278,12 @@ def _mean(parts: Sequence[_Parts]) -> _Parts:
     }
 
 
-def _arrows(parts: _Parts, own: Mapping[tuple[int, int], Vector], grad: Vector | None) -> tuple[Arrow, ...]:
+def _arrows(parts: _Parts, own: Mapping[tuple[int, int], Vector], grad: Vector | None) -> tuple[BatchArrow, ...]:
     """Return what is drawn head to tail: what is stale as one arrow, then each fresh contribution."""
 
-    def arrow(first: int, last: int, vector: Any, *names: str, stale: bool = False) -> Arrow:
+    def arrow(first: int, last: int, vector: Any, *names: str, stale: bool = False) -> BatchArrow:
         share = float(np.dot(vector, grad) / np.dot(grad, grad)) if grad and any(grad) else 0.0
-        return Arrow((first, last), float(vector[0]), float(vector[1]), share, stale, names=names)
+        return BatchArrow((first, last), float(vector[0]), float(vector[1]), share, stale, names=names)
 
     vectors = {origin: np.multiply(share, own[origin]) for origin, (share, _) in parts.items()}
     old = [origin for origin, (_, stale) in parts.items() if stale]

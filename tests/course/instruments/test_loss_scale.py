@@ -57,7 +57,7 @@ def test_gradients_become_what_a_plain_backward_pass_makes(power: int) -> None:
 
 
 @pytest.mark.parametrize("power", [0, 16, 40])
-def test_each_step_of_the_histogram_is_as_high_as_the_gradients_of_its_size_are_many(power: int) -> None:
+def test_each_step_of_the_histogram_counts_gradients(power: int) -> None:
     """What became of the gradients between two powers of two, counted from plain PyTorch."""
     drawing = loss_scale(scale=2**power).drawings()[0]
     exact, got = gradient(), gradient(2.0**power, torch.float16)

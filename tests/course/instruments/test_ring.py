@@ -187,7 +187,7 @@ def test_words_and_pictures_tell_the_same(order: str) -> None:
 
 
 @pytest.mark.parametrize("order", SHOWN)
-def test_the_backwards_in_grad_are_stacked_in_the_column_of_each_call(order: str) -> None:
+def test_backwards_in_grad_are_stacked_in_columns_of_calls(order: str) -> None:
     drawing = panels(order)["grad"]
     calls = run_order(order).trial.calls[:12]
     assert [span.texts[0] for span in drawing.axes[0].x.spans] == [call.piece for call in calls]
@@ -218,7 +218,7 @@ def test_a_call_is_lit_in_the_ring_the_columns_and_the_code() -> None:
     assert look(USUAL, 0).lit == (0, 0)
 
 
-def test_the_calls_stand_on_the_ring_clockwise_with_what_each_did_last() -> None:
+def test_calls_stand_clockwise_with_what_each_did_last() -> None:
     drawing = panels(USUAL, 12)["ring"]
     names = [drawing.find(f"name {number}") for number in range(4)]
     assert [name.texts[0] for name in names] == [*CALLS]

@@ -104,7 +104,7 @@ def test_every_weight_is_drawn_where_pytorch_put_it(case: dict[str, Any]) -> Non
     assert not any("out of the picture" in text for text in lab.drawings()[0].texts())
 
 
-def test_a_swing_that_runs_away_is_drawn_until_it_leaves_the_picture() -> None:
+def test_a_swing_is_drawn_until_it_leaves_the_picture() -> None:
     lab, path = swing(lr=4.0), by_hand(4.0, 1.0, 0.0, False)
     top = lab.drawings()[0].axes[0].y.high
     gone = next(at for at in range(len(path)) if all(abs(weight) > top for weight in path[at:]))
