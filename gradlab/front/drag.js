@@ -88,8 +88,9 @@ export class PanelDrag {
     if (mark) {
       this._canvas.style.cursor = "grabbing";
       this.tell(mark, to);
-    } else if (ground && this._scrubs) this._panel.ask({ do: "scrub", begins, by: right * ground.x.per_pixel });
-    else if (ground) this._showRange(ground, to);
+    } else if (ground && this._scrubs) {
+      this._panel.ask({ do: "scrub", begins, share: right / (ground.right - ground.left) });
+    } else if (ground) this._showRange(ground, to);
   }
 
   /** @param {PointerEvent} event */

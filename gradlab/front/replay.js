@@ -248,13 +248,14 @@ export class Replay extends RecordedPage {
   }
 
   /**
-   * Go through time with a finger: it stays on the update that it is at.
-   * @param {{by?: number, begins?: boolean, ends?: boolean}} request
+   * Go through time with a finger: across all of what a panel shows it goes through all of that.
+   * @param {{share?: number, begins?: boolean, ends?: boolean}} request
    */
-  scrubBy({ by = 0, begins, ends }) {
+  scrubBy({ share = 0, begins, ends }) {
     if (ends) return this.write();
     if (begins) this.scrubbed = this.shown.updates;
-    this.goToUpdate(Math.max(Math.round(this.scrubbed + by), 0));
+    const [low, high] = this.screen.strip.range ?? [0, Number(this.scrub.max)];
+    this.goToUpdate(Math.max(Math.round(this.scrubbed + share * (high - low)), 0));
   }
 
   /** Go to the next statement on a line, or else back to the last one before. @param {number} line */

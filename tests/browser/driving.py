@@ -343,7 +343,7 @@ class Notebook:
 
     def panel(self, name: str) -> Any:
         """The canvas of a panel."""
-        return self.root.locator(f"[data-panel={name}] canvas")
+        return self.root.locator(f"[data-panel={name!r}] canvas")
 
     def place(self, panel: str, x: float, y: float) -> tuple[float, float]:
         """A place in a panel, given as shares of its width and height, on the screen."""
