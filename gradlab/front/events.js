@@ -44,35 +44,9 @@ function isForNotebook({ key, shiftKey, ctrlKey, metaKey, altKey, target }) {
 }
 
 /**
- * Return a function that hands on what it is given at most once in so many milliseconds, and always the last of it.
- * Where `send` returns a promise it asks one thing at a time by itself, and there is no need to wait.
- * @template T
- * @param {number} milliseconds
- * @param {(value: T) => unknown} send
- * @returns {(value: T) => void}
- */
-export function atMostEvery(milliseconds, send) {
-  let free = 0;
-  let waiting = 0;
-  /** @type {T} */
-  let last;
-  const go = () => {
-    waiting = 0;
-    free = send(last) instanceof Promise ? 0 : performance.now() + milliseconds;
-  };
-  return (value) => {
-    last = value;
-    if (!waiting) waiting = setTimeout(go, Math.max(0, free - performance.now()));
-  };
-}
-
-/**
  * Return a new element inside another one.
  * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag
- * @param {Element | null} parent
- * @param {string} [classes]
- * @param {string} [text]
+ * @param {K} tag @param {Element | null} parent @param {string} [classes] @param {string} [text]
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function addElement(tag, parent, classes = "", text = "") {
@@ -83,15 +57,19 @@ export function addElement(tag, parent, classes = "", text = "") {
   return element;
 }
 
-/**
- * Return a new button with words on it.
- * @param {Element} parent
- * @param {string} words
- * @param {() => void} press
- */
+/** Return a new button with words on it. @param {Element} parent @param {string} words @param {() => void} press */
 export function addButton(parent, words, press) {
   const button = addElement("button", parent, "gl-button", words);
   button.type = "button";
   button.addEventListener("click", press);
   return button;
+}
+
+/**
+ * Lay an element over a part of the one that it is in.
+ * @param {HTMLElement} element @param {number} left @param {number} top @param {number} right @param {number} bottom
+ */
+export function putOver(element, left, top, right, bottom) {
+  const sides = { left, top, width: Math.max(right - left, 1), height: bottom - top };
+  for (const [side, pixels] of Object.entries(sides)) element.style.setProperty(side, `${pixels}px`);
 }

@@ -51,8 +51,9 @@ export class Panel {
     this._tip = new PanelTip(this.figure);
     this._list = addElement("ul", this.figure, "gl-hidden");
     this._say = say;
-    this._ask = ask;
-    this._zoom = zoom;
+    this.ask = ask;
+    this.zoom = zoom;
+    this.scrubs = scrubs;
     this._tellPoint = point;
     /** @type {PanelData | null} */
     this._data = null;
@@ -68,25 +69,7 @@ export class Panel {
     this._near = 0; // pixels from what can be moved, at which that pointer grabs it
     /** @type {{id: string, point: number} | null} the mark that the keys have gone to */
     this._stop = null;
-    this._drag = new PanelDrag(this.figure, this.canvas, {
-      ask,
-      zoom,
-      scrubs,
-      place: (event) => this._placeOf(event),
-      grab: (event) => this._grab(event),
-      ground: (place) => this._ground(place),
-      follow: (place) => {
-        this._tip.hide();
-        if (place) this._tip.point(...place);
-      },
-      drop: () => {
-        this._tip.hide();
-        if (this._held) {
-          this._held = null;
-          this._layOut("none");
-        }
-      },
-    });
+    this._drag = new PanelDrag(this);
     this._listen();
     this._observer = new ResizeObserver(() => this.resize());
     this._observer.observe(this.figure);
@@ -162,20 +145,20 @@ export class Panel {
     canvas.addEventListener("pointermove", (event) => this._hover(event));
     canvas.addEventListener("pointerleave", () => this._leave());
     canvas.addEventListener("click", (event) => {
-      if (!this._drag.moved) this._press(this._panel && meantAt(this._panel, ...this._placeOf(event), 0));
+      if (!this._drag.moved) this._press(this._panel && meantAt(this._panel, ...this.placeOf(event), 0));
     });
     canvas.addEventListener("dblclick", () => {
-      if (this._panel?.zooms) this._zoom();
+      if (this._panel?.zooms) this.zoom();
     });
     canvas.addEventListener("keydown", (event) => {
       if (this._key(event)) event.preventDefault();
     });
-    canvas.addEventListener("focus", () => this._focus());
+    canvas.addEventListener("focus", () => this.describe());
     canvas.addEventListener("blur", () => this._leave());
   }
 
   /** @param {MouseEvent} event @returns {[number, number]} */
-  _placeOf(event) {
+  placeOf(event) {
     const box = this.canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
@@ -184,7 +167,7 @@ export class Panel {
   _hover(event) {
     const panel = this._panel;
     if (!panel || this._drag.busy) return;
-    this._pointer = this._placeOf(event);
+    this._pointer = this.placeOf(event);
     this._near = reachOf(event);
     const found = meantAt(panel, ...this._pointer, this._near);
     this._stop = null;
@@ -194,7 +177,7 @@ export class Panel {
       ? "grab"
       : found?.mark.press
       ? "pointer"
-      : this._ground(this._pointer)
+      : this.groundAt(this._pointer)
       ? "crosshair"
       : "";
   }
@@ -205,23 +188,40 @@ export class Panel {
     this._tellPoint(null);
   }
 
-  /** @param {PointerEvent} event */
-  _grab(event) {
+  /** Hold what can be moved there. @param {PointerEvent} event */
+  grab(event) {
     const panel = this._panel;
-    const found = panel && nearestMark(panel, ...this._placeOf(event), isMoved, reachOf(event));
+    const found = panel && nearestMark(panel, ...this.placeOf(event), isMoved, reachOf(event));
     if (found) this._held = this._data?.axes ?? null;
     return found?.mark ?? null;
   }
 
+  /** Show where what is held has been moved to, null for nothing. @param {[number, number] | null} place */
+  follow(place) {
+    this._tip.hide();
+    if (!place) return;
+    this._tip.point(...place);
+    this.canvas.style.cursor = "grabbing";
+  }
+
+  /** Let go of what is held. */
+  drop() {
+    this._tip.hide();
+    this.canvas.style.cursor = "";
+    if (!this._held) return;
+    this._held = null;
+    this._layOut("none");
+  }
+
   /** Return the axes of which a range can be chosen there. @param {[number, number]} place @returns {Plot | null} */
-  _ground([x, y]) {
+  groundAt([x, y]) {
     const plot = this._panel?.zooms ? this._panel.plots[0] : null;
     return plot && x >= plot.left && x <= plot.right && y >= plot.top && y <= plot.bottom ? plot : null;
   }
 
   /** @param {Found | null | undefined} found */
   _press(found) {
-    if (found?.mark.press) this._ask({ do: "press", what: found.mark.press });
+    if (found?.mark.press) this.ask({ do: "press", what: found.mark.press });
   }
 
   // The tooltip --------------------------------------------------------------------------------------------------------
@@ -236,11 +236,6 @@ export class Panel {
 
   // The keys -----------------------------------------------------------------------------------------------------------
 
-  _focus() {
-    if (this._pointer || !this.canvas.matches(":focus-visible")) return;
-    this.describe();
-  }
-
   /** Do what a key means; return whether it means something here. @param {KeyboardEvent} event */
   _key(event) {
     const panel = this._panel;
@@ -249,7 +244,7 @@ export class Panel {
     if (event.shiftKey && key.startsWith("Arrow")) return this._push(key);
     if (key === "Escape") this._leave();
     else if ((key === "Enter" && !event.shiftKey) || key === " ") this._press(this._atStop());
-    else if (key === "0" && panel.zooms) this._zoom();
+    else if (key === "0" && panel.zooms) this.zoom();
     else if ((key === "+" || key === "=") && panel.zooms) this._zoomBy(panel, 0.5);
     else if (key === "-" && panel.zooms) this._zoomBy(panel, 2);
     else return this._go(panel, key);
@@ -313,7 +308,7 @@ export class Panel {
   _zoomBy({ plots: [{ x, right }] }, share) {
     const middle = valueAt(x, this._atStop()?.x ?? right);
     const [low, high] = [x.axis.low, x.axis.high].map((limit) => middle + (limit - middle) * share);
-    this._zoom(low, high);
+    this.zoom(low, high);
   }
 }
 
