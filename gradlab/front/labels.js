@@ -4,7 +4,7 @@
 import { boxOf } from "./marks.js";
 import { placeOn } from "./scales.js";
 import { boxesTouch, fitting, swatchMark, text } from "./texts.js";
-import { pointLength, pointsOf } from "./wire.js";
+import { pointsOf, remembered } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./marks.js").Box} Box */
@@ -14,6 +14,7 @@ import { pointLength, pointsOf } from "./wire.js";
 /** A place for words: their middle height, and x with the side that lies there. @typedef {{x: number, y: number, anchor: "start" | "middle" | "end"}} Spot */
 
 const ALONG = 7; // CSS pixels along a line that count as one thing to hide
+const TEXT_APART = 20; // CSS pixels along a text that do
 const MOST_THINGS = 200; // between two points
 const [ROWS, ROW] = [4, 17]; // of words below the upper edge of the axes
 const ROWS_APART = 16; // CSS pixels from word to word at the right of the axes
@@ -224,29 +225,30 @@ const knownCovers = new WeakMap();
 
 /** Return places along a mark (x0, y0, x1, y1, ...), which words had better not hide. @param {Mark} mark */
 export function coveredBy(mark) {
-  let places = knownCovers.get(mark);
-  if (!places) knownCovers.set(mark, places = Float64Array.from(placesAlong(mark)));
-  return places;
+  return remembered(knownCovers, mark, () => Float64Array.from(placesAlong(mark)));
 }
 
 /** @param {Mark} mark */
 function placesAlong(mark) {
   /** @type {number[]} */
   const places = [];
-  if (mark.k === "t" || mark.k === "i" || (!mark.stroke && mark.k !== "d")) return places;
-  const [points, each] = [pointsOf(mark), pointLength(mark)];
-  for (let way = 1; way < each; way++) {
-    let [lastX, lastY] = [NaN, NaN];
-    for (let at = 0; at < points.length; at += each) {
-      const [x, y] = [points[at], points[at + way]];
-      const steps = mark.k === "d" ? 1 : Math.min(Math.hypot(x - lastX, y - lastY) / ALONG, MOST_THINGS);
-      if (steps < 1) continue; // so close to the one before that it is the same
-      for (let step = 1; step < steps; step++) {
-        places.push(lastX + (x - lastX) * step / steps, lastY + (y - lastY) * step / steps);
-      }
-      if (!Number.isNaN(x)) places.push(x, y);
-      [lastX, lastY] = [x, y];
+  if (mark.k === "t") {
+    const [left, top, right, bottom] = boxOf(mark);
+    for (let x = left; x < right; x += TEXT_APART) places.push(x, (top + bottom) / 2);
+    return [...places, right, (top + bottom) / 2];
+  }
+  if (!mark.stroke && mark.k !== "d") return places;
+  const points = pointsOf(mark);
+  let [lastX, lastY] = [NaN, NaN];
+  for (let at = 0; at < points.length; at += 2) {
+    const [x, y] = [points[at], points[at + 1]];
+    const steps = mark.k === "d" ? 1 : Math.min(Math.hypot(x - lastX, y - lastY) / ALONG, MOST_THINGS);
+    if (steps < 1) continue; // so close to the one before that it is the same
+    for (let step = 1; step < steps; step++) {
+      places.push(lastX + (x - lastX) * step / steps, lastY + (y - lastY) * step / steps);
     }
+    if (!Number.isNaN(x)) places.push(x, y);
+    [lastX, lastY] = [x, y];
   }
   return places;
 }

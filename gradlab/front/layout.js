@@ -152,7 +152,21 @@ function markOn(plot, mark, unit) {
     const box = { x: Math.min(x0, x1), y: Math.min(y0, y1), width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) };
     return { ...base, ...box, clip };
   }
-  return withPoints({ ...base, clip, k: mark.k === "b" ? "b" : "p", closed: mark.k === "a" }, places);
+  const path = mark.k === "b" ? outlineOfBand(places) : places;
+  return withPoints({ ...base, clip, k: "p", closed: mark.k !== "l" }, path);
+}
+
+/** Return the corners of a band: along its lower edge and back along the upper one. @param {Float64Array} triples */
+function outlineOfBand(triples) {
+  const corners = [];
+  for (let from = 0, to = 0; to <= triples.length; to += 3) {
+    if (to < triples.length && !Number.isNaN(triples[to])) continue;
+    for (let at = from; at < to; at += 3) corners.push(triples[at], triples[at + 1]);
+    for (let at = to - 3; at >= from; at -= 3) corners.push(triples[at], triples[at + 2]);
+    corners.push(NaN, NaN);
+    from = to + 3;
+  }
+  return Float64Array.from(corners);
 }
 
 /** Return the points of a mark in CSS pixels. @param {Mark} mark @param {Plot} plot */

@@ -2,7 +2,7 @@
 /** Finds the mark at a point or nearest to it, its points one by one, and its words. */
 
 import { countText, shortNumber } from "./numbers.js";
-import { pointLength, pointsOf } from "./wire.js";
+import { pointsOf, remembered } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").PanelState} PanelState */
@@ -74,13 +74,10 @@ const knownCurves = new WeakMap();
 /** Whether a mark is a line that can be read and never goes back: it has one value at each x. @param {Mark} mark */
 export function isCurve(mark) {
   if (!mark.readout || mark.k !== "p" || isArea(mark)) return false;
-  let known = knownCurves.get(mark);
-  if (known === undefined) {
+  return remembered(knownCurves, mark, () => {
     const across = pointsOf(mark).filter((place, at) => at % 2 === 0 && !Number.isNaN(place));
-    known = across.every((place, at) => !at || place >= across[at - 1]);
-    knownCurves.set(mark, known);
-  }
-  return known;
+    return across.every((place, at) => !at || place >= across[at - 1]);
+  });
 }
 
 /** Whether a mark is a column of a chart: an area in the colour of the paper behind all else. @param {PanelState} panel @param {Mark} mark */
@@ -130,13 +127,12 @@ export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
  */
 export function foundAt(panel, index, point) {
   const mark = panel.marks[index];
-  const [words, each] = [mark.words ?? "", pointLength(mark)];
+  const words = mark.words ?? "";
   if (point < 0) {
     const [left, top, right, bottom] = boxOf(mark);
     return { index, mark, point, words, x: (left + right) / 2, y: (top + bottom) / 2 };
   }
-  const [points, data] = [pointsOf(mark), mark.data ?? []];
-  const [across, up] = [point * each, point * each + each - 1]; // of a band the upper edge
+  const [points, data, across, up] = [pointsOf(mark), mark.data ?? [], 2 * point, 2 * point + 1];
   const readout = (mark.readout ?? "").replace("{x}", countText(data[across])).replace("{y}", shortNumber(data[up]));
   return { index, mark, point, words: [readout, words].filter(Boolean).join("\n"), x: points[across], y: points[up] };
 }
@@ -149,10 +145,10 @@ function isSeen({ clip }, x, y) {
 
 /** Return the numbers of a mark's points that are seen. @param {Mark} mark */
 export function pointNumbers(mark) {
-  const [points, each] = [pointsOf(mark), pointLength(mark)];
+  const points = pointsOf(mark);
   const numbers = [];
-  for (let at = 0; at < points.length; at += each) {
-    if (isSeen(mark, points[at], points[at + each - 1])) numbers.push(at / each);
+  for (let at = 0; at < points.length; at += 2) {
+    if (isSeen(mark, points[at], points[at + 1])) numbers.push(at / 2);
   }
   return numbers;
 }
@@ -162,19 +158,14 @@ export function boxOf(mark) {
   const { x = 0, y = 0, width = 0, height = 0 } = mark;
   if (mark.k === "i") return [x, y, x + width, y + height];
   if (mark.k === "t") return textBox(mark);
-  const [points, each] = [pointsOf(mark), pointLength(mark)];
-  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
-  for (let at = 0; at < points.length; at++) {
-    const place = points[at];
-    if (at % each === 0) {
-      if (place < box.left) box.left = place;
-      if (place > box.right) box.right = place;
-    } else {
-      if (place < box.top) box.top = place;
-      if (place > box.bottom) box.bottom = place;
-    }
+  const points = pointsOf(mark);
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (let at = 0; at < points.length; at += 2) {
+    if (Number.isNaN(points[at])) continue;
+    [left, right] = [Math.min(left, points[at]), Math.max(right, points[at])];
+    [top, bottom] = [Math.min(top, points[at + 1]), Math.max(bottom, points[at + 1])];
   }
-  return [box.left, box.top, box.right, box.bottom];
+  return [left, top, right, bottom];
 }
 
 /** @param {Mark} mark @returns {Box} */
@@ -200,22 +191,9 @@ function isArea(mark) {
 /** @param {Mark} mark @param {number} x @param {number} y */
 function isInside(mark, x, y) {
   if (!isSeen(mark, x, y)) return false;
-  if (mark.k === "b") return isInBand(pointsOf(mark), x, y);
   if (mark.k === "p") return isInPolygon(pointsOf(mark), x, y);
   const [left, top, right, bottom] = boxOf(mark);
   return x >= left && x <= right && y >= top && y <= bottom;
-}
-
-/** @param {Float64Array} points triples @param {number} x @param {number} y */
-function isInBand(points, x, y) {
-  for (let at = 3; at < points.length; at += 3) {
-    const [left, right] = [points[at - 3], points[at]];
-    if (!(x >= left && x <= right)) continue;
-    const share = right > left ? (x - left) / (right - left) : 0;
-    const [low, high] = [1, 2].map((edge) => points[at - 3 + edge] * (1 - share) + points[at + edge] * share);
-    if (y <= Math.max(low, high) && y >= Math.min(low, high)) return true;
-  }
-  return false;
 }
 
 /**
@@ -247,11 +225,11 @@ function isInPolygon(points, x, y) {
 function nearestPoint(mark, x, y) {
   let [point, least] = [-1, Infinity];
   if (mark.k === "t" || mark.k === "i") return { point, distance: least };
-  const [points, each] = [pointsOf(mark), pointLength(mark)];
-  for (let at = 0; at < points.length; at += each) {
-    const [toX, toY] = [points[at], points[at + each - 1]];
-    const far = each === 3 ? Math.abs(toX - x) : Math.hypot(toX - x, toY - y);
-    if (far < least && isSeen(mark, toX, toY)) [point, least] = [at / each, far];
+  const points = pointsOf(mark);
+  for (let at = 0; at < points.length; at += 2) {
+    const [toX, toY] = [points[at], points[at + 1]];
+    const far = Math.hypot(toX - x, toY - y);
+    if (far < least && isSeen(mark, toX, toY)) [point, least] = [at / 2, far];
     if (mark.k !== "p" || at === 0) continue;
     const [fromX, fromY] = [points[at - 2], points[at - 1]];
     const [alongX, alongY] = [toX - fromX, toY - fromY];

@@ -3,7 +3,7 @@
 
 import { boxOf } from "./marks.js";
 import { colourOf } from "./palette.js";
-import { pointsOf } from "./wire.js";
+import { pointsOf, remembered } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").PanelState} PanelState */
@@ -49,20 +49,20 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
 }
 
 /**
- * Paint a path, a band or dots.
+ * Paint a path or dots.
  * @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale
  */
 function paintOutline(context, mark, theme, scale) {
   const { fill, hatch, stroke } = mark;
   if (!fill && !hatch && !stroke) return;
-  const [area, edges] = outlines(mark);
+  const path = outlineOf(mark);
   if (fill) {
     context.fillStyle = colourOf(fill, theme);
-    context.fill(area);
+    context.fill(path);
   }
   if (hatch) {
     context.fillStyle = hatching(context, hatch, colourOf(stroke || "ink", theme), scale);
-    context.fill(area);
+    context.fill(path);
   }
   if (!stroke) return;
   const width = mark.width ?? 1;
@@ -70,31 +70,22 @@ function paintOutline(context, mark, theme, scale) {
   context.lineWidth = width;
   const dash = mark.dash && DASHES[mark.dash];
   if (dash) context.setLineDash(dash.map((part) => part * width));
-  context.stroke(edges);
+  context.stroke(path);
   if (dash) context.setLineDash([]);
 }
 
-/** @type {WeakMap<Mark, [Path2D, Path2D]>} */
-const builtOutlines = new WeakMap();
+/** @type {WeakMap<Mark, Path2D>} */
+const knownOutlines = new WeakMap();
 
-/** Return what is filled and what is stroked of a mark. @param {Mark} mark @returns {[Path2D, Path2D]} */
-function outlines(mark) {
-  let built = builtOutlines.get(mark);
-  if (!built) {
-    if (mark.k === "b") built = bandOutlines(pointsOf(mark));
-    else {
-      const closed = Boolean(mark.closed || mark.fill || mark.hatch);
-      const path = mark.k === "d" ? dotsOutline(mark) : line(pointsOf(mark), closed);
-      built = [path, path];
-    }
-    builtOutlines.set(mark, built);
-  }
-  return built;
+/** Return what is filled and stroked of a mark. @param {Mark} mark */
+function outlineOf(mark) {
+  return remembered(knownOutlines, mark, () => mark.k === "d" ? dotsOutline(mark) : pathOutline(mark));
 }
 
-/** @param {Float64Array} points @param {boolean} closed */
-function line(points, closed) {
-  const path = new Path2D();
+/** @param {Mark} mark */
+function pathOutline(mark) {
+  const [path, points] = [new Path2D(), pointsOf(mark)];
+  const closed = mark.closed || mark.fill || mark.hatch;
   let down = false;
   for (let at = 0; at < points.length; at += 2) {
     const [x, y] = [points[at], points[at + 1]];
@@ -111,34 +102,11 @@ function line(points, closed) {
   return path;
 }
 
-/** @param {Float64Array} points triples @returns {[Path2D, Path2D]} */
-function bandOutlines(points) {
-  const [area, edges] = [new Path2D(), new Path2D()];
-  for (let from = 0, to = 0; to <= points.length; to += 3) {
-    if (to < points.length && !Number.isNaN(points[to])) continue;
-    for (let at = from; at < to; at += 3) area[at === from ? "moveTo" : "lineTo"](points[at], points[at + 2]);
-    for (let at = to - 3; at >= from; at -= 3) area.lineTo(points[at], points[at + 1]);
-    if (to > from) area.closePath();
-    for (const way of [1, 2]) {
-      for (let at = from; at < to; at += 3) edges[at === from ? "moveTo" : "lineTo"](points[at], points[at + way]);
-    }
-    from = to + 3;
-  }
-  return [area, edges];
-}
-
 /** @type {Record<string, [number, number][]>} corners of the shapes in halves of their size; y points down */
 const CORNERS = {
-  square: [[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
   diamond: [[0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0]],
   triangle: [[0, -1], [1, 0.9], [-1, 0.9]],
   down: [[0, 1], [-1, -0.9], [1, -0.9]],
-  left: [[-1, 0], [0.9, -1], [0.9, 1]],
-  right: [[1, 0], [-0.9, 1], [-0.9, -1]],
-  star: Array.from({ length: 10 }, (_, at) => {
-    const [far, turn] = [at % 2 ? 0.5 : 1.25, (at * Math.PI) / 5];
-    return [far * Math.sin(turn), -far * Math.cos(turn)];
-  }),
 };
 
 /** @type {Record<string, number[][]>} the ends of the strokes of the others */
@@ -171,7 +139,7 @@ function dotsOutline(mark) {
   return path;
 }
 
-/** @type {Map<string, CanvasPattern>} */
+/** @type {Map<string, CanvasPattern | string>} a window that is being resized leaves many behind */
 const hatches = new Map();
 
 /**
@@ -179,18 +147,12 @@ const hatches = new Map();
  * @returns {CanvasPattern | string}
  */
 function hatching(context, hatch, colour, scale) {
-  const key = `${hatch} ${colour} ${scale}`;
-  let pattern = hatches.get(key);
-  if (!pattern) {
+  return remembered(hatches, `${hatch} ${colour} ${scale}`, () => {
     const side = Math.max(1, Math.round(TILE * scale));
-    const tile = context.createPattern(hatchTile(hatch, colour, side), "repeat");
-    if (!tile) return colour;
-    pattern = tile;
-    pattern.setTransform(new DOMMatrix().scale(TILE / side));
-    if (hatches.size > 300) hatches.clear(); // a window that is being resized leaves many behind
-    hatches.set(key, pattern);
-  }
-  return pattern;
+    const pattern = context.createPattern(hatchTile(hatch, colour, side), "repeat");
+    pattern?.setTransform(new DOMMatrix().scale(TILE / side));
+    return pattern ?? colour;
+  });
 }
 
 /** @param {string} hatch @param {string} colour @param {number} side in the canvas' pixels */
@@ -258,16 +220,11 @@ const widths = new Map();
  * @param {string} text @param {number} size @param {boolean} bold
  */
 export function measureText(text, size, bold) {
-  const key = `${size} ${bold} ${text}`;
-  let width = widths.get(key);
-  if (width === undefined) {
+  return remembered(widths, `${size} ${bold} ${text}`, () => {
     pen ??= /** @type {Context} */ (blankCanvas(1, 1).getContext("2d"));
     pen.font = fontOf(/** @type {Mark} */ ({ k: "t", size, bold }));
-    width = pen.measureText(text).width;
-    if (widths.size > 4000) widths.clear();
-    widths.set(key, width);
-  }
-  return width;
+    return pen.measureText(text).width;
+  });
 }
 
 /** @type {Context | undefined} */
@@ -278,19 +235,15 @@ export function forgetWidths() {
   widths.clear();
 }
 
-/** @type {WeakMap<Mark, {theme: Theme, cells: HTMLCanvasElement}>} */
-const paintedCells = new WeakMap();
+/** @type {WeakMap<Mark, Map<Theme, HTMLCanvasElement>>} */
+const knownCells = new WeakMap();
 
 /** @param {Context} context @param {Mark} mark @param {Theme} theme */
 function paintImage(context, mark, theme) {
-  let painted = paintedCells.get(mark);
-  if (painted?.theme !== theme) {
-    painted = { theme, cells: cellCanvas(mark, theme) };
-    paintedCells.set(mark, painted);
-  }
+  const cells = remembered(remembered(knownCells, mark, () => new Map()), theme, () => cellCanvas(mark, theme));
   const { x = 0, y = 0, width = 0, height = 0 } = mark;
   context.imageSmoothingEnabled = false;
-  context.drawImage(painted.cells, x, y, width, height);
+  context.drawImage(cells, x, y, width, height);
 }
 
 /** Return a canvas with a pixel for each cell. @param {Mark} mark @param {Theme} theme */

@@ -5,6 +5,7 @@
  */
 
 import colours from "../drawing/colours.json" with { type: "json" };
+import { remembered } from "./wire.js";
 
 /** @typedef {"light" | "dark" | "contrast" | "contrast-light"} Theme */
 /** @typedef {[number, number, number]} Channels red, green and blue, 0 to 255 */
@@ -29,13 +30,7 @@ const knownColours = new Map();
  * @param {string} role @param {Theme} theme
  */
 export function colourOf(role, theme) {
-  const key = `${theme} ${role}`;
-  let colour = knownColours.get(key);
-  if (!colour) {
-    colour = mixColour(role, theme);
-    knownColours.set(key, colour);
-  }
-  return colour;
+  return remembered(knownColours, `${theme} ${role}`, () => mixColour(role, theme));
 }
 
 /** @param {string} role @param {Theme} theme */

@@ -1,7 +1,7 @@
 // @ts-check
 /** The words at the pointer, the line or the column that they speak of, and a place for them where they hide nothing. */
 
-import { addElement } from "./events.js";
+import { addElement, putOver } from "./events.js";
 import { coveredBy, hiddenBy } from "./labels.js";
 import { boxOf, isColumn, isCurve } from "./marks.js";
 
@@ -11,7 +11,6 @@ import { boxOf, isColumn, isCurve } from "./marks.js";
 
 const APART = 14; // CSS pixels from a point to its words
 const FREE = 8; // CSS pixels around a point that stay free
-const TEXT_APART = 20; // CSS pixels along a text that count as one thing to hide
 const OUTSIDE = 8; // what it costs to lie on what is beside the panel
 const STAYS = 2; // what it is worth not to jump to another side
 
@@ -71,8 +70,7 @@ export class PanelTip {
     if (this._cross.hidden) return;
     const [, top, , bottom] = plotsBox(panel); // of two plots it goes through both
     const [left, , right] = column ? boxOf(found.mark) : [found.x, 0, found.x];
-    const sides = { left, width: Math.max(right - left, 1), top, height: bottom - top };
-    for (const [side, pixels] of Object.entries(sides)) this._cross.style.setProperty(side, `${pixels}px`);
+    putOver(this._cross, left, top, right, bottom);
   }
 }
 
@@ -109,12 +107,11 @@ export function freePlace(panel, [wide, tall], [x, y], side, [above, below] = [I
     ...(tall + 2 < below ? [[across(x - wide / 2), height + 2]] : []),
     ...(tall + 2 < above ? [[across(x - wide / 2), -tall - 2]] : []),
   ]);
-  const things = panel.marks.map((mark) => ({ weight: weightOf(mark), places: thingsIn(panel, mark) }));
   const costs = places.map(([l, t], at) => {
     const [r, b] = [l + wide, t + tall];
     if (x > l - FREE && x < r + FREE && y > t - FREE && y < b + FREE) return Infinity;
     let cost = t < 0 || b > height ? OUTSIDE : 0;
-    for (const { weight, places } of things) cost += weight * hiddenBy([l, t, r, b], [places]);
+    for (const mark of panel.marks) cost += weightOf(mark) * hiddenBy([l, t, r, b], [coveredBy(mark)]);
     return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 - (at === side ? STAYS : 0);
   });
   const best = costs.indexOf(Math.min(...costs));
@@ -124,16 +121,4 @@ export function freePlace(panel, [wide, tall], [x, y], side, [above, below] = [I
 /** What it costs to hide a place of a mark. @param {Mark} mark */
 function weightOf({ k, press }) {
   return k === "d" ? 3 : press ? 2 : 1;
-}
-
-/** Return places in a mark that words had better not hide. @param {PanelState} panel @param {Mark} mark */
-function thingsIn(panel, mark) {
-  if (mark.k !== "t") return isColumn(panel, mark) ? new Float64Array() : coveredBy(mark);
-  const [left, top, right, bottom] = boxOf(mark);
-  const count = Math.ceil((right - left) / TEXT_APART) + 1;
-  const places = Array.from(
-    { length: count },
-    (_, at) => [left + at / (count - 1) * (right - left), (top + bottom) / 2],
-  );
-  return Float64Array.from(places.flat());
 }

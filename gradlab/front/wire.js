@@ -82,6 +82,23 @@ function changedMark(mark, fields) {
   return /** @type {Mark} */ (changed);
 }
 
+const MOST_KNOWN = 4000; // texts, colours and the like that are remembered
+
+/**
+ * Return what is known of a thing; what is asked for the first time is worked out.
+ * @template K, V
+ * @param {{get(key: K): V | undefined, set(key: K, value: V): unknown, size?: number, clear?(): void}} known
+ * @param {K} key @param {() => V} make @returns {V}
+ */
+export function remembered(known, key, make) {
+  let value = known.get(key);
+  if (value === undefined) {
+    if ((known.size ?? 0) > MOST_KNOWN) known.clear?.();
+    known.set(key, value = make());
+  }
+  return value;
+}
+
 /** @type {WeakMap<Mark, Float64Array>} */
 const decodedPoints = new WeakMap();
 
@@ -90,19 +107,9 @@ export function pointLength(mark) {
   return mark.k === "b" ? 3 : 2;
 }
 
-/**
- * Return a mark's points, one after the other, NaN where the pen is lifted.
- * @param {Mark} mark @returns {Float64Array}
- */
+/** Return a mark's points, one after the other, NaN where the pen is lifted. @param {Mark} mark */
 export function pointsOf(mark) {
-  let points = decodedPoints.get(mark);
-  if (!points) {
-    const sent = mark.p ?? [];
-    points = new Float64Array(sent.length);
-    for (let at = 0; at < sent.length; at++) points[at] = sent[at] ?? NaN;
-    decodedPoints.set(mark, points);
-  }
-  return points;
+  return remembered(decodedPoints, mark, () => Float64Array.from(mark.p ?? [], (each) => each ?? NaN));
 }
 
 /**
