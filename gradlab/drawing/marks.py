@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 DASHES = ("", "dashed", "dotted", "dashdot")
-SHAPES = ("circle", "ring", "square", "triangle", "down", "diamond", "cross", "plus", "left", "right", "star")
+SHAPES = ("circle", "ring", "triangle", "down", "diamond", "cross", "plus")
 AXES_EDGE = 1e300
 """The coordinate of the right or upper edge of the axes, wherever it lies; ``-AXES_EDGE`` of the left or lower one."""
 
@@ -127,7 +127,6 @@ class Band(Mark):
     width: float = 1.0
     hatch: str = ""
     words: str = ""
-    readout: str = ""
     axes: int = 0
 
 

@@ -55,7 +55,7 @@ def own_look() -> AbstractContextManager[None]:
     return matplotlib.style.context(["default", _LOOK])
 
 
-_MARKERS = dict(zip(SHAPES, "oos^vDx+<>*", strict=True))
+_MARKERS = dict(zip(SHAPES, "oo^vDx+", strict=True))
 _DASHES: dict[str, Any] = dict(zip(DASHES, ["solid", (0, (4, 2.5)), (0, (1.2, 1.8)), (0, (6, 2, 1.2, 2))], strict=True))
 _THINNEST, _THICKEST = 5.0, 18.0  # CSS pixels across a usual arrow
 _FAR_OUT = 4000.0  # CSS pixels from the sheet at which a point is as good as anywhere

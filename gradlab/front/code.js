@@ -53,15 +53,12 @@ export class CodePane {
     for (const kind of ["pointermove", "focusin", "pointerleave", "focusout"]) lines.addEventListener(kind, lightLine);
 
     this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, () => this._run());
-    this._buttons = addElement("div", pane, "gl-buttons");
     /** Opens the field; a screen with a bar of buttons puts it there. */
-    this.edit = addButton(this._buttons, "Edit the loop", () => this._open());
-    this._whileOpen = [
-      addButton(this._buttons, "Run this loop", () => this._run()),
-      addButton(this._buttons, "Cancel", () => this._close()),
-      addButton(this._buttons, "Start from the loop as it runs", () => this._startAgain()),
-    ];
-    this._whileOpen[0].classList.add("gl-main");
+    this.edit = addButton(pane, "Edit the loop", () => this._open());
+    this._buttons = addElement("div", pane, "gl-buttons");
+    addButton(this._buttons, "Run this loop", () => this._run()).classList.add("gl-main");
+    addButton(this._buttons, "Cancel", () => this._close());
+    addButton(this._buttons, "Start from the loop as it runs", () => this._startAgain());
     this._showField(false);
   }
 
@@ -206,8 +203,7 @@ export class CodePane {
     this._lines.hidden = field;
     this._editor.box.hidden = !field;
     this.edit.hidden = field || !this._state.editable;
-    for (const button of this._whileOpen) button.hidden = !field;
-    this._buttons.hidden = !field && !this._buttons.contains(this.edit); // an empty row would take room
+    this._buttons.hidden = !field;
   }
 }
 

@@ -56,7 +56,7 @@ export class ControlBar {
     this._values = { ...this._values, ...values };
     for (const [name, part] of this._parts) {
       if (off) setOff(part, off.includes(name));
-      if (anew || (values && name in values && !this._waiting.get(name))) this._showValue(name);
+      if (anew || !this._waiting.get(name)) this._showValue(name);
     }
   }
 

@@ -17,20 +17,8 @@ export function nothingShown() {
 export function mergeFrame(before, frame) {
   const base = frame.whole ? nothingShown() : before;
   const shown = { ...base, ...frame, values: { ...base.values, ...frame.values }, panels: { ...base.panels } };
-  const changed = new Set([...Object.keys(frame), ...Object.keys(frame.values ?? {}).map((name) => `values ${name}`)]);
   for (const name of Object.keys(frame.panels ?? {})) {
     shown.panels[name] = applyPanel(shown.panels[name], frame.panels[name]);
   }
-  return { shown, changed };
-}
-
-/**
- * Return the values of the controls that a frame has told, all of them where it is not known which. One that was turned
- * and not answered yet must not go back to what it was because another one is told.
- * @param {Shown} shown @param {Set<string>} changed @returns {Record<string, any>}
- */
-export function toldValues(shown, changed) {
-  const some = [...changed].filter((key) => key.startsWith("values ")).map((key) => key.slice("values ".length));
-  if (!some.length && changed.has("values")) return shown.values;
-  return Object.fromEntries(some.map((name) => [name, shown.values[name]]));
+  return { shown, changed: new Set(Object.keys(frame)) };
 }

@@ -33,10 +33,7 @@ export function tagsOfLine(line) {
   );
 }
 
-/**
- * Return what a marked word stands for: what its call touches, or the tag of its own name.
- * @param {string} word @returns {Tags}
- */
+/** Return what a marked word stands for: what its call touches, or its own name. @param {string} word @returns {Tags} */
 export function tagsOfWord(word) {
   return new Set(Object.hasOwn(TOUCHED, word) ? TOUCHED[word] : [word]);
 }
@@ -63,21 +60,21 @@ export class MarkedWords {
     /** @type {Element | null} the word that lights */
     this._from = null;
     this._light = light;
-    this._enter = (/** @type {Event} */ { target }) => {
+    const enter = (/** @type {Event} */ { target }) => {
       const word = target instanceof Element ? target.closest(WORDS) : null;
       if (word !== this._from) this._choose(word && nearestLab(word) === this._root ? word : null);
     };
-    this._leave = () => this._choose(null);
-    // Moves only: a page that scrolls under a pointer at rest sends pointerover.
-    document.addEventListener("pointermove", this._enter, true);
-    document.addEventListener("focusin", this._enter, true);
-    document.addEventListener("focusout", this._leave, true);
     // A notebook shows its texts by and by; who tabs to a lab, or has it made, finds them ready.
-    this._ready = () => {
+    const ready = () => {
       for (const word of document.querySelectorAll(WORDS)) if (word instanceof HTMLElement) word.tabIndex = 0;
     };
-    document.addEventListener("keydown", this._ready, true);
-    this._ready();
+    ready();
+    this._end = new AbortController();
+    // Moves only: a page that scrolls under a pointer at rest sends pointerover.
+    const heard = { pointermove: enter, focusin: enter, focusout: () => this._choose(null), keydown: ready };
+    for (const [kind, hear] of Object.entries(heard)) {
+      document.addEventListener(kind, hear, { capture: true, signal: this._end.signal });
+    }
     document.body.classList.add(LIGHTS);
   }
 
@@ -92,10 +89,7 @@ export class MarkedWords {
   close() {
     this._choose(null);
     this.mark(null);
-    document.removeEventListener("pointermove", this._enter, true);
-    document.removeEventListener("focusin", this._enter, true);
-    document.removeEventListener("focusout", this._leave, true);
-    document.removeEventListener("keydown", this._ready, true);
+    this._end.abort();
     document.body.classList.toggle(LIGHTS, document.querySelector(".gradlab .gl-panel") !== null);
   }
 

@@ -21,41 +21,24 @@ export function wantsMotion() {
   return !matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
-/** The way from one state to another, which begins now. */
+/** The way from one state to another. */
 export class Motion {
   /**
-   * @param {PanelState} to
-   * @param {Map<number, Course>} courses of the marks of `to` that move
-   * @param {{id: string, course: Course}[]} gone marks that are not there any more
-   * @param {number} now
+   * @param {PanelState} to @param {Map<number, Course>} courses of its marks that move
+   * @param {{id: string, course: Course}[]} gone marks that are not there any more @param {number} began
    */
-  constructor(to, courses, gone, now) {
-    this._to = to;
-    this._courses = courses;
-    this._gone = gone;
-    this._began = now;
-  }
-
-  /** @param {number} now */
-  isOver(now) {
-    return now - this._began >= MOVES_FOR;
-  }
-
-  /**
-   * Return the state to paint: marks have an `alpha` where they are not all there.
-   * @param {number} now @returns {PanelState}
-   */
-  at(now) {
-    const share = Math.min(Math.max((now - this._began) / MOVES_FOR, 0), 1);
-    /** @type {{id: string, mark: Mark}[]} */
-    const painted = [];
-    this._to.marks.forEach((mark, index) => {
-      for (const part of this._courses.get(index)?.(share) ?? [mark]) {
-        painted.push({ id: this._to.ids[index], mark: part });
-      }
-    });
-    for (const { id, course } of this._gone) painted.push(...course(share).map((mark) => ({ id, mark })));
-    return { ...this._to, ids: painted.map(({ id }) => id), marks: painted.map(({ mark }) => mark) };
+  constructor(to, courses, gone, began) {
+    this.isOver = (/** @type {number} */ now) => now - began >= MOVES_FOR;
+    const all = [
+      ...to.marks.map((mark, at) => ({ id: to.ids[at], course: courses.get(at) ?? (() => [mark]) })),
+      ...gone,
+    ];
+    /** Return the state to paint: marks have an `alpha` where they are not all there. @param {number} now @returns {PanelState} */
+    this.at = (now) => {
+      const share = Math.min(Math.max((now - began) / MOVES_FOR, 0), 1);
+      const painted = all.flatMap(({ id, course }) => course(share).map((mark) => ({ id, mark })));
+      return { ...to, ids: painted.map(({ id }) => id), marks: painted.map(({ mark }) => mark) };
+    };
   }
 }
 

@@ -9,18 +9,19 @@
 import { addButton, addElement } from "./events.js";
 import { followSight } from "./place.js";
 import { RecordedPage } from "./recorded_page.js";
-import { RecordedView } from "./recorded_view.js";
 import { RunScreen } from "./screen.js";
+import { remembered } from "./wire.js";
 
 /** @typedef {import("./recorded_page.js").Frame} Frame */
 /** @typedef {import("./recorded_page.js").RecordingPlace} RecordingPlace */
+/** @typedef {import("./wire.js").PanelData} PanelData */
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: Frame[]}} Track */
 /** @typedef {{title: string, marks: number[], tracks: Track[]}} RecordedRuns `marks` are updates at which switches can be turned */
 
 const PLAYING = "gl-playing"; // of the body: a page may leave out of a frame what is out of sight
 const READ_ALONG = 350; // ms a statement
-/** @type {{replay: Replay | null}} the one that plays: two on a page would divide the reader's attention */
-const onAir = { replay: null };
+/** @type {Replay | null} the one that plays: two on a page would divide the reader's attention */
+let onAir = null;
 
 export class Replay extends RecordedPage {
   /** @param {HTMLElement} root @param {RecordedRuns} recording @param {RecordingPlace} [place] */
@@ -29,7 +30,7 @@ export class Replay extends RecordedPage {
     this.recording = recording;
     this.track = this.index = 0;
     this.coming = 0; // the track that a switch which was turned leads to, 0 for none
-    this.view = new RecordedView();
+    this.unswitched = true; // whether the curves are shown that tell how the loss goes without the newest switch
     this.playing = false;
     /** @type {number | null} */
     this.rate = 60;
@@ -85,12 +86,15 @@ export class Replay extends RecordedPage {
   /** @param {number} index */
   go(index) {
     this.index = Math.min(Math.max(index, 0), this.frames.length - 1);
-    const { shown, turn, view } = this;
+    const { shown, turn, unswitched } = this;
+    const panels = Object.entries(shown.panels).map((
+      [name, panel],
+    ) => [name, unswitched ? panel : switchedOnly(panel)]);
     this.paint(this.screen, {
       ...shown,
-      values: { ...shown.values, ...(turn && { [turn.switch]: turn.value }), unswitched: view.unswitched },
+      values: { ...shown.values, ...(turn && { [turn.switch]: turn.value }), unswitched },
       left_off: this.recording.marks[0] || null, // where it opens, and Reset goes back to
-      panels: view.of(shown.panels),
+      panels: Object.fromEntries(panels),
     });
     this.scrub.max = String(this.frames.at(-1)?.updates ?? this.shownAt(this.frames, this.frames.length - 1).updates);
     this.scrub.value = this.at.textContent = String(shown.updates);
@@ -124,8 +128,8 @@ export class Replay extends RecordedPage {
 
   play() {
     if (this.playing) return;
-    onAir.replay?.pause();
-    onAir.replay = this;
+    onAir?.pause();
+    onAir = this;
     if (this.isAtEnd && !this.coming) this.reset();
     this.playing = true;
     document.body.classList.add(PLAYING);
@@ -152,7 +156,7 @@ export class Replay extends RecordedPage {
     if (!this.playing) return;
     this.playing = false;
     document.body.classList.remove(PLAYING);
-    onAir.replay = null;
+    onAir = null;
     this.screen.setPlaying(false);
     this.go(this.index);
   }
@@ -276,7 +280,7 @@ export class Replay extends RecordedPage {
   /** @param {string} name @param {any} value */
   turnSwitch(name, value) {
     if (name === "unswitched") {
-      this.view.unswitched = value;
+      this.unswitched = value;
       return this.go(this.index);
     }
     const { shown } = this;
@@ -321,6 +325,17 @@ export class Replay extends RecordedPage {
     const frame = Number(named?.get("frame") ?? this.opening);
     this.go(Number.isInteger(frame) ? frame : 0);
   }
+}
+
+/** @type {WeakMap<PanelData, PanelData>} */
+const knownSwitched = new WeakMap();
+
+/** Return a panel without the curves of the run without the newest switch. @param {PanelData} panel */
+function switchedOnly(panel) {
+  return remembered(knownSwitched, panel, () => {
+    const all = [...panel.ids.keys()].filter((at) => !panel.ids[at].startsWith("without"));
+    return { ...panel, ids: all.map((at) => panel.ids[at]), marks: all.map((at) => panel.marks[at]) };
+  });
 }
 
 /** @param {Track} track */

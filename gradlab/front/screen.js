@@ -4,7 +4,6 @@
 import { CodePane } from "./code.js";
 import { ControlBar } from "./controls.js";
 import { addButton, addElement, keepKeys } from "./events.js";
-import { toldValues } from "./frames.js";
 import { applyTheme, followTheme, themeOf } from "./palette.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
@@ -59,7 +58,7 @@ export class Screen {
     const code = CODE_KEYS.filter((key) => changed.has(key)).map((key) => [key, shown[key]]);
     if (code.length) this.code.show(Object.fromEntries(code));
     if (["controls", "values", "off"].some((key) => changed.has(key))) {
-      this.controls.show({ controls: shown.controls, values: toldValues(shown, changed), off: shown.off });
+      this.controls.show(shown);
     }
     this.note = shown.note ?? "";
     if (changed.has("note")) this.told = "";

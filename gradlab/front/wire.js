@@ -44,14 +44,20 @@ export function applyPanel(panel, change) {
   const { set, ...head } = change;
   if (head.marks) return withAxes(head);
   if (!panel) throw new Error("a change came for a panel of which nothing is known");
-  const marks = head.ids ? marksById(panel, head.ids) : set ? [...panel.marks] : panel.marks;
-  for (const [index, fields] of set ?? []) {
-    marks[index] = fields.k ? /** @type {Mark} */ (fields) : changedMark(marks[index], fields);
-  }
-  /** @type {any} */
-  const changed = { ...panel, ...head, marks };
-  for (const [name, value] of Object.entries(head)) if (value === null) delete changed[name];
+  const known = new Map(panel.ids.map((id, index) => [id, panel.marks[index]]));
+  const marks = head.ids
+    ? head.ids.map((/** @type {string} */ id) => known.get(id))
+    : set
+    ? [...panel.marks]
+    : panel.marks;
+  for (const [index, fields] of set ?? []) marks[index] = fields.k ? fields : changedMark(marks[index], fields);
+  const changed = withFields(panel, { ...head, marks });
   return head.axes === undefined ? changed : withAxes(changed);
+}
+
+/** Return fields after a change, in which null stands for a default. @param {object} fields @param {object} change @returns {any} */
+function withFields(fields, change) {
+  return Object.fromEntries(Object.entries({ ...fields, ...change }).filter(([, value]) => value !== null));
 }
 
 /** Fill in what axes leave at its default. @param {any} panel @returns {PanelData} */
@@ -61,25 +67,11 @@ function withAxes(panel) {
   return { ...panel, axes };
 }
 
-/**
- * Return the marks of a panel in another order; one that is new is filled in afterwards.
- * @param {PanelData} panel @param {string[]} ids
- */
-function marksById(panel, ids) {
-  const known = new Map(panel.ids.map((id, index) => [id, panel.marks[index]]));
-  return ids.map((id) => /** @type {Mark} */ (known.get(id)));
-}
-
 /** @param {Mark} mark @param {Record<string, unknown>} fields @returns {Mark} */
 function changedMark(mark, fields) {
-  /** @type {Record<string, unknown>} */
-  const changed = { ...mark, ...fields };
-  for (const [name, value] of Object.entries(fields)) if (value === null) delete changed[name];
-  if (fields.p) {
-    const [kept, ...tail] = /** @type {[number, ...(number | null)[]]} */ (fields.p);
-    changed.p = (mark.p ?? []).slice(0, kept).concat(tail);
-  }
-  return /** @type {Mark} */ (changed);
+  if (!fields.p) return withFields(mark, fields);
+  const [kept, ...tail] = /** @type {[number, ...(number | null)[]]} */ (fields.p);
+  return withFields(mark, { ...fields, p: (mark.p ?? []).slice(0, kept).concat(tail) });
 }
 
 const MOST_KNOWN = 4000; // texts, colours and the like that are remembered
