@@ -117,12 +117,8 @@ function rangeOfY(panel, [from, to]) {
 
 /**
  * Return the lines, ticks and words of axes.
- * @param {Axes} axes
- * @param {Plot} plot
- * @param {number} number
- * @param {number} width of the panel
- * @param {Measure} measure
- * @returns {Placed[]}
+ * @param {Axes} axes @param {Plot} plot @param {number} number @param {number} width of the panel
+ * @param {Measure} measure @returns {Placed[]}
  */
 export function axesMarks(axes, plot, number, width, measure) {
   const { left, top, right, bottom } = plot;
@@ -181,10 +177,7 @@ export function axesMarks(axes, plot, number, width, measure) {
 
 /**
  * Return words below parts of the x axis, level or at a slant, those of a low rank first; some with a bracket above.
- * @param {import("./wire.js").Axis} axis
- * @param {Plot} plot
- * @param {number} width of the panel
- * @param {Measure} measure
+ * @param {import("./wire.js").Axis} axis @param {Plot} plot @param {number} width of the panel @param {Measure} measure
  */
 function spanMarks(axis, plot, width, measure) {
   const { bottom } = plot;

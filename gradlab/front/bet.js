@@ -19,10 +19,7 @@ function openSealed(sealed, name) {
 
 /** A question on the page: its element comes from Python (`widgets/predict.py`), and can be read as it is. */
 class Bet {
-  /**
-   * @param {HTMLElement} root
-   * @param {(option: number) => void} [chosen] is told of the choice, once
-   */
+  /** @param {HTMLElement} root @param {(option: number) => void} [chosen] is told of the choice, once */
   constructor(root, chosen = () => {}) {
     this.root = root;
     root.dataset.live = "";

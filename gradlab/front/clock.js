@@ -29,8 +29,7 @@ const PLAY = "play"; // the kind of a request for frames that are played
 
 export class Clock {
   /**
-   * @param {object} to what it works on
-   * @param {(request: Frame) => void} to.send sends a request to the kernel
+   * @param {object} to what it works on @param {(request: Frame) => void} to.send sends a request to the kernel
    * @param {(frames: Frame[]) => void} to.show takes frames in their order and paints once
    * @param {(words: string) => void} to.tell says how things stand with the kernel, "" when all is well
    * @param {(playing: boolean) => void} to.changed is called when playing begins or ends
@@ -69,8 +68,7 @@ export class Clock {
 
   /**
    * Ask the kernel for something that the reader wants; its answer is shown as soon as it comes.
-   * @param {Frame} request
-   * @returns {Promise<void>} of the answer having been shown
+   * @param {Frame} request @returns {Promise<void>} of the answer having been shown
    */
   ask(request) {
     const kind = NEWEST_COUNTS.includes(request.do) ? `${request.do} ${request.name ?? ""}` : "";

@@ -62,10 +62,7 @@ export class CodePane {
     this._showField(false);
   }
 
-  /**
-   * Show what has changed.
-   * @param {CodeState} change
-   */
+  /** Show what has changed. @param {CodeState} change */
   show(change) {
     const before = this._state;
     const state = this._state = { ...before, ...change };
@@ -148,8 +145,7 @@ export class CodePane {
 
   /**
    * Close the field when its text was taken; open it when the kernel keeps a text that it could not take.
-   * @param {CodeState} change
-   * @param {string} before the draft before
+   * @param {CodeState} change @param {string} before the draft before
    */
   _reply(change, before) {
     const { draft = before } = change;
@@ -234,10 +230,7 @@ class Editor {
     this.mark(0);
   }
 
-  /**
-   * Mark a line as wrong and scroll to it; 0 marks none.
-   * @param {number} line
-   */
+  /** Mark a line as wrong and scroll to it; 0 marks none. @param {number} line */
   mark(line) {
     this._wrong = line;
     this._number();

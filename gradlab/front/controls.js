@@ -46,10 +46,7 @@ export class ControlBar {
     this._waiting = new Map();
   }
 
-  /**
-   * Show what has changed. Nothing is made anew as long as the controls are the same.
-   * @param {ControlsState} change
-   */
+  /** Show what has changed. Nothing is made anew as long as the controls are the same. @param {ControlsState} change */
   show({ controls, values, off }) {
     const anew = controls && JSON.stringify(controls) !== this._made;
     if (anew) this._make(controls);

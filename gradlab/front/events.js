@@ -13,8 +13,7 @@
  * Notebook 7 listens while the event is on its way down, so stopping it on its way up is too late there. Its shortcuts
  * leave alone what has the attribute, but only if the very element with the focus has it. JupyterLab, VS Code and Colab
  * listen on the event's way up.
- * @param {HTMLElement} root
- * @returns {() => void}
+ * @param {HTMLElement} root @returns {() => void}
  */
 export function keepKeys(root) {
   const mark = (/** @type {KeyboardEvent} */ event) => {

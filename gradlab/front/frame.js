@@ -76,12 +76,8 @@ function keyMarks(key, left, y, right, measure) {
 
 /**
  * Return a sentence in a frame, low in the axes where something else is there.
- * @param {string} notice
- * @param {Plot} plot
- * @param {[number, number]} size of the panel
- * @param {number} top what lies above stays free
- * @param {boolean} framed
- * @param {Measure} measure
+ * @param {string} notice @param {Plot} plot @param {[number, number]} size of the panel
+ * @param {number} top what lies above stays free @param {boolean} framed @param {Measure} measure
  */
 export function noticeMarks(notice, plot, [width, height], top, framed, measure) {
   const room = Math.min(Math.max(plot.right - plot.left - 24, 200), width - 4 * PANEL_MARGIN);

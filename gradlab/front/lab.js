@@ -123,10 +123,7 @@ class LabClient {
     };
   }
 
-  /**
-   * @param {Record<string, any>} request
-   * @returns {Promise<void>} of the answer having been shown
-   */
+  /** @param {Record<string, any>} request @returns {Promise<void>} of the answer having been shown */
   async ask(request) {
     if (ENDS_PLAY.includes(request.do) && this.clock.playing) {
       this.clock.playing = false;

@@ -33,12 +33,8 @@ const LABEL_STEPS = {
 
 /**
  * Return the texts that find a place, as marks; what is placed already keeps free of them.
- * @param {Placed[]} texts
- * @param {Placed[]} placed
- * @param {Plot[]} plots
- * @param {[number, number]} size of the panel
- * @param {Measure} measure
- * @returns {Placed[]}
+ * @param {Placed[]} texts @param {Placed[]} placed @param {Plot[]} plots @param {[number, number]} size of the panel
+ * @param {Measure} measure @returns {Placed[]}
  */
 export function placeLabels(texts, placed, plots, size, measure) {
   if (!texts.length) return [];

@@ -22,10 +22,7 @@ const LINE_HEIGHT = 1.15; // of a text, in sizes of its letters
 /**
  * Return what a pointer means at a place: what can be grabbed there, else what it is on, else what is near; of a curve the
  * point above or below, however far; else an arrow not far from there.
- * @param {PanelState} panel
- * @param {number} x
- * @param {number} y
- * @param {number} grab pixels from what can be moved
+ * @param {PanelState} panel @param {number} x @param {number} y @param {number} grab pixels from what can be moved
  * @returns {Found | null}
  */
 export function meantAt(panel, x, y, grab) {
@@ -99,13 +96,9 @@ export function isMoved(mark) {
 
 /**
  * Return the nearest of the marks that are wanted, lines and dots before areas.
- * @param {PanelState} panel
- * @param {number} x
- * @param {number} y
- * @param {(mark: Mark) => boolean} wanted
+ * @param {PanelState} panel @param {number} x @param {number} y @param {(mark: Mark) => boolean} wanted
  * @param {number} [near] pixels from a line or dot
- * @param {number} [brink] pixels from an area that stands for one thing
- * @returns {Found | null}
+ * @param {number} [brink] pixels from an area that stands for one thing @returns {Found | null}
  */
 export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
   let [least, found, within] = [near, /** @type {Found | null} */ (null), /** @type {Found | null} */ (null)];

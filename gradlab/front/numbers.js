@@ -39,8 +39,7 @@ function significant(size, digits) {
 /**
  * Round a number above 0 to so many digits as Python does, and write it as `1.25e+3`: what lies exactly half way goes to
  * the even digit, where JavaScript takes the higher one.
- * @param {number} size
- * @param {number} digits at least 2
+ * @param {number} size @param {number} digits at least 2
  */
 function rounded(size, digits) {
   const [mantissa, exponent] = size.toExponential(100).split("e");

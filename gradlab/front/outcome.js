@@ -57,8 +57,7 @@ class Cells {
 
   /**
    * Say in a box below a question that something is covered, and offer to show it.
-   * @param {HTMLElement | null} question
-   * @param {boolean} covers
+   * @param {HTMLElement | null} question @param {boolean} covers
    */
   tell(question, covers) {
     const before = question?.querySelector(".gl-bet-cover");

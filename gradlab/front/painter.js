@@ -18,10 +18,7 @@ const TILE = 8; // CSS pixels after which a hatch repeats
 
 /**
  * Paint a panel; `scale` is the number of the canvas' pixels a pixel of the panel.
- * @param {Context} context
- * @param {PanelState} panel
- * @param {Theme} theme
- * @param {number} scale
+ * @param {Context} context @param {PanelState} panel @param {Theme} theme @param {number} scale
  * @param {(id: string, mark: Mark) => number} [strength] of a mark, 0 to 1
  */
 export function paint(context, panel, theme, scale, strength = () => 1) {
@@ -48,10 +45,7 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
   context.globalAlpha = 1;
 }
 
-/**
- * Paint a path or dots.
- * @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale
- */
+/** Paint a path or dots. @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale */
 function paintOutline(context, mark, theme, scale) {
   const { fill, hatch, stroke } = mark;
   if (!fill && !hatch && !stroke) return;

@@ -77,8 +77,7 @@ export class Panel {
 
   /**
    * Show a state: it is there at once for the pointer, the keys and readers.
-   * @param {PanelData} data
-   * @param {import("./motion.js").Way} [way] of getting there
+   * @param {PanelData} data @param {import("./motion.js").Way} [way] of getting there
    */
   show(data, way = "steps") {
     this._data = data;

@@ -47,9 +47,7 @@ function isWhereTheReaderIs(root) {
 
 /**
  * Tell when an element goes out of sight, scrolled away or in a tab that is hidden, and when it is back.
- * @param {HTMLElement} root
- * @param {(inSight: boolean) => void} change
- * @returns {() => void} ends it
+ * @param {HTMLElement} root @param {(inSight: boolean) => void} change @returns {() => void} ends it
  */
 export function followSight(root, change) {
   let inView = true;
@@ -66,10 +64,7 @@ export function followSight(root, change) {
   };
 }
 
-/**
- * Disable all that would need the kernel, and offer to run the cell again.
- * @param {HTMLElement} root
- */
+/** Disable all that would need the kernel, and offer to run the cell again. @param {HTMLElement} root */
 export function endLab(root) {
   if (root.classList.contains("gl-ended")) return;
   root.classList.add("gl-ended");

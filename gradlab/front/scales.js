@@ -14,9 +14,7 @@ const DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 /**
  * Return the scale on which an axis reaches from one place to another.
- * @param {Axis} axis
- * @param {number} from the place of its lower limit in CSS pixels
- * @param {number} to
+ * @param {Axis} axis @param {number} from the place of its lower limit in CSS pixels @param {number} to
  * @returns {Scale}
  */
 export function scaleOf({ low = 0, high = 1, log = false }, from, to) {
@@ -38,10 +36,8 @@ export function valueAt({ start, per_pixel, log }, place) {
 
 /**
  * Return the numbers at the ticks of an axis, from low to high.
- * @param {Axis} axis
- * @param {number} long CSS pixels of the axis
- * @param {number} each CSS pixels from one tick to the next, about
- * @returns {Tick[]}
+ * @param {Axis} axis @param {number} long CSS pixels of the axis
+ * @param {number} each CSS pixels from one tick to the next, about @returns {Tick[]}
  */
 export function ticksOf({ low = 0, high = 1, log = false, ticks = "number" }, long, each) {
   if (ticks === "none" || ticks === "slanted") return [];
@@ -86,9 +82,7 @@ function powersBetween(low, high, count) {
 
 /**
  * Return multiples of a round step; where only one lies on the axis, those of the next smaller step.
- * @param {number} low
- * @param {number} high
- * @param {number} count of steps at most, about
+ * @param {number} low @param {number} high @param {number} count of steps at most, about
  * @param {number} least from one to the next
  */
 function stepsBetween(low, high, count, least) {

@@ -17,8 +17,7 @@ const QUIET = 1000; // ms without another change until a screen reader is told; 
 /** What both have: controls, a bar of buttons, code, words and panels. */
 export class Screen {
   /**
-   * @param {HTMLElement} root an empty element
-   * @param {object} to
+   * @param {HTMLElement} root an empty element @param {object} to
    * @param {(request: Record<string, any>) => unknown} to.ask where it returns a promise, it is of the reply
    * @param {string} to.label
    * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
@@ -84,12 +83,9 @@ export class Screen {
 /** The screen of a Lab and of its replay: how a run is played. */
 export class RunScreen extends Screen {
   /**
-   * @param {HTMLElement} root an empty element
-   * @param {object} to
-   * @param {(request: Record<string, any>) => unknown} to.ask
-   * @param {(on: boolean) => void} to.play plays or pauses
-   * @param {(rate: number | null) => void} to.speed
-   * @param {string} [to.label]
+   * @param {HTMLElement} root an empty element @param {object} to
+   * @param {(request: Record<string, any>) => unknown} to.ask @param {(on: boolean) => void} to.play plays or pauses
+   * @param {(rate: number | null) => void} to.speed @param {string} [to.label]
    * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
    */
   constructor(root, { ask, play, speed, label = "gradlab: a training loop and what it does", scrubs }) {
@@ -163,10 +159,7 @@ export class RunScreen extends Screen {
 
 /** The screen of an instrument and of a ForecastLab. */
 export class InstrumentScreen extends Screen {
-  /**
-   * @param {HTMLElement} root
-   * @param {{ask: (request: Record<string, any>) => unknown, label?: string}} to
-   */
+  /** @param {HTMLElement} root @param {{ask: (request: Record<string, any>) => unknown, label?: string}} to */
   constructor(root, { ask, label = "gradlab: controls, and pictures that follow from them" }) {
     super(root, { ask, label });
     this.bar.hidden = true;

@@ -24,9 +24,7 @@ function windowHeight() {
 
 export class PanelStrip {
   /**
-   * @param {HTMLElement} root
-   * @param {object} to
-   * @param {(request: Record<string, any>) => void} to.ask
+   * @param {HTMLElement} root @param {object} to @param {(request: Record<string, any>) => void} to.ask
    * @param {(words: string) => void} to.say has a screen reader say something
    * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
    */
@@ -75,8 +73,7 @@ export class PanelStrip {
   }
 
   /**
-   * @param {Record<string, any>} shown
-   * @param {Set<string>} changed
+   * @param {Record<string, any>} shown @param {Set<string>} changed
    * @param {Iterable<string>} names of the panels that have changed
    */
   show(shown, changed, names) {

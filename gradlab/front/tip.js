@@ -32,9 +32,7 @@ export class PanelTip {
 
   /**
    * Show what was found.
-   * @param {PanelState} panel
-   * @param {Found} found
-   * @param {string} hint what else can be done there
+   * @param {PanelState} panel @param {Found} found @param {string} hint what else can be done there
    */
   show(panel, found, hint) {
     const { element } = this;
@@ -83,12 +81,9 @@ function plotsBox({ plots }) {
 /**
  * Return where words of a size hide least of a panel and nothing of the point that they speak of: its left and top, and
  * the number of the side, which is kept where another is hardly better.
- * @param {PanelState} panel
- * @param {number[]} size of the words, width and height
- * @param {[number, number]} at the point
- * @param {number} side where they were before
- * @param {number[]} [room] above and below the panel
- * @returns {{place: [number, number], side: number}}
+ * @param {PanelState} panel @param {number[]} size of the words, width and height
+ * @param {[number, number]} at the point @param {number} side where they were before
+ * @param {number[]} [room] above and below the panel @returns {{place: [number, number], side: number}}
  */
 export function freePlace(panel, [wide, tall], [x, y], side, [above, below] = [Infinity, Infinity]) {
   const [width, height] = panel.size;

@@ -106,10 +106,7 @@ export function pointsOf(mark) {
 
 /**
  * Return the same mark with its points elsewhere, in CSS pixels.
- * @param {Mark} mark
- * @param {Float64Array} points
- * @param {number} [alpha] how much of it is there
- * @returns {Mark}
+ * @param {Mark} mark @param {Float64Array} points @param {number} [alpha] how much of it is there @returns {Mark}
  */
 export function withPoints(mark, points, alpha = 1) {
   const moved = alpha === 1 ? { ...mark } : { ...mark, alpha };

@@ -7,10 +7,7 @@ const NUMBERS = 500; // ms between two texts of a warning in which only numbers 
 
 /** Shows the words of a lab. What is read out goes to one live region, and only when it is asked for. */
 export class Words {
-  /**
-   * @param {Element} root
-   * @param {Element} above gets the warning, which keeps its room while there is none
-   */
+  /** @param {Element} root @param {Element} above gets the warning, which keeps its room while there is none */
   constructor(root, above) {
     this._chip = addElement("span", addElement("div", above, "gl-alarm"), "gl-chip");
     this._chip.hidden = true;
@@ -52,10 +49,7 @@ export class Words {
     this._chip.textContent = this._alarm && `⚠ ${this._alarm}`;
   }
 
-  /**
-   * Have a screen reader read a text out when it has finished what it is reading.
-   * @param {string} text
-   */
+  /** Have a screen reader read a text out when it has finished what it is reading. @param {string} text */
   announce(text) {
     const same = this._live.textContent === text;
     this._live.textContent = same ? `${text}\u00A0` : text; // the same text again would not be read
