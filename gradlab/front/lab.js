@@ -2,7 +2,7 @@
 /** A Lab or an instrument in a notebook: the messages to the kernel and back, and the screens that show it. */
 
 import { Clock } from "./clock.js";
-import { mergeFrame, nothingShown } from "./frames.js";
+import { mergeFrame, nothingShown } from "./wire.js";
 import { bringIntoView, endLab, followSight, hideStill } from "./place.js";
 import { InstrumentScreen, RunScreen } from "./screen.js";
 

@@ -25,7 +25,6 @@ const [THINNEST, THICKEST] = [5, 18]; // CSS pixels across a usual arrow
 /** @type {Record<string, Partial<Mark>>} what the kernel leaves out (`gradlab/drawing/marks.py`) */
 const DEFAULTS = { l: { stroke: "ink", width: 1.5 }, v: { stroke: "ink", line: 1 } };
 const FAR_OUT = 1e6; // CSS pixels beyond the axes at which a point is as good as anywhere
-const MOST_PLOTS = 300; // that are remembered
 
 /**
  * Return a panel's marks in CSS pixels; `range` is the part of x that is seen, null for all.
@@ -42,7 +41,8 @@ export function layOut(panel, size, measure, range = null) {
     right: width - rightMargin(panel, width, measure),
     bottom: height,
   };
-  const plots = plotsOf(panel, box, measure, range).map(interned);
+  const plots = plotsOf(panel, box, measure, range);
+  const plotKeys = plots.map((plot) => JSON.stringify(plot));
   /** @type {Placed[]} */
   let placed = [...head.placed, ...plots.flatMap((plot, at) => axesMarks(panel.axes[at], plot, at, width, measure))];
   const notice = panel.notice ? noticeMarks(panel.notice, plots[0], size, head.bottom, data.length > 0, measure) : [];
@@ -55,7 +55,7 @@ export function layOut(panel, size, measure, range = null) {
   const texts = [];
   for (const { id, mark } of data) {
     if (mark.k === "t") texts.push({ id, mark });
-    else placed.push({ id, mark: placedMark(mark, plots[mark.axes ?? 0], unit) });
+    else placed.push({ id, mark: placedMark(mark, plots[mark.axes ?? 0], unit, plotKeys[mark.axes ?? 0]) });
   }
   const all = [...placed, ...placeLabels(texts, [...placed, ...notice], plots, size, measure), ...notice];
   return {
@@ -88,18 +88,6 @@ function rightMargin(panel, width, measure) {
   return Math.max(RIGHT, Math.min(WIDEST * width, Math.max(0, ...words)), ...ticks);
 }
 
-/** @type {Map<string, Plot>} */
-const knownPlots = new Map();
-
-/** Return the plot that is like this one: as long as it stays the same object, so do the marks on it. @param {Plot} plot */
-function interned(plot) {
-  const key = JSON.stringify(plot);
-  const known = knownPlots.get(key) ?? plot;
-  if (knownPlots.size > MOST_PLOTS) knownPlots.clear();
-  knownPlots.set(key, known);
-  return known;
-}
-
 // Marks ---------------------------------------------------------------------------------------------------------------
 
 /** CSS pixels across a usual arrow. @param {Placed[]} data @param {Plot} plot @param {[number, number]} size */
@@ -113,18 +101,18 @@ function arrowUnit(data, plot, size) {
   return Math.max(Math.min(Math.min(...size) / 32, longest / 8, THICKEST), THINNEST);
 }
 
-/** @type {WeakMap<Mark, {plot: Plot, unit: number, placed: Mark}>} */
+/** @type {WeakMap<Mark, {key: string, placed: Mark}>} */
 const knownPlaced = new WeakMap();
 
 /**
  * Return a mark in CSS pixels; the very same one as long as it and its axes stay as they are.
- * @param {Mark} mark @param {Plot} plot @param {number} unit @returns {Mark}
+ * @param {Mark} mark @param {Plot} plot @param {number} unit @param {string} plotKey @returns {Mark}
  */
-function placedMark(mark, plot, unit) {
-  const before = knownPlaced.get(mark);
-  if (before?.plot === plot && (mark.k !== "v" || before.unit === unit)) return before.placed;
+function placedMark(mark, plot, unit, plotKey) {
+  const [before, key] = [knownPlaced.get(mark), mark.k === "v" ? `${unit} ${plotKey}` : plotKey];
+  if (before?.key === key) return before.placed;
   const placed = markOn(plot, mark, unit);
-  knownPlaced.set(mark, { plot, unit, placed });
+  knownPlaced.set(mark, { key, placed });
   return placed;
 }
 

@@ -96,42 +96,34 @@ function pathOutline(mark) {
   return path;
 }
 
-/** @type {Record<string, [number, number][]>} corners of the shapes in halves of their size; y points down */
-const CORNERS = {
-  diamond: [[0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0]],
-  triangle: [[0, -1], [1, 0.9], [-1, 0.9]],
-  down: [[0, 1], [-1, -0.9], [1, -0.9]],
-};
-
-/** @type {Record<string, number[][]>} the ends of the strokes of the others */
-const STROKES = {
-  cross: [[-0.8, -0.8, 0.8, 0.8], [-0.8, 0.8, 0.8, -0.8]],
-  plus: [[-1, 0, 1, 0], [0, -1, 0, 1]],
+/** @type {Record<string, string>} outlines of shapes that reach from -1 to 1 */
+const SHAPES = {
+  circle: "M1 0 A1 1 0 0 1 -1 0 A1 1 0 0 1 1 0 Z",
+  diamond: "M0 -1.2 L1.2 0 L0 1.2 L-1.2 0 Z",
+  triangle: "M0 -1 L1 0.9 L-1 0.9 Z",
+  down: "M0 1 L-1 -0.9 L1 -0.9 Z",
+  cross: "M-0.8 -0.8 L0.8 0.8 M-0.8 0.8 L0.8 -0.8",
+  plus: "M-1 0 H1 M0 -1 V1",
 };
 
 /** @param {Mark} mark */
 function dotsOutline(mark) {
   const [path, points, half] = [new Path2D(), pointsOf(mark), (mark.size ?? 6) / 2];
-  const [corners, strokes] = [CORNERS[mark.shape ?? ""], STROKES[mark.shape ?? ""]];
+  const shape = new Path2D(SHAPES[mark.shape ?? ""] ?? SHAPES.circle);
   for (let at = 0; at < points.length; at += 2) {
     const [x, y] = [points[at], points[at + 1]];
-    if (Number.isNaN(x)) continue;
-    for (const [right, down, ...end] of strokes ?? []) {
-      path.moveTo(x + right * half, y + down * half);
-      path.lineTo(x + end[0] * half, y + end[1] * half);
-    }
-    if (corners) {
-      corners.forEach(([right, down], index) => {
-        path[index ? "lineTo" : "moveTo"](x + right * half, y + down * half);
-      });
-      path.closePath();
-    } else if (!strokes) {
-      path.moveTo(x + half, y);
-      path.arc(x, y, half, 0, 2 * Math.PI);
-    }
+    if (!Number.isNaN(x)) path.addPath(shape, { a: half, d: half, e: x, f: y });
   }
   return path;
 }
+
+/** @type {Record<string, string>} lines on a tile, and beside it, so that its corners are full */
+const HATCHES = {
+  "//": "M-1 9 L9 -1 M-9 9 L9 -9 M-1 17 L17 -1",
+  "\\\\": "M-1 -1 L9 9 M-9 -1 L9 17 M-1 -9 L17 9",
+  "--": "M0 4 H8",
+  "..": "M2 2 h0 M6 6 h0",
+};
 
 /** @type {Map<string, CanvasPattern | string>} a window that is being resized leaves many behind */
 const hatches = new Map();
@@ -154,26 +146,10 @@ function hatchTile(hatch, colour, side) {
   const tile = blankCanvas(side, side);
   const pen = /** @type {Context} */ (tile.getContext("2d"));
   pen.scale(side / TILE, side / TILE);
-  pen.strokeStyle = pen.fillStyle = colour;
-  pen.lineWidth = 1.2;
-  pen.beginPath();
-  if (hatch === "..") {
-    for (const place of [TILE / 4, 3 * TILE / 4]) {
-      pen.moveTo(place + 1.1, place);
-      pen.arc(place, place, 1.1, 0, 2 * Math.PI);
-    }
-    pen.fill();
-    return tile;
-  }
-  for (const shift of [-TILE, 0, TILE]) { // beside the tile too, so that the corners are full
-    const [from, to] = hatch === "//" ? [TILE, 0] : [0, TILE];
-    if (hatch === "--") pen.rect(0, shift + TILE / 2, TILE, 0.01);
-    else {
-      pen.moveTo(shift - 1, from + (from ? 1 : -1));
-      pen.lineTo(shift + TILE + 1, to + (to ? 1 : -1));
-    }
-  }
-  pen.stroke();
+  pen.strokeStyle = colour;
+  pen.lineWidth = hatch === ".." ? 2.2 : 1.2;
+  pen.lineCap = "round";
+  pen.stroke(new Path2D(HATCHES[hatch]));
   return tile;
 }
 

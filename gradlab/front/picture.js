@@ -35,8 +35,6 @@ export class Picture {
     this._lit = null;
     /** @type {Theme} */
     this._theme = "light";
-    this._density = 1; // of the screen
-    this._size = ""; // of the panel that the canvas was made for
   }
 
   /**
@@ -51,8 +49,7 @@ export class Picture {
     this._panel = panel;
     this._shown = now;
     this._move(moves ? (way === "glide" ? glideBetween : motionBetween)(before, panel, now) : null);
-    if (this._size !== panel.size.join() || this._density !== density()) this.fit();
-    else this.paint();
+    this.paint();
   }
 
   /** @param {Theme} theme */
@@ -61,27 +58,18 @@ export class Picture {
     this.paint();
   }
 
-  /** Fit the canvas to its panel and to the density of the screen. */
-  fit() {
-    const panel = this._panel;
-    if (!panel) return;
-    const [width, height] = panel.size;
-    this._density = density();
-    this._size = panel.size.join();
-    this.canvas.style.height = `${height}px`;
-    this.canvas.width = Math.round(width * this._density);
-    this.canvas.height = Math.round(height * this._density);
-    this.paint();
-  }
-
+  /** Paint on a canvas that fits the panel and the density of the screen. */
   paint() {
-    const panel = this._panel;
+    const [panel, { canvas }] = [this._panel, this];
     if (!panel) return;
+    const [width, height] = panel.size.map((side) => Math.round(side * density()));
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height }); // which clears it
+    canvas.style.height = `${panel.size[1]}px`;
     const painted = this._motion?.at(performance.now()) ?? panel;
     const lit = this._lit;
     const strength = (/** @type {string} */ id, /** @type {Mark} */ mark) =>
       !lit || isLit(lit, id, mark) ? 1 : mark.k === "t" ? DIM.text : DIM.other;
-    paint(this.context, painted, this._theme, this.canvas.width / panel.size[0], strength);
+    paint(this.context, painted, this._theme, width / panel.size[0], strength);
   }
 
   // Motion -------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // @ts-check
 /** What the pages without a kernel have in common: a recording is unpacked, and its moment is in the page's address. */
 
-import { mergeFrame, nothingShown } from "./frames.js";
+import { mergeFrame, nothingShown } from "./wire.js";
 
 /** @typedef {Record<string, any>} Frame */
 /** @typedef {{id?: string, title?: string}} RecordingPlace on a page with many: the id of its place, and its title */

@@ -1,5 +1,8 @@
 // @ts-check
-/** Reads panels off the wire: whole ones, and changes to them. `gradlab/drawing/wire.py` writes them and says how. */
+/**
+ * Reads frames off the wire, which tell only what has changed, and panels: whole ones, and changes to them.
+ * `gradlab/drawing/wire.py` writes panels and says how.
+ */
 
 /** @typedef {[low: number, high: number, texts: string[], rank: number, bracket: boolean]} Span */
 /** @typedef {{low: number, high: number, log?: boolean, words?: string, ticks?: string, spans?: Span[]}} Axis */
@@ -35,6 +38,26 @@
  * }} PanelState
  */
 /** @typedef {Record<string, any> & {set?: [number, Record<string, unknown>][]}} PanelChange */
+
+/** @typedef {Record<string, any>} Shown */
+
+/** @returns {Shown} */
+export function nothingShown() {
+  return { f: -1, panels: {}, values: {}, order: [] };
+}
+
+/**
+ * Take a frame; return what is shown then, and the keys that have changed. What was shown before stays as it was.
+ * @param {Shown} before @param {Shown} frame @returns {{shown: Shown, changed: Set<string>}}
+ */
+export function mergeFrame(before, frame) {
+  const base = frame.whole ? nothingShown() : before;
+  const shown = { ...base, ...frame, values: { ...base.values, ...frame.values }, panels: { ...base.panels } };
+  for (const name of Object.keys(frame.panels ?? {})) {
+    shown.panels[name] = applyPanel(shown.panels[name], frame.panels[name]);
+  }
+  return { shown, changed: new Set(Object.keys(frame)) };
+}
 
 /**
  * Return the panel after a change; a whole panel needs none before it.
