@@ -20,7 +20,12 @@ import { PanelTip } from "./tip.js";
 /** @typedef {import("./lighting.js").Tags} Tags */
 
 const GRAB = { mouse: 16, touch: 22 }; // CSS pixels from what can be moved: 32 and 44 across
-const LEAP = 10; // points that PageUp and PageDown go
+/** @type {Record<string, number>} how many points along a curve a key goes */
+const ALONG = { ArrowLeft: -1, ArrowRight: 1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
+/** @type {Record<string, number>} how many marks */
+const ACROSS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
+/** @type {Record<string, [number, number]>} to the right and down */
+const PUSHES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can be dragged
 
 /** A `<figure>` that paints a panel's state, and tells the kernel what is pressed and dragged in it. */
@@ -255,19 +260,19 @@ export class Panel {
    * @param {PanelState} panel @param {string} key
    */
   _go(panel, key) {
-    const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) =>
-      isSpokenOf(mark)
-    );
-    if (!stops.length) return false;
+    const stops = panel.marks.flatMap((mark, index) => isSpokenOf(mark) ? [{ mark, id: panel.ids[index] }] : []);
     const at = stops.findIndex(({ id }) => id === this._stop?.id);
-    const points = at >= 0 && stops[at].mark.readout ? pointNumbers(stops[at].mark) : [];
-    const along = points.length ? pointFor(key, points, this._stop?.point ?? -1) : null;
-    if (along !== null && at >= 0) this._stop = { id: stops[at].id, point: along };
-    else {
+    const points = stops[at]?.mark.readout ? pointNumbers(stops[at].mark) : [];
+    if (points.length && key in ALONG) {
+      const from = points.findIndex((point) => point >= (this._stop?.point ?? -1));
+      const to = (from < 0 ? points.length - 1 : from) + ALONG[key];
+      this._stop = { id: stops[at].id, point: points[Math.min(Math.max(to, 0), points.length - 1)] };
+    } else {
       const first = Math.max(0, stops.findIndex(({ mark }) => mark.readout || mark.press || mark.drag));
-      const to = stopFor(key, at, stops.length, first);
-      if (to === null) return false;
-      this._stop = { id: stops[to].id, point: lastPoint(stops[to].mark) };
+      const step = at < 0 ? first : (at + ACROSS[key]) % stops.length; // at first to where something can be done
+      const stop = stops.at(key === "Home" ? 0 : key === "End" ? -1 : step);
+      if (!stop || !(key in ACROSS || key === "Home" || key === "End")) return false;
+      this._stop = { id: stop.id, point: lastPoint(stop.mark) };
     }
     this._pointer = null;
     const found = this._atStop();
@@ -292,9 +297,7 @@ export class Panel {
     const index = panel ? panel.marks.findIndex(isMoved) : -1;
     if (!panel || index < 0) return false;
     const { mark, x, y } = foundAt(panel, index, lastPoint(panel.marks[index]));
-    const [right, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ??
-      [0, 0];
-    const [width, height] = panel.size;
+    const [[right, down], [width, height]] = [PUSHES[key], panel.size];
     this._stop = { id: panel.ids[index], point: lastPoint(mark) };
     this._drag.tell(mark, [x + right * PUSH * width, y + down * PUSH * height]);
     return true;
@@ -322,34 +325,4 @@ function reachOf({ pointerType }) {
  */
 function lastPoint(mark) {
   return mark.readout || mark.k === "d" ? pointNumbers(mark).at(-1) ?? -1 : -1;
-}
-
-/**
- * Return the point that a key goes to from another one; null where the key does not go along a curve.
- * @param {string} key @param {number[]} points @param {number} from
- */
-function pointFor(key, points, from) {
-  const at = points.findIndex((point) => point >= from);
-  const [now, last] = [at < 0 ? points.length - 1 : at, points.length - 1];
-  const to = {
-    ArrowLeft: now - 1,
-    ArrowRight: now + 1,
-    PageUp: now + LEAP,
-    PageDown: now - LEAP,
-    Home: 0,
-    End: last,
-  }[key];
-  return to === undefined ? null : points[Math.min(last, Math.max(0, to))];
-}
-
-/**
- * Return the mark that a key goes to: at first the first one with which something can be done, then round and round.
- * @param {string} key @param {number} from @param {number} count @param {number} first
- */
-function stopFor(key, from, count, first) {
-  if (key === "Home") return 0;
-  if (key === "End") return count - 1;
-  const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[key];
-  if (!step) return null;
-  return from < 0 ? first : (from + step + count) % count;
 }
