@@ -34,8 +34,8 @@ export class CodePane {
 
     const pane = this.pane = addElement("div", root, "gl-code");
     const lines = this._lines = addElement("pre", pane, "gl");
-    lines.setAttribute("role", "group");
-    lines.ariaLabel = onPlay ? "the training loop; press a line to run up to it" : "the code that runs";
+    const ariaLabel = onPlay ? "the training loop; press a line to run up to it" : "the code that runs";
+    Object.assign(lines, { role: "group", ariaLabel });
     if (onPlay) {
       lines.addEventListener("click", (event) => this._press(event.target));
       lines.addEventListener("keydown", (event) => this._key(event));

@@ -34,8 +34,7 @@ export class ControlBar {
    */
   constructor(root, { ask }) {
     this._bar = addElement("div", root, "gl-bar gl-controls");
-    this._bar.setAttribute("role", "group");
-    this._bar.ariaLabel = "switches";
+    Object.assign(this._bar, { role: "group", ariaLabel: "switches" });
     this._ask = ask;
     this._made = "";
     /** @type {Map<string, Part>} */
@@ -266,8 +265,8 @@ const STILL = 5; // CSS pixels that a pointer may move and still be said to clic
 function orderField({ name, label, options = [], high }, turn) {
   const element = addElement("div", null, "gl-control gl-order");
   element.dataset.name = name;
-  element.setAttribute("role", "group");
-  element.ariaLabel = `${label}: drag a call, or move it with the arrow keys; Delete leaves it out`;
+  const ariaLabel = `${label}: drag a call, or move it with the arrow keys; Delete leaves it out`;
+  Object.assign(element, { role: "group", ariaLabel });
   addElement("span", element, "gl-label", label);
   const row = addElement("span", element, "gl-chips");
   const more = addElement("span", element, "gl-more");

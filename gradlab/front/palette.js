@@ -126,15 +126,17 @@ function measuredDark(element) {
 }
 
 /**
- * Call `onChange` with the theme whenever it becomes another; return what ends this.
+ * Call `onChange` with the theme, and whenever it becomes another; return what ends this.
  * @param {Element} element @param {(theme: Theme) => void} onChange @returns {() => void}
  */
 export function followTheme(element, onChange) {
-  let theme = themeOf(element);
+  /** @type {Theme | null} */
+  let theme = null;
   const look = () => {
     const now = themeOf(element);
     if (now !== theme) onChange(theme = now);
   };
+  look();
   const observer = new MutationObserver(look);
   for (const each of [document.documentElement, document.body]) observer.observe(each, { attributeFilter: ATTRIBUTES });
   const queries = QUERIES.map((query) => matchMedia(query));

@@ -18,6 +18,10 @@ import { PanelTip } from "./tip.js";
 /** @typedef {import("./marks.js").Found} Found */
 /** @typedef {import("./events.js").Ask} Ask */
 /** @typedef {import("./lighting.js").Tags} Tags */
+/**
+ * `say` reads a text out, `scrubs` says whether a finger that is moved across a curve goes through time.
+ * @typedef {{ask: Ask, say: (text: string) => void, scrubs?: boolean}} Listener
+ */
 
 const GRAB = { mouse: 16, touch: 22 }; // CSS pixels from what can be moved: 32 and 44 across
 /** @type {Record<string, number>} how many points along a curve a key goes */
@@ -32,11 +36,9 @@ const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can 
 export class Panel {
   /**
    * @param {Element} root gets the figure
-   * @param {{
-   *   name: string, say: (text: string) => void, ask: Ask, zoom?: (low?: number, high?: number) => void,
-   *   point?: (tags: Tags | null) => void, scrubs?: boolean,
-   * }} options `say` reads a text out, `zoom` shows a range of the x axes or all of them, `point` is told what the mark at
-   * the pointer is, `scrubs` says whether a finger that is moved across a curve goes through time
+   * @param {Listener & {
+   *   name: string, zoom?: (low?: number, high?: number) => void, point?: (tags: Tags | null) => void,
+   * }} options `zoom` shows a range of the x axes or all of them, `point` is told what the mark at the pointer is
    */
   constructor(root, { name, say, ask, zoom = () => {}, point = () => {}, scrubs = false }) {
     this.name = name;

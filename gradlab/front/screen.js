@@ -4,10 +4,11 @@
 import { CodePane } from "./code.js";
 import { ControlBar } from "./controls.js";
 import { addButton, addElement, keepKeys } from "./events.js";
-import { applyTheme, followTheme, themeOf } from "./palette.js";
+import { applyTheme, followTheme } from "./palette.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
+/** @typedef {import("./events.js").Ask} Ask */
 /** @typedef {Record<string, any>} Shown all that is shown now, or some of it */
 
 const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable"];
@@ -17,18 +18,15 @@ const QUIET = 1000; // ms without another change until a screen reader is told; 
 /** What both have: controls, a bar of buttons, code, words and panels. */
 export class Screen {
   /**
-   * @param {HTMLElement} root an empty element @param {object} to
-   * @param {(request: Record<string, any>) => unknown} to.ask where it returns a promise, it is of the reply
-   * @param {string} to.label
-   * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
-   * @param {() => void} [to.onPlay] plays the loop that was handed in; without it lines cannot be pressed
+   * @param {HTMLElement} root an empty element @param {{ask: Ask, label: string, scrubs?: boolean, onPlay?: () => void}} to
+   * `scrubs` says whether a finger that is moved across a curve goes through time; `onPlay` plays the loop that was handed
+   * in, and without it lines cannot be pressed
    */
   constructor(root, { ask, label, scrubs = false, onPlay }) {
     this.root = root;
     this.ask = ask;
     root.classList.add("gradlab");
-    root.setAttribute("role", "group");
-    root.ariaLabel = label;
+    Object.assign(root, { role: "group", ariaLabel: label });
     this.endKeys = keepKeys(root);
     this.controls = new ControlBar(root, { ask });
     this.bar = addElement("div", root, "gl-bar");
@@ -43,7 +41,6 @@ export class Screen {
       applyTheme(root, theme);
       this.strip.setTheme(theme);
     };
-    dress(themeOf(root));
     this.leaveTheme = followTheme(root, dress);
     this.note = this.told = "";
   }
@@ -83,17 +80,16 @@ export class Screen {
 /** The screen of a Lab and of its replay: how a run is played. */
 export class RunScreen extends Screen {
   /**
-   * @param {HTMLElement} root an empty element @param {object} to
-   * @param {(request: Record<string, any>) => unknown} to.ask @param {(on: boolean) => void} to.play plays or pauses
-   * @param {(rate: number | null) => void} to.speed @param {string} [to.label]
-   * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
+   * @param {HTMLElement} root
+   * @param {{
+   *   ask: Ask, play: (on: boolean) => void, speed: (rate: number | null) => void, label?: string, scrubs?: boolean,
+   * }} to
    */
   constructor(root, { ask, play, speed, label = "gradlab: a training loop and what it does", scrubs }) {
     super(root, { ask, onPlay: () => play(true), label, scrubs });
     const { bar } = this;
     bar.classList.add("gl-player");
-    bar.setAttribute("role", "group");
-    bar.ariaLabel = "run the loop";
+    Object.assign(bar, { role: "group", ariaLabel: "run the loop" });
     this.playButton = addButton(bar, "▶ Play", () => play(!this.playing));
     this.playButton.classList.add("gl-main");
     addButton(bar, "1 statement", () => ask({ do: "statement" }));
@@ -159,7 +155,7 @@ export class RunScreen extends Screen {
 
 /** The screen of an instrument and of a ForecastLab. */
 export class InstrumentScreen extends Screen {
-  /** @param {HTMLElement} root @param {{ask: (request: Record<string, any>) => unknown, label?: string}} to */
+  /** @param {HTMLElement} root @param {{ask: Ask, label?: string}} to */
   constructor(root, { ask, label = "gradlab: controls, and pictures that follow from them" }) {
     super(root, { ask, label });
     this.bar.hidden = true;

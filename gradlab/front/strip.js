@@ -23,16 +23,10 @@ function windowHeight() {
 }
 
 export class PanelStrip {
-  /**
-   * @param {HTMLElement} root @param {object} to @param {(request: Record<string, any>) => void} to.ask
-   * @param {(words: string) => void} to.say has a screen reader say something
-   * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
-   */
-  constructor(root, { ask, say, scrubs = false }) {
+  /** @param {HTMLElement} root @param {import("./panel.js").Listener} to */
+  constructor(root, to) {
     this.root = root;
-    this.ask = ask;
-    this.say = say;
-    this.scrubs = scrubs;
+    this.to = to;
     /** @type {Map<string, Panel>} */
     this.panels = new Map();
     /** @type {import("./palette.js").Theme} */
@@ -79,7 +73,7 @@ export class PanelStrip {
   show(shown, changed, names) {
     if (changed.has("order")) this.arrange(shown.order);
     for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name], this.way);
-    if (this.range && this.range[0] >= this.reach && !this.scrubs) this.zoom(); // it begins again
+    if (this.range && this.range[0] >= this.reach && !this.to.scrubs) this.zoom(); // it begins again
   }
 
   /** @param {string[]} order */
@@ -93,11 +87,9 @@ export class PanelStrip {
       let panel = this.panels.get(name);
       if (!panel) {
         panel = new Panel(this.root, {
+          ...this.to,
           name,
-          say: this.say,
-          ask: this.ask,
           zoom: (low, high) => this.zoom(low, high),
-          scrubs: this.scrubs,
           point: (tags) => this.words.mark(tags),
         });
         panel.picture.setTheme(this.theme);
@@ -137,7 +129,9 @@ export class PanelStrip {
     this.range = low === undefined || high === undefined ? null : within(low, high, this.reach);
     for (const panel of this.panels.values()) panel.setRange(this.range);
     const [begin, end] = (this.range ?? []).map((update) => countText(Math.round(update)));
-    this.say(this.range ? `Updates ${begin} to ${end} are shown; a double click shows all.` : "All updates are shown.");
+    this.to.say(
+      this.range ? `Updates ${begin} to ${end} are shown; a double click shows all.` : "All updates are shown.",
+    );
   }
 
   close() {

@@ -11,13 +11,11 @@ import { boxOf, isColumn, isCurve } from "./marks.js";
 
 const APART = 14; // CSS pixels from a point to its words
 const FREE = 8; // CSS pixels around a point that stay free
-const OUTSIDE = 8; // what it costs to lie on what is beside the panel
 const STAYS = 2; // what it is worth not to jump to another side
 
 export class PanelTip {
   /** @param {HTMLElement} figure */
   constructor(figure) {
-    this._figure = figure;
     this._cross = addElement("div", figure, "gl-cross");
     this._point = addElement("div", figure, "gl-point");
     this.element = addElement("div", figure, "gl-tip");
@@ -45,7 +43,7 @@ export class PanelTip {
     if (element.textContent !== found.words) element.textContent = found.words;
     element.dataset.hint = hint;
     const size = [element.offsetWidth, element.offsetHeight];
-    const { place: [left, top], side } = freePlace(panel, size, [found.x, found.y], this._side, this._room());
+    const { place: [left, top], side } = freePlace(panel, size, [found.x, found.y], this._side);
     this._side = side;
     element.style.translate = `${left}px ${top}px`;
   }
@@ -54,12 +52,6 @@ export class PanelTip {
   point(x, y) {
     this._point.hidden = false;
     this._point.style.translate = `${x}px ${y}px`;
-  }
-
-  /** Return how much of the lab there is above and below the panel: what leaves it would be given a scroll bar. */
-  _room() {
-    const [own, lab] = [this._figure, this._figure.closest(".gradlab")].map((each) => each?.getBoundingClientRect());
-    return own && lab ? [own.top - lab.top, lab.bottom - own.bottom] : [0, 0];
   }
 
   /** @param {PanelState} panel @param {Found} found @param {boolean} column */
@@ -83,34 +75,28 @@ function plotsBox({ plots }) {
  * the number of the side, which is kept where another is hardly better.
  * @param {PanelState} panel @param {number[]} size of the words, width and height
  * @param {[number, number]} at the point @param {number} side where they were before
- * @param {number[]} [room] above and below the panel @returns {{place: [number, number], side: number}}
  */
-export function freePlace(panel, [wide, tall], [x, y], side, [above, below] = [Infinity, Infinity]) {
+export function freePlace(panel, [wide, tall], [x, y], side) {
   const [width, height] = panel.size;
   const [left, top, right, bottom] = plotsBox(panel);
-  const across = (/** @type {number} */ wanted) => Math.max(0, Math.min(wanted, width - wide));
-  const down = (/** @type {number} */ wanted) => Math.max(0, Math.min(wanted, height - tall));
-  const places = /** @type {[number, number][]} */ ([
-    [across(x + APART), down(y - tall - APART)],
-    [across(x + APART), down(y + APART)],
-    [across(x - wide - APART), down(y - tall - APART)],
-    [across(x - wide - APART), down(y + APART)],
-    [across(right - wide - 4), down(top + 4)],
-    [across(left + 4), down(top + 4)],
-    [across(right - wide - 4), down(bottom - tall - 4)],
-    [across(left + 4), down(bottom - tall - 4)],
-    ...(tall + 2 < below ? [[across(x - wide / 2), height + 2]] : []),
-    ...(tall + 2 < above ? [[across(x - wide / 2), -tall - 2]] : []),
-  ]);
+  const places = [
+    ...pairsOf([x + APART, x - wide - APART], [y - tall - APART, y + APART]),
+    ...pairsOf([right - wide - 4, left + 4], [top + 4, bottom - tall - 4]),
+  ].map(([l, t]) => [Math.max(0, Math.min(l, width - wide)), Math.max(0, Math.min(t, height - tall))]);
   const costs = places.map(([l, t], at) => {
     const [r, b] = [l + wide, t + tall];
     if (x > l - FREE && x < r + FREE && y > t - FREE && y < b + FREE) return Infinity;
-    let cost = t < 0 || b > height ? OUTSIDE : 0;
+    let cost = 0;
     for (const mark of panel.marks) cost += weightOf(mark) * hiddenBy([l, t, r, b], [coveredBy(mark)]);
     return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 - (at === side ? STAYS : 0);
   });
   const best = costs.indexOf(Math.min(...costs));
   return { place: places[best], side: best };
+}
+
+/** @param {number[]} xs @param {number[]} ys */
+function pairsOf(xs, ys) {
+  return xs.flatMap((x) => ys.map((y) => [x, y]));
 }
 
 /** What it costs to hide a place of a mark. @param {Mark} mark */
