@@ -2,7 +2,7 @@
 /** Axes: where they lie in a panel, and their lines, ticks and words. */
 
 import { placeOn, scaleOf, ticksOf } from "./scales.js";
-import { LINE, PANEL_MARGIN, shortened, SMALL, text, WORD_SIZE } from "./texts.js";
+import { LINE, PANEL_MARGIN, placedText, shortened, SMALL, WORD_SIZE } from "./texts.js";
 import { pointLength, pointsOf, withPoints } from "./wire.js";
 
 /** @typedef {import("./wire.js").Axes} Axes */
@@ -139,10 +139,7 @@ export function axesMarks(axes, plot, number, width, measure) {
     const half = measure(words, size, false) / 2;
     if (!words || place - half < end || place + half > width) return;
     end = place + half + 6;
-    placed.push({
-      id: `${name} x${at}`,
-      mark: text(words, place, bottom + TICK_LONG + 11, { anchor: "middle", size }),
-    });
+    placed.push(placedText(`${name} x${at}`, words, place, bottom + TICK_LONG + 11, { anchor: "middle", size }));
   });
   let last = Infinity;
   let beside = left - TICK_LONG;
@@ -152,7 +149,7 @@ export function axesMarks(axes, plot, number, width, measure) {
     if (words && last - place >= LOWEST_ROW) {
       last = place;
       beside = Math.min(beside, left - TICK_LONG - 3 - measure(words, size, false));
-      placed.push({ id: `${name} y${at}`, mark: text(words, left - TICK_LONG - 3, place, { anchor: "end", size }) });
+      placed.push(placedText(`${name} y${at}`, words, left - TICK_LONG - 3, place, { anchor: "end", size }));
     }
   });
   if (axes.x.spans?.length) placed.push(...spanMarks(axes.x, plot, width, measure));
@@ -160,16 +157,16 @@ export function axesMarks(axes, plot, number, width, measure) {
     const words = shortened(axes.x.words, width - 2 * PANEL_MARGIN, WORD_SIZE, false, measure);
     const half = measure(words, WORD_SIZE, false) / 2 + 2;
     const x = Math.min(Math.max((left + right) / 2, half), width - half);
-    placed.push({ id: `${name} x`, mark: text(words, x, bottom + footOf(axes, measure) - 10, { anchor: "middle" }) });
+    placed.push(placedText(`${name} x`, words, x, bottom + footOf(axes, measure) - 10, { anchor: "middle" }));
   }
   if (axes.y.words) {
     const words = shortened(axes.y.words, bottom - top + 12, WORD_SIZE, false, measure);
-    const look = /** @type {const} */ ({ anchor: "middle", angle: 90 });
-    placed.push({ id: `${name} y`, mark: text(words, Math.max(beside - 12, 10), (top + bottom) / 2, look) });
+    const [x, look] = [Math.max(beside - 12, 10), { anchor: "middle", angle: 90 }];
+    placed.push(placedText(`${name} y`, words, x, (top + bottom) / 2, look));
   }
   if (axes.caption) {
     const words = shortened(axes.caption, width - left, WORD_SIZE, false, measure);
-    placed.push({ id: `${name} caption`, mark: text(words, left, top - 10, {}) });
+    placed.push(placedText(`${name} caption`, words, left, top - 10));
   }
   const line = withPoints({ k: "p", stroke: "grey", width: 1 }, Float64Array.from(lines));
   return lines.length ? [{ id: name, mark: line }, ...placed] : placed;
@@ -182,11 +179,10 @@ export function axesMarks(axes, plot, number, width, measure) {
 function spanMarks(axis, plot, width, measure) {
   const { bottom } = plot;
   const slanted = axis.ticks === "slanted";
-  const spans = (axis.spans ?? []).map(([low, high, texts, rank, bracket], at) => ({
-    ...{ at, texts, rank, bracket },
-    left: placeOn(plot.x, low),
-    right: placeOn(plot.x, high),
-  })).sort((one, other) => one.rank - other.rank || (other.right - other.left) - (one.right - one.left));
+  const spans = (axis.spans ?? []).map(([low, high, texts, rank, bracket], at) => {
+    const [left, right] = [placeOn(plot.x, low), placeOn(plot.x, high)];
+    return { at, texts, rank, bracket, left, right };
+  }).sort((one, other) => one.rank - other.rank || (other.right - other.left) - (one.right - one.left));
   const below = spans.some(({ bracket }) => bracket) ? 22 : 0;
   /** @type {Placed[]} */
   const marks = [];
@@ -221,7 +217,7 @@ function spanMarks(axis, plot, width, measure) {
     taken.push(spanOf(words));
     const look = leans ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
     const id = `${bracket ? "many" : "statement"} ${at}`;
-    marks.push({ id, mark: text(words, middle, bottom + level, { ...look, size: SMALL }) });
+    marks.push(placedText(id, words, middle, bottom + level, { ...look, size: SMALL }));
   }
   return marks;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** What stands around the axes of a panel: its title and corner, notes, the key, and a notice in a frame. */
 
-import { boxPoints, fitting, shortened, swatchMark, text, wrapped } from "./texts.js";
+import { boxPoints, fitting, placedText, shortened, swatchMark, wrapped } from "./texts.js";
 import { LINE, PANEL_MARGIN, SMALL, SWATCH, SWATCH_GAP, WORD_SIZE } from "./texts.js";
 import { withPoints } from "./wire.js";
 
@@ -26,29 +26,24 @@ export function headOf(panel, width, measure) {
   const room = width - 2 * PANEL_MARGIN;
   const size = Math.min(TITLE, Math.max(SMALL, TITLE * room / Math.max(measure(panel.title, TITLE, true), 1)));
   const title = shortened(panel.title, room, size, true, measure);
-  if (title) placed.push({ id: "title", mark: text(title, PANEL_MARGIN, TITLE_Y, { size, bold: true }) });
+  if (title) placed.push(placedText("title", title, PANEL_MARGIN, TITLE_Y, { size, bold: true }));
   let y = TITLE_Y + 1;
   const left = room - measure(title, size, true) - 12;
-  const sizes = [WORD_SIZE, SMALL];
-  const corner = sizes.flatMap((size) => (panel.corner ?? []).map((words) => ({ words, size })))
+  const { corner = [], corner_role: role = "ink", notes = [], key = [] } = panel;
+  const beside = [WORD_SIZE, SMALL].flatMap((size) => corner.map((words) => ({ words, size })))
     .find(({ words, size }) => measure(words, size, false) <= left);
-  const look = { role: panel.corner_role ?? "ink" };
-  if (corner) {
-    const end = text(corner.words, width - PANEL_MARGIN, TITLE_Y, { ...look, size: corner.size, anchor: "end" });
-    placed.push({ id: "corner", mark: end });
-  } else if (panel.corner?.length) {
-    const words = fitting(panel.corner, room, measure);
-    placed.push({ id: "corner", mark: text(words, PANEL_MARGIN, y += LINE, look) });
+  if (beside) {
+    const look = { role, size: beside.size, anchor: "end" };
+    placed.push(placedText("corner", beside.words, width - PANEL_MARGIN, TITLE_Y, look));
+  } else if (corner.length) {
+    placed.push(placedText("corner", fitting(corner, room, measure), PANEL_MARGIN, y += LINE, { role }));
   }
-  for (const [at, texts] of (panel.notes ?? []).entries()) {
-    placed.push({ id: `note ${at}`, mark: text(fitting(texts, room, measure), PANEL_MARGIN, y += LINE, {}) });
+  for (const [at, texts] of notes.entries()) {
+    placed.push(placedText(`note ${at}`, fitting(texts, room, measure), PANEL_MARGIN, y += LINE));
   }
-  if (panel.key?.length) {
-    const key = keyMarks(panel.key, PANEL_MARGIN, y + LINE + 2, width - PANEL_MARGIN, measure);
-    placed.push(...key.placed);
-    y = key.y;
-  }
-  return { placed, bottom: y + 14 };
+  if (!key.length) return { placed, bottom: y + 14 };
+  const below = keyMarks(key, PANEL_MARGIN, y + LINE + 2, width - PANEL_MARGIN, measure);
+  return { placed: [...placed, ...below.placed], bottom: below.y + 14 };
 }
 
 /**
@@ -68,7 +63,7 @@ function keyMarks(key, left, y, right, measure) {
     const words = fitting([whole ? entry.texts[0] : name], right - left - before, measure);
     if (x > left && x + wide(words) > right) [x, y] = [left, y + LINE];
     const id = `key ${name}`;
-    placed.push({ id, mark: swatchMark(entry, x, y) }, { id: `${id} word`, mark: text(words, x + before, y, {}) });
+    placed.push({ id, mark: swatchMark(entry, x, y) }, placedText(`${id} word`, words, x + before, y));
     x += wide(words) + BETWEEN;
   }
   return { placed, y };
@@ -97,7 +92,7 @@ export function noticeMarks(notice, plot, [width, height], top, framed, measure)
   }
   const look = /** @type {const} */ ({ anchor: "middle", size: NOTICE, bold: framed });
   lines.forEach((line, at) =>
-    placed.push({ id: `notice ${at}`, mark: text(line, x, y + NOTICE_LINE * (at - (lines.length - 1) / 2), look) })
+    placed.push(placedText(`notice ${at}`, line, x, y + NOTICE_LINE * (at - (lines.length - 1) / 2), look))
   );
   return placed;
 }

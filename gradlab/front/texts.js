@@ -11,6 +11,11 @@ export const WORD_SIZE = 12; // CSS pixels of most of them
 export const [PANEL_MARGIN, LINE] = [8, 18]; // CSS pixels around a panel, and from line to line
 export const [SWATCH, SWATCH_GAP] = [18, 5]; // CSS pixels of a swatch, and from it to its words
 
+/** @param {string} id @param {string} words @param {number} x @param {number} y @param {Partial<Mark>} [look] */
+export function placedText(id, words, x, y, look = {}) {
+  return { id, mark: text(words, x, y, look) };
+}
+
 /** @param {string} words @param {number} x @param {number} y @param {Partial<Mark>} look @returns {Mark} */
 export function text(words, x, y, look) {
   return /** @type {Mark} */ ({ k: "t", x, y, text: words, size: WORD_SIZE, ...look });
