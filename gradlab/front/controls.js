@@ -113,7 +113,7 @@ function tickBox({ name, label }, turn) {
 }
 
 /** @param {Control} control @param {Turn} turn @returns {Part} */
-function choiceList({ name, label, options = [] }, turn) {
+export function choiceList({ name, label, options = [] }, turn) {
   const element = addElement("label", null, "gl-control");
   addElement("span", element, "gl-label", label);
   const list = Object.assign(addElement("select", element), { name });

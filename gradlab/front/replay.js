@@ -28,8 +28,10 @@ export class Replay extends RecordedPage {
   constructor(root, recording, { id = "", title = recording.title } = {}) {
     super(id);
     this.recording = recording;
-    this.track = this.index = 0;
-    this.coming = 0; // the track that a switch which was turned leads to, 0 for none
+    this.track = recording.tracks[0];
+    this.index = 0; // of its frame
+    /** @type {Track | null} the track that a switch which was turned leads to */
+    this.coming = null;
     this.unswitched = true; // whether the curves are shown that tell how the loss goes without the newest switch
     this.playing = false;
     /** @type {number | null} */
@@ -67,12 +69,12 @@ export class Replay extends RecordedPage {
   // Where it is
 
   get frames() {
-    return this.recording.tracks[this.track].frames;
+    return this.track.frames;
   }
 
-  /** The turn that is still to come, null for none. */
-  get turn() {
-    return this.coming ? this.recording.tracks[this.coming] : null;
+  /** Return the track that this one leaves, null for the first. @param {Track} track */
+  parentOf({ parent }) {
+    return parent === null ? null : this.recording.tracks[parent];
   }
 
   get isAtEnd() {
@@ -86,15 +88,13 @@ export class Replay extends RecordedPage {
   /** @param {number} index */
   go(index) {
     this.index = Math.min(Math.max(index, 0), this.frames.length - 1);
-    const { shown, turn, unswitched } = this;
-    const panels = Object.entries(shown.panels).map((
-      [name, panel],
-    ) => [name, unswitched ? panel : switchedOnly(panel)]);
+    const { shown, coming, unswitched } = this;
+    const panels = Object.entries(shown.panels);
     this.paint(this.screen, {
       ...shown,
-      values: { ...shown.values, ...(turn && { [turn.switch]: turn.value }), unswitched },
+      values: { ...shown.values, ...(coming && { [coming.switch]: coming.value }), unswitched },
       left_off: this.recording.marks[0] || null, // where it opens, and Reset goes back to
-      panels: Object.fromEntries(panels),
+      panels: unswitched ? shown.panels : Object.fromEntries(panels.map(([name, each]) => [name, switchedOnly(each)])),
     });
     this.scrub.max = String(this.frames.at(-1)?.updates ?? this.shownAt(this.frames, this.frames.length - 1).updates);
     this.scrub.value = this.at.textContent = String(shown.updates);
@@ -103,12 +103,11 @@ export class Replay extends RecordedPage {
   /** Go to an update. Going back over a turn leaves it to come; going on over one takes it. @param {number} updates */
   goToUpdate(updates) {
     this.pause();
-    while (this.track && updates < this.recording.tracks[this.track].at) {
+    for (let parent; (parent = this.parentOf(this.track)) && updates < this.track.at; this.track = parent) {
       this.coming = this.track;
-      this.track = this.recording.tracks[this.track].parent ?? 0;
     }
     this.screen.tell("");
-    if (this.turn && updates >= this.turn.at) this.takeTurn();
+    if (this.coming && updates >= this.coming.at) this.takeTurn(this.coming);
     this.go(this.frameAt(updates));
     this.tellTurn();
   }
@@ -163,7 +162,7 @@ export class Replay extends RecordedPage {
 
   /** Go back to update 0. */
   restart() {
-    this.track = this.index = this.coming = 0;
+    [this.track, this.index, this.coming] = [this.recording.tracks[0], 0, null];
   }
 
   /** Go back to where the recording opens if a switch can be turned there, else to update 0. */
@@ -194,8 +193,8 @@ export class Replay extends RecordedPage {
   /** Go one statement further, or with `whole` one update; return whether there was one. @param {boolean} whole */
   next(whole) {
     for (;;) {
-      if (this.turn && this.shown.updates >= this.turn.at) {
-        this.takeTurn();
+      if (this.coming && this.shown.updates >= this.coming.at) {
+        this.takeTurn(this.coming);
         return true;
       }
       if (this.isAtEnd) return false;
@@ -204,23 +203,20 @@ export class Replay extends RecordedPage {
     }
   }
 
-  /** Go over to the run in which the switch was turned. */
-  takeTurn() {
-    if (!this.turn) return;
-    const { switch: name, value, at } = this.turn;
-    this.track = this.coming;
-    this.coming = 0;
+  /** Go over to the run in which a switch was turned. @param {Track} track */
+  takeTurn(track) {
+    const { switch: name, value, at } = track;
+    this.track = track;
+    this.coming = null;
     this.go(0); // which brings a note of its own, before what is told
     this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${at}).`);
   }
 
   /** Say which turn is still to come, if any. */
   tellTurn() {
-    if (!this.turn) return;
-    const { switch: name, value, at } = this.turn;
-    this.screen.tell(
-      `${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded.`,
-    );
+    if (!this.coming) return;
+    const { switch: name, value, at } = this.coming;
+    this.screen.tell(`${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded.`);
   }
 
   // What the reader does
@@ -285,19 +281,16 @@ export class Replay extends RecordedPage {
     }
     const { shown } = this;
     const isSame = (/** @type {any} */ other) => String(other) === String(value);
-    const ways = [...this.recording.tracks.keys()].filter((index) => {
-      const track = this.recording.tracks[index];
-      return track.parent === this.track && track.switch === name && isSame(track.value);
-    }).sort((one, other) => this.recording.tracks[one].at - this.recording.tracks[other].at);
-    this.coming = ways.find((index) => this.recording.tracks[index].at >= shown.updates) ?? 0;
-    if (this.turn?.at === shown.updates) this.takeTurn();
-    else if (this.turn) this.tellTurn();
+    const ways = this.recording.tracks
+      .filter((track) => this.parentOf(track) === this.track && track.switch === name && isSame(track.value))
+      .sort((one, other) => one.at - other.at);
+    this.coming = ways.find(({ at }) => at >= shown.updates) ?? null;
+    if (this.coming && this.coming.at <= shown.updates) this.takeTurn(this.coming);
+    else if (this.coming) this.tellTurn();
     else if (isSame(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
     else if (ways.length) {
-      this.coming = ways[ways.length - 1];
-      this.takeTurn();
-      const { at } = this.recording.tracks[this.track];
-      this.screen.tell(`That was recorded at update ${at}: gone back to it, and turned ${name} there.`);
+      this.takeTurn(ways[ways.length - 1]);
+      this.screen.tell(`That was recorded at update ${this.track.at}: gone back to it, and turned ${name} there.`);
     } else this.screen.tell(`This recording does not hold that turn of ${name}. Reset begins it again.`);
     this.go(this.index);
   }
@@ -307,8 +300,8 @@ export class Replay extends RecordedPage {
   /** @override The frame, and the turns on the way to its track. */
   get moment() {
     const turns = [];
-    for (let track = this.track; track; track = this.recording.tracks[track].parent ?? 0) {
-      turns.unshift(turnText(this.recording.tracks[track]));
+    for (let track = this.track, parent; (parent = this.parentOf(track)); track = parent) {
+      turns.unshift(turnText(track));
     }
     return { frame: this.index, ...(turns.length ? { turns: turns.join("~") } : {}) };
   }
@@ -319,8 +312,9 @@ export class Replay extends RecordedPage {
     this.restart();
     const { named } = this;
     for (const turn of named?.get("turns")?.split("~") ?? []) {
-      const found = this.recording.tracks.findIndex((track) => track.parent === this.track && turn === turnText(track));
-      if (found > 0) this.track = found;
+      const { track: before } = this;
+      this.track = this.recording.tracks.find((each) => this.parentOf(each) === before && turn === turnText(each)) ??
+        before;
     }
     const frame = Number(named?.get("frame") ?? this.opening);
     this.go(Number.isInteger(frame) ? frame : 0);

@@ -2,7 +2,7 @@
 /** The screens: of a run that is played, live or recorded, and of an instrument. */
 
 import { CodePane } from "./code.js";
-import { ControlBar } from "./controls.js";
+import { choiceList, ControlBar } from "./controls.js";
 import { addButton, addElement, keepKeys } from "./events.js";
 import { applyTheme, followTheme } from "./palette.js";
 import { PanelStrip } from "./strip.js";
@@ -102,12 +102,8 @@ export class RunScreen extends Screen {
     this.restart = addButton(bar, "From zero", () => begin("restart"));
     this.restart.title = "Begin again at update 0";
     this.restart.hidden = true; // until Reset goes somewhere else
-    this.speedLabel = addElement("label", bar, "gl-control gl-speed", "speed ");
-    this.speed = addElement("select", this.speedLabel);
-    this.speed.addEventListener("change", () => speed(this.rate = this.rates[this.speed.selectedIndex]));
-    this.setRate = speed;
-    /** @type {(number | null)[]} */
-    this.rates = [];
+    this.speed = addElement("span", bar, "gl-speed");
+    this.setRate = (/** @type {any} */ rate) => speed(this.rate = rate);
     /** @type {number | null | undefined} */
     this.rate = this.toldRate = undefined;
     bar.append(this.code.edit);
@@ -145,11 +141,10 @@ export class RunScreen extends Screen {
    * @param {[string, number | null][]} speeds @param {number | null} rate
    */
   offer(speeds, rate) {
-    this.speedLabel.hidden = !speeds.length;
-    this.rates = speeds.map(([, each]) => each);
-    this.speed.replaceChildren(...speeds.map(([words]) => new Option(words)));
-    if (rate !== this.toldRate) this.setRate(this.rate = this.toldRate = rate);
-    this.speed.selectedIndex = Math.max(this.rates.indexOf(this.rate ?? null), 0);
+    const list = choiceList({ name: "speed", label: "speed", kind: "choice", options: speeds }, this.setRate);
+    this.speed.replaceChildren(...(speeds.length ? [list.element] : []));
+    if (rate !== this.toldRate) this.setRate(this.toldRate = rate);
+    list.show(this.rate ?? null);
   }
 }
 
