@@ -26,28 +26,22 @@ const HIGHEST = 76; // CSS pixels that words below the axis may take
  */
 export function plotsOf(panel, box, measure, range) {
   const shares = panel.axes.reduce((sum, { share }) => sum + (share ?? 1), 0);
-  const foot = panel.axes.reduce((sum, axes, at) => sum + footOf(axes, measure) + (axes.caption && at ? LINE : 0), 0);
-  const room = Math.max(box.bottom - box.top - foot, 20);
-  let top = box.top;
-  const boxes = panel.axes.map((axes, at) => {
-    if (axes.caption) top += LINE;
+  const around = panel.axes.reduce((sum, axes) => sum + footOf(axes, measure) + (axes.caption ? LINE : 0), 0);
+  const room = Math.max(box.bottom - box.top - around, 20);
+  let next = box.top;
+  const rows = panel.axes.map((axes, at) => {
+    const top = next + (axes.caption ? LINE : 0);
     const bottom = top + room * (axes.share ?? 1) / shares;
-    const plot = { top, bottom };
-    top = bottom + footOf(axes, measure);
-    return { plot, axes, y: at === 0 && range ? rangeOfY(panel, range) : axes.y };
+    next = bottom + footOf(axes, measure);
+    return { top, bottom, axes: at || !range ? axes : zoomed(panel, axes, range) };
   });
-  const widths = boxes.map(({ plot, axes, y }) => {
-    const ticks = ticksOf({ ...axes.y, ...y }, plot.bottom - plot.top, 38).map(({ words }) =>
-      measure(words, TICK_SIZE, false)
-    );
-    return (axes.y.ticks === "none" ? 0 : Math.max(...ticks, 12) + TICK_LONG) + (axes.y.words ? 18 : 0);
+  const widths = rows.map(({ top, bottom, axes: { y } }) => {
+    const ticks = ticksOf(y, bottom - top, 38).map(({ words }) => measure(words, TICK_SIZE, false));
+    return (y.ticks === "none" ? 0 : Math.max(...ticks, 12) + TICK_LONG) + (y.words ? 18 : 0);
   });
   const left = box.left + Math.max(...widths);
-  return boxes.map(({ plot, axes, y }, at) => {
-    const x = at === 0 && range ? { ...axes.x, low: range[0], high: range[1] } : axes.x;
-    const full = { left, right: Math.max(box.right, left + 20), ...plot };
-    return equalPlot(axes, full, { ...axes.x, ...x }, { ...axes.y, ...y });
-  });
+  const right = Math.max(box.right, left + 20);
+  return rows.map(({ top, bottom, axes }) => equalPlot(axes, { left, top, right, bottom }));
 }
 
 /** CSS pixels below a pair of axes. @param {Axes} axes @param {Measure} measure */
@@ -63,11 +57,10 @@ function footOf({ x }, measure) {
 
 /**
  * Make a unit as long along both axes, where that is wanted.
- * @param {Axes} axes @param {{left: number, top: number, right: number, bottom: number}} box
- * @param {import("./wire.js").Axis} x @param {import("./wire.js").Axis} y @returns {Plot}
+ * @param {Axes} axes @param {{left: number, top: number, right: number, bottom: number}} box @returns {Plot}
  */
-function equalPlot(axes, box, x, y) {
-  let { left, top, right, bottom } = box;
+function equalPlot(axes, { left, top, right, bottom }) {
+  let { x, y } = axes;
   const [wide, tall] = [right - left, bottom - top];
   const shape = (x.high - x.low) / (y.high - y.low) * tall / wide; // below 1 where x has room to spare
   if (axes.equal === "fill") {
@@ -87,10 +80,10 @@ function widened(axis, times) {
 }
 
 /**
- * Return the limits of y that show what lies in a range of x.
- * @param {PanelData} panel @param {[number, number]} range
+ * Return axes that show a range of x, and of y what lies in it.
+ * @param {PanelData} panel @param {Axes} axes @param {[number, number]} range @returns {Axes}
  */
-function rangeOfY(panel, [from, to]) {
+function zoomed(panel, axes, [from, to]) {
   let [low, high] = [Infinity, -Infinity];
   const hold = (/** @type {number} */ value) => {
     if (Math.abs(value) < 1e299) [low, high] = [Math.min(low, value), Math.max(high, value)];
@@ -109,10 +102,13 @@ function rangeOfY(panel, [from, to]) {
       }
     }
   }
-  if (!(high >= low)) return {};
-  if (panel.axes[0].y.log) return { low: low * (low / high) ** 0.06, high: high * (high / low) ** 0.06 };
-  const span = (high - low) || Math.abs(high) || 1;
-  return { low: low - 0.06 * span, high: high + 0.06 * span };
+  const x = { ...axes.x, low: from, high: to };
+  if (!(high >= low)) return { ...axes, x };
+  if (axes.y.log) {
+    return { ...axes, x, y: { ...axes.y, low: low * (low / high) ** 0.06, high: high * (high / low) ** 0.06 } };
+  }
+  const free = 0.06 * ((high - low) || Math.abs(high) || 1);
+  return { ...axes, x, y: { ...axes.y, low: low - free, high: high + free } };
 }
 
 /**
