@@ -142,12 +142,12 @@ function changing(old, mark) {
 
 /** @param {Mark} old @param {Mark} mark @returns {Course} */
 function gliding(old, mark) {
-  if (mark.k !== "t") return (share) => [withPoints(mark, placesBetween(pointsOf(old), pointsOf(mark), eased(share)))];
-  if (old.text !== mark.text) return () => [mark];
-  const [from, to] = [old, mark].map(({ x = 0, y = 0 }) => Float64Array.of(x, y));
+  const isText = mark.k === "t";
+  const [from, to] = [old, mark].map((each) => isText ? Float64Array.of(each.x ?? 0, each.y ?? 0) : pointsOf(each));
+  if (old.text !== mark.text || (mark.closed && from.length !== to.length)) return () => [mark]; // another outline
   return (share) => {
-    const [x, y] = placesBetween(from, to, eased(share));
-    return [{ ...mark, x, y }];
+    const place = placesBetween(from, to, eased(share));
+    return [isText ? { ...mark, x: place[0], y: place[1] } : withPoints(mark, place)];
   };
 }
 
