@@ -58,7 +58,11 @@ export class CodePane {
     this._buttons = addElement("div", pane, "gl-buttons");
     addButton(this._buttons, "Run this loop", () => this._run()).classList.add("gl-main");
     addButton(this._buttons, "Cancel", () => this._close());
-    addButton(this._buttons, "Start from the loop as it runs", () => this._startAgain());
+    addButton(this._buttons, "Start from the loop as it runs", () => {
+      this._own = null;
+      this._editor.open(this._state.code.source);
+      this._editor.field.focus();
+    });
     this._showField(false);
   }
 
@@ -180,12 +184,6 @@ export class CodePane {
     const inside = !this._editor.box.hidden && this.pane.contains(document.activeElement);
     this._showField(false);
     if (inside) this.edit.focus();
-  }
-
-  _startAgain() {
-    this._own = null;
-    this._editor.open(this._state.code.source);
-    this._editor.field.focus();
   }
 
   _run() {

@@ -46,7 +46,9 @@ export function layOut(panel, size, measure, range = null) {
   /** @type {Placed[]} */
   let placed = [...head.placed, ...plots.flatMap((plot, at) => axesMarks(panel.axes[at], plot, at, width, measure))];
   const notice = panel.notice ? noticeMarks(panel.notice, plots[0], size, head.bottom, data.length > 0, measure) : [];
-  for (const { mark } of [...placed, ...notice]) setWidth(mark, measure);
+  for (const { mark } of [...placed, ...notice]) {
+    if (mark.k === "t") mark.width = measure(mark.text ?? "", mark.size ?? WORD_SIZE, mark.bold ?? false);
+  }
   if (notice.length) { // what lies under it is not seen
     const boxes = notice.map(({ mark }) => boxOf(mark));
     placed = placed.filter(({ mark }) => mark.k !== "t" || !boxes.some((each) => boxesTouch(each, boxOf(mark))));
@@ -68,11 +70,6 @@ export function layOut(panel, size, measure, range = null) {
     ids: all.map(({ id }) => id),
     marks: all.map(({ mark }) => mark),
   };
-}
-
-/** Remember how wide a text is. @param {Mark} mark @param {Measure} measure */
-function setWidth(mark, measure) {
-  if (mark.k === "t") mark.width = measure(mark.text ?? "", mark.size ?? WORD_SIZE, mark.bold ?? false);
 }
 
 /** CSS pixels at the right of the axes: for words there, or for half of the last tick. @param {PanelData} panel @param {number} width @param {Measure} measure */

@@ -16,11 +16,6 @@ const MOVES_FOR = 230; // ms
 const SWEPT = 0.35; // of the panel's width, that a mark goes to the right as it goes out
 export const REST = 280; // ms that a state must have been seen: what comes faster is a film, and needs no motion
 
-/** Whether the reader wants motion. */
-export function wantsMotion() {
-  return !matchMedia("(prefers-reduced-motion: reduce)").matches;
-}
-
 /** The way from one state to another. */
 export class Motion {
   /**

@@ -77,7 +77,20 @@ export class Panel {
     /** @type {{id: string, point: number} | null} the mark that the keys have gone to */
     this._stop = null;
     this._drag = new PanelDrag(this);
-    this._listen();
+    const { canvas } = this;
+    canvas.addEventListener("pointermove", (event) => this._hover(event));
+    canvas.addEventListener("pointerleave", () => this._leave());
+    canvas.addEventListener("click", (event) => {
+      if (!this._drag.moved) this._press(this._panel && meantAt(this._panel, ...this.placeOf(event), 0));
+    });
+    canvas.addEventListener("dblclick", () => {
+      if (this._panel?.zooms) this.zoom();
+    });
+    canvas.addEventListener("keydown", (event) => {
+      if (this._key(event)) event.preventDefault();
+    });
+    canvas.addEventListener("focus", () => this.describe());
+    canvas.addEventListener("blur", () => this._leave());
     this._observer = new ResizeObserver(() => this.resize());
     this._observer.observe(this.figure);
   }
@@ -145,23 +158,6 @@ export class Panel {
   }
 
   // The pointer --------------------------------------------------------------------------------------------------------
-
-  _listen() {
-    const { canvas } = this;
-    canvas.addEventListener("pointermove", (event) => this._hover(event));
-    canvas.addEventListener("pointerleave", () => this._leave());
-    canvas.addEventListener("click", (event) => {
-      if (!this._drag.moved) this._press(this._panel && meantAt(this._panel, ...this.placeOf(event), 0));
-    });
-    canvas.addEventListener("dblclick", () => {
-      if (this._panel?.zooms) this.zoom();
-    });
-    canvas.addEventListener("keydown", (event) => {
-      if (this._key(event)) event.preventDefault();
-    });
-    canvas.addEventListener("focus", () => this.describe());
-    canvas.addEventListener("blur", () => this._leave());
-  }
 
   /** @param {MouseEvent} event @returns {[number, number]} */
   placeOf(event) {

@@ -3,7 +3,7 @@
 
 import { addElement } from "./events.js";
 import { isLit } from "./lighting.js";
-import { glideBetween, motionBetween, REST, wantsMotion } from "./motion.js";
+import { glideBetween, motionBetween, REST } from "./motion.js";
 import { paint } from "./painter.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
@@ -45,7 +45,8 @@ export class Picture {
     const now = performance.now();
     const before = way === "glide" ? this._motion?.at(now) ?? this._panel : this._panel;
     const rested = way === "glide" || (way === "steps" && now - this._shown >= REST);
-    const moves = before && rested && !document.hidden && wantsMotion();
+    const wanted = !document.hidden && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const moves = before && rested && wanted;
     this._panel = panel;
     this._shown = now;
     this._move(moves ? (way === "glide" ? glideBetween : motionBetween)(before, panel, now) : null);

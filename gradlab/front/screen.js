@@ -171,19 +171,17 @@ export class InstrumentScreen extends Screen {
     super.show(shown, changed, panels);
     if (changed.has("buttons")) this.offer(shown.buttons);
     if (changed.has("code")) this.code.pane.hidden = !shown.code?.source;
-    if (changed.has("more")) this.fold(shown.more);
+    if (changed.has("more")) {
+      const [head, text] = shown.more; // the line that opens it, and what it opens; "" for nothing
+      this.more.hidden = !text;
+      this.more.replaceChildren(addElement("summary", null, "", head), text);
+    }
     this.strip.describe();
     if (changed.has("state") && !this.isNew) { // it is read out once nothing has changed for a while
       clearTimeout(this.soon);
       this.soon = setTimeout(() => this.words.announce(shown.state), QUIET);
     }
     this.isNew = false;
-  }
-
-  /** @param {[string, string]} more the line that opens it, and what it opens; "" for nothing */
-  fold([head, text]) {
-    this.more.hidden = !text;
-    this.more.replaceChildren(addElement("summary", null, "", head), text);
   }
 
   /** @param {[string, string, string?][]} buttons what each asks for, the words on it, and "main" for the chief one */

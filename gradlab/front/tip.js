@@ -5,7 +5,6 @@ import { addElement, putOver } from "./events.js";
 import { coveredBy, hiddenBy } from "./labels.js";
 import { boxOf, isColumn, isCurve } from "./marks.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {import("./marks.js").Found} Found */
 
@@ -87,7 +86,10 @@ export function freePlace(panel, [wide, tall], [x, y], side) {
     const [r, b] = [l + wide, t + tall];
     if (x > l - FREE && x < r + FREE && y > t - FREE && y < b + FREE) return Infinity;
     let cost = 0;
-    for (const mark of panel.marks) cost += weightOf(mark) * hiddenBy([l, t, r, b], [coveredBy(mark)]);
+    for (const mark of panel.marks) {
+      const weight = mark.k === "d" ? 3 : mark.press ? 2 : 1;
+      cost += weight * hiddenBy([l, t, r, b], [coveredBy(mark)]);
+    }
     return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 - (at === side ? STAYS : 0);
   });
   const best = costs.indexOf(Math.min(...costs));
@@ -97,9 +99,4 @@ export function freePlace(panel, [wide, tall], [x, y], side) {
 /** @param {number[]} xs @param {number[]} ys */
 function pairsOf(xs, ys) {
   return xs.flatMap((x) => ys.map((y) => [x, y]));
-}
-
-/** What it costs to hide a place of a mark. @param {Mark} mark */
-function weightOf({ k, press }) {
-  return k === "d" ? 3 : press ? 2 : 1;
 }
