@@ -39,7 +39,8 @@ export class InstrumentPage extends RecordedPage {
   show(index, note = "") {
     const shown = this.shownAt(this.recording.frames, index);
     this.at = this.recording.settings[index];
-    this.paint(this.screen, { ...shown, note: [note, shown.note].filter(Boolean).join("\n") });
+    const values = { ...shown.values }; // a control that was turned in vain goes back
+    this.screen.show({ ...shown, values, note: [note, shown.note].filter(Boolean).join("\n") });
   }
 
   /** @param {Record<string, any>} request */
@@ -51,8 +52,7 @@ export class InstrumentPage extends RecordedPage {
 
   /** @param {string} name @returns {import("./controls.js").Control | undefined} */
   control(name) {
-    const { controls } = /** @type {Record<string, any>} */ (this.painted);
-    return controls.find((/** @type {{name: string}} */ control) => control.name === name);
+    return this.screen.shown.controls.find((/** @type {{name: string}} */ control) => control.name === name);
   }
 
   /**

@@ -69,15 +69,8 @@ class LabClient {
 
   /** @param {Record<string, any>[]} frames */
   show(frames) {
-    const changed = new Set();
-    const panels = new Set();
-    for (const frame of frames) {
-      const merged = mergeFrame(this.shown, frame);
-      this.shown = merged.shown;
-      for (const key of merged.changed) changed.add(key);
-      for (const name of Object.keys(frame.panels ?? {})) panels.add(name);
-    }
-    for (const screen of this.screens) screen.show(this.shown, changed, panels);
+    this.shown = frames.reduce(mergeFrame, this.shown);
+    for (const screen of this.screens) screen.show(this.shown);
   }
 
   /** @param {string} words */
@@ -103,7 +96,7 @@ class LabClient {
     this.screens.add(screen);
     hideStill(this.model.get("lab_id"));
     if (shown.f < 0) ask({ do: "hello" });
-    else screen.show(shown, new Set(Object.keys(shown)), new Set(shown.order));
+    else screen.show(shown);
     if (clock.playing) this.setPlaying(true);
     let paused = false; // because it went out of sight
     const leave = followSight(root, (inSight) => {

@@ -63,7 +63,7 @@ export class Panel {
     this.scrubs = scrubs;
     this._tellPoint = point;
     /** @type {PanelData | null} */
-    this._data = null;
+    this.data = null;
     /** @type {PanelState | null} the same, laid out */
     this._panel = null;
     this._height = 260; // CSS pixels
@@ -100,7 +100,7 @@ export class Panel {
    * @param {PanelData} data @param {import("./motion.js").Way} [way] of getting there
    */
   show(data, way = "steps") {
-    this._data = data;
+    this.data = data;
     const label = data.words ? `${data.title}. ${data.words}` : data.title;
     if (this.canvas.ariaLabel !== label) this.canvas.ariaLabel = label;
     this._layOut(way);
@@ -114,19 +114,19 @@ export class Panel {
 
   /** Show a part of the x axis, null for all. @param {[number, number] | null} range */
   setRange(range) {
-    this._range = this._data?.axes[0].zooms ? range : null;
+    this._range = this.data?.axes[0].zooms ? range : null;
     this._layOut("none");
   }
 
   /** The last number of the x axis that can be zoomed, 0 where none can. */
   get reach() {
-    const axes = this._data?.axes[0];
+    const axes = this.data?.axes[0];
     return axes?.zooms ? axes.x.high : 0;
   }
 
   /** @param {import("./motion.js").Way} way */
   _layOut(way) {
-    const [data, { width }] = [this._data, this.figure.getBoundingClientRect()];
+    const [data, { width }] = [this.data, this.figure.getBoundingClientRect()];
     if (!data || !width) return;
     const axes = this._held ?? data.axes;
     const range = this._range && this._range[0] < this.reach ? this._range : null;
@@ -194,7 +194,7 @@ export class Panel {
   grab(event) {
     const panel = this._panel;
     const found = panel && nearestMark(panel, ...this.placeOf(event), isMoved, reachOf(event));
-    if (found) this._held = this._data?.axes ?? null;
+    if (found) this._held = this.data?.axes ?? null;
     return found?.mark ?? null;
   }
 

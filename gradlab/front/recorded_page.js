@@ -16,7 +16,6 @@ export class RecordedPage {
     this.id = id;
     /** @type {Map<Frame[], Frame[]>} what is shown at each frame, as far as it was worked out */
     this.known = new Map();
-    this.painted = nothingShown();
     // By a link, or by Back.
     globalThis.addEventListener("hashchange", () => {
       if (this.named || !this.id) this.read();
@@ -59,20 +58,9 @@ export class RecordedPage {
     const known = this.known.get(frames) ?? [];
     this.known.set(frames, known);
     while (known.length <= index) {
-      known.push(mergeFrame(known.at(-1) ?? nothingShown(), frames[known.length]).shown);
+      known.push(mergeFrame(known.at(-1) ?? nothingShown(), frames[known.length]));
     }
     return known[index];
-  }
-
-  /**
-   * Show what is another than before; a control that was turned in vain goes back.
-   * @param {import("./screen.js").Screen} screen @param {Frame} now
-   */
-  paint(screen, now) {
-    const before = /** @type {Frame} */ (this.painted);
-    const changed = new Set(Object.keys(now).filter((key) => key === "values" || now[key] !== before[key]));
-    this.painted = /** @type {any} */ (now);
-    screen.show(now, changed, Object.keys(now.panels).filter((name) => now.panels[name] !== before.panels[name]));
   }
 }
 

@@ -90,7 +90,7 @@ export class Replay extends RecordedPage {
     this.index = Math.min(Math.max(index, 0), this.frames.length - 1);
     const { shown, coming, unswitched } = this;
     const panels = Object.entries(shown.panels);
-    this.paint(this.screen, {
+    this.screen.show({
       ...shown,
       values: { ...shown.values, ...(coming && { [coming.switch]: coming.value }), unswitched },
       left_off: this.recording.marks[0] || null, // where it opens, and Reset goes back to

@@ -42,25 +42,25 @@ export class Screen {
       this.strip.setTheme(theme);
     };
     this.leaveTheme = followTheme(root, dress);
+    /** @type {Shown} */
+    this.shown = {};
     this.note = this.told = "";
   }
 
-  /**
-   * Show what has changed.
-   * @param {Shown} shown @param {Set<string>} changed its keys @param {Iterable<string>} panels their names
-   */
-  show(shown, changed, panels) {
-    this.strip.show(shown, changed, panels);
+  /** Show what is another than before; return the keys of it. @param {Shown} shown */
+  show(shown) {
+    const changed = new Set(Object.keys(shown).filter((key) => shown[key] !== this.shown[key]));
+    this.shown = shown;
+    this.strip.show(shown, changed);
     const code = CODE_KEYS.filter((key) => changed.has(key)).map((key) => [key, shown[key]]);
     if (code.length) this.code.show(Object.fromEntries(code));
-    if (["controls", "values", "off"].some((key) => changed.has(key))) {
-      this.controls.show(shown);
-    }
+    if (["controls", "values", "off"].some((key) => changed.has(key))) this.controls.show(shown);
     this.note = shown.note ?? "";
     if (changed.has("note")) this.told = "";
     if (["state", "alarm", "note"].some((key) => changed.has(key))) {
       this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || this.note });
     }
+    return changed;
   }
 
   /** Say how things stand with the kernel, in place of the note; "" brings the note back. @param {string} words */
@@ -119,10 +119,10 @@ export class RunScreen extends Screen {
     else this.words.write();
   }
 
-  /** @override @param {Shown} shown @param {Set<string>} changed @param {Iterable<string>} panels */
-  show(shown, changed, panels) {
+  /** @override @param {Shown} shown */
+  show(shown) {
     this.strip.way = this.playing && (this.rate ?? Infinity) > FILM ? "none" : "steps"; // a film moves by itself
-    super.show(shown, changed, panels);
+    const changed = super.show(shown);
     if (changed.has("left_off")) {
       const at = shown.left_off ?? null;
       this.restart.hidden = at === null;
@@ -134,6 +134,7 @@ export class RunScreen extends Screen {
       this.strip.describe();
       this.words.announce(shown.state ?? "");
     }
+    return changed;
   }
 
   /**
@@ -166,9 +167,9 @@ export class InstrumentScreen extends Screen {
     this.soon = 0; // the timer
   }
 
-  /** @override @param {Shown} shown @param {Set<string>} changed @param {Iterable<string>} panels */
-  show(shown, changed, panels) {
-    super.show(shown, changed, panels);
+  /** @override @param {Shown} shown */
+  show(shown) {
+    const changed = super.show(shown);
     if (changed.has("buttons")) this.offer(shown.buttons);
     if (changed.has("code")) this.code.pane.hidden = !shown.code?.source;
     if (changed.has("more")) {
@@ -182,6 +183,7 @@ export class InstrumentScreen extends Screen {
       this.soon = setTimeout(() => this.words.announce(shown.state), QUIET);
     }
     this.isNew = false;
+    return changed;
   }
 
   /** @param {[string, string, string?][]} buttons what each asks for, the words on it, and "main" for the chief one */

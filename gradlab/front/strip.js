@@ -66,13 +66,13 @@ export class PanelStrip {
     for (const panel of panels) panel.picture.light(found);
   }
 
-  /**
-   * @param {Record<string, any>} shown @param {Set<string>} changed
-   * @param {Iterable<string>} names of the panels that have changed
-   */
-  show(shown, changed, names) {
+  /** @param {Record<string, any>} shown @param {Set<string>} changed its keys */
+  show(shown, changed) {
     if (changed.has("order")) this.arrange(shown.order);
-    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name], this.way);
+    for (const [name, panel] of this.panels) {
+      const data = shown.panels[name];
+      if (data && data !== panel.data) panel.show(data, this.way);
+    }
     if (this.range && this.range[0] >= this.reach && !this.to.scrubs) this.zoom(); // it begins again
   }
 

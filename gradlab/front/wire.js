@@ -47,16 +47,14 @@ export function nothingShown() {
 }
 
 /**
- * Take a frame; return what is shown then, and the keys that have changed. What was shown before stays as it was.
- * @param {Shown} before @param {Shown} frame @returns {{shown: Shown, changed: Set<string>}}
+ * Return what is shown after a frame. What was shown before stays as it was, and what has not changed is the same object.
+ * @param {Shown} before @param {Shown} frame @returns {Shown}
  */
 export function mergeFrame(before, frame) {
   const base = frame.whole ? nothingShown() : before;
-  const shown = { ...base, ...frame, values: { ...base.values, ...frame.values }, panels: { ...base.panels } };
-  for (const name of Object.keys(frame.panels ?? {})) {
-    shown.panels[name] = applyPanel(shown.panels[name], frame.panels[name]);
-  }
-  return { shown, changed: new Set(Object.keys(frame)) };
+  const panels = { ...base.panels };
+  for (const [name, change] of Object.entries(frame.panels ?? {})) panels[name] = applyPanel(panels[name], change);
+  return { ...base, ...frame, values: frame.values ? { ...base.values, ...frame.values } : base.values, panels };
 }
 
 /**

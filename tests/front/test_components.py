@@ -238,7 +238,7 @@ def words(page: Any) -> Any:
           const labs = [root, document.querySelector('#other')];
           const strips = labs.map((lab) => {
             const strip = new PanelStrip(addElement('div', lab), {ask, say: () => {}});
-            strip.show({order: ['loss'], panels: {loss: state}}, new Set(['order']), ['loss']);
+            strip.show({order: ['loss'], panels: {loss: state}}, new Set(['order']));
             return strip;
           });
           window.lit = () => strips.map((strip) => [...strip.panels.get('loss').picture._lit ?? []]);
@@ -351,7 +351,7 @@ def strip(page: Any) -> Any:
           window.play = (high) => {
             const axes = [{...state.axes[0], x: {low: 0, high, ticks: 'updates'}}];
             const panels = {loss: {...state, axes}, other: {...state, axes: [{...axes[0], zooms: false}]}};
-            strip.show({order: ['loss', 'other'], panels}, new Set(['order']), ['loss', 'other']);
+            strip.show({order: ['loss', 'other'], panels}, new Set(['order']));
           };
           window.seen = () => [...strip.panels.values()].map((panel) => {
             const {low, high} = panel._panel.plots[0].x.axis;

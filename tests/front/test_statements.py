@@ -39,9 +39,8 @@ SHOW = """frames => {
     return fill.apply(this, path);
   };
   return frames.map(frame => {
-    const merged = mergeFrame(shown, frame);
-    shown = merged.shown;
-    screen.show(shown, merged.changed, new Set(Object.keys(frame.panels ?? {})));
+    shown = mergeFrame(shown, frame);
+    screen.show(shown);
     const count = role => painted.fills.filter(each => each === colourOf(role, 'light').toLowerCase()).length;
     const chip = root.querySelector('.gl-chip');
     return {
