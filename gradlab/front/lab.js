@@ -22,10 +22,9 @@ class LabClient {
     this.clock = new Clock({
       send: (request) => this.send(request),
       show: (frames) => this.show(frames),
-      tell: (words) => this.tell(words),
+      tell: (words) => this.screens.forEach((screen) => screen.tell(words)),
       changed: (playing) => this.setPlaying(playing),
     });
-    this.told = "";
     this.unanswered = 0;
     this.then = 0; // the timer of what is asked next
     /** @type {Record<string, (message: any) => void>} */
@@ -71,13 +70,6 @@ class LabClient {
   show(frames) {
     this.shown = frames.reduce(mergeFrame, this.shown);
     for (const screen of this.screens) screen.show(this.shown);
-  }
-
-  /** @param {string} words */
-  tell(words) {
-    if (words === this.told) return;
-    this.told = words;
-    for (const screen of this.screens) screen.tell(words);
   }
 
   /** @param {boolean} playing */

@@ -44,7 +44,7 @@ export class Screen {
     this.leaveTheme = followTheme(root, dress);
     /** @type {Shown} */
     this.shown = {};
-    this.note = this.told = "";
+    this.told = ""; // in place of the note
   }
 
   /** Show what is another than before; return the keys of it. @param {Shown} shown */
@@ -55,18 +55,18 @@ export class Screen {
     const code = CODE_KEYS.filter((key) => changed.has(key)).map((key) => [key, shown[key]]);
     if (code.length) this.code.show(Object.fromEntries(code));
     if (["controls", "values", "off"].some((key) => changed.has(key))) this.controls.show(shown);
-    this.note = shown.note ?? "";
     if (changed.has("note")) this.told = "";
     if (["state", "alarm", "note"].some((key) => changed.has(key))) {
-      this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || this.note });
+      this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || shown.note });
     }
     return changed;
   }
 
   /** Say how things stand with the kernel, in place of the note; "" brings the note back. @param {string} words */
   tell(words) {
+    if (words === this.told) return;
     this.told = words;
-    this.words.show({ note: words || this.note });
+    this.words.show({ note: words || (this.shown.note ?? "") });
   }
 
   close() {
