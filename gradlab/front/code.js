@@ -216,7 +216,6 @@ class Editor {
       onInput(this.field.value);
       this._number();
     });
-    this.field.addEventListener("scroll", () => this._numbers.scrollTop = this.field.scrollTop);
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onRun();
     });
@@ -232,23 +231,17 @@ class Editor {
   mark(line) {
     this._wrong = line;
     this._number();
-    const { scrollTop, scrollHeight, clientHeight } = this.field;
-    const height = scrollHeight / Math.max(1, this._numbers.childElementCount);
-    const top = (line - 1) * height;
-    if (line && (top < scrollTop || top + height > scrollTop + clientHeight)) {
-      this.field.scrollTop = top - clientHeight / 2;
-    }
+    this._numbers.children[line - 1]?.scrollIntoView({ block: "nearest" });
   }
 
   _number() {
     const count = this.field.value.split("\n").length;
-    this.field.rows = Math.min(26, Math.max(14, count + 1));
+    this.field.rows = Math.max(14, count + 1);
     const numbers = Array.from({ length: count }, (_, index) => {
       const wrong = index + 1 === this._wrong;
       return addElement("div", null, wrong ? "wrong" : "", `${wrong ? "✗ " : ""}${index + 1}`);
     });
     this._numbers.replaceChildren(...numbers);
-    this._numbers.scrollTop = this.field.scrollTop;
     this.field.ariaInvalid = this._wrong ? "true" : null;
   }
 }

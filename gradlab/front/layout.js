@@ -142,7 +142,7 @@ function markOn(plot, mark, unit) {
 }
 
 /** Return the corners of a band: along its lower edge and back along the upper one. @param {Float64Array} triples */
-function outlineOfBand(triples) {
+export function outlineOfBand(triples) {
   const corners = [];
   for (let from = 0, to = 0; to <= triples.length; to += 3) {
     if (to < triples.length && !Number.isNaN(triples[to])) continue;

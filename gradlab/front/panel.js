@@ -25,11 +25,11 @@ import { PanelTip } from "./tip.js";
 
 const GRAB = { mouse: 16, touch: 22 }; // CSS pixels from what can be moved: 32 and 44 across
 /** @type {Record<string, number>} how many points along a curve a key goes */
-const ALONG = { ArrowLeft: -1, ArrowRight: 1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
+const CURVE_KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
 /** @type {Record<string, number>} how many marks */
-const ACROSS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
+const MARK_KEYS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
 /** @type {Record<string, [number, number]>} to the right and down */
-const PUSHES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const PUSH_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can be dragged
 
 /** A `<figure>` that paints a panel's state, and tells the kernel what is pressed and dragged in it. */
@@ -261,15 +261,15 @@ export class Panel {
     const stops = panel.marks.flatMap((mark, index) => isSpokenOf(mark) ? [{ mark, id: panel.ids[index] }] : []);
     const at = stops.findIndex(({ id }) => id === this._stop?.id);
     const points = stops[at]?.mark.readout ? pointNumbers(stops[at].mark) : [];
-    if (points.length && key in ALONG) {
+    if (points.length && key in CURVE_KEYS) {
       const from = points.findIndex((point) => point >= (this._stop?.point ?? -1));
-      const to = (from < 0 ? points.length - 1 : from) + ALONG[key];
+      const to = (from < 0 ? points.length - 1 : from) + CURVE_KEYS[key];
       this._stop = { id: stops[at].id, point: points[Math.min(Math.max(to, 0), points.length - 1)] };
     } else {
       const first = Math.max(0, stops.findIndex(({ mark }) => mark.readout || mark.press || mark.drag));
-      const step = at < 0 ? first : (at + ACROSS[key]) % stops.length; // at first to where something can be done
+      const step = at < 0 ? first : (at + MARK_KEYS[key]) % stops.length; // at first to where something can be done
       const stop = stops.at(key === "Home" ? 0 : key === "End" ? -1 : step);
-      if (!stop || !(key in ACROSS || key === "Home" || key === "End")) return false;
+      if (!stop || !(key in MARK_KEYS || key === "Home" || key === "End")) return false;
       this._stop = { id: stop.id, point: lastPoint(stop.mark) };
     }
     this._pointer = null;
@@ -295,7 +295,7 @@ export class Panel {
     const index = panel ? panel.marks.findIndex(isMoved) : -1;
     if (!panel || index < 0) return false;
     const { mark, x, y } = foundAt(panel, index, lastPoint(panel.marks[index]));
-    const [[right, down], [width, height]] = [PUSHES[key], panel.size];
+    const [[right, down], [width, height]] = [PUSH_KEYS[key], panel.size];
     this._stop = { id: panel.ids[index], point: lastPoint(mark) };
     this._drag.tell(mark, [x + right * PUSH * width, y + down * PUSH * height]);
     return true;

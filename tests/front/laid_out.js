@@ -2,9 +2,9 @@
 /** What must hold of a panel that is laid out, whatever is in it; reads panels as JSON lines from stdin if run itself. */
 
 import { boxOf } from "../../gradlab/front/marks.js";
-import { layOut } from "../../gradlab/front/layout.js";
+import { layOut, outlineOfBand } from "../../gradlab/front/layout.js";
 import { placeOn, valueAt } from "../../gradlab/front/scales.js";
-import { applyPanel, pointLength, pointsOf } from "../../gradlab/front/wire.js";
+import { applyPanel, pointsOf } from "../../gradlab/front/wire.js";
 
 /** @typedef {import("../../gradlab/front/wire.js").Mark} Mark */
 /** @typedef {[number, number][]} Corners */
@@ -120,11 +120,12 @@ function pointFaults(panel, state) {
     const placed = state.marks[state.ids.indexOf(panel.ids[at])];
     if (!"labd".includes(mark.k)) return [];
     if (!placed) return [`${panel.ids[at]} is not there`];
-    const [data, places, each] = [pointsOf(mark), pointsOf(placed), pointLength(mark)];
-    if (data.length !== places.length) return [`${panel.ids[at]} has ${places.length / each} points`];
+    const data = mark.k === "b" ? outlineOfBand(pointsOf(mark)) : pointsOf(mark);
+    const places = pointsOf(placed);
+    if (data.length !== places.length) return [`${panel.ids[at]} has ${places.length / 2} points`];
     const { left, top, right, bottom, x, y } = state.plots[mark.axes ?? 0];
     const far = data.findIndex((value, index) => {
-      const across = index % each === 0;
+      const across = index % 2 === 0;
       if (Number.isNaN(value)) return !Number.isNaN(places[index]);
       if (Math.abs(value) >= 1e299) {
         return places[index] !== (across === value < 0 ? (across ? left : top) : across ? right : bottom);

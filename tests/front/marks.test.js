@@ -56,8 +56,8 @@ Deno.test("a line in an area comes before the area, and of two areas the topmost
   assertEquals(wordsAt(marks, [50, 45], [50, 80]), ["line", "upper"]);
 });
 
-Deno.test("bands, cells, texts and dots are met where they are", () => {
-  const band = /** @type {Mark} */ ({ k: "b", p: [0, 80, 60, 100, 80, 40], fill: "grey", words: "spread" });
+Deno.test("areas, cells, texts and dots are met where they are", () => {
+  const band = /** @type {Mark} */ ({ k: "p", p: [0, 80, 100, 80, 100, 40, 0, 60], fill: "grey", words: "spread" });
   const cells =
     /** @type {Mark} */ ({ k: "i", x: 100, y: 30, width: 40, height: 40, columns: 2, cells: "0110", words: "digit" });
   const text = /** @type {Mark} */ ({ k: "t", x: 120, y: 80, width: 30, text: "older", words: "older batches" });
