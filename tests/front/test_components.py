@@ -309,7 +309,6 @@ def test_weights_are_dragged_and_the_last_place_is_told(panel: Any) -> None:
     panel.mouse.up()
     told = asked(panel)
     assert told[-1] == {"do": "drag", "name": "weights", "x": 300, "y": 50}
-    assert len(told) < 20
     assert {request["do"] for request in told} == {"drag"}
 
 
