@@ -43,55 +43,36 @@ export class InstrumentPage extends RecordedPage {
     this.screen.show({ ...shown, values, note: [note, shown.note].filter(Boolean).join("\n") });
   }
 
-  /** @param {Record<string, any>} request */
+  /**
+   * Go to the settings with this value that are most like those now; a slider may stop before or beyond it, as long as it
+   * goes the way that it was moved, where that needs no other control to be turned.
+   * @param {Record<string, any>} request
+   */
   ask({ do: what, name, value }) {
     if (what !== "turn") return;
-    this.turn(name, this.control(name)?.kind === "slider" ? this.onward(name, value) : value);
-    this.write();
-  }
-
-  /** @param {string} name @returns {import("./controls.js").Control | undefined} */
-  control(name) {
-    return this.screen.shown.controls.find((/** @type {{name: string}} */ control) => control.name === name);
-  }
-
-  /**
-   * The value to which a slider goes that was moved to one: that, or the nearest beyond where it is that needs no other
-   * control to be turned. @param {string} name @param {number} value
-   */
-  onward(name, value) {
-    const now = this.at[name];
-    const ahead = this.recording.settings
-      .filter((at) =>
-        distance({ ...at, [name]: now }, this.at) === 0 && (value > now ? at[name] > now : at[name] < now)
-      )
-      .map((at) => at[name]);
-    return ahead.reduce(
-      (best, each) => Math.abs(each - value) < Math.abs(best - value) ? each : best,
-      ahead[0] ?? value,
-    );
-  }
-
-  /** Go to the settings with this value that are most like those now. @param {string} name @param {any} value */
-  turn(name, value) {
     const { settings } = this.recording;
-    const found = settings.filter((at) => at[name] === value);
-    if (!found.length) {
-      return this.show(settings.indexOf(this.at), "This page does not hold that: it was recorded without it.");
-    }
-    const best = found.reduce((best, at) => distance(at, this.at) < distance(best, this.at) ? at : best);
-    const others = Object.keys(best).filter((key) => key !== name && best[key] !== this.at[key]);
-    const labels = others.map((key) => this.control(key)?.label ?? key).join(" and ");
-    this.show(
-      settings.indexOf(best),
-      labels && `This page holds that only with another ${labels}, which was turned too.`,
-    );
+    const now = this.at[name];
+    /** @type {import("./controls.js").Control[]} */
+    const controls = this.screen.shown.controls;
+    const slides = controls.some((control) => control.name === name && control.kind === "slider");
+    const isMeant = (/** @type {Settings} */ { [name]: each }) =>
+      slides ? (value > now ? each > now : each < now) : each === value;
+    const away = (/** @type {Settings} */ { [name]: each, ...others }) =>
+      3 * distance(others, this.at) + distance({ each }, { each: value });
+    const best = settings.filter(isMeant).sort((one, other) => away(one) - away(other))[0];
+    const turned = Object.keys(best ?? {}).filter((key) => key !== name && best[key] !== this.at[key]);
+    const labels = turned.map((key) => controls.find((control) => control.name === key)?.label ?? key).join(" and ");
+    const note = !best
+      ? "This page does not hold that: it was recorded without it."
+      : labels && `This page holds that only with another ${labels}, which was turned too.`;
+    this.show(settings.indexOf(best ?? this.at), note);
+    this.write();
   }
 }
 
 /**
  * Return how far settings are apart: the number of those that differ, and then by how much.
- * @param {Settings} one @param {Settings} other
+ * @param {Settings} one @param {Settings} other which may have more
  */
 function distance(one, other) {
   const differing = Object.keys(one).filter((key) => one[key] !== other[key]);
