@@ -79,10 +79,7 @@ function widened(axis, times) {
   return { ...axis, low: middle - half, high: middle + half };
 }
 
-/**
- * Return axes that show a range of x, and of y what lies in it.
- * @param {PanelData} panel @param {Axes} axes @param {[number, number]} range @returns {Axes}
- */
+/** Return axes that show a range of x. @param {PanelData} panel @param {Axes} axes @param {[number, number]} range */
 function zoomed(panel, axes, [from, to]) {
   let [low, high] = [Infinity, -Infinity];
   const hold = (/** @type {number} */ value) => {

@@ -231,10 +231,7 @@ export class Clock {
     }
   }
 
-  /**
-   * @param {Frame} request @param {number} ms of frames that it will bring @param {string} kind
-   * @returns {Promise<void>}
-   */
+  /** @param {Frame} request @param {number} ms of frames that it will bring @param {string} kind */
   request(request, ms, kind) {
     if (this.closed) return Promise.resolve();
     const n = this.count += 1;

@@ -190,10 +190,7 @@ function numberField({ name, label, kind, low, high, step }, turn) {
   };
 }
 
-/**
- * A slider over listed values, which can play, or over all numbers of a range.
- * @param {Control} control @param {Turn} turn @returns {Part}
- */
+/** A slider over listed values, which can play, or over a range. @param {Control} control @param {Turn} turn @returns {Part} */
 function sliderField({ name, label, options = [], every = 0, low, high, step }, turn) {
   const [first, last] = step ? [Number(low), Number(high)] : [0, options.length - 1];
   const textAt = (/** @type {number} */ at) => step ? String(Number(at.toPrecision(6))) : options[at][0];
@@ -338,10 +335,7 @@ function orderField({ name, label, options = [], high }, turn) {
   };
 }
 
-/**
- * Return the index of the box whose middle is nearest; rows count before columns.
- * @param {DOMRect[]} boxes @param {number} x @param {number} y
- */
+/** Find the nearest box, in its row before its column. @param {DOMRect[]} boxes @param {number} x @param {number} y */
 function nearestBox(boxes, x, y) {
   const far = boxes.map(({ left, right, top, bottom }) =>
     Math.abs((left + right) / 2 - x) + 4 * Math.max(0, top - y, y - bottom)

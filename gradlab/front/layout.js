@@ -170,10 +170,7 @@ function placesOf(mark, { left, top, right, bottom, x, y }) {
   return places;
 }
 
-/**
- * Return the corners of a filled arrow; none when it has no length.
- * @param {Float64Array} ends @param {number} width
- */
+/** Return the corners of an arrow; none when it has no length. @param {Float64Array} ends @param {number} width */
 function arrowPoints([x0, y0, x1, y1], width) {
   const length = Math.hypot(x1 - x0, y1 - y0);
   if (!(length > 0.5 && length < 1e9)) return new Float64Array();

@@ -38,10 +38,7 @@ export function tagsOfWord(word) {
   return new Set(Object.hasOwn(TOUCHED, word) ? TOUCHED[word] : [word]);
 }
 
-/**
- * Return what a mark is: the roles of its colours, and its id with that of the key of it.
- * @param {string} id @param {Mark} mark @returns {Tags}
- */
+/** Return the roles of a mark's colours, and its id. @param {string} id @param {Mark} mark @returns {Tags} */
 export function tagsOfMark(id, mark) {
   const roles = [mark.fill, mark.stroke, mark.role].map((role) => (role ?? "").split(/[/-]/)[0]);
   return new Set([...roles, id.replace(/^key | word$/g, "")].filter(Boolean));

@@ -90,19 +90,13 @@ function differ(one, other) {
   return looks(one) !== looks(other) || pointsOf(one).join() !== pointsOf(other).join();
 }
 
-/**
- * Return the mark from which a new one sets out: the first with the same id but for its number.
- * @param {PanelState} panel @param {number} index
- */
+/** Return the first mark with the same id but for its number. @param {PanelState} panel @param {number} index */
 function firstOfFamily(panel, index) {
   const family = panel.ids[index].replace(/\d+$/, "");
   return panel.marks[panel.ids.findIndex((id) => id.replace(/\d+$/, "") === family)];
 }
 
-/**
- * A new mark slides from where the first of its family begins to its own place; the first itself grows.
- * @param {Mark} mark @param {Mark} first @returns {Course}
- */
+/** A new mark slides from where the first of its family begins; that one grows. @param {Mark} mark @param {Mark} first @returns {Course} */
 function entering(mark, first) {
   const points = pointsOf(mark);
   const origin = pointsOf(first).length ? pointsOf(first) : points; // an arrow without a length has no corners

@@ -9,10 +9,7 @@ export function countText(value) {
   return Number.isInteger(value) && Math.abs(value) < 1e5 ? GROUPED.format(value) : shortNumber(value);
 }
 
-/**
- * Write a number in at most about six characters: `0.31`, `12.4`, `25k`, `1e30`, `inf`, `NaN`.
- * @param {number} value @returns {string}
- */
+/** Write a number in about six characters at most: `0.31`, `12.4`, `25k`, `1e30`, `inf`, `NaN`. @param {number} value */
 export function shortNumber(value) {
   if (Number.isNaN(value)) return "NaN";
   const sign = value < 0 ? MINUS : "";
@@ -48,10 +45,7 @@ function rounded(size, digits) {
   return halfWay ? `${head}e${exponent}` : size.toExponential(digits - 1);
 }
 
-/**
- * Write a number of bytes with a binary unit: `512 B`, `24.1 KiB`, `6.1 TiB`.
- * @param {number} count @returns {string}
- */
+/** Write a number of bytes with a binary unit: `512 B`, `24.1 KiB`, `6.1 TiB`. @param {number} count */
 export function bytesText(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let [size, at] = [Math.abs(count), 0];

@@ -55,10 +55,7 @@ class Cells {
     });
   }
 
-  /**
-   * Say in a box below a question that something is covered, and offer to show it.
-   * @param {HTMLElement | null} question @param {boolean} covers
-   */
+  /** Say below a question that something is covered. @param {HTMLElement | null} question @param {boolean} covers */
   tell(question, covers) {
     const before = question?.querySelector(".gl-bet-cover");
     if (!covers) before?.remove();
@@ -78,10 +75,7 @@ function questionIn(cell) {
   return cell.querySelector(".gl-bet");
 }
 
-/**
- * Return whether the choice of a question is still to be made: "open", "settled" or "shown"; "" for any other cell.
- * @param {HTMLElement} cell
- */
+/** Return how a question stands: "open", "settled" or "shown"; "" for any other cell. @param {HTMLElement} cell */
 function stateOf(cell) {
   const { settled, shown } = questionIn(cell)?.dataset ?? {};
   if (questionIn(cell)) cell.dataset.glBet = shown !== undefined ? "shown" : settled !== undefined ? "settled" : "open";

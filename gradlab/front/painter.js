@@ -128,10 +128,7 @@ const HATCHES = {
 /** @type {Map<string, CanvasPattern | string>} a window that is being resized leaves many behind */
 const hatches = new Map();
 
-/**
- * @param {Context} context @param {string} hatch @param {string} colour @param {number} scale
- * @returns {CanvasPattern | string}
- */
+/** @param {Context} context @param {string} hatch @param {string} colour @param {number} scale */
 function hatching(context, hatch, colour, scale) {
   return remembered(hatches, `${hatch} ${colour} ${scale}`, () => {
     const side = Math.max(1, Math.round(TILE * scale));
@@ -185,10 +182,7 @@ function fontOf(mark) {
 /** @type {Map<string, number>} */
 const widths = new Map();
 
-/**
- * Return the width of a text in CSS pixels, in the letters that it is painted in.
- * @param {string} text @param {number} size @param {boolean} bold
- */
+/** Return the width of a text in CSS pixels. @param {string} text @param {number} size @param {boolean} bold */
 export function measureText(text, size, bold) {
   return remembered(widths, `${size} ${bold} ${text}`, () => {
     pen ??= /** @type {Context} */ (blankCanvas(1, 1).getContext("2d"));

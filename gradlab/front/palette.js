@@ -91,10 +91,7 @@ const ATTRIBUTES = [
 ];
 const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"];
 
-/**
- * Return the theme of the page around an element: what the page says of itself, else the background there.
- * @param {Element} element @returns {Theme}
- */
+/** Return the theme that the page names, else that of the background there. @param {Element} element @returns {Theme} */
 export function themeOf(element) {
   const { body, documentElement } = document;
   const [, more, forced] = QUERIES.map((query) => matchMedia(query).matches);
@@ -113,10 +110,7 @@ function saidDark(body, page) {
   return colab ? colab === "dark" : undefined;
 }
 
-/**
- * Return whether the first background that is not transparent, from the element outwards, is dark.
- * @param {Element | null} element @returns {boolean | undefined}
- */
+/** Return whether the nearest background is dark. @param {Element | null} element @returns {boolean | undefined} */
 function measuredDark(element) {
   for (let at = element?.parentElement; at; at = at.parentElement) {
     const [red, green, blue, alpha = 1] = (getComputedStyle(at).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);

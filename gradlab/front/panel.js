@@ -253,10 +253,7 @@ export class Panel {
     return true;
   }
 
-  /**
-   * Go to the next mark, or to another point of this one, and say what is there.
-   * @param {PanelState} panel @param {string} key
-   */
+  /** Go to the next mark or point, and say what is there. @param {PanelState} panel @param {string} key */
   _go(panel, key) {
     const stops = panel.marks.flatMap((mark, index) => isSpokenOf(mark) ? [{ mark, id: panel.ids[index] }] : []);
     const at = stops.findIndex(({ id }) => id === this._stop?.id);
@@ -317,10 +314,7 @@ function reachOf({ pointerType }) {
   return pointerType === "touch" ? GRAB.touch : GRAB.mouse;
 }
 
-/**
- * Return the newest point of a mark with a readout or of dots, -1 where the mark is meant as a whole.
- * @param {Mark} mark
- */
+/** Return the newest point of a curve or of dots, -1 for a mark as a whole. @param {Mark} mark */
 function lastPoint(mark) {
   return mark.readout || mark.k === "d" ? pointNumbers(mark).at(-1) ?? -1 : -1;
 }

@@ -37,10 +37,7 @@ export class Picture {
     this._theme = "light";
   }
 
-  /**
-   * Show a state: what moves is painted on its way for a moment. What glides goes on from where it is.
-   * @param {PanelState} panel @param {Way} way
-   */
+  /** Show a state, on its way for a moment. @param {PanelState} panel @param {Way} way */
   show(panel, way) {
     const now = performance.now();
     const before = way === "glide" ? this._motion?.at(now) ?? this._panel : this._panel;

@@ -9,10 +9,7 @@ import { addButton, addElement } from "./events.js";
 const BEGINNING = 2000; // ms in which panels find their size and the notebook scrolls to the next cell
 const LOOKS = 100; // ms between two looks
 
-/**
- * Hide the still picture that stands where a lab is about to be painted; it may be put there later than the lab.
- * @param {string} id
- */
+/** Hide the still picture of a lab, whether it is there already or not. @param {string} id */
 export function hideStill(id) {
   addElement("style", document.head, "", `[data-gradlab-still="${id}"] { display: none; }`);
 }

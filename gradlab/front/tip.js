@@ -27,10 +27,7 @@ export class PanelTip {
     this.element.hidden = this._point.hidden = this._cross.hidden = true;
   }
 
-  /**
-   * Show what was found.
-   * @param {PanelState} panel @param {Found} found @param {string} hint what else can be done there
-   */
+  /** Show what was found. @param {PanelState} panel @param {Found} found @param {string} hint what else can be done */
   show(panel, found, hint) {
     const { element } = this;
     const column = isColumn(panel, found.mark);

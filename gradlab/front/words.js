@@ -24,10 +24,7 @@ export class Words {
     this._written = 0; // when the warning was
   }
 
-  /**
-   * Show what has changed, and read out a warning of a kind that is new.
-   * @param {{state?: string, alarm?: string, note?: string}} change
-   */
+  /** Show what has changed; read out a new kind of warning. @param {{state?: string, alarm?: string, note?: string}} change */
   show({ state, alarm, note }) {
     if (state !== undefined) this._state.textContent = state;
     if (note !== undefined) this._note.textContent = note;
