@@ -5,10 +5,9 @@ import { placeOn, scaleOf, ticksOf } from "./scales.js";
 import { LINE, PANEL_MARGIN, placedText, shortened, SMALL, WORD_SIZE } from "./texts.js";
 import { pointLength, pointsOf, withPoints } from "./wire.js";
 
-/** @typedef {import("./wire.js").Axes} Axes */
-/** @typedef {import("./wire.js").PanelData} PanelData */
-/** @typedef {import("./scales.js").Scale} Scale */
-/** @typedef {import("./texts.js").Measure} Measure */
+/** @import { Axes, PanelData } from "./wire.js" */
+/** @import { Scale } from "./scales.js" */
+/** @import { Measure } from "./texts.js" */
 /** One pair of axes, laid out. @typedef {{left: number, top: number, right: number, bottom: number, x: Scale, y: Scale}} Plot */
 /** @typedef {{id: string, mark: import("./wire.js").Mark}} Placed */
 

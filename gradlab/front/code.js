@@ -4,7 +4,7 @@
 import { addButton, addElement } from "./events.js";
 import { tagsOfLine } from "./lighting.js";
 
-/** @typedef {import("./events.js").Ask} Ask */
+/** @import { Ask } from "./events.js" */
 /**
  * @typedef {{
  *   code?: {source: string, html: string[]}, lit?: [number, number], changed?: number[], wrong?: number,

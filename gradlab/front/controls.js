@@ -3,7 +3,7 @@
 
 import { addButton, addElement } from "./events.js";
 
-/** @typedef {import("./events.js").Ask} Ask */
+/** @import { Ask } from "./events.js" */
 /** @typedef {string | number | boolean | null} Value */
 /**
  * `options` of a choice and of a slider are pairs of words and a value, of an order its calls.

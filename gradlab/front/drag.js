@@ -4,8 +4,8 @@
 import { addElement, putOver } from "./events.js";
 import { valueAt } from "./scales.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./axes.js").Plot} Plot */
+/** @import { Mark } from "./wire.js" */
+/** @import { Plot } from "./axes.js" */
 /** @typedef {[number, number]} Place in CSS pixels of the panel */
 
 const CLICK = 5; // pixels that a pointer may move and still be said to click

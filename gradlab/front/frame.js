@@ -5,11 +5,9 @@ import { boxPoints, fitting, placedText, shortened, swatchMark, wrapped } from "
 import { LINE, PANEL_MARGIN, SMALL, SWATCH, SWATCH_GAP, WORD_SIZE } from "./texts.js";
 import { withPoints } from "./wire.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./wire.js").PanelData} PanelData */
-/** @typedef {import("./axes.js").Plot} Plot */
-/** @typedef {import("./axes.js").Placed} Placed */
-/** @typedef {import("./texts.js").Measure} Measure */
+/** @import { Mark, PanelData } from "./wire.js" */
+/** @import { Plot, Placed } from "./axes.js" */
+/** @import { Measure } from "./texts.js" */
 
 const [TITLE, NOTICE] = [14, 13]; // CSS pixels of letters
 const NOTICE_LINE = 19; // CSS pixels from line to line

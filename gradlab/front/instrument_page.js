@@ -4,7 +4,7 @@
 import { RecordedPage } from "./recorded_page.js";
 import { InstrumentScreen } from "./screen.js";
 
-/** @typedef {import("./recorded_page.js").RecordingPlace} RecordingPlace */
+/** @import { RecordingPlace } from "./recorded_page.js" */
 /** @typedef {Record<string, any>} Settings */
 /** @typedef {{title: string, settings: Settings[], frames: Record<string, any>[]}} RecordedSettings */
 

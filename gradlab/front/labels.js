@@ -6,11 +6,10 @@ import { placeOn } from "./scales.js";
 import { boxesTouch, fitting, swatchMark, text } from "./texts.js";
 import { pointsOf, remembered } from "./wire.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./marks.js").Box} Box */
-/** @typedef {import("./axes.js").Plot} Plot */
-/** @typedef {import("./axes.js").Placed} Placed */
-/** @typedef {import("./texts.js").Measure} Measure */
+/** @import { Mark } from "./wire.js" */
+/** @import { Box } from "./marks.js" */
+/** @import { Plot, Placed } from "./axes.js" */
+/** @import { Measure } from "./texts.js" */
 /** A place for words: their middle height, and x with the side that lies there. @typedef {{x: number, y: number, anchor: "start" | "middle" | "end"}} Spot */
 
 const ALONG = 7; // CSS pixels along a line that count as one thing to hide

@@ -12,12 +12,9 @@ import { placeOn, ticksOf } from "./scales.js";
 import { boxesTouch, PANEL_MARGIN, WORD_SIZE } from "./texts.js";
 import { pointLength, pointsOf, withPoints } from "./wire.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./wire.js").PanelData} PanelData */
-/** @typedef {import("./wire.js").PanelState} PanelState */
-/** @typedef {import("./axes.js").Plot} Plot */
-/** @typedef {import("./axes.js").Placed} Placed */
-/** @typedef {import("./texts.js").Measure} Measure */
+/** @import { Mark, PanelData, PanelState } from "./wire.js" */
+/** @import { Plot, Placed } from "./axes.js" */
+/** @import { Measure } from "./texts.js" */
 
 const RIGHT = 14; // CSS pixels
 const WIDEST = 0.4; // of the panel, for words at the right of the axes
@@ -89,13 +86,11 @@ function rightMargin(panel, width, measure) {
 
 /** CSS pixels across a usual arrow. @param {Placed[]} data @param {Plot} plot @param {[number, number]} size */
 function arrowUnit(data, plot, size) {
-  let longest = 0;
-  for (const { mark } of data) {
-    if (mark.k !== "v") continue;
+  const lengths = data.filter(({ mark }) => mark.k === "v").map(({ mark }) => {
     const [x0, y0, x1, y1] = placesOf(mark, plot);
-    longest = Math.max(longest, Math.hypot(x1 - x0, y1 - y0));
-  }
-  return Math.max(Math.min(Math.min(...size) / 32, longest / 8, THICKEST), THINNEST);
+    return Math.hypot(x1 - x0, y1 - y0);
+  });
+  return Math.max(Math.min(Math.min(...size) / 32, Math.max(...lengths) / 8, THICKEST), THINNEST);
 }
 
 /** @type {WeakMap<Mark, {key: string, placed: Mark}>} */

@@ -7,7 +7,7 @@
  * attributes away. Where no lab lives, it is a word like any other.
  */
 
-/** @typedef {import("./wire.js").Mark} Mark */
+/** @import { Mark } from "./wire.js" */
 /** @typedef {ReadonlySet<string>} Tags */
 
 /** @type {Record<string, string[]>} what each call makes, changes or uses: roles of colours, and ids of marks */

@@ -4,8 +4,7 @@
 import { countText, shortNumber } from "./numbers.js";
 import { pointsOf, remembered } from "./wire.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./wire.js").PanelState} PanelState */
+/** @import { Mark, PanelState } from "./wire.js" */
 /** @typedef {[left: number, top: number, right: number, bottom: number]} Box */
 /**
  * A mark, which of its points is meant (-1 for none), where that is, and what there is to say.

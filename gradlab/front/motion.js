@@ -7,8 +7,7 @@
 
 import { pointsOf, withPoints } from "./wire.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./wire.js").PanelState} PanelState */
+/** @import { Mark, PanelState } from "./wire.js" */
 /** @typedef {(share: number) => Mark[]} Course what is painted for one mark, 0 to 1 of the way */
 /** @typedef {"none" | "steps" | "glide"} Way of getting to the next state: at once, by what says so, by all that stays */
 

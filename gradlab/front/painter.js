@@ -5,9 +5,8 @@ import { boxOf } from "./marks.js";
 import { colourOf } from "./palette.js";
 import { pointsOf, remembered } from "./wire.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./wire.js").PanelState} PanelState */
-/** @typedef {import("./palette.js").Theme} Theme */
+/** @import { Mark, PanelState } from "./wire.js" */
+/** @import { Theme } from "./palette.js" */
 /** @typedef {CanvasRenderingContext2D} Context */
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';

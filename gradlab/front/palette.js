@@ -80,15 +80,6 @@ function luminance(channels) {
 
 // Themes --------------------------------------------------------------------------------------------------------------
 
-const ATTRIBUTES = [
-  "class",
-  "theme",
-  "data-theme",
-  "style",
-  "data-jp-theme-light",
-  "data-jp-theme-name",
-  "data-vscode-theme-kind",
-];
 const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"];
 
 /** Return the theme that the page names, else that of the background there. @param {Element} element @returns {Theme} */
@@ -132,7 +123,7 @@ export function followTheme(element, onChange) {
   };
   look();
   const observer = new MutationObserver(look);
-  for (const each of [document.documentElement, document.body]) observer.observe(each, { attributeFilter: ATTRIBUTES });
+  for (const each of [document.documentElement, document.body]) observer.observe(each, { attributes: true });
   const queries = QUERIES.map((query) => matchMedia(query));
   for (const query of queries) query.addEventListener("change", look);
   return () => {

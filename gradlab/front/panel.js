@@ -11,13 +11,11 @@ import { Picture } from "./picture.js";
 import { valueAt } from "./scales.js";
 import { PanelTip } from "./tip.js";
 
-/** @typedef {import("./wire.js").PanelData} PanelData */
-/** @typedef {import("./wire.js").PanelState} PanelState */
-/** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./axes.js").Plot} Plot */
-/** @typedef {import("./marks.js").Found} Found */
-/** @typedef {import("./events.js").Ask} Ask */
-/** @typedef {import("./lighting.js").Tags} Tags */
+/** @import { PanelData, PanelState, Mark } from "./wire.js" */
+/** @import { Plot } from "./axes.js" */
+/** @import { Found } from "./marks.js" */
+/** @import { Ask } from "./events.js" */
+/** @import { Tags } from "./lighting.js" */
 /**
  * `say` reads a text out, `scrubs` says whether a finger that is moved across a curve goes through time.
  * @typedef {{ask: Ask, say: (text: string) => void, scrubs?: boolean}} Listener

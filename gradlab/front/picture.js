@@ -6,12 +6,10 @@ import { isLit } from "./lighting.js";
 import { glideBetween, motionBetween, REST } from "./motion.js";
 import { paint } from "./painter.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
-/** @typedef {import("./wire.js").PanelState} PanelState */
-/** @typedef {import("./motion.js").Motion} Motion */
-/** @typedef {import("./motion.js").Way} Way */
-/** @typedef {import("./lighting.js").Tags} Tags */
-/** @typedef {import("./palette.js").Theme} Theme */
+/** @import { Mark, PanelState } from "./wire.js" */
+/** @import { Motion, Way } from "./motion.js" */
+/** @import { Tags } from "./lighting.js" */
+/** @import { Theme } from "./palette.js" */
 
 const DIM = { text: 0.5, other: 0.22 }; // of what is not lit
 

@@ -12,9 +12,8 @@ import { RecordedPage } from "./recorded_page.js";
 import { RunScreen } from "./screen.js";
 import { remembered } from "./wire.js";
 
-/** @typedef {import("./recorded_page.js").Frame} Frame */
-/** @typedef {import("./recorded_page.js").RecordingPlace} RecordingPlace */
-/** @typedef {import("./wire.js").PanelData} PanelData */
+/** @import { Frame, RecordingPlace } from "./recorded_page.js" */
+/** @import { PanelData } from "./wire.js" */
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: Frame[]}} Track */
 /** @typedef {{title: string, marks: number[], tracks: Track[]}} RecordedRuns `marks` are updates at which switches can be turned */
 

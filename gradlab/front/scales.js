@@ -3,7 +3,7 @@
 
 import { bytesText, countText, shortNumber } from "./numbers.js";
 
-/** @typedef {import("./wire.js").Axis} Axis */
+/** @import { Axis } from "./wire.js" */
 /**
  * A number lies at `(number - start) / per_pixel`, or its logarithm does; `axis` has the limits.
  * @typedef {{start: number, per_pixel: number, log: boolean, axis: {low: number, high: number}}} Scale

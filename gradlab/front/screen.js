@@ -8,7 +8,7 @@ import { applyTheme, followTheme } from "./palette.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
-/** @typedef {import("./events.js").Ask} Ask */
+/** @import { Ask } from "./events.js" */
 /** @typedef {Record<string, any>} Shown all that is shown now, or some of it */
 
 const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable"];

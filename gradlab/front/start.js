@@ -4,7 +4,7 @@
  * has anew when a page is loaded, seen or not, and anywidget gives up on one that is not ready within 2 s.
  */
 
-/** @typedef {import("./lab.js").Model} Model */
+/** @import { Model } from "./lab.js" */
 /** @typedef {{open: (context: {model: Model, el: HTMLElement}) => () => void, close?: (model: Model) => void}} Part */
 
 const PATIENCE = 5000; // ms for an answer that another lab waits for; its kernel may be gone

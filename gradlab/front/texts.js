@@ -3,7 +3,7 @@
 
 import { withPoints } from "./wire.js";
 
-/** @typedef {import("./wire.js").Mark} Mark */
+/** @import { Mark } from "./wire.js" */
 /** @typedef {(text: string, size: number, bold: boolean) => number} Measure the width of a text in CSS pixels */
 
 export const SMALL = 11; // CSS pixels of the smallest letters

@@ -5,8 +5,8 @@ import { addElement, putOver } from "./events.js";
 import { coveredBy, hiddenBy } from "./labels.js";
 import { boxOf, isColumn, isCurve } from "./marks.js";
 
-/** @typedef {import("./wire.js").PanelState} PanelState */
-/** @typedef {import("./marks.js").Found} Found */
+/** @import { PanelState } from "./wire.js" */
+/** @import { Found } from "./marks.js" */
 
 const APART = 14; // CSS pixels from a point to its words
 const FREE = 8; // CSS pixels around a point that stay free

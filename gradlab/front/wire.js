@@ -8,7 +8,7 @@
 /** @typedef {{low: number, high: number, log?: boolean, words?: string, ticks?: string, spans?: Span[]}} Axis */
 /** @typedef {{x: Axis, y: Axis, equal?: string, zooms?: boolean, share?: number, caption?: string}} Axes */
 /** @typedef {{texts: string[], fill?: string, stroke?: string, width?: number, hatch?: string, dash?: string}} Key */
-/** @typedef {import("./scales.js").Scale} Scale */
+/** @import { Scale } from "./scales.js" */
 /**
  * One mark with the fields that are not at their defaults (`gradlab/drawing/marks.py`): as it is sent `k` is l(ine),
  * a(rea), b(and), d(ots), v (an arrow), t(ext) or i(mage), in the numbers of its axes. Laid out it is in CSS pixels, lines,
