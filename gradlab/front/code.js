@@ -56,7 +56,7 @@ export class CodePane {
     /** Opens the field; a screen with a bar of buttons puts it there. */
     this.edit = addButton(pane, "Edit the loop", () => this._open());
     this._buttons = addElement("div", pane, "gl-buttons");
-    addButton(this._buttons, "Run this loop", () => this._run()).classList.add("gl-main");
+    addButton(this._buttons, "Run this loop", () => this._run(), "gl-main");
     addButton(this._buttons, "Cancel", () => this._close());
     addButton(this._buttons, "Start from the loop as it runs", () => {
       this._own = null;

@@ -217,8 +217,7 @@ function sliderField({ name, label, options = [], every = 0, low, high, step }, 
   });
 
   let timer = 0; // 0 while it does not play
-  const button = every ? addButton(element, "", () => timer ? stop() : play()) : null;
-  button?.classList.add("gl-small");
+  const button = every ? addButton(element, "", () => timer ? stop() : play(), "gl-small") : null;
   const writeButton = () => {
     if (button) {
       Object.assign(button, { textContent: timer ? "❚❚" : "▶", ariaLabel: `${timer ? "pause" : "play"} ${label}` });
@@ -270,8 +269,7 @@ function orderField({ name, label, options = [], high }, turn) {
   /** @type {string[]} */
   let order = [];
   for (const call of options) {
-    const button = addButton(more, `+ ${call}`, () => set([...order, call], order.length));
-    button.classList.add("gl-small");
+    const button = addButton(more, `+ ${call}`, () => set([...order, call], order.length), "gl-small");
     button.ariaLabel = `add ${call} at the end`;
   }
   const chipOf = (/** @type {Event} */ { target }) => [...row.children].indexOf(/** @type {Element} */ (target));

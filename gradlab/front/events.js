@@ -56,9 +56,9 @@ export function addElement(tag, parent, classes = "", text = "") {
   return element;
 }
 
-/** Return a new button with words on it. @param {Element} parent @param {string} words @param {() => void} press */
-export function addButton(parent, words, press) {
-  const button = addElement("button", parent, "gl-button", words);
+/** @param {Element} parent @param {string} words on the button @param {() => void} press @param {string} [classes] */
+export function addButton(parent, words, press, classes = "") {
+  const button = addElement("button", parent, `gl-button ${classes}`.trim(), words);
   button.type = "button";
   button.addEventListener("click", press);
   return button;

@@ -50,8 +50,7 @@ export class Panel {
     this._all = addButton(this.figure, "Show all", () => {
       this.canvas.focus(); // the button goes
       zoom();
-    });
-    this._all.classList.add("gl-all");
+    }, "gl-all");
     this._all.hidden = true;
     this._tip = new PanelTip(this.figure);
     this._list = addElement("ul", this.figure, "gl-hidden");

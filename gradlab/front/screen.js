@@ -90,8 +90,7 @@ export class RunScreen extends Screen {
     const { bar } = this;
     bar.classList.add("gl-player");
     Object.assign(bar, { role: "group", ariaLabel: "run the loop" });
-    this.playButton = addButton(bar, "▶ Play", () => play(!this.playing));
-    this.playButton.classList.add("gl-main");
+    this.playButton = addButton(bar, "▶ Play", () => play(!this.playing), "gl-main");
     addButton(bar, "1 statement", () => ask({ do: "statement" }));
     addButton(bar, "1 update", () => ask({ do: "update" }));
     const begin = (/** @type {"reset" | "restart"} */ how) => {
@@ -190,9 +189,7 @@ export class InstrumentScreen extends Screen {
   offer(buttons) {
     for (const button of this.buttons) button.remove();
     this.buttons = buttons.map(([what, words, rank]) => {
-      const button = addButton(this.bar, words, () => this.ask({ do: what }));
-      button.classList.toggle("gl-main", rank === "main");
-      return button;
+      return addButton(this.bar, words, () => this.ask({ do: what }), rank === "main" ? "gl-main" : "");
     });
     this.bar.prepend(...this.buttons);
     this.bar.hidden = !buttons.length;
