@@ -1,7 +1,7 @@
 // @ts-check
 /** Axes: where they lie in a panel, and their lines, ticks and words. */
 
-import { placeOn, scaleOf, ticksOf } from "./scales.js";
+import { EDGE, placeOn, scaleOf, ticksOf } from "./scales.js";
 import { LINE, PANEL_MARGIN, placedText, shortened, SMALL, WORD_SIZE } from "./texts.js";
 import { pointLength, pointsOf, withPoints } from "./wire.js";
 
@@ -82,7 +82,7 @@ function widened(axis, times) {
 function zoomed(panel, axes, [from, to]) {
   let [low, high] = [Infinity, -Infinity];
   const hold = (/** @type {number} */ value) => {
-    if (Math.abs(value) < 1e299) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    if (Math.abs(value) < EDGE) [low, high] = [Math.min(low, value), Math.max(high, value)];
   };
   for (const mark of panel.marks) {
     if (mark.k === "t" || mark.k === "i" || mark.axes) continue;

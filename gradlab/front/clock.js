@@ -29,10 +29,10 @@ const PLAY = "play"; // the kind of a request for frames that are played
 
 export class Clock {
   /**
-   * @param {object} to what it works on @param {(request: Frame) => void} to.send sends a request to the kernel
-   * @param {(frames: Frame[]) => void} to.show takes frames in their order and paints once
-   * @param {(words: string) => void} to.tell says how things stand with the kernel, "" when all is well
-   * @param {(playing: boolean) => void} to.changed is called when playing begins or ends
+   * @param {{
+   *   send: (request: Frame) => void, show: (frames: Frame[]) => void, tell: (words: string) => void,
+   *   changed: (playing: boolean) => void,
+   * }} to `tell` says how things stand with the kernel, "" when all is well; `changed` whether it plays
    */
   constructor({ send, show, tell, changed }) {
     this.send = send;
@@ -142,7 +142,10 @@ export class Clock {
       }
     }
     // What the reader has asked for is shown at once, with all that lies before it.
-    if (!this.playing ? !this.asked.size || request?.kind !== PLAY : !playing) this.flush();
+    if (!this.playing ? !this.asked.size || request?.kind !== PLAY : !playing) {
+      const frames = this.queue.splice(0).map((each) => each.frame);
+      if (frames.length) this.show(frames);
+    }
     for (const answered of done) answered();
     this.sendWaiting((kind) => !this.isAsked(kind));
     if (this.playing) this.fill();
@@ -168,11 +171,6 @@ export class Clock {
   }
 
   // How it is done
-
-  flush() {
-    const frames = this.queue.splice(0).map((each) => each.frame);
-    if (frames.length) this.show(frames);
-  }
 
   tick() {
     cancelAnimationFrame(this.ticking);

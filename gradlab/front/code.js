@@ -17,8 +17,7 @@ export class CodePane {
   /**
    * @param {Element} root
    * @param {{ask: Ask, onPlay?: () => void, light?: (tags: import("./lighting.js").Tags | null) => void}} options
-   * `onPlay` plays the loop that was handed in; with it lines can be pressed to run up to them. `light` lights what a line
-   * touches
+   * `onPlay` plays the loop that was handed in, and lines can be pressed; `light` lights what a line touches
    */
   constructor(root, { ask, onPlay, light = () => {} }) {
     this._ask = ask;

@@ -20,8 +20,17 @@ class LabClient {
     /** @type {Set<RunScreen | InstrumentScreen>} */
     this.screens = new Set();
     this.clock = new Clock({
-      send: (request) => this.send(request),
-      show: (frames) => this.show(frames),
+      send: (request) => {
+        try {
+          model.send(request);
+        } catch { // the kernel was restarted, or has died
+          this.end();
+        }
+      },
+      show: (frames) => {
+        this.shown = frames.reduce(mergeFrame, this.shown);
+        for (const screen of this.screens) screen.show(this.shown);
+      },
       tell: (words) => this.screens.forEach((screen) => screen.tell(words)),
       changed: (playing) => this.setPlaying(playing),
     });
@@ -34,15 +43,6 @@ class LabClient {
       comm_live_update: () => this.clock.ask({ do: "hello" }), // which fails where the kernel has been restarted
     };
     for (const [kind, listen] of Object.entries(this.listeners)) model.on(kind, listen);
-  }
-
-  /** @param {Record<string, any>} request */
-  send(request) {
-    try {
-      this.model.send(request);
-    } catch { // the kernel was restarted, or has died
-      this.end();
-    }
   }
 
   /** @param {Record<string, any>} message */
@@ -64,12 +64,6 @@ class LabClient {
       root.ariaBusy = null;
       endLab(root);
     }
-  }
-
-  /** @param {Record<string, any>[]} frames */
-  show(frames) {
-    this.shown = frames.reduce(mergeFrame, this.shown);
-    for (const screen of this.screens) screen.show(this.shown);
   }
 
   /** @param {boolean} playing */

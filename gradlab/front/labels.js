@@ -97,19 +97,14 @@ function spotsOf(mark, plot, of, wide) {
   if (mark.of) {
     return !of ? [] : of.tail ? spotsAside(of) : where === "on" ? spotsOn(of, plot) : spotsBeside(of, plot, wide);
   }
-  const x = edged(mark.x ?? 0, plot.left, plot.right) ?? placeOn(plot.x, mark.x ?? 0);
-  const y = where === "top" ? plot.top : edged(mark.y ?? 0, plot.bottom, plot.top) ?? placeOn(plot.y, mark.y ?? 0);
+  const x = placeOn(plot.x, mark.x ?? 0);
+  const y = where === "top" ? plot.top : placeOn(plot.y, mark.y ?? 0);
   if (!(x >= plot.left - 1 && x <= plot.right + 1 && y >= plot.top - 1 && y <= plot.bottom + 1)) return [];
   const rows = Array.from({ length: ROWS }, (_, row) => (row + 0.5) * ROW);
   const steps = where === "top"
     ? [5, -5].flatMap((right) => rows.map((down) => [right, down]))
     : where.split(" ").flatMap((side) => LABEL_STEPS[side]);
   return steps.map(([right, down]) => ({ x: x + right, y: y + down, anchor: anchorOf(right) }));
-}
-
-/** @param {number} value @param {number} low @param {number} high */
-function edged(value, low, high) {
-  return Math.abs(value) < 1e299 ? null : value < 0 ? low : high;
 }
 
 /** Return places beside an arrow: near its middle first, on its right and on its left. @param {Mark} arrow @returns {Spot[]} */

@@ -150,16 +150,14 @@ export function outlineOfBand(triples) {
 }
 
 /** Return the points of a mark in CSS pixels. @param {Mark} mark @param {Plot} plot */
-function placesOf(mark, { left, top, right, bottom, x, y }) {
+function placesOf(mark, { x, y }) {
   const [data, each] = [pointsOf(mark), pointLength(mark)];
   const places = new Float64Array(data.length);
   for (let way = 0; way < each; way++) {
-    const [scale, low, high] = way ? /** @type {const} */ ([y, bottom, top]) : /** @type {const} */ ([x, left, right]);
-    const [least, most] = [Math.min(low, high) - FAR_OUT, Math.max(low, high) + FAR_OUT];
+    const scale = way ? y : x;
+    const [least, most] = [Math.min(...scale.ends) - FAR_OUT, Math.max(...scale.ends) + FAR_OUT];
     for (let at = way; at < data.length; at += each) {
-      const value = data[at];
-      if (Math.abs(value) >= 1e299) places[at] = value < 0 ? low : high;
-      else places[at] = Math.min(Math.max(placeOn(scale, value), least), most);
+      places[at] = Math.min(Math.max(placeOn(scale, data[at]), least), most);
     }
   }
   return places;

@@ -74,10 +74,8 @@ export function endLab(root) {
   for (const line of root.querySelectorAll("pre.gl [role=button]")) line.ariaDisabled = "true";
   const told = addElement("div", null, "gl-gone");
   root.prepend(told);
-  addElement("span", told).role = "status";
-  told.firstElementChild?.append(
-    "The kernel behind this is gone, so it is a picture now. Run the cells above again, then this one.",
-  );
+  const status = Object.assign(addElement("span", told), { role: "status" });
+  status.append("The kernel behind this is gone, so it is a picture now. Run the cells above again, then this one.");
   /** @type {HTMLElement | null} */
   const cell = root.closest(".jp-CodeCell");
   if (!cell) return;

@@ -5,8 +5,8 @@ import { bytesText, countText, shortNumber } from "./numbers.js";
 
 /** @import { Axis } from "./wire.js" */
 /**
- * A number lies at `(number - start) / per_pixel`, or its logarithm does; `axis` has the limits.
- * @typedef {{start: number, per_pixel: number, log: boolean, axis: {low: number, high: number}}} Scale
+ * A number lies at `(number - start) / per_pixel`, or its logarithm does; `axis` has the limits, which lie at `ends`.
+ * @typedef {{start: number, per_pixel: number, log: boolean, axis: {low: number, high: number}, ends: number[]}} Scale
  */
 /** @typedef {{value: number, words: string}} Tick */
 
@@ -20,11 +20,14 @@ const DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 export function scaleOf({ low = 0, high = 1, log = false }, from, to) {
   const [start, end] = log ? [Math.log10(low), Math.log10(high)] : [low, high];
   const per_pixel = (end - start) / (to - from);
-  return { start: start - per_pixel * from, per_pixel, log, axis: { low, high } };
+  return { start: start - per_pixel * from, per_pixel, log, axis: { low, high }, ends: [from, to] };
 }
 
+export const EDGE = 1e299; // beyond this a number stands for the edge of the axes (`AXES_EDGE` in `gradlab/drawing/marks.py`)
+
 /** Return where a number lies, in CSS pixels. @param {Scale} scale @param {number} value */
-export function placeOn({ start, per_pixel, log }, value) {
+export function placeOn({ start, per_pixel, log, ends }, value) {
+  if (Math.abs(value) > EDGE) return ends[value < 0 ? 0 : 1];
   return ((log ? Math.log10(Math.max(value, 1e-300)) : value) - start) / per_pixel;
 }
 

@@ -2,7 +2,7 @@
 import { freePlace } from "../../gradlab/front/tip.js";
 import { assert } from "./asserting.js";
 
-const SCALE = { start: 0, per_pixel: 1, log: false, axis: { low: 0, high: 1 } };
+const SCALE = { start: 0, per_pixel: 1, log: false, axis: { low: 0, high: 1 }, ends: [0, 1] };
 
 /** A falling curve in a panel of 400 x 200, with a peak of dots at its left end. @type {import("../../gradlab/front/wire.js").PanelState} */
 const FALLING = {
