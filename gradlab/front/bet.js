@@ -54,7 +54,7 @@ class Bet {
       if (at === answer) button.title = "The answer";
       else if (at === option) button.title = "Your choice";
     });
-    const [chosen, right] = [option, answer].map((at) => sentence(this.buttons[at].innerHTML));
+    const [chosen, right] = [option, answer].map((at) => this.buttons[at].innerHTML.replace(/(?<![.!?…])$/, "."));
     const verdict = option === answer
       ? "<b>Yes.</b>"
       : `<b>You said: ${chosen}</b> ${remarks[option]}</p><p><b>The answer: ${right}</b>`;
@@ -68,11 +68,6 @@ class Bet {
     this.sizes.disconnect();
     this.endKeys();
   }
-}
-
-/** Return an option as a sentence. @param {string} words */
-function sentence(words) {
-  return /[.!?…]$/.test(words) ? words : `${words}.`;
 }
 
 /** Start the questions of a page without a kernel that were not started yet, and cover what follows them at once. */

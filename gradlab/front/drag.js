@@ -72,7 +72,11 @@ export class PanelDrag {
     if (mark) this.tell(mark, to);
     else if (ground && this._scrubs) {
       this._panel.ask({ do: "scrub", begins, share: right / (ground.right - ground.left) });
-    } else if (ground) this._showRange(ground, to);
+    } else if (ground) {
+      const [low, high] = this._chosen(ground, to);
+      this._range.hidden = false;
+      putOver(this._range, low, ground.top, high, ground.bottom);
+    }
   }
 
   /** @param {PointerEvent} event */
@@ -98,12 +102,5 @@ export class PanelDrag {
   /** Return both ends of the range between where the pointer went down and where it is. @param {Plot} ground @param {Place} to */
   _chosen({ left, right }, to) {
     return [this._from[0], to[0]].map((x) => Math.min(right, Math.max(left, x))).sort((a, b) => a - b);
-  }
-
-  /** @param {Plot} ground @param {Place} to */
-  _showRange(ground, to) {
-    const [low, high] = this._chosen(ground, to);
-    this._range.hidden = false;
-    putOver(this._range, low, ground.top, high, ground.bottom);
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** What the pages without a kernel have in common: a recording is unpacked, and its moment is in the page's address. */
 
-import { mergeFrame, nothingShown } from "./wire.js";
+import { mergeFrame, nothingShown, remembered } from "./wire.js";
 
 /** @typedef {Record<string, any>} Frame */
 /** @typedef {{id?: string, title?: string}} RecordingPlace on a page with many: the id of its place, and its title */
@@ -55,8 +55,7 @@ export class RecordedPage {
 
   /** Return what is shown at a frame. @param {Frame[]} frames @param {number} index */
   shownAt(frames, index) {
-    const known = this.known.get(frames) ?? [];
-    this.known.set(frames, known);
+    const known = remembered(this.known, frames, () => []);
     while (known.length <= index) {
       known.push(mergeFrame(known.at(-1) ?? nothingShown(), frames[known.length]));
     }

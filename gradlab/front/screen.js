@@ -94,7 +94,7 @@ export class RunScreen extends Screen {
     addButton(bar, "1 statement", () => ask({ do: "statement" }));
     addButton(bar, "1 update", () => ask({ do: "update" }));
     const begin = (/** @type {"reset" | "restart"} */ how) => {
-      this.words.forget();
+      this.words.warned.clear(); // the run begins again
       ask({ do: how });
     };
     this.reset = addButton(bar, "↺ Reset", () => begin("reset"));

@@ -16,12 +16,6 @@ const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [
 
 const AROUND = 285; // CSS pixels of a notebook's window above and below the panels: menus, switches, the warning
 
-/** The height there is for a notebook. In a frame, as on Colab, the window is as high as what is in it. */
-function windowHeight() {
-  const top = /** @type {unknown} */ (globalThis.top);
-  return top === globalThis ? innerHeight : screen.availHeight;
-}
-
 export class PanelStrip {
   /** @param {HTMLElement} root @param {import("./panel.js").Listener} to */
   constructor(root, to) {
@@ -110,7 +104,8 @@ export class PanelStrip {
     if (!width) return; // not on screen
     const columns = boxes.length > 1 && boxes[1].left > boxes[0].right ? 2 : 1;
     const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
-    const room = (windowHeight() - AROUND) / Math.ceil(boxes.length / columns);
+    const isFramed = /** @type {unknown} */ (globalThis.top) !== globalThis; // then the window is as high as what is in it
+    const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / Math.ceil(boxes.length / columns);
     const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room)), LOWEST);
     for (const panel of this.panels.values()) panel.resize(height);
   }

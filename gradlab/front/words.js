@@ -18,7 +18,7 @@ export class Words {
     this._live = addElement("div", words, "gl-hidden");
     Object.assign(this._live, { role: "status", ariaLive: "polite", ariaAtomic: "true" });
     /** @type {Set<string>} kinds of warnings that were read out */
-    this._told = new Set();
+    this.warned = new Set();
     this.playing = false;
     this._alarm = this._kind = "";
     this._written = 0; // when the warning was
@@ -34,8 +34,8 @@ export class Words {
     const counts = this.playing && kind === this._kind; // faster than it could be read
     [this._alarm, this._kind] = [alarm, kind];
     if (!counts || performance.now() > this._written + NUMBERS) this.write();
-    if (!alarm || this._told.has(kind)) return;
-    this._told.add(kind);
+    if (!alarm || this.warned.has(kind)) return;
+    this.warned.add(kind);
     this.announce(`Warning: ${alarm}`);
   }
 
@@ -50,10 +50,5 @@ export class Words {
   announce(text) {
     const same = this._live.textContent === text;
     this._live.textContent = same ? `${text}\u00A0` : text; // the same text again would not be read
-  }
-
-  /** Forget which warnings were read out: the run begins again. */
-  forget() {
-    this._told.clear();
   }
 }
