@@ -37,22 +37,26 @@ export class Motion {
 }
 
 /**
- * Return the motion from one state to another, null where nothing moves.
+ * Return the motion from one state to another, null where nothing moves. With `glides` all that stays moves, and no other.
  * @param {PanelState} from @param {PanelState} to @param {number} now @returns {Motion | null}
  */
-export function motionBetween(from, to, now) {
+export function motionBetween(from, to, now, glides = false) {
   if (from.size.join() !== to.size.join()) return null;
-  const before = new Map(from.marks.flatMap((mark, at) => mark.moves ? [[nameOf(mark, from.ids[at]), mark]] : []));
+  const moves = (/** @type {Mark} */ mark) => glides ? mark.k !== "i" : mark.moves;
+  const before = new Map(from.marks.flatMap((mark, at) => moves(mark) ? [[nameOf(mark, from.ids[at]), mark]] : []));
   /** @type {Map<number, Course>} */
   const courses = new Map();
   to.marks.forEach((mark, index) => {
-    if (!mark.moves) return;
+    if (!moves(mark)) return;
     const name = nameOf(mark, to.ids[index]);
     const old = before.get(name);
     before.delete(name);
-    if (!old) courses.set(index, entering(mark, firstOfFamily(to, index)));
+    if (glides && old && old !== mark && old.k === mark.k) courses.set(index, gliding(old, mark));
+    else if (glides) return;
+    else if (!old) courses.set(index, entering(mark, firstOfFamily(to, index)));
     else if (old !== mark && differ(old, mark)) courses.set(index, changing(old, mark));
   });
+  if (glides) return courses.size ? new Motion(to, courses, [], now) : null;
   const gone = [...before].map(([id, mark]) => ({ id, course: leaving(mark, from.size[0]) }));
   if (!courses.size && !gone.length) return null;
   const known = new Set(from.ids);
@@ -60,22 +64,6 @@ export function motionBetween(from, to, now) {
     if (mark.k === "t" && !known.has(to.ids[index])) courses.set(index, (share) => [{ ...mark, alpha: share }]);
   });
   return new Motion(to, courses, gone, now);
-}
-
-/**
- * Return the motion in which all marks of the same name and kind go to their new places, null where none does.
- * @param {PanelState} from @param {PanelState} to @param {number} now @returns {Motion | null}
- */
-export function glideBetween(from, to, now) {
-  if (from.size.join() !== to.size.join()) return null;
-  const before = new Map(from.ids.map((id, index) => [id, from.marks[index]]));
-  /** @type {Map<number, Course>} */
-  const courses = new Map();
-  to.marks.forEach((mark, index) => {
-    const old = before.get(to.ids[index]);
-    if (old && old !== mark && old.k === mark.k && mark.k !== "i") courses.set(index, gliding(old, mark));
-  });
-  return courses.size ? new Motion(to, courses, [], now) : null;
 }
 
 /** What is pressed there is the same thing under whatever id. @param {Mark} mark @param {string} id */

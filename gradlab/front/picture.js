@@ -3,7 +3,7 @@
 
 import { addElement } from "./events.js";
 import { isLit } from "./lighting.js";
-import { glideBetween, motionBetween, REST } from "./motion.js";
+import { motionBetween, REST } from "./motion.js";
 import { paint } from "./painter.js";
 
 /** @import { Mark, PanelState } from "./wire.js" */
@@ -44,7 +44,7 @@ export class Picture {
     const moves = before && rested && wanted;
     this._panel = panel;
     this._shown = now;
-    this._move(moves ? (way === "glide" ? glideBetween : motionBetween)(before, panel, now) : null);
+    this._move(moves ? motionBetween(before, panel, now, way === "glide") : null);
     this.paint();
   }
 

@@ -1,5 +1,5 @@
 // @ts-check
-import { glideBetween, motionBetween } from "../../gradlab/front/motion.js";
+import { motionBetween } from "../../gradlab/front/motion.js";
 import { pointsOf } from "../../gradlab/front/wire.js";
 import { assert, assertEquals } from "./asserting.js";
 
@@ -95,7 +95,7 @@ Deno.test("in a glide marks of the same name are between their places, and look 
   const from = panelOf({ a: arrow(0, 40, { moves: undefined }), b: { k: "t", x: 10, y: 20, text: "same" } });
   const b = /** @type {Mark} */ ({ k: "t", x: 30, y: 40, text: "same" });
   const to = panelOf({ b, a: arrow(20, 80, { moves: undefined, fill: "stale" }), c: arrow(1, 9) });
-  const motion = glideBetween(from, to, 0);
+  const motion = motionBetween(from, to, 0, true);
   const [half, end] = [47.4, LONG].map((now) => /** @type {PanelState} */ (motion?.at(now))); // half of the way
   assertEquals(half.ids, ["b", "a", "c"]);
   assertEquals([half.marks[0].x, half.marks[0].y].map((at) => Math.round(at ?? 0)), [20, 30]);
