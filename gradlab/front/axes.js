@@ -8,7 +8,8 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 /** @import { Axes, PanelData } from "./wire.js" */
 /** @import { Scale } from "./scales.js" */
 /** @import { Measure } from "./texts.js" */
-/** One pair of axes, laid out. @typedef {{left: number, top: number, right: number, bottom: number, x: Scale, y: Scale}} Plot */
+/** @typedef {{left: number, top: number, right: number, bottom: number}} Edges */
+/** One pair of axes, laid out. @typedef {Edges & {x: Scale, y: Scale}} Plot */
 /** @typedef {{id: string, mark: import("./wire.js").Mark}} Placed */
 
 const TICK_SIZE = 12; // size of numbers at ticks
@@ -20,7 +21,7 @@ const HIGHEST = 76; // CSS pixels that words below the axis may take
 
 /**
  * Return where each pair of axes lies, with its scales.
- * @param {PanelData} panel @param {{left: number, top: number, right: number, bottom: number}} box
+ * @param {PanelData} panel @param {Edges} box
  * @param {Measure} measure @param {[number, number] | null} range @returns {Plot[]}
  */
 export function plotsOf(panel, box, measure, range) {
@@ -54,10 +55,7 @@ function footOf({ x }, measure) {
   return (x.ticks === "none" || x.ticks === "lines" ? 8 : 22) + words;
 }
 
-/**
- * Make a unit as long along both axes, where that is wanted.
- * @param {Axes} axes @param {{left: number, top: number, right: number, bottom: number}} box @returns {Plot}
- */
+/** Make a unit as long along both axes, where that is wanted. @param {Axes} axes @param {Edges} box @returns {Plot} */
 function equalPlot(axes, { left, top, right, bottom }) {
   let { x, y } = axes;
   const [wide, tall] = [right - left, bottom - top];

@@ -78,10 +78,7 @@ export function startBets() {
   for (const root of roots) coverAfter(root);
 }
 
-/**
- * Show a question in a notebook with a kernel, which keeps the choice when its cell runs again.
- * @param {{model: any, el: HTMLElement}} context @returns {() => void} ends it
- */
+/** Show a question that has a kernel, which keeps the choice. @param {{model: any, el: HTMLElement}} context */
 export function renderBet({ model, el }) {
   const place = addElement("div", el);
   place.innerHTML = model.get("page");

@@ -66,10 +66,7 @@ export class Clock {
     this.closed = false;
   }
 
-  /**
-   * Ask the kernel for something that the reader wants; its answer is shown as soon as it comes.
-   * @param {Frame} request @returns {Promise<void>} of the answer having been shown
-   */
+  /** Ask for what the reader wants. @param {Frame} request @returns {Promise<void>} of the answer having been shown */
   ask(request) {
     const kind = NEWEST_COUNTS.includes(request.do) ? `${request.do} ${request.name ?? ""}` : "";
     if (!kind) this.sendWaiting(); // nothing overtakes what was asked before it

@@ -146,10 +146,7 @@ export class CodePane {
 
   // The learner's own text ---------------------------------------------------------------------------------------------
 
-  /**
-   * Close the field when its text was taken; open it when the kernel keeps a text that it could not take.
-   * @param {CodeState} change @param {string} before the draft before
-   */
+  /** Close the field when its text was taken, open it else. @param {CodeState} change @param {string} before the draft */
   _reply(change, before) {
     const { draft = before } = change;
     if (this._sent !== null && ("draft" in change ? !draft : this._runs(this._sent))) {

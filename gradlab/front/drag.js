@@ -75,7 +75,7 @@ export class PanelDrag {
     } else if (ground) {
       const [low, high] = this._chosen(ground, to);
       this._range.hidden = false;
-      putOver(this._range, low, ground.top, high, ground.bottom);
+      putOver(this._range, [low, ground.top, high, ground.bottom]);
     }
   }
 

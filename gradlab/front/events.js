@@ -64,11 +64,8 @@ export function addButton(parent, words, press, classes = "") {
   return button;
 }
 
-/**
- * Lay an element over a part of the one that it is in.
- * @param {HTMLElement} element @param {number} left @param {number} top @param {number} right @param {number} bottom
- */
-export function putOver(element, left, top, right, bottom) {
+/** Lay an element over a part of the one that it is in. @param {HTMLElement} element @param {number[]} box its edges */
+export function putOver(element, [left, top, right, bottom]) {
   const sides = { left, top, width: Math.max(right - left, 1), height: bottom - top };
   for (const [side, pixels] of Object.entries(sides)) element.style.setProperty(side, `${pixels}px`);
 }

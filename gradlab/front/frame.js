@@ -14,10 +14,7 @@ const NOTICE_LINE = 19; // CSS pixels from line to line
 const BETWEEN = 16; // CSS pixels from an entry of the key to the next
 const TITLE_Y = 15; // CSS pixels
 
-/**
- * Return the title, what stands at its right, the key and the notes, and where they end.
- * @param {PanelData} panel @param {number} width @param {Measure} measure
- */
+/** Return what is above the axes, and its end. @param {PanelData} panel @param {number} width @param {Measure} measure */
 export function headOf(panel, width, measure) {
   /** @type {Placed[]} */
   const placed = [];

@@ -70,10 +70,7 @@ export class InstrumentPage extends RecordedPage {
   }
 }
 
-/**
- * Return how far settings are apart: the number of those that differ, and then by how much.
- * @param {Settings} one @param {Settings} other which may have more
- */
+/** Return how many settings differ, and by how much. @param {Settings} one @param {Settings} other may have more */
 function distance(one, other) {
   const differing = Object.keys(one).filter((key) => one[key] !== other[key]);
   const apart = differing.reduce((sum, key) => sum + Math.abs(Number(one[key]) - Number(other[key]) || 0), 0);

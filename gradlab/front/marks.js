@@ -35,10 +35,7 @@ export function meantAt(panel, x, y, grab) {
   return aboveOrBelow(panel, x, y) ?? nearestMark(panel, x, y, isThing, REACH, REACH);
 }
 
-/**
- * Return the point of the nearest curve that has the nearest x, or the nearest column of a chart.
- * @param {PanelState} panel @param {number} x @param {number} y
- */
+/** Find the point or column above or below. @param {PanelState} panel @param {number} x @param {number} y */
 function aboveOrBelow(panel, x, y) {
   let [least, found] = [Infinity, /** @type {Found | null} */ (null)];
   panel.marks.forEach((mark, index) => {
@@ -113,10 +110,7 @@ export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
   return found ?? within;
 }
 
-/**
- * Return a mark at one of its points, or as a whole where `point` is -1: there, in its middle, are its words.
- * @param {PanelState} panel @param {number} index @param {number} point @returns {Found}
- */
+/** Return a mark at a point, or for -1 as a whole. @param {PanelState} panel @param {number} index @param {number} point */
 export function foundAt(panel, index, point) {
   const mark = panel.marks[index];
   const words = mark.words ?? "";
@@ -188,10 +182,7 @@ function isInside(mark, x, y) {
   return x >= left && x <= right && y >= top && y <= bottom;
 }
 
-/**
- * Count the edges to the right of the point: an odd number is inside. Each piece between two lifts is closed.
- * @param {Float64Array} points @param {number} x @param {number} y
- */
+/** Count the edges to the right: an odd number is inside. @param {Float64Array} points @param {number} x @param {number} y */
 function isInPolygon(points, x, y) {
   let inside = false;
   let first = 0;
@@ -210,10 +201,7 @@ function isInPolygon(points, x, y) {
   return inside;
 }
 
-/**
- * Return the nearest point of a mark that is seen, and how far away the line (of dots: the dot) is.
- * @param {Mark} mark @param {number} x @param {number} y
- */
+/** Return the nearest point, and how far the line or dot is. @param {Mark} mark @param {number} x @param {number} y */
 function nearestPoint(mark, x, y) {
   let [point, least] = [-1, Infinity];
   if (mark.k === "t" || mark.k === "i") return { point, distance: least };

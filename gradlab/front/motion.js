@@ -96,10 +96,7 @@ function entering(mark, first) {
   };
 }
 
-/**
- * What stays goes to its new place; a new look comes over the old one, and stripes run over what something was done with.
- * @param {Mark} old @param {Mark} mark @returns {Course}
- */
+/** What stays goes to its new place; stripes run over what was used. @param {Mark} old @param {Mark} mark @returns {Course} */
 function changing(old, mark) {
   const [from, to] = [pointsOf(old), pointsOf(mark)];
   const same = from.length === to.length;

@@ -25,10 +25,7 @@ const THEMES = {
 /** @type {Map<string, string>} */
 const knownColours = new Map();
 
-/**
- * Return the colour of a role as `#RRGGBB`; `weights/50` is half way to the paper, `weights-text` can be read.
- * @param {string} role @param {Theme} theme
- */
+/** `weights/50` is half way to the paper, `weights-text` can be read. @param {string} role @param {Theme} theme */
 export function colourOf(role, theme) {
   return remembered(knownColours, `${theme} ${role}`, () => mixColour(role, theme));
 }

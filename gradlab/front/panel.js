@@ -92,10 +92,7 @@ export class Panel {
     this._observer.observe(this.figure);
   }
 
-  /**
-   * Show a state: it is there at once for the pointer, the keys and readers.
-   * @param {PanelData} data @param {import("./motion.js").Way} [way] of getting there
-   */
+  /** Show a state, to readers at once. @param {PanelData} data @param {import("./motion.js").Way} [way] of getting there */
   show(data, way = "steps") {
     this.data = data;
     const label = data.words ? `${data.title}. ${data.words}` : data.title;
@@ -295,10 +292,7 @@ export class Panel {
     return true;
   }
 
-  /**
-   * Show so much of the range that is shown now, around the point that the keys have gone to or else its end.
-   * @param {PanelState} panel @param {number} share
-   */
+  /** Show a share of the range, around where the keys are. @param {PanelState} panel @param {number} share */
   _zoomBy({ plots: [{ x, right }] }, share) {
     const middle = valueAt(x, this._atStop()?.x ?? right);
     const [low, high] = [x.axis.low, x.axis.high].map((limit) => middle + (limit - middle) * share);

@@ -246,10 +246,7 @@ export class Replay extends RecordedPage {
     this.write();
   }
 
-  /**
-   * Go through time with a finger: across all of what a panel shows it goes through all of that.
-   * @param {{share?: number, begins?: boolean, ends?: boolean}} request
-   */
+  /** Go through time with a finger. @param {{share?: number, begins?: boolean, ends?: boolean}} request `share` of the panel */
   scrubBy({ share = 0, begins, ends }) {
     if (ends) return this.write();
     if (begins) this.scrubbed = this.shown.updates;

@@ -136,10 +136,7 @@ export class RunScreen extends Screen {
     return changed;
   }
 
-  /**
-   * Offer speeds, and go over to the one that the lab begins with; told again, it leaves what the reader chose.
-   * @param {[string, number | null][]} speeds @param {number | null} rate
-   */
+  /** Offer speeds; what the reader chose stays. @param {[string, number | null][]} speeds @param {number | null} rate */
   offer(speeds, rate) {
     const list = choiceList({ name: "speed", label: "speed", kind: "choice", options: speeds }, this.setRate);
     this.speed.replaceChildren(...(speeds.length ? [list.element] : []));

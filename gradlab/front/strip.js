@@ -8,10 +8,7 @@ import { Panel } from "./panel.js";
 
 const LOWEST = 215; // CSS pixels of a panel
 const FEWEST = 2; // updates in a range that is chosen
-/**
- * The height of a panel as a share of its width, and the most it may be: by columns and panels, else by columns.
- * @type {Record<string, [number, number]>}
- */
+/** @type {Record<string, [number, number]>} height by width, and the most, by columns and panels, else by columns */
 const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [0.6, 260], 2: [0.72, 340] };
 
 const AROUND = 285; // CSS pixels of a notebook's window above and below the panels: menus, switches, the warning
@@ -50,10 +47,7 @@ export class PanelStrip {
     for (const panel of this.panels.values()) panel.describe();
   }
 
-  /**
-   * Light what has one of these tags in all panels, and dim all else; null, or tags that no mark has, light everything.
-   * @param {import("./lighting.js").Tags | null} tags
-   */
+  /** Light what has these tags in all panels, all if there is nothing. @param {import("./lighting.js").Tags | null} tags */
   light(tags) {
     const panels = [...this.panels.values()];
     const found = tags && panels.some((panel) => panel.picture.has(tags)) ? tags : null;
@@ -115,11 +109,7 @@ export class PanelStrip {
     return Math.max(...[...this.panels.values()].map((panel) => panel.reach));
   }
 
-  /**
-   * Show a part of the x axes of all curves, at least `FEWEST` updates; without limits, or with those of all that there is,
-   * all of them.
-   * @param {number} [low] @param {number} [high]
-   */
+  /** Show a part of the x axes of all curves; without limits, all of them. @param {number} [low] @param {number} [high] */
   zoom(low, high) {
     this.range = low === undefined || high === undefined ? null : within(low, high, this.reach);
     for (const panel of this.panels.values()) panel.setRange(this.range);

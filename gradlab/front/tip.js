@@ -56,7 +56,7 @@ export class PanelTip {
     if (this._cross.hidden) return;
     const [, top, , bottom] = plotsBox(panel); // of two plots it goes through both
     const [left, , right] = column ? boxOf(found.mark) : [found.x, 0, found.x];
-    putOver(this._cross, left, top, right, bottom);
+    putOver(this._cross, [left, top, right, bottom]);
   }
 }
 

@@ -125,10 +125,7 @@ export function pointsOf(mark) {
   return remembered(decodedPoints, mark, () => Float64Array.from(mark.p ?? [], (each) => each ?? NaN));
 }
 
-/**
- * Return the same mark with its points elsewhere, in CSS pixels.
- * @param {Mark} mark @param {Float64Array} points @param {number} [alpha] how much of it is there @returns {Mark}
- */
+/** Return the mark with other points, in pixels. @param {Mark} mark @param {Float64Array} points @param {number} [alpha] */
 export function withPoints(mark, points, alpha = 1) {
   const moved = alpha === 1 ? { ...mark } : { ...mark, alpha };
   decodedPoints.set(moved, points);
