@@ -59,8 +59,6 @@ export function layOut(panel, size, measure, range = null) {
   const all = [...placed, ...placeLabels(texts, [...placed, ...notice], plots, size, measure), ...notice];
   return {
     size,
-    title: panel.title,
-    words: panel.words ?? "",
     plots,
     zooms: panel.axes[0].zooms ?? false,
     faint: panel.faint ?? false,

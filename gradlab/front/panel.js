@@ -138,11 +138,9 @@ export class Panel {
   describe() {
     const panel = this._panel;
     if (!panel) return;
-    const words = [
-      panel.words,
-      ...panel.marks.map((_, index) => foundAt(panel, index, lastPoint(panel.marks[index])).words),
-    ];
-    this._list.replaceChildren(...words.filter(Boolean).map((text) => addElement("li", null, "", text)));
+    const words = panel.marks.map((mark, index) => foundAt(panel, index, lastPoint(mark)).words);
+    const texts = [this.data?.words, ...words].filter(Boolean);
+    this._list.replaceChildren(...texts.map((text) => addElement("li", null, "", text)));
   }
 
   /** Take the figure away. */

@@ -76,10 +76,6 @@ export class Replay extends RecordedPage {
     return parent === null ? null : this.recording.tracks[parent];
   }
 
-  get isAtEnd() {
-    return this.index >= this.frames.length - 1;
-  }
-
   get shown() {
     return this.shownAt(this.frames, this.index);
   }
@@ -128,7 +124,7 @@ export class Replay extends RecordedPage {
     if (this.playing) return;
     onAir?.pause();
     onAir = this;
-    if (this.isAtEnd && !this.coming) this.reset();
+    if (this.index >= this.frames.length - 1 && !this.coming) this.reset();
     this.playing = true;
     document.body.classList.add(PLAYING);
     this.due = performance.now();
@@ -196,7 +192,7 @@ export class Replay extends RecordedPage {
         this.takeTurn(this.coming);
         return true;
       }
-      if (this.isAtEnd) return false;
+      if (this.index >= this.frames.length - 1) return false;
       this.index += 1;
       if (!whole || this.frames[this.index].end) return true;
     }

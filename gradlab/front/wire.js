@@ -33,7 +33,7 @@
 /**
  * A panel laid out.
  * @typedef {{
- *   size: [number, number], title: string, words: string, faint: boolean, zooms: boolean,
+ *   size: [number, number], faint: boolean, zooms: boolean,
  *   plots: import("./axes.js").Plot[], ids: string[], marks: Mark[],
  * }} PanelState
  */

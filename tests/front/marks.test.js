@@ -7,7 +7,7 @@ import { assertEquals } from "./asserting.js";
 /** @param {Mark[]} marks @returns {import("../../gradlab/front/wire.js").PanelState} */
 function panelOf(...marks) {
   const ids = marks.map((_, index) => String(index));
-  return { size: [200, 100], title: "t", words: "", faint: false, zooms: false, plots: [], ids, marks };
+  return { size: [200, 100], faint: false, zooms: false, plots: [], ids, marks };
 }
 
 /** Return a line that is read as twice its places. @param {number[]} p @param {Partial<Mark>} [more] @returns {Mark} */

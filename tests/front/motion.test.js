@@ -25,7 +25,7 @@ function arrow(from, to, look = {}) {
  */
 function panelOf(marks) {
   const [ids, all] = [Object.keys(marks), Object.values(marks)];
-  return { size: [400, 200], title: "t", words: "", faint: false, zooms: false, plots: [], ids, marks: all };
+  return { size: [400, 200], faint: false, zooms: false, plots: [], ids, marks: all };
 }
 
 /**

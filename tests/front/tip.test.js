@@ -7,8 +7,6 @@ const SCALE = { start: 0, per_pixel: 1, log: false, axis: { low: 0, high: 1 }, e
 /** A falling curve in a panel of 400 x 200, with a peak of dots at its left end. @type {import("../../gradlab/front/wire.js").PanelState} */
 const FALLING = {
   size: [400, 200],
-  title: "loss",
-  words: "",
   faint: false,
   zooms: false,
   plots: [{ left: 40, top: 30, right: 390, bottom: 190, x: SCALE, y: SCALE }],
