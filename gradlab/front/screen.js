@@ -139,7 +139,9 @@ export class RunScreen extends Screen {
   /** Offer speeds; what the reader chose stays. @param {[string, number | null][]} speeds @param {number | null} rate */
   offer(speeds, rate) {
     const list = choiceList({ name: "speed", label: "speed", kind: "choice", options: speeds }, this.setRate);
+    const focused = this.speed.contains(document.activeElement);
     this.speed.replaceChildren(...(speeds.length ? [list.element] : []));
+    if (focused) this.speed.querySelector("select")?.focus();
     if (rate !== this.toldRate) this.setRate(this.toldRate = rate);
     list.show(this.rate ?? null);
   }

@@ -677,9 +677,7 @@ def test_only_a_new_kind_of_warning_is_read_out(page: Any) -> None:
     ],
 )
 def test_the_theme_of_the_page_is_taken_over_while_it_runs(page: Any, script: str, theme: str) -> None:
-    page.evaluate(
-        "() => { window.seen = []; window.end = followTheme(root, (theme) => seen.push(theme)); }"
-    )
+    page.evaluate("() => { window.seen = []; window.end = followTheme(root, (theme) => seen.push(theme)); }")
     page.evaluate(script)
     page.wait_for_function("() => seen.length === 2")
     assert page.evaluate("() => seen") == ["light", theme]
