@@ -79,7 +79,7 @@ def test_marks_are_painted_where_they_say() -> None:
     seen = Painted(
         Area("area", (10, 10, 30, 10, 30, 25, 10, 25), fill="weights"),
         Band("band", np.array([50, 10, 20, 70, 20, 40]), fill="gradients/50", stroke="ink"),
-        Dots("dots", (15, 40, 25, 40, -3, 40), shape="square", size=8, fill="stale"),
+        Dots("dots", (15, 40, 25, 40, -3, 40), shape="diamond", size=8, fill="stale"),
         Image("image", (50, 40, 70, 60), 2, [0, 1, 2, 3], ("ink", "activations", "scale/50", "weights")),
         Line("line", (5, 90, 95, 90, np.nan, np.nan, 5, 80, 200, 80), stroke="optimizer", width=4),
         Arrow("arrow", (10, 65, 40, 65), 2.0, fill="fresh"),
