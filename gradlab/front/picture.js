@@ -40,11 +40,9 @@ export class Picture {
     const now = performance.now();
     const before = way === "glide" ? this._motion?.at(now) ?? this._panel : this._panel;
     const rested = way === "glide" || (way === "steps" && now - this._shown >= REST);
-    const wanted = !document.hidden && !matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const moves = before && rested && wanted;
-    this._panel = panel;
-    this._shown = now;
-    this._move(moves ? motionBetween(before, panel, now, way === "glide") : null);
+    const wanted = rested && !document.hidden && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    [this._panel, this._shown] = [panel, now];
+    this._move(before && wanted ? motionBetween(before, panel, now, way === "glide") : null);
     this.paint();
   }
 

@@ -37,11 +37,10 @@ export class Screen {
     this.words = new Words(this.side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say, scrubs });
-    const dress = (/** @type {import("./palette.js").Theme} */ theme) => {
+    this.leaveTheme = followTheme(root, (theme) => {
       applyTheme(root, theme);
       this.strip.setTheme(theme);
-    };
-    this.leaveTheme = followTheme(root, dress);
+    });
     /** @type {Shown} */
     this.shown = {};
     this.told = ""; // in place of the note

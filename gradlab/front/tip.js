@@ -10,6 +10,7 @@ import { boxOf, isColumn, isCurve } from "./marks.js";
 
 const APART = 14; // CSS pixels from a point to its words
 const FREE = 8; // CSS pixels around a point that stay free
+const ABOVE = 8; // what it costs to lie on what is above the panel
 const STAYS = 2; // what it is worth not to jump to another side
 
 export class PanelTip {
@@ -78,11 +79,12 @@ export function freePlace(panel, [wide, tall], [x, y], side) {
   const places = [
     ...pairsOf([x + APART, x - wide - APART], [y - tall - APART, y + APART]),
     ...pairsOf([right - wide - 4, left + 4], [top + 4, bottom - tall - 4]),
-  ].map(([l, t]) => [Math.max(0, Math.min(l, width - wide)), Math.max(0, Math.min(t, height - tall))]);
-  const costs = places.map(([l, t], at) => {
+  ].map(([l, t]) => [l, Math.max(0, Math.min(t, height - tall))]);
+  const all = [...places, [x - wide / 2, -tall - 2]].map(([l, t]) => [Math.max(0, Math.min(l, width - wide)), t]);
+  const costs = all.map(([l, t], at) => {
     const [r, b] = [l + wide, t + tall];
     if (x > l - FREE && x < r + FREE && y > t - FREE && y < b + FREE) return Infinity;
-    let cost = 0;
+    let cost = t < 0 ? ABOVE : 0;
     for (const mark of panel.marks) {
       const weight = mark.k === "d" ? 3 : mark.press ? 2 : 1;
       cost += weight * hiddenBy([l, t, r, b], [coveredBy(mark)]);
@@ -90,7 +92,7 @@ export function freePlace(panel, [wide, tall], [x, y], side) {
     return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 - (at === side ? STAYS : 0);
   });
   const best = costs.indexOf(Math.min(...costs));
-  return { place: places[best], side: best };
+  return { place: all[best], side: best };
 }
 
 /** @param {number[]} xs @param {number[]} ys */
