@@ -107,16 +107,15 @@ def draw_memory(scene: Memory) -> Drawing:
 
 
 def _columns(scene: Memory, edges: Edges, where: StatementLayout) -> list[Mark]:
-    """Return an empty area behind each statement: ``backward of update 41: weights 2 KiB, activations 1.2 MiB``."""
-    total, numbers, of = edges["other"][1], dict(scene.updates), ""
+    """Return an empty area behind each statement: ``backward: weights 2 KiB, activations 1.2 MiB``."""
+    total = edges["other"][1]
     columns: list[Mark] = []
     for number, (statement, (begin, end)) in enumerate(zip(scene.statements, pairwise(where.ends), strict=True)):
-        of = f" of update {numbers[number]:,}" if number in numbers else of
         if begin < end:
             high = begin + int(total[begin:end].argmax())
             sizes = {name: float(upper[high] - lower[high]) for name, (lower, upper) in edges.items()}
             parts = [f"{name} {bytes_text(size)}" for name, size in sizes.items() if size > 0]
-            words = f"{statement}{of}: {', '.join(parts) or 'nothing'}"
+            words = f"{statement}: {', '.join(parts) or 'nothing'}"
             a, b = where.statements[number]
             columns.append(
                 Area(f"at {number}", (a, -AXES_EDGE, a, AXES_EDGE, b, AXES_EDGE, b, -AXES_EDGE), "paper", words=words)

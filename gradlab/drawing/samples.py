@@ -21,7 +21,7 @@ _IN_WORDS = 5  # mistakes in the words of the panel
 def draw_samples(scene: Samples) -> Drawing:
     """Draw a grid of digits, the answer under each: ``7`` when right, ``1, is 7`` crossed out when wrong."""
     count = min(len(scene.images), len(scene.predicted), len(scene.actual), MOST_IMAGES)
-    columns = max(round(math.sqrt(1.5 * count)), 1)  # a panel is wider than it is high
+    columns = max(round(math.sqrt(3 * count)), 1)  # two rows of twelve: a panel is wider than it is high
     marks: list[Mark] = []
     wrong = []
     for number, (image, predicted, actual) in enumerate(zip(scene.images, scene.predicted, scene.actual, strict=False)):

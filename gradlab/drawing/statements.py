@@ -18,14 +18,14 @@ from .marks import Axis, AxisSpan
 
 Indices = npt.NDArray[np.int64]
 
-SHOWN_UPDATES = 3
+SHOWN_UPDATES = 2
 MOST_SHOWN = 130
 """Older updates are left out while there are more statements: one that is narrower than two pixels says nothing."""
 _STILL = 0.4  # the width of a statement in which no byte moves, such as the head of a ``for``; one that does has 1
 _GAP = 0.03  # of the whole width, between two updates
 _COLUMNS = 400  # of the points in each of these, the highest is drawn
 _NARROW, _SHORT = 1 / 6, 0.1  # of the whole width: a block that is narrower has a bracket, unless all are shorter
-_LETTERS = 36  # that have room along the axis
+_LETTERS = 44  # that have room along the axis
 _FIRST = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
 
 
