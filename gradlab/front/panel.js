@@ -247,7 +247,9 @@ export class Panel {
 
   /** Go to the next mark or point, and say what is there. @param {PanelState} panel @param {string} key */
   _go(panel, key) {
-    const stops = panel.marks.flatMap((mark, index) => isSpokenOf(mark) ? [{ mark, id: panel.ids[index] }] : []);
+    const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) =>
+      isSpokenOf(mark) && (mark.k === "t" || mark.k === "i" || pointNumbers(mark).length) // an empty one is nowhere
+    );
     const at = stops.findIndex(({ id }) => id === this._stop?.id);
     const points = stops[at]?.mark.readout ? pointNumbers(stops[at].mark) : [];
     if (points.length && key in CURVE_KEYS) {

@@ -38,7 +38,7 @@ PANEL = {
     "axes": [
         {"x": {"low": 8, "high": 386, "ticks": "none"}, "y": {"low": 8, "high": 170, "ticks": "none"}, "zooms": True}
     ],
-    "ids": ["area", "curve", "now"],
+    "ids": ["area", "empty", "curve", "now"],
     "marks": [
         {
             "k": "a",
@@ -47,6 +47,7 @@ PANEL = {
             "words": "batch 3",
             "press": "batch 3",
         },
+        {"k": "l", "p": [None, None], "stroke": "scale", "words": "nothing of it is there yet"},
         {"k": "l", "p": [40, 40, 80, 50, 120, 60, 160, 70], "stroke": "loss", "readout": "update {x}: loss {y}"},
         {"k": "d", "p": [200, 40], "size": 10, "fill": "fresh", "drag": "weights"},
     ],
