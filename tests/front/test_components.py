@@ -291,7 +291,7 @@ def test_keys_go_from_mark_to_mark_and_along_a_curve(panel: Any) -> None:
     panel.keyboard.press("Escape")
     assert tip(panel) is None
     items = panel.evaluate("() => [...document.querySelectorAll('.gl-panel li')].map((item) => item.textContent)")
-    assert items == ["It falls.", "batch 3", "update 160: loss 70"]
+    assert items == ["It falls.", "batch 3", "nothing of it is there yet", "update 160: loss 70"]
 
 
 def test_keys_move_the_weights_and_choose_a_range(panel: Any) -> None:
