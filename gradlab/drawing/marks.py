@@ -9,8 +9,8 @@ which the painter turns into a colour of its theme; ``"weights/50"`` is that col
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 DASHES = ("", "dashed", "dotted", "dashdot")
@@ -241,17 +241,8 @@ class Drawing:
         return [self.title, *lines, *(mark.texts[0] for mark in self.marks if isinstance(mark, Text))]
 
 
-def non_default_fields(thing: Any) -> list[tuple[str, Any]]:
-    """Return name and value of every field of a dataclass but ``id`` that is not at its default."""
-    kind: Any = type(thing)
-    return [
-        (name, value)
-        for name, default in _fields(kind)
-        if (value := getattr(thing, name)) is not default and (default is MISSING or value != default)
-    ]
-
-
-@cache
-def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
-    """Return name and default of each field of a kind of mark."""
-    return tuple((each.name, each.default) for each in fields(kind) if each.name != "id")
+@singledispatch
+def draw(scene: Any) -> Drawing:
+    """Return the panel of a scene, as the function that is registered for its kind draws it; TypeError for no scene."""
+    known = ", ".join(kind.__name__ for kind in draw.registry if kind is not object)
+    raise TypeError(f"no panel draws a {type(scene).__name__}; scenes are: {known}")

@@ -207,7 +207,7 @@ class Fit:
     cards: Sequence[tuple[str, int]]
     """(name, usable bytes) of each card that is drawn as a line."""
     title: str = ""
-    said: str = ""
+    verdict: str = ""
     """What the last bar fits, in words."""
 
 

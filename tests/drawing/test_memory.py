@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradlab.drawing import Drawing, draw, stacked
-from gradlab.drawing.statements import keep_recent, layout_statements, repeated
+from gradlab.drawing.memory import keep_recent, layout_statements, repeated
 from gradlab.memory import CATEGORIES
 from gradlab.scenes import Memory
 
