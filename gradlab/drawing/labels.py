@@ -49,7 +49,7 @@ class Labels:
                 things.append(_along(piece))
         self._things = np.concatenate(things)
 
-    def place(self, texts: Sequence[Text], order: int) -> None:
+    def write(self, texts: Sequence[Text], order: int) -> None:
         """Write the texts that find a place."""
         self._place_margin([text for text in texts if text.where == "margin" and math.isfinite(text.y)])
         for mark in texts:

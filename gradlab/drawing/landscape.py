@@ -67,11 +67,10 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
         words = f"loss {short(loss)}"
         marks.append(Line(f"contour {number}", corners.ravel(), f"grey/{strength}", 1.2, words=words))
     if surface.lowest:
-        look: dict[str, Any] = {"shape": "plus", "size": 10.0, "stroke": "grey", "width": 1.5}
-        marks.append(Dots("lowest", surface.lowest, words="the smallest loss", **look))
+        marks.append(Dots("lowest", surface.lowest, "plus", 10.0, "", "grey", 1.5, "the smallest loss"))
     for number, (loss, _) in list(enumerate(surface.levels))[1::3] if named else ():
-        place: dict[str, Any] = {"of": f"contour {number}", "where": "on", "backed": True}
-        marks.append(Text(f"level {number}", (short(loss),), role="grey", size=11.0, **place))
+        look: dict[str, Any] = {"of": f"contour {number}", "where": "on", "role": "grey", "size": 11.0, "backed": True}
+        marks.append(Text(f"level {number}", (short(loss),), **look))
     return tuple(marks)
 
 

@@ -170,7 +170,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
                 artist.set_clip_box(panel)
     if drawing.notice:
         _add_notice(drawing, plots[0], sheet)
-    Labels(sheet, plots, marks).place(texts, len(drawing.marks) + 3)
+    Labels(sheet, plots, marks).write(texts, len(drawing.marks) + 3)
     if drawing.faint:
         sheet.add_box(0, 0, sheet.width, sheet.height, "paper", alpha=0.6, zorder=1e7)
 

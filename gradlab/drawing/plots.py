@@ -240,7 +240,7 @@ def byte_ticks(top: float) -> list[float]:
     unit = max((unit for unit in (1024.0**power for power in range(6)) if unit <= top / 1.5), default=1.0)
     steps = (256, 512) if 0.97 * top > 999 * unit else (1, 2, 5, 10, 20, 50, 100, 200)  # none is written "0.98 MiB"
     step = next((s * unit for s in steps if top / (s * unit) <= 5.5), top / 4)
-    return [step * at for at in range(math.ceil(top * 0.97 / step))]
+    return [step * number for number in range(math.ceil(top * 0.97 / step))]
 
 
 def tick_values(axis: Axis, long: float, each: float) -> list[float]:

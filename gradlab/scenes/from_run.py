@@ -1,21 +1,23 @@
-"""RunScenes: what each panel wants to know of a run, read off without changing it, as a scene."""
+"""RunScenes: what each panel shows of a run, read off without changing it, as a scene; the model is evaluated aside."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby, pairwise
 from operator import attrgetter
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from .._process import RandomStream
 from ..gradients import Contribution, Contributions, within
-from ..loop import Counterfactual, Run
+from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint
-from ..tasks import HeldOutImages
-from .evaluate import HeldOutLoss, LossSurface, evaluating, loss_curve, with_state
+from ..tasks import HeldOutImages, TwoWeights
 from .kinds import (
     Arrows,
     BatchArrow,
@@ -45,10 +47,10 @@ class RunScenes:
         self.run = run
         self.unswitched: Counterfactual | None = None
         """The run without its newest switch, beside whose losses those of the run are shown."""
-        self._unswitched_held_out: HeldOutLoss | None = None
         self.measured: Contributions | None = None
         """What the newest gradient scene was made from."""
         self._held_out: HeldOutLoss | None = None
+        self._unswitched_held_out: HeldOutLoss | None = None
         self._plane: LossSurface | None = None
 
     def names(self) -> list[PanelName]:
@@ -127,8 +129,7 @@ class RunScenes:
         run = self.run
         now = dict.fromkeys(CATEGORIES, 0) | run.footprint()
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
-        modules = dict(run.model.named_modules())
-        scene = memory_scene(watched)
+        modules, scene = dict(run.model.named_modules()), memory_scene(watched)
         gaps = [later - earlier for (earlier, _), (later, _) in pairwise(watched)]
         on_cuda = run.task.device.startswith("cuda")
         return replace(
@@ -191,10 +192,9 @@ class RunScenes:
     def _slice(self) -> Slice:
         run = self.run
         names, batch = run.loop.namespace, run.task.batches[0]
-        x, y = names.get("x"), names.get("y")
+        x, y, lr = names.get("x"), names.get("y"), run.recipe.lr
         newest = (x, y) if isinstance(x, Tensor) and isinstance(y, Tensor) else names.get("batch")
         batch = newest if type(newest) is type(batch) else batch
-        lr = run.recipe.lr
         named = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
         steps = [4 * lr * (i / (_SLICE_POINTS - 1)) - lr for i in range(_SLICE_POINTS)]
         scale, losses = run.loop.scale_in_grad(), []
@@ -202,7 +202,7 @@ class RunScenes:
             for t in steps:
                 buffers = {name: buffer.clone() for name, buffer in run.model.named_buffers()}
                 weights = {name: w if g is None else w - t / scale * g for name, w, g in named}
-                losses.append(float(run.task.loss_of(with_state(run.model, {**buffers, **weights}), batch)))
+                losses.append(float(run.task.loss_of(_with_state(run.model, {**buffers, **weights}), batch)))
         return Slice(steps, losses, lr)
 
 
@@ -230,3 +230,120 @@ def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], 
         x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
         merged.append(BatchArrow(span, x, y, share, stale, members[-1].applied))
     return [*merged, *arrows[-singles:]]
+
+
+# What a model says beside its training, without leaving a trace ------------------------------------------------------
+
+
+def _with_state(model: nn.Module, state: dict[str, Tensor]) -> Callable[..., Any]:
+    """Return the model as a function that computes with other weights and buffers."""
+    return lambda *args, **kwargs: torch.func.functional_call(model, state, args, kwargs)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put a model in evaluation mode, without gradients, its random numbers those of seed 0; undo all of it after."""
+    on_gpu = any(parameter.is_cuda for parameter in model.parameters())
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        with torch.no_grad(), RandomStream(0, cuda=on_gpu):
+            model.eval()
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def loss_curve(history: History) -> Curve:
+    """Return the loss of a run's history as a scene."""
+    rows = history.rows
+    switches = tuple(history.switches)
+    return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
+
+
+_MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
+
+
+class HeldOutLoss:
+    """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
+
+    def __init__(self, run: Run | Counterfactual) -> None:
+        """Measure after each update of ``run`` from now on; its task must have held-out examples."""
+        if run.task.held_out is None:
+            raise ValueError(f"HeldOutLoss: task must have held-out examples, got {run.task.name!r}")
+        self._run = run
+        self._x, self._y = (part.to(run.task.device) for part in run.task.held_out)
+        self._begin()
+        run.after_update = self._measure
+
+    def curve(self) -> Curve:
+        """Return what was measured as a scene, on a linear axis."""
+        if self._run.updates < self._last:  # the run began again, and has made no update since
+            self._begin()
+        self._write()
+        switches = tuple(self._run.record.switches)
+        return replace(loss_curve(self._history), switches=switches, title="held-out loss", linear=True)
+
+    def _begin(self) -> None:
+        self._history = History()
+        self._waiting: list[tuple[int, Any]] = []
+        self._last = 0
+
+    def _measure(self) -> None:
+        if self._run.updates <= self._last:
+            self._begin()
+        self._last = self._run.updates
+        model = self._run.model
+        with evaluating(model):
+            self._waiting.append((self._last, self._run.task.loss_fn(model(self._x), self._y)))
+        if len(self._waiting) >= _MOST_WAITING:
+            self._write()
+
+    def _write(self) -> None:
+        for update, loss in self._waiting:
+            self._history.write(update, float(loss), math.nan, math.nan, math.nan, skipped=False)
+        self._waiting.clear()
+
+
+_STEPS = 41  # along each side of the surface
+_WIDEST = 1e6
+_GROWTH = 1.5
+
+
+class LossSurface:
+    """Contours around the task's minimum, in a square that grows in steps with the way of the weights."""
+
+    def __init__(self, task: Any, model: nn.Module) -> None:
+        """Take a task whose model has two weights."""
+        self._task, self._model = task, model
+        self._centre: tuple[float, float] = task.picture.minimum if isinstance(task.picture, TwoWeights) else (0.0, 0.0)
+        self._half = 0.0
+        self._contours: Contours | None = None
+
+    def contours(self, must_cover: Iterable[float]) -> Contours:
+        """Return contours that show weights with these coordinates; the same object while they still do."""
+        far = [abs(value - c) for value in must_cover if math.isfinite(value) for c in self._centre]
+        need = min(1.3 * max(far, default=1.0), _WIDEST) or 1.0
+        if self._contours is None or need > self._half:
+            # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
+            self._half = need if self._contours is None else max(need, _GROWTH * self._half)
+            self._contours = self._compute()
+        return self._contours
+
+    def _compute(self) -> Contours:
+        x, y = (torch.linspace(c - self._half, c + self._half, _STEPS) for c in self._centre)
+        weights = torch.stack([x.repeat(_STEPS), y.repeat_interleave(_STEPS)], 1).to(self._task.device)
+        names = [(name, p.shape, p.numel()) for name, p in self._model.named_parameters()]
+        batches = list({id(b): b for b in self._task.batches}.values())
+
+        def loss(two: torch.Tensor) -> torch.Tensor:
+            parts, start = {}, 0
+            for name, shape, size in names:
+                parts[name] = two[start : start + size].reshape(shape)
+                start += size
+            call = _with_state(self._model, parts)
+            return torch.stack([self._task.loss_of(call, batch) for batch in batches]).mean()
+
+        with evaluating(self._model):
+            surface = torch.func.vmap(loss)(weights).reshape(_STEPS, _STEPS)
+        return Contours(x.tolist(), y.tolist(), surface.tolist())

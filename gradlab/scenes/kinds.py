@@ -42,11 +42,6 @@ class StatementLabel(StrEnum):
     CLIP = "clip_grad_norm_"
     STEP = "step"
     UPDATE = "update"
-    FOR = "for"
-    WHILE = "while"
-    IF = "if"
-    WINDOW = "window"
-    BATCH = "x, y"
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,8 @@ def status_line(run: Run, measured: Contributions | None = None) -> str:
     loss = f"loss {short(run.record.loss)}" if run.updates else ""
     parts = [f"update {run.updates:,}", loss, _gradient(run, measured)]
     if (loss_scale := run.loop.scale()) is not None:
-        skips = run.record.skips
-        words = f", {number_of(skips, 'step')} skipped" if skips else ""
-        parts.append(f"loss scale {loss_scale:,.6g}{words}")
+        skipped = f", {number_of(run.record.skips, 'step')} skipped" if run.record.skips else ""
+        parts.append(f"loss scale {loss_scale:,.6g}{skipped}")
     parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
     return " · ".join(filter(None, parts))
 
@@ -122,10 +121,8 @@ _WORTH = 0.05  # of the peak: what is less would not help
 def peak_location(statement: str, module: str = "") -> str:
     """Say where a peak lies: ``while backward ran, in head``."""
     when = f"while {statement} ran" if statement in _CALLS else f"at {statement}"
-    if not module:
-        return when
-    # the parts of a Sequential have numbers for names
-    return f"{when}, in {'module ' if module.isdigit() else ''}{module}"
+    kind = "module " if module.isdigit() else ""  # the parts of a Sequential have numbers for names
+    return f"{when}, in {kind}{module}" if module else when
 
 
 def share_of_gpu(card: str, holds: float, peak: float) -> str:
@@ -162,10 +159,8 @@ def need_sentence(what: str, tensors: int, total: int, statement: str, module: s
 
 def fit_sentence(card: str, usable: int, needed: int) -> str:
     """Say whether so many bytes fit a card of so many usable ones."""
-    share, whole = needed / usable, f"its {bytes_text(usable)}"
-    if needed <= usable:
-        return f"fits {with_article(card)}: {percent(share)} of {whole}"
-    return f"does not fit {with_article(card)}: {times(share)} {whole}"
+    share = f"{percent(needed / usable)} of" if needed <= usable else times(needed / usable)
+    return f"{'fits' if needed <= usable else 'does not fit'} {with_article(card)}: {share} its {bytes_text(usable)}"
 
 
 def suggestions(

@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 from .._process import lock, main_thread
 from ..drawing import Drawing, Listing, in_rows
 from .controls import Control
-from .frames import FrameWriter, coloured
+from .frames import Frame, FrameWriter, Reply, Request, RequestError, coloured, cut_words, reply_to
 from .live import Live, Packed, Still, packed_text
-from .requests import Frame, Reply, Request, RequestError, cut_words, reply_to
 
 Settings = Mapping[str, Any]
 MAX_CACHED = 64  # views of an instrument, and forecasts

@@ -17,9 +17,8 @@ from ..formatting import number_of
 from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .controls import lab_settings
-from .frames import FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
+from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
 from .live import Still
-from .requests import Frame, RequestError, cut_words
 
 UPDATE_MS = 1000 / 60
 """For which an update is seen at the usual speed."""

@@ -16,10 +16,9 @@ from .._process import main_thread
 from ..formatting import number_of
 from ..loop import SWITCHES, OnOff, Recipe, Run
 from .controls import UNSWITCHED
-from .frames import RECORDED
+from .frames import RECORDED, Frame
 from .lab_model import STATEMENT_MS, UPDATE_MS, LabModel
 from .live import Packed, Still, checked_path, packed_text
-from .requests import Frame
 
 MOST_UPDATES = 1000
 _MOST_TURNS = 4
