@@ -25,9 +25,9 @@ def draw_loss(scene: Curve) -> Drawing:
     x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
     shown = np.isfinite(x) & np.isfinite(mean) & (x <= (math.inf if scene.broken is None else scene.broken))
     x, mean, low, high = x[shown], mean[shown], low[shown], high[shown]
-    low, high = (edge if np.isfinite(edge).all() else np.where(np.isfinite(edge), edge, mean) for edge in (low, high))
+    low, high = (np.where(np.isfinite(edge), edge, mean) for edge in (low, high))
     now = scene.now if scene.broken is None else math.nan
-    other_x, other = _finite_points(scene.unswitched) if scene.unswitched else (np.zeros(0), np.zeros(0))
+    other_x, other = _finite_points(scene.unswitched or Curve([], [], [], []))
     values = np.concatenate([mean, low, high, other, [now] if math.isfinite(now) else []])
     up = value_axis(values, 1.3 if scene.switches else 1.0, log_from=math.inf if scene.linear else LOG_FROM)
     newest = [*x[-1:], *other_x[-1:], *(update for update, _ in scene.switches[-1:]), scene.broken or 0]

@@ -212,7 +212,7 @@ def _paint_mark(mark: Any, plot: Plot, sheet: Sheet, unit: float) -> tuple[list[
         left, top, right, bottom = sheet.edges(plot)
         inside = places[(places > (left - 1, top - 1)).all(axis=1) & (places < (right + 1, bottom + 1)).all(axis=1)]
         look: dict[str, Any] = {"linestyle": "none", "marker": _MARKERS[mark.shape], "transform": sheet.pixels}
-        look |= {"markersize": mark.size * POINTS_PER_PX, "markerfacecolor": colour(mark.fill) if mark.fill else "none"}
+        look |= {"markersize": mark.size * POINTS_PER_PX, "markerfacecolor": colour(mark.fill)}
         look |= {"markeredgecolor": colour(mark.stroke or mark.fill or "paper")}
         return [inside], [Line2D(*inside.T, markeredgewidth=mark.width * POINTS_PER_PX * bool(mark.stroke), **look)]
     if isinstance(mark, Line):
@@ -247,7 +247,7 @@ def _patches(
     rings = ([*piece, piece[0]] if closed else piece for piece in pieces)
     outline = Outline.make_compound_path(*(Outline(ring, closed=closed) for ring in rings))
     look: dict[str, Any] = {"capstyle": "butt", "joinstyle": "round", "linestyle": _DASHES[dash]}
-    look |= {"facecolor": colour(fill) if fill else "none", "edgecolor": colour(stroke or hatched or "ink")}
+    look |= {"facecolor": colour(fill), "edgecolor": colour(stroke or hatched or "ink")}
     look["hatch"] = hatch + hatch[:1] or None  # a little denser than matplotlib's own
     return [PathPatch(outline, linewidth=width * POINTS_PER_PX if stroke else 0.0, transform=sheet.pixels, **look)]
 

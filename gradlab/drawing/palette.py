@@ -18,10 +18,12 @@ COLOURS = {role: white for role, (white, _) in _THEMES.items()}
 
 
 def colour(role: str) -> str:
-    """Return the colour of a role on white paper as ``#RRGGBB``.
+    """Return the colour of a role on white paper as ``#RRGGBB``, matplotlib's "none" of no role.
 
     ``weights/50`` is half way to white, ``weights-text`` is dark enough to read.
     """
+    if not role:
+        return "none"
     name, _, strength = role.partition("/")
     base, _, is_text = name.partition("-")
     channels = [round(0.7 * channel) if is_text else channel for channel in _channels(COLOURS[base])]

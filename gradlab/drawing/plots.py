@@ -66,19 +66,17 @@ class Sheet:
         """Write a text, the middle of its height at y."""
         if text and "rotation" not in look:
             self.words.append(text_box(x, y, text, size, bold, anchor))
-        look = {"va": "center", "parse_math": False, "fontweight": "bold" if bold else "normal", **look}
-        self.figure.text(
-            x, y, text, transform=self.pixels, fontsize=size * POINTS_PER_PX, color=colour(role), ha=anchor, **look
-        )
+        look |= {"va": "center", "ha": anchor, "fontsize": size * POINTS_PER_PX, "color": colour(role)}
+        look |= {"fontweight": "bold" if bold else "normal", "parse_math": False, "transform": self.pixels}
+        self.figure.text(x, y, text, **look)
 
     def add_box(
         self, x: float, y: float, wide: float, tall: float, fill: str = "", stroke: str = "", width: float = 1.0,
         **look: Any,
     ) -> None:  # fmt: skip
         """Paint a rectangle from its upper left corner on."""
-        look = {"edgecolor": colour(stroke) if stroke else "none", "transform": self.pixels, **look}
-        look |= {"facecolor": colour(fill) if fill else "none", "linewidth": width * POINTS_PER_PX * bool(stroke)}
-        self.figure.add_artist(Rectangle((x, y), wide, tall, **look))
+        look = {"edgecolor": colour(stroke), "facecolor": colour(fill), "transform": self.pixels, **look}
+        self.figure.add_artist(Rectangle((x, y), wide, tall, linewidth=width * POINTS_PER_PX * bool(stroke), **look))
 
     def add_swatch(self, entry: Key, x: float, y: float, wide: float, tall: float) -> None:
         """Paint a small box with the look of an area, the middle of its height at y."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby, pairwise
@@ -37,6 +37,10 @@ from .words import memory_scene
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _SLICE_POINTS = 21
 _SHOWN_DIGITS = 12
+_SURFACE_POINTS = 41  # along each side of the surface
+_WIDEST = 1e6  # half a side of it, which grows by the factor
+_GROWTH = 1.5
+_MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
 
 
 class RunScenes:
@@ -51,7 +55,8 @@ class RunScenes:
         """What the newest gradient scene was made from."""
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
-        self._plane: LossSurface | None = None
+        self._surface: Contours | None = None
+        self._half = 0.0  # a side of its square
 
     def names(self) -> list[PanelName]:
         """Return the panels that this run can show now; the scaler's is there while the loop has one."""
@@ -169,25 +174,29 @@ class RunScenes:
         provenance.sync()
         if not 1 <= number <= provenance.backwards:
             return f"No backward has the number {number:,} yet."
-        epoch, index = divmod(number - 1, len(self.run.task.batches))
-        batch = f"Batch {number:,} is number {index + 1:,} of the {len(self.run.task.batches):,} in epoch {epoch + 1:,}"
-        holding = [history for history in provenance.histories if within(number, history.batches)]
-        if not holding:
-            return f"{batch}. It is no longer in .grad."
+        count = len(self.run.task.batches)
+        epoch, index = divmod(number - 1, count)
+        holding, words = [h for h in provenance.histories if within(number, h.batches)], "It is no longer in .grad"
         if any(within(number, history.leftover()) for history in holding):
-            return f"{batch}. A step applied it before the newest batch came, and it is still in .grad."
-        if any(within(number, history.applied()) for history in holding):
-            return f"{batch}. The newest step has applied it."
-        return f"{batch}. It is in .grad, and no step has applied it yet."
+            words = "A step applied it before the newest batch came, and it is still in .grad"
+        elif any(within(number, history.applied()) for history in holding):
+            words = "The newest step has applied it"
+        elif holding:
+            words = "It is in .grad, and no step has applied it yet"
+        return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {words}."
 
     def _contours(self) -> Contours:
-        if self._plane is None:
-            self._plane = LossSurface(self.run.task, self.run.model)
-        must_cover: list[float] = []
-        for values in (self.run.record.path["x"], self.run.record.path["y"]):
-            finite = values if math.isfinite(sum(values)) else [value for value in values if math.isfinite(value)]
-            must_cover += [min(finite), max(finite)] if finite else []
-        return self._plane.contours(must_cover)
+        """Return contours around the task's minimum that show the way of the weights; the same object while they do."""
+        path, picture = self.run.record.path, self.run.task.picture
+        centre = picture.minimum if isinstance(picture, TwoWeights) else (0.0, 0.0)
+        finite = [value for value in (*path["x"], *path["y"]) if math.isfinite(value)]
+        far = [abs(end - c) for end in (min(finite), max(finite)) for c in centre] if finite else [1.0]
+        need = min(1.3 * max(far), _WIDEST) or 1.0
+        if self._surface is None or need > self._half:
+            # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
+            self._half = need if self._surface is None else max(need, _GROWTH * self._half)
+            self._surface = _loss_surface(self.run, centre, self._half)
+        return self._surface
 
     def _slice(self) -> Slice:
         run = self.run
@@ -261,9 +270,6 @@ def loss_curve(history: History) -> Curve:
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
 
 
-_MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
-
-
 class HeldOutLoss:
     """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
 
@@ -305,45 +311,22 @@ class HeldOutLoss:
         self._waiting.clear()
 
 
-_STEPS = 41  # along each side of the surface
-_WIDEST = 1e6
-_GROWTH = 1.5
+def _loss_surface(run: Run, centre: tuple[float, float], half: float) -> Contours:
+    """Return the mean loss of all batches on a square of two weights."""
+    model, task = run.model, run.task
+    x, y = (torch.linspace(c - half, c + half, _SURFACE_POINTS) for c in centre)
+    weights = torch.stack([x.repeat(_SURFACE_POINTS), y.repeat_interleave(_SURFACE_POINTS)], 1).to(task.device)
+    names = [(name, p.shape, p.numel()) for name, p in model.named_parameters()]
+    batches = list({id(batch): batch for batch in task.batches}.values())
 
+    def loss(two: Tensor) -> Tensor:
+        parts, start = {}, 0
+        for name, shape, size in names:
+            parts[name] = two[start : start + size].reshape(shape)
+            start += size
+        call = _with_state(model, parts)
+        return torch.stack([task.loss_of(call, batch) for batch in batches]).mean()
 
-class LossSurface:
-    """Contours around the task's minimum, in a square that grows in steps with the way of the weights."""
-
-    def __init__(self, task: Any, model: nn.Module) -> None:
-        """Take a task whose model has two weights."""
-        self._task, self._model = task, model
-        self._centre: tuple[float, float] = task.picture.minimum if isinstance(task.picture, TwoWeights) else (0.0, 0.0)
-        self._half = 0.0
-        self._contours: Contours | None = None
-
-    def contours(self, must_cover: Iterable[float]) -> Contours:
-        """Return contours that show weights with these coordinates; the same object while they still do."""
-        far = [abs(value - c) for value in must_cover if math.isfinite(value) for c in self._centre]
-        need = min(1.3 * max(far, default=1.0), _WIDEST) or 1.0
-        if self._contours is None or need > self._half:
-            # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
-            self._half = need if self._contours is None else max(need, _GROWTH * self._half)
-            self._contours = self._compute()
-        return self._contours
-
-    def _compute(self) -> Contours:
-        x, y = (torch.linspace(c - self._half, c + self._half, _STEPS) for c in self._centre)
-        weights = torch.stack([x.repeat(_STEPS), y.repeat_interleave(_STEPS)], 1).to(self._task.device)
-        names = [(name, p.shape, p.numel()) for name, p in self._model.named_parameters()]
-        batches = list({id(b): b for b in self._task.batches}.values())
-
-        def loss(two: torch.Tensor) -> torch.Tensor:
-            parts, start = {}, 0
-            for name, shape, size in names:
-                parts[name] = two[start : start + size].reshape(shape)
-                start += size
-            call = _with_state(self._model, parts)
-            return torch.stack([self._task.loss_of(call, batch) for batch in batches]).mean()
-
-        with evaluating(self._model):
-            surface = torch.func.vmap(loss)(weights).reshape(_STEPS, _STEPS)
-        return Contours(x.tolist(), y.tolist(), surface.tolist())
+    with evaluating(model):
+        surface = torch.func.vmap(loss)(weights).reshape(_SURFACE_POINTS, _SURFACE_POINTS)
+    return Contours(x.tolist(), y.tolist(), surface.tolist())

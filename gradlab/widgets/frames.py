@@ -148,24 +148,21 @@ class PanelDrawings:
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
         """Return the Drawings of these panels, in their order, at ``now`` ms; ``only_due`` keeps those not yet due."""
-        shown = {}
         self.scenes.measured = None
         keep_words = only_due and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
         for name in names:
-            if only_due and name in self._drawings and now < self._due.get(name, 0.0) and name != names[0]:
-                shown[name] = self._drawings[name]
+            old = self._drawings.get(name)
+            if only_due and old is not None and name != names[0] and not self.due(name, now):
                 continue
             began = time.thread_time()
-            old, drawing = self._drawings.get(name), self._draw(name)
-            if keep_words and old is not None:
-                drawing = replace(drawing, words=old.words)
-            shown[name] = self._drawings[name] = drawing
+            drawing = self._draw(name)
+            self._drawings[name] = replace(drawing, words=old.words) if keep_words and old is not None else drawing
             self._costs[name].append((time.thread_time() - began) * 1000)
             rest = self.pace.rests.get(name, self.pace.usual_rest)
             self._due[name] = now + max(self.pace.share * min(self._costs[name]), rest)
-        return shown
+        return {name: self._drawings[name] for name in names}
 
     def due(self, name: PanelName, now: float) -> bool:
         """Would a panel be drawn now, while playing?"""

@@ -97,18 +97,16 @@ class LabModel:
 
     def still(self) -> Still:
         """Return the picture of a lab: the warning above, the loop with its words, and the panels."""
-        count = len(self.panels())
+        count, ran, panels = len(self.panels()), self.runner.statement, self.drawings()
+        in_line = count in _SIZES  # the loop is in the rows of the panels, or else beside them
         size = _SIZES.get(count, _SMALL)
-        ran = self.runner.statement
         words = [text for text in (self.note, status_line(self.runner)) if text]
-        wide = _WIDE - _APART - (size[0] if count in _SIZES else 2 * size[0])
+        wide = _WIDE - _APART - (size[0] if in_line else 2 * size[0])
         loop = Listing(self.runner.source, wide, range(ran.line, ran.last_line + 1), self.changed, words)
         chip = Listing("", _WIDE, words=[self.warning]) if self.warning else None
-        if count in _SIZES:
-            last = _WIDE if count == 2 else size[0]
-            return Still(in_rows([loop, *self.drawings()], 2, size, above=chip, last=last))
-        last = size[0] * (1 + count % 2)
-        return Still(in_rows(self.drawings(), 2, size, beside=loop, above=chip, last=last))
+        if in_line:
+            return Still(in_rows([loop, *panels], 2, size, above=chip, last=_WIDE if count == 2 else size[0]))
+        return Still(in_rows(panels, 2, size, beside=loop, above=chip, last=size[0] * (1 + count % 2)))
 
     @property
     def changed(self) -> list[int]:
