@@ -205,8 +205,7 @@ def _paint_mark(mark: Any, plot: Plot, sheet: Sheet, unit: float) -> tuple[list[
         pairs = _pieces(np.hstack([sheet.places(plot, rows[:, :2]), sheet.places(plot, rows[:, ::2])]))
         edges = [edge for pair in pairs for edge in (pair[:, :2], pair[:, 2:])]
         around = [np.vstack([pair[:, :2], pair[::-1, 2:]]) for pair in pairs]
-        area = _patches(around, sheet, fill=mark.fill, hatch=mark.hatch, hatched=mark.stroke)
-        return edges, area + _patches(edges, sheet, stroke=mark.stroke, width=mark.width, closed=False)
+        return edges, _patches(mark, around, sheet, 0.0) + _patches(mark, edges, sheet, mark.width, closed=False)
     places = sheet.places(plot, mark.points)
     if isinstance(mark, Dots):
         left, top, right, bottom = sheet.edges(plot)
@@ -217,11 +216,10 @@ def _paint_mark(mark: Any, plot: Plot, sheet: Sheet, unit: float) -> tuple[list[
         return [inside], [Line2D(*inside.T, markeredgewidth=mark.width * POINTS_PER_PX * bool(mark.stroke), **look)]
     if isinstance(mark, Line):
         pieces = _pieces(places)
-        return pieces, _patches(pieces, sheet, stroke=mark.stroke, width=mark.width, dash=mark.dash, closed=False)
+        return pieces, _patches(mark, pieces, sheet, mark.width, closed=False)
     is_arrow = isinstance(mark, Arrow)
     pieces = _pieces(_arrow_corners(places[0], places[1], unit * mark.width) if is_arrow else places)
-    look = {"fill": mark.fill, "stroke": mark.stroke, "hatch": mark.hatch, "dash": mark.dash}
-    patches = _patches(pieces, sheet, width=mark.line if is_arrow else mark.width, **look)
+    patches = _patches(mark, pieces, sheet, mark.line if is_arrow else mark.width)
     return [np.vstack([piece, piece[:1]]) for piece in pieces], patches
 
 
@@ -237,19 +235,18 @@ def _arrow_corners(tail: Places, head: Places, width: float) -> Places:
     return np.array([tail + half, neck + half, neck + wing, head, neck - wing, neck - half, tail - half])
 
 
-def _patches(
-    pieces: list[Places], sheet: Sheet, *, fill: str = "", stroke: str = "", width: float = 0.0, dash: str = "",
-    hatch: str = "", hatched: str = "", closed: bool = True,
-) -> list[PathPatch]:  # fmt: skip
-    """Return what fills, hatches and strokes lines that are ``closed`` or not; the hatch has a colour: ``hatched``."""
+def _patches(mark: Any, pieces: list[Places], sheet: Sheet, width: float, *, closed: bool = True) -> list[PathPatch]:
+    """Return what strokes the lines of a mark, and fills and hatches them when they are ``closed``."""
     if not pieces:
         return []
     rings = ([*piece, piece[0]] if closed else piece for piece in pieces)
     outline = Outline.make_compound_path(*(Outline(ring, closed=closed) for ring in rings))
+    hatch, dash = getattr(mark, "hatch", "") if closed else "", getattr(mark, "dash", "")
     look: dict[str, Any] = {"capstyle": "butt", "joinstyle": "round", "linestyle": _DASHES[dash]}
-    look |= {"facecolor": colour(fill), "edgecolor": colour(stroke or hatched or "ink")}
+    look |= {"facecolor": colour(mark.fill if closed else ""), "edgecolor": colour(mark.stroke or "ink")}
     look["hatch"] = hatch + hatch[:1] or None  # a little denser than matplotlib's own
-    return [PathPatch(outline, linewidth=width * POINTS_PER_PX if stroke else 0.0, transform=sheet.pixels, **look)]
+    line = width * POINTS_PER_PX * bool(mark.stroke)
+    return [PathPatch(outline, linewidth=line, transform=sheet.pixels, **look)]
 
 
 def _pieces(rows: Places) -> list[Places]:

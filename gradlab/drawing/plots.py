@@ -162,8 +162,7 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
     figure = sheet.figure
     wide, tall = figure.get_figwidth() * INCH, figure.get_figheight() * INCH
     box = ((sheet.left + left) / wide, 1 - (sheet.top + bottom) / tall, (right - left) / wide, (bottom - top) / tall)
-    scales: Any = {"xscale": "log" if x.log else "linear", "yscale": "log" if y.log else "linear"}
-    plot = figure.add_axes(box, zorder=1, **scales)
+    plot = figure.add_axes(box, zorder=1, xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
     plot.set(xlim=(x.low, x.high), ylim=(y.low, y.high))
     for axis, values, lines in (
         (x, [] if x.spans else tick_values(x, right - left, 75.0), plot.xaxis),
