@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .recipe import Recipe as Recipe
     from .recipe import Switch as Switch
     from .recipe import Whole as Whole
+    from .run import Counterfactual as Counterfactual
     from .run import Run as Run
-    from .unswitched import Counterfactual as Counterfactual
 
 load_lazily(__name__, needs_torch=False)

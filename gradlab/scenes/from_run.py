@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby, pairwise
@@ -134,13 +134,15 @@ class RunScenes:
         run = self.run
         now = dict.fromkeys(CATEGORIES, 0) | run.footprint()
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
-        modules, scene = dict(run.model.named_modules()), memory_scene(watched)
+        numbers = [(name, part) for name, part in run.model.named_modules() if name.rpartition(".")[2].isdigit()]
+        kinds = {name: f"{name} {type(part).__name__}" for name, part in numbers}  # "2 ReLU" instead of "2"
+        scene = memory_scene(watched)
         gaps = [later - earlier for (earlier, _), (later, _) in pairwise(watched)]
         on_cuda = run.task.device.startswith("cuda")
         return replace(
             scene,
             updates=scene.updates if run.watched else [],
-            modules=[_module_name(name, modules) for name in scene.modules],
+            modules=[kinds.get(name, name) for name in scene.modules],
             capacity=self.capacity(),
             allocated=torch.cuda.memory_allocated() if on_cuda else None,
             reserved=torch.cuda.memory_reserved() if on_cuda else None,
@@ -213,13 +215,6 @@ class RunScenes:
                 weights = {name: w if g is None else w - t / scale * g for name, w, g in named}
                 losses.append(float(run.task.loss_of(_with_state(run.model, {**buffers, **weights}), batch)))
         return Slice(steps, losses, lr)
-
-
-def _module_name(name: str, modules: Mapping[str, nn.Module]) -> str:
-    """Return a module's name, with its kind where the name is a number: "2 ReLU" instead of "2"."""
-    if name not in modules or not name.rpartition(".")[2].isdigit():
-        return name
-    return f"{name} {type(modules[name]).__name__}"
 
 
 def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], window: int) -> list[BatchArrow]:

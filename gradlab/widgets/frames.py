@@ -154,7 +154,7 @@ class PanelDrawings:
             self._words_due = now + self.pace.panel_words
         for name in names:
             old = self._drawings.get(name)
-            if only_due and old is not None and name != names[0] and not self.due(name, now):
+            if only_due and old is not None and name != names[0] and now < self._due.get(name, 0.0):
                 continue
             began = time.thread_time()
             drawing = self._draw(name)

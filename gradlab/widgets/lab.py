@@ -35,6 +35,7 @@ class Lab(Live):
     """
 
     _screen = "lab"
+    _ends_on_interrupt = False
 
     def __init__(
         self,
@@ -152,7 +153,9 @@ class Lab(Live):
         """Reply to a message of the browser; while the lab is played, an interrupt of the kernel ends that."""
         with lock:
             reply = reply_to(message, self.model, partial(_do, self.model))
-        on_interrupt(self._interrupt, enabled=self.model.playing)
+        if self.model.playing != self._ends_on_interrupt:
+            self._ends_on_interrupt = self.model.playing
+            on_interrupt(self._interrupt, enabled=self.model.playing)
         return reply
 
     def frame(self) -> Frame:
