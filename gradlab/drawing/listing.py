@@ -24,12 +24,9 @@ class Listing:
 
     source: str
     width: float
-    lit: Collection[int] = ()
-    """The lines that ran last."""
-    changed: Collection[int] = ()
-    """The lines that a switch changed."""
-    words: Collection[str] = ()
-    """Sentences below."""
+    lit: Collection[int] = ()  # the lines that ran last
+    changed: Collection[int] = ()  # the lines that a switch changed
+    words: Collection[str] = ()  # sentences below
 
     @cached_property
     def lines(self) -> list[tuple[int, list[str]]]:

@@ -51,8 +51,7 @@ class RunScenes:
         self.run = run
         self.unswitched: Counterfactual | None = None
         """The run without its newest switch, beside whose losses those of the run are shown."""
-        self.measured: Contributions | None = None
-        """What the newest gradient scene was made from."""
+        self.measured: Contributions | None = None  # what the newest gradient scene was made from
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
         self._surface: Contours | None = None
