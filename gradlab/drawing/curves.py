@@ -14,8 +14,7 @@ from ..scenes import Curve, ScalerHistory, UnswitchedCurve
 from .limits import LOG_FROM, Numbers, from_zero, numbers, points, value_axis
 from .marks import AXES_EDGE, DASHES, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text, draw
 
-NEWEST = 6
-"""The number of switches that are labelled; older ones keep their dashed line."""
+NEWEST = 6  # the number of switches that are labelled; older ones keep their dashed line
 _MOST_LINES = 40
 
 
@@ -52,14 +51,9 @@ def draw_loss(scene: Curve) -> Drawing:
         marks.append(_upright(f"switch {number}", update, "dashed", f"update {update:,}: {words}"))
     for number, (update, words) in reversed(switches[-NEWEST:]):  # the newest one first
         marks.append(Text(f"switch name {number}", (words,), float(update), where="top", backed=True))
-    return Drawing(
-        scene.title,
-        marks,
-        (Axes(across, up, zooms=True),),
-        _loss_words(scene, x, low, high),
-        corner=(f"now {short(now)}",) if math.isfinite(now) else (),
-        notice="" if scene.broken is None else f"inf or NaN from update {scene.broken:,}",
-    )
+    words, corner = _loss_words(scene, x, low, high), (f"now {short(now)}",) if math.isfinite(now) else ()
+    notice = "" if scene.broken is None else f"inf or NaN from update {scene.broken:,}"
+    return Drawing(scene.title, marks, (Axes(across, up, zooms=True),), words, corner=corner, notice=notice)
 
 
 def _finite_points(curve: Curve | UnswitchedCurve, until: float = math.inf) -> tuple[Numbers, Numbers]:
@@ -93,8 +87,7 @@ def _loss_words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
 # gradients again, and none of weights, gradients or memory for those that do not.
 _FRESH_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
 _STALE_LINES = [("stale", dash) for dash in (*DASHES[1:], "")]
-_TALLEST = 3.0
-"""How far a diverging curve is followed, in units of the highest loss of those that do not diverge."""
+_TALLEST = 3.0  # how far a diverging curve is followed, in units of the highest loss of those that do not diverge
 
 
 def draw_comparison(

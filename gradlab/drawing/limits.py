@@ -11,12 +11,9 @@ import numpy.typing as npt
 
 from .marks import Axis
 
-LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-"""Of limits: these numbers times a power of ten."""
-LARGEST_DRAWN = 1e290
-"""Beyond this, margins and tick steps would overflow a double."""
-LOG_FROM = 300.0
-"""An axis is logarithmic when its largest value is more than this many times its smallest."""
+LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # of limits: these numbers times a power of ten
+LARGEST_DRAWN = 1e290  # beyond this, margins and tick steps would overflow a double
+LOG_FROM = 300.0  # an axis is logarithmic when its largest value is more than this many times its smallest
 _DECADES = 12.0  # that a logarithmic axis reaches down at most
 
 Numbers = npt.NDArray[np.float64]

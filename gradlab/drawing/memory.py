@@ -100,17 +100,13 @@ def draw_memory(scene: Memory) -> Drawing:
     if scene.capacity and newest > 0 and ("capacity" not in levels or newest > capacity):
         far = share_of_gpu(card, capacity, newest)
     reserved = f"reserved {bytes_text(scene.reserved)}" if scene.reserved and "reserved" not in levels else ""
-    corner = [part for part in (reserved, scene.note) if part]
+    remarks = [part for part in (reserved, scene.note) if part]
+    corner = (" \u00b7 ".join(remarks), *remarks[1:]) if remarks else ()
     cause = causes[0].removeprefix("\u25bc ") if causes else ""
-    words = ". ".join(part for part in (cause[:1].upper() + cause[1:], far, scene.note) if part)
-    return Drawing(
-        "memory",
-        marks,
-        (Axes(statement_axis(scene.statements, layout), Axis(0.0, top, ticks="bytes")),),
-        words or _NOTHING,
-        corner=(" \u00b7 ".join(corner), *corner[1:]) if corner else (),
-        notes=tuple(texts for texts in (causes, (far,)) if any(texts)),
-    )
+    words = ". ".join(part for part in (cause[:1].upper() + cause[1:], far, scene.note) if part) or _NOTHING
+    notes = tuple(texts for texts in (causes, (far,)) if any(texts))
+    axes = Axes(statement_axis(scene.statements, layout), Axis(0.0, top, ticks="bytes"))
+    return Drawing("memory", marks, (axes,), words, corner=corner, notes=notes)
 
 
 def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:

@@ -21,10 +21,8 @@ from .fonts import fitting, shorten, text_width
 from .marks import AXES_EDGE, Axes, Axis, Drawing, Key, Text
 from .palette import colour
 
-INCH = 96.0
-"""CSS pixels in an inch."""
-POINTS_PER_PX = 72 / INCH
-"""Points in a CSS pixel."""
+INCH = 96.0  # CSS pixels in an inch
+POINTS_PER_PX = 72 / INCH  # points in a CSS pixel
 _MARGIN, _TITLE, _LINE, _RIGHT, _TICK = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
 _WIDEST = 0.4  # of the width, for words at the right of the axes
 _SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # of an entry of the key: a swatch with its gap, and apart
@@ -33,8 +31,7 @@ _SMALL = 11.0
 _FAR_OUT = 4000.0  # CSS pixels from the sheet at which a point is as good as anywhere
 _SLANT, _HIGHEST = 50.0, 76.0  # degrees, and CSS pixels that words below the axis may take
 
-Places = npt.NDArray[np.float64]
-"""Points in CSS pixels from the upper left corner of a sheet, n x 2."""
+Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left corner of a sheet, n x 2
 
 
 class Sheet:

@@ -22,8 +22,7 @@ import numpy as np
 from .limits import Numbers
 from .marks import AXES_EDGE, Drawing, Mark
 
-SIGNIFICANT_DIGITS = 5
-"""The number of significant digits of a coordinate."""
+SIGNIFICANT_DIGITS = 5  # the number of significant digits of a coordinate
 _KINDS = {"Line": "l", "Area": "a", "Band": "b", "Dots": "d", "Arrow": "v", "Text": "t", "Image": "i"}
 
 Panel = dict[str, Any]

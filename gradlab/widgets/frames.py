@@ -124,8 +124,7 @@ FAST = Pace(10.0, _RESTS, 105.0, 100.0, 500.0)
 FULL = Pace(25.0, _RESTS, 150.0, 100.0, 500.0)
 """For full speed, where what pictures take is taken from the training."""
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
-_FOLLOWED = 99.0
-"""A frame that is seen for so long, up to 10 updates a second, is drawn whole."""
+_FOLLOWED = 99.0  # a frame that is seen for so long, up to 10 updates a second, is drawn whole
 _COSTS_KEPT = 8
 
 

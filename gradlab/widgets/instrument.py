@@ -21,8 +21,7 @@ from .live import Live, Packed, Still, packed_text
 
 Settings = Mapping[str, Any]
 MAX_CACHED = 64  # views of an instrument, and forecasts
-Actions = Mapping[str, Callable[[Request], None]]
-"""What the browser may ask for, and what does it."""
+Actions = Mapping[str, Callable[[Request], None]]  # what the browser may ask for, and what does it
 _QUIET = ("hello", "press")  # what is wrong stays said through these
 
 

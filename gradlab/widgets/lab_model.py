@@ -20,12 +20,9 @@ from .controls import lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
 from .live import Still
 
-UPDATE_MS = 1000 / 60
-"""For which an update is seen at the usual speed."""
-STATEMENT_MS = 350.0
-"""For which what is done statement by statement is seen, at least."""
-REQUEST_SECONDS = 1.0
-"""Of training at most for one request of a browser: cells wait meanwhile."""
+UPDATE_MS = 1000 / 60  # for which an update is seen at the usual speed
+STATEMENT_MS = 350.0  # for which what is done statement by statement is seen, at least
+REQUEST_SECONDS = 1.0  # of training at most for one request of a browser: cells wait meanwhile
 INTERRUPTED = "Interrupted. Press Play to continue."
 _LONG_UPDATE = "An update is under way for over a second"
 _AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
@@ -33,8 +30,7 @@ _MOST_STATEMENTS = 2000  # on the way to a line
 _WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
 _SIZES = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
 """Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
-_SMALL = (300, 216)
-"""Of more panels, in rows of two beside the loop."""
+_SMALL = (300, 216)  # of more panels, in rows of two beside the loop
 
 
 class LabModel:
