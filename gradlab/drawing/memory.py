@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, product
 from typing import Any, NamedTuple
@@ -72,7 +71,6 @@ def category_name(name: str, texts: tuple[str, ...], y: float) -> Text:
 @draw.register
 def draw_memory(scene: Memory) -> Drawing:
     """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
-    scene = keep_recent(scene)
     if not scene.statements:
         return Drawing("memory", (), (Axes(Axis(ticks="none"), Axis(ticks="bytes")),), scene.note or _NOTHING)
     edges = stacked(scene.categories, max(map(len, scene.categories.values()), default=0))
@@ -166,9 +164,6 @@ def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> 
 
 # The x axis: where statements lie from left to right, their words, and brackets for many ----------------------------
 
-SHOWN_UPDATES = 3
-MOST_SHOWN = 130
-"""Older updates are left out while there are more statements: one that is narrower than two pixels says nothing."""
 _STILL = 0.4  # the width of a statement in which no byte moves, such as the head of a ``for``; one that does has 1
 _GAP = 0.03  # of the whole width, between two updates
 _COLUMNS = 400  # of the points in each of these, the highest is drawn
@@ -195,24 +190,6 @@ class StatementLayout(NamedTuple):
         x = np.column_stack([self.left[begins], self.right[np.append(begins, len(total))[1:] - 1]]).ravel()
         cuts = 2 * np.searchsorted(highest, [points.start for _, points in self.updates[1:]])
         return np.insert(x, cuts, np.nan), np.insert(np.repeat(highest, 2), cuts, 0)
-
-
-def keep_recent(scene: Memory) -> Memory:
-    """Return the scene of its newest updates, of fewer while they have too many statements; one stays."""
-    recent = list(scene.updates)[-SHOWN_UPDATES:]
-    while len(recent) > 1 and len(scene.statements) - recent[0][0] > MOST_SHOWN:
-        recent.pop(0)
-    if not recent or not 0 < (first := recent[0][0]) < min(len(scene.statements), len(scene.starts)):
-        return scene
-    begin = scene.starts[first]
-    return replace(
-        scene,
-        statements=scene.statements[first:],
-        starts=[start - begin for start in scene.starts[first:]],
-        categories={name: values[begin:] for name, values in scene.categories.items()},
-        updates=[(start - first, number) for start, number in recent],
-        modules=scene.modules[begin:],
-    )
 
 
 def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:

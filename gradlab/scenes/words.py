@@ -6,7 +6,7 @@ import gc
 import math
 import re
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -193,19 +193,27 @@ def with_article(card: str) -> str:
     return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
 
 
-def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
-    """Return the scene of some updates, each its number and its timeline; of every interval the peak and the end."""
-    statements: list[str] = []
-    starts: list[int] = []
-    first: list[tuple[int, int]] = []
-    points: list[MemoryPoint] = []
-    for number, timeline in updates:
-        first.append((len(statements), number))
-        for (_, statement), intervals in groupby(timeline, key=attrgetter("number", "statement")):
-            statements.append(statement)
+_MOST_STATEMENTS = 130  # of several updates: one that is narrower than two pixels says nothing
+
+
+def memory_scene(updates: Iterable[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
+    """Return the scene of some updates, each its number and its timeline; of every interval the peak and the end.
+
+    The oldest updates are left out while they have too many statements.
+    """
+    key = attrgetter("number", "statement")
+    ran = [(update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in updates]
+    while len(ran) > 1 and sum(len(statements) for _, statements in ran) > _MOST_STATEMENTS:
+        ran.pop(0)
+    starts, firsts = list[int](), list[tuple[int, int]]()
+    points = list[MemoryPoint]()
+    for update, statements in ran:
+        firsts.append((len(starts), update))
+        for intervals in statements:
             starts.append(2 * len(points))
             points += intervals
+    labels = [points[start // 2].statement for start in starts]
     categories: dict[str, Sequence[int]] = {
         name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES
     }
-    return Memory(statements, starts, categories, first, [p.module for p in points for _ in range(2)], note=note)
+    return Memory(labels, starts, categories, firsts, [p.module for p in points for _ in range(2)], note=note)

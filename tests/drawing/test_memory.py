@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradlab.drawing import Drawing, draw, stacked
-from gradlab.drawing.memory import keep_recent, layout_statements, repeated
+from gradlab.drawing.memory import layout_statements, repeated
 from gradlab.memory import CATEGORIES
 from gradlab.scenes import Memory
 
@@ -197,18 +197,6 @@ def test_statements_share_the_width(statements: list[tuple[int, bool]], cuts: se
             assert wide[one] > wide[other]
     assert (np.diff(where.left) > 0).all()
     assert sum(points.stop - points.start for _, points in where.updates) == sum(counts)
-
-
-def test_old_updates_give_way_to_a_long_window() -> None:
-    long = memory(updates=3, window=16)  # 66 statements an update
-    kept = keep_recent(long)
-    assert (kept.updates, kept.starts[0]) == ([(0, 42)], 0)
-    assert list(kept.statements) == list(long.statements)[132:]
-    assert kept.modules == long.modules[long.starts[132] :]
-    assert {len(values) for values in kept.categories.values()} == {len(kept.modules)}
-    assert keep_recent(memory(updates=4)).updates == [(0, 41), (6, 42), (12, 43)]
-    alone = memory(updates=1, window=60)
-    assert keep_recent(alone) is alone
 
 
 def test_categories_stack_in_one_order_and_strangers_are_other() -> None:
