@@ -10,7 +10,6 @@ from .limits import from_zero
 from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Drawing, Line, Mark, Text, draw
 from .memory import BESIDE_TENSORS, area_look, category_name, stacked
 
-_MOST_BARS, _MOST_CARDS = 4, 8
 _FARTHEST = 4.0  # times the highest bar: a card that holds more is left out; the words tell of it
 _CARDS = 0.45  # of the width of all bars, at their left, for the names of the cards
 _HEADROOM = 1.12  # times the highest bar: above it is its sum
@@ -22,13 +21,12 @@ _MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", 
 @draw.register
 def draw_fit(scene: Fit) -> Drawing:
     """Stack the bars on a linear axis, draw the cards that are in sight, and tell what fits."""
-    bars = list(scene.bars)[-_MOST_BARS:]
+    bars = list(scene.bars)
     names = dict.fromkeys(name for _, sizes in bars for name in sizes)
     edges = stacked({name: [sizes.get(name, 0) for _, sizes in bars] for name in names}, len(bars), BESIDE_TENSORS)
     total = list(edges.values())[-1][1]
     highest = float(total.max(initial=0.0))
     cards = [card for card in sorted(scene.cards, key=itemgetter(1)) if 0 < card[1] <= _FARTHEST * highest]
-    cards = cards[:_MOST_CARDS]
     top = from_zero(max(highest * _HEADROOM, *(holds * 1.08 for _, holds in cards), 0.0))
     marks: list[Mark] = []
     for number, (label, _) in reversed(list(enumerate(bars))):  # the sum of the last one is written first

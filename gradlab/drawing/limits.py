@@ -64,11 +64,10 @@ def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = LOG_FROM
     if not len(values):
         return Axis(0.0, 1.0, words=words)
     low, high = float(values.min()), float(values.max())
-    if low > 0 or (low == 0 and high > 0):
-        smallest = low if low > 0 else float(values[values > 0].min())
-        top = math.log10(high)
-        if top - math.log10(smallest) > math.log10(log_from):  # the ratio of 1e300 to 1e-300 is no float
-            bottom = max(math.log10(smallest), top - _DECADES)
+    if low >= 0 and high > 0:
+        smallest, top = math.log10(values[values > 0].min()), math.log10(high)
+        if top - smallest > math.log10(log_from):  # the ratio of 1e300 to 1e-300 is no float
+            bottom = max(smallest, top - _DECADES)
             bottom, top = around(bottom, bottom + (top - bottom) * room)
             return Axis(10.0 ** max(bottom, -290.0), 10.0 ** min(top, 290.0), log=True, words=words)
     if low >= 0:

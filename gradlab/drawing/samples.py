@@ -10,7 +10,6 @@ import numpy as np
 from ..scenes import Samples
 from .marks import Axes, Axis, Drawing, Image, Line, Mark, Text, draw
 
-_MOST_IMAGES = 24
 _SHADES, _SIDE = 16, 8  # grey levels, and cells along a digit
 _PALETTE = tuple(f"ink/{round(80 * shade / _SHADES)}" for shade in range(_SHADES + 1))
 _TALL, _GAP = 1.2, 0.12  # a row with its answers, and what is free beside a digit, in widths of a column
@@ -20,7 +19,7 @@ _IN_WORDS = 5  # mistakes in the words of the panel
 @draw.register
 def draw_samples(scene: Samples) -> Drawing:
     """Draw a grid of digits, the answer under each: ``7`` when right, ``1, is 7`` crossed out when wrong."""
-    samples = list(zip(scene.images, scene.predicted, scene.actual, strict=False))[:_MOST_IMAGES]
+    samples = list(zip(scene.images, scene.predicted, scene.actual, strict=False))
     count = len(samples)
     columns = max(round(math.sqrt(1.5 * count)), 1)  # a panel is wider than it is high
     marks: list[Mark] = []

@@ -78,8 +78,3 @@ def test_the_words_are_about_the_last_bar() -> None:
     assert drawing.words == "Peaks of memory: before 131 GiB, now 30 GiB. The last one fits all but a T4."
     assert "nothing is forecast yet" in shown().texts()
     assert shown(cards=[]).words == "Nothing is forecast yet."
-
-
-def test_only_the_newest_bars_are_kept() -> None:
-    drawing = shown(*((str(at), bar(at + 1)) for at in range(9)))
-    assert [span.texts for span in drawing.axes[0].x.spans] == [("5",), ("6",), ("7",), ("8",)]
