@@ -35,7 +35,7 @@ class Lab(Live):
     """
 
     _screen = "lab"
-    _ends_on_interrupt = False
+    _ends_on_interrupt = False  # whether an interrupt of the kernel ends the playing now
 
     def __init__(
         self,

@@ -49,15 +49,13 @@ class LabModel:
         self.stopped = False  # from the end of a playing that nobody paused to the learner's next request
         self.play_id: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
         self.stopped_play_id: tuple[Any, Any] = (None, None)  # the playing that ended by itself
-        self.draft, self.wrong = "", 0
-        """A text that was not taken or that failed, and the line that is wrong in what is shown."""
+        self.draft, self.wrong = "", 0  # a text that was not taken or that failed, and the line that is wrong
         self.note = ""  # what the Lab has to say, under the status line
         self.oom_words = ""  # how memory ran out
         self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
         self.shows_unswitched = True  # or else it does not go on
         self.unswitched_share = 0.1  # of a processor core that it may take
         self.writer = FrameWriter()
-        self.screen = PanelDrawings(RunScenes(runner))
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
@@ -69,10 +67,10 @@ class LabModel:
         self.runner = runner
         self._source, self._changed = runner.source, list[int]()
         self.wrong, self._doctor = 0, LiveDoctor()
-        self._forget_unswitched()
         if not keep_view:
             self.screen = PanelDrawings(RunScenes(runner))
             self.screen.scenes.watch_for(self.panels())
+        self._forget_unswitched()
         self.note = words
 
     # What is shown ----------------------------------------------------------------------------------------------------
