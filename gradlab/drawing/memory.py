@@ -109,15 +109,14 @@ def draw_memory(scene: Memory) -> Drawing:
 
 def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
     """Return an empty area behind each statement, which says what it holds, and a Band for each category."""
-    total, updates, of = edges["other"][1], dict(scene.updates), ""
+    total = edges["other"][1]
     marks: list[Mark] = []
     for number, (statement, (begin, end)) in enumerate(zip(scene.statements, pairwise(layout.ends), strict=True)):
-        of = f" of update {updates[number]:,}" if number in updates else of
         if begin < end:
             high = begin + int(total[begin:end].argmax())
             sizes = {name: float(upper[high] - lower[high]) for name, (lower, upper) in edges.items()}
             parts = [f"{name} {bytes_text(size)}" for name, size in sizes.items() if size > 0]
-            words = f"{statement}{of}: {', '.join(parts) or 'nothing'}"
+            words = f"{statement}: {', '.join(parts) or 'nothing'}"
             a, b = layout.statements[number]
             corners = (a, -AXES_EDGE, a, AXES_EDGE, b, AXES_EDGE, b, -AXES_EDGE)
             marks.append(Area(f"at {number}", corners, "paper", words=words))
@@ -168,7 +167,7 @@ _STILL = 0.4  # the width of a statement in which no byte moves, such as the hea
 _GAP = 0.03  # of the whole width, between two updates
 _COLUMNS = 400  # of the points in each of these, the highest is drawn
 _NARROW, _SHORT = 1 / 6, 0.1  # of the whole width: a block that is narrower has a bracket, unless all are shorter
-_LETTERS = 36  # that have room along the axis
+_LETTERS = 44  # that have room along the axis
 _FIRST = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
 
 

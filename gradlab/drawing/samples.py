@@ -21,7 +21,7 @@ def draw_samples(scene: Samples) -> Drawing:
     """Draw a grid of digits, the answer under each: ``7`` when right, ``1, is 7`` crossed out when wrong."""
     samples = list(zip(scene.images, scene.predicted, scene.actual, strict=False))
     count = len(samples)
-    columns = max(round(math.sqrt(1.5 * count)), 1)  # a panel is wider than it is high
+    columns = max(round(math.sqrt(3 * count)), 1)  # two rows of twelve: a panel is wider than it is high
     marks: list[Mark] = []
     wrong = []
     for number, (image, predicted, actual) in enumerate(samples):

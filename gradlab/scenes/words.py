@@ -6,7 +6,7 @@ import gc
 import math
 import re
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -193,16 +193,19 @@ def with_article(card: str) -> str:
     return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
 
 
+_MOST_UPDATES = 2
 _MOST_STATEMENTS = 130  # of several updates: one that is narrower than two pixels says nothing
 
 
-def memory_scene(updates: Iterable[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
+def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
     """Return the scene of some updates, each its number and its timeline; of every interval the peak and the end.
 
-    The oldest updates are left out while they have too many statements.
+    Only the newest updates are in it, of these fewer while they have too many statements.
     """
     key = attrgetter("number", "statement")
-    ran = [(update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in updates]
+    ran = [
+        (update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in updates[-_MOST_UPDATES:]
+    ]
     while len(ran) > 1 and sum(len(statements) for _, statements in ran) > _MOST_STATEMENTS:
         ran.pop(0)
     starts, firsts = list[int](), list[tuple[int, int]]()

@@ -113,8 +113,8 @@ def test_each_statement_says_what_it_holds() -> None:
     scene = Memory(["output", "backward"], [0, 2], {"weights": [5, 5, 5, 5], "activations": [7, 2, 0, 90]}, [(0, 41)])
     drawing = draw(scene)
     one, other = (drawing.find(f"at {at}") for at in (0, 1))
-    assert one.words == "output of update 41: weights 5 B, activations 7 B"
-    assert other.words == "backward of update 41: weights 5 B, activations 90 B"
+    assert one.words == "output: weights 5 B, activations 7 B"
+    assert other.words == "backward: weights 5 B, activations 90 B"
     x = drawing.axes[0].x
     assert (one.points[0], one.points[4], other.points[4]) == pytest.approx((x.low, other.points[0], x.high))
     assert [(span.low, span.texts) for span in x.spans] == [(0, ("output",)), (one.points[4], ("backward",))]
