@@ -202,10 +202,8 @@ def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str
 
     Only the newest updates are in it, of these fewer while they have too many statements.
     """
-    key = attrgetter("number", "statement")
-    ran = [
-        (update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in updates[-_MOST_UPDATES:]
-    ]
+    key, newest = attrgetter("number", "statement"), updates[-_MOST_UPDATES:]
+    ran = [(update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in newest]
     while len(ran) > 1 and sum(len(statements) for _, statements in ran) > _MOST_STATEMENTS:
         ran.pop(0)
     starts, firsts = list[int](), list[tuple[int, int]]()
