@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from ..formatting import bytes_text
 from ..scenes import Fit
 from .limits import from_zero
-from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Drawing, Line, Mark, Text
+from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Drawing, Line, Mark, Text, draw
 from .memory import BESIDE_TENSORS, area_look, category_name, stacked
 
-MOST_BARS = 4
-GPU_SIGHT = 4.0
-"""A card that holds more than so many times every bar is left out; the words tell of it."""
-_MOST_CARDS = 8
+_FARTHEST = 4.0  # times the highest bar: a card that holds more is left out; the words tell of it
 _CARDS = 0.45  # of the width of all bars, at their left, for the names of the cards
 _HEADROOM = 1.12  # times the highest bar: above it is its sum
 _LONGEST = 8  # letters of a card or a bar, where there is no room for more
@@ -19,15 +18,15 @@ _SMALL = 0.001  # of a bar: what is less has no label
 _MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", "CUDA": "CUDA's context"}
 
 
+@draw.register
 def draw_fit(scene: Fit) -> Drawing:
     """Stack the bars on a linear axis, draw the cards that are in sight, and tell what fits."""
-    bars = list(scene.bars)[-MOST_BARS:]
+    bars = list(scene.bars)
     names = dict.fromkeys(name for _, sizes in bars for name in sizes)
     edges = stacked({name: [sizes.get(name, 0) for _, sizes in bars] for name in names}, len(bars), BESIDE_TENSORS)
     total = list(edges.values())[-1][1]
     highest = float(total.max(initial=0.0))
-    cards = [(name, holds) for name, holds in scene.cards if 0 < holds <= GPU_SIGHT * highest]
-    cards = sorted(cards, key=lambda card: card[1])[:_MOST_CARDS]
+    cards = [card for card in sorted(scene.cards, key=itemgetter(1)) if 0 < card[1] <= _FARTHEST * highest]
     top = from_zero(max(highest * _HEADROOM, *(holds * 1.08 for _, holds in cards), 0.0))
     marks: list[Mark] = []
     for number, (label, _) in reversed(list(enumerate(bars))):  # the sum of the last one is written first
@@ -41,10 +40,9 @@ def draw_fit(scene: Fit) -> Drawing:
                 if number == len(bars) - 1 and b - a > _SMALL * total[-1]:
                     texts = (f"{name} {bytes_text(b - a)}", name, bytes_text(b - a))
                     marks.append(category_name(name, texts, (a + b) / 2))
-        whole = bytes_text(float(total[number]))
-        marks.append(
-            Text(f"sum {number}", (whole, whole.split()[0]), number + 0.5, float(total[number]), where="above")
-        )
+        height = float(total[number])
+        sums = (bytes_text(height), bytes_text(height).split()[0])
+        marks.append(Text(f"sum {number}", sums, number + 0.5, height, where="above"))
     for number, (name, holds) in enumerate(cards):
         words = f"{name} holds {bytes_text(holds)}"
         marks.append(Line(f"card {number}", (0.0, holds, AXES_EDGE, holds), "ink", 1.3, "dashdot", words))
@@ -52,14 +50,13 @@ def draw_fit(scene: Fit) -> Drawing:
     spans = tuple(AxisSpan(number, number + 1, _cut(label)) for number, (label, _) in enumerate(bars))
     count = max(len(bars), 1)
     x = Axis(-_CARDS * count, count, ticks="none", spans=spans)
-    verdict = scene.said if bars else "nothing is forecast yet"
-    corner = (scene.title,) if scene.title else ()
-    axes = (Axes(x, Axis(0.0, top, ticks="bytes")),)
-    words = "Nothing is forecast yet."
+    verdict = scene.verdict if bars else "nothing is forecast yet"
+    words = f"{verdict.capitalize()}."
     if bars:
-        each = ", ".join(f"{label} {bytes_text(sum(sizes.values()))}" for label, sizes in bars)
-        words = f"Peaks of memory: {each}." + (f" The last one {verdict}." if verdict else "")
-    return Drawing("peak memory", marks, axes, words, corner=corner, notes=((verdict,),) if verdict else ())
+        peaks = ", ".join(f"{label} {bytes_text(sum(sizes.values()))}" for label, sizes in bars)
+        words = f"Peaks of memory: {peaks}." + (f" The last one {verdict}." if verdict else "")
+    axes, corner = Axes(x, Axis(0.0, top, ticks="bytes")), (scene.title,) if scene.title else ()
+    return Drawing("peak memory", marks, (axes,), words, corner=corner, notes=((verdict,),) if verdict else ())
 
 
 def _cut(name: str) -> tuple[str, ...]:

@@ -9,14 +9,8 @@ from typing import Any
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-_LOOK: dict[str, Any] = {
-    "family": "DejaVu Sans",
-    "style": "normal",
-    "variant": "normal",
-    "stretch": "normal",
-    "size": 100,
-}
-_FONTS = {bold: FontProperties(weight="bold" if bold else "normal", **_LOOK) for bold in (False, True)}
+_LOOK: dict[str, Any] = {"family": "DejaVu Sans", "style": "normal", "variant": "normal", "stretch": "normal"}
+_FONTS = {bold: FontProperties(weight="bold" if bold else "normal", size=100, **_LOOK) for bold in (False, True)}
 
 
 @lru_cache(maxsize=16384)

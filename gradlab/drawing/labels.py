@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from matplotlib.axes import Axes as Plot
 from matplotlib.path import Path as Outline
 
 from .fonts import fitting, text_width
-from .marks import AXES_EDGE, Arrow, Dots, Mark, Text
+from .marks import Arrow, Dots, Mark, Text
 from .palette import colour
 from .plots import Places, Sheet, text_box
 
@@ -42,10 +43,13 @@ class Labels:
         self._sheet, self._plots, self._marks = sheet, plots, marks
         parts = [(mark, piece) for mark, pieces in marks.values() for piece in pieces]
         self._arrows = [Outline(piece) for mark, piece in parts if isinstance(mark, Arrow)]
-        things = [piece if isinstance(mark, Dots) else _along(piece) for mark, piece in parts if _is_strong(mark)]
-        self._things = np.concatenate([np.zeros((0, 2)), *things])
+        things = [np.zeros((0, 2)), *(piece for mark, piece in parts if isinstance(mark, Dots))]
+        for mark, piece in parts:  # words may hide areas and pale contours
+            if not isinstance(mark, Dots) and getattr(mark, "stroke", "")[:5] not in ("", "grey/"):
+                things.append(_along(piece))
+        self._things = np.concatenate(things)
 
-    def place(self, texts: Sequence[Text], order: int) -> None:
+    def write(self, texts: Sequence[Text], order: int) -> None:
         """Write the texts that find a place."""
         self._place_margin([text for text in texts if text.where == "margin" and math.isfinite(text.y)])
         for mark in texts:
@@ -97,13 +101,12 @@ class Labels:
                 return []
             if self._is_arrow(mark.of):
                 return _aside(places)
-            x, y = places.T
-            places = places[(x > left) & (x < right) & (y > top) & (y < bottom)] if mark.where == "on" else places
-            return _on(places) if mark.where == "on" else _beside(places, left, right, top, wide)
-        (low_x, high_x), (low_y, high_y) = plot.get_xlim(), plot.get_ylim()
-        place = high_x if mark.x >= AXES_EDGE else low_x if mark.x <= -AXES_EDGE else mark.x
-        height = high_y if mark.y >= AXES_EDGE else low_y if mark.y <= -AXES_EDGE else mark.y
-        x, y = self._sheet.places(plot, (place, height)).tolist()
+            if mark.where != "on":
+                return _beside(places, left, right, top, wide)
+            inside = places[(places > (left, top)).all(axis=1) & (places < (right, bottom)).all(axis=1)]
+            few = sorted(inside[:: max(1, len(inside) // 24)].tolist(), key=itemgetter(0))
+            return [(x, y, "center") for x, y in few]
+        x, y = self._sheet.places(plot, (mark.x, mark.y))[0].tolist()
         if mark.where == "top":
             rows = [top + (row + 0.5) * _ROW for row in range(_ROWS)] if left - 1 <= x <= right + 1 else []
             return [*((x + 5, y, "left") for y in rows), *((x - 5, y, "right") for y in rows)]
@@ -115,8 +118,8 @@ class Labels:
         plot, sheet = self._plots[0], self._sheet
         _, top, right, bottom = sheet.edges(plot)
         texts = texts[: int((bottom - top - 4) / _APART) + 1]
-        low, high = plot.get_ylim()
-        heights = [float(sheet.places(plot, (1, min(max(text.y, low), high)))[1]) for text in texts]
+        sides = [(1.0, min(max(text.y, plot.get_ylim()[0]), plot.get_ylim()[1])) for text in texts]
+        heights = sheet.places(plot, sides)[:, 1].tolist()
         order = sorted(range(len(texts)), key=lambda number: heights[number])
         least = top + 4
         for number in order:
@@ -131,12 +134,6 @@ class Labels:
             if mark.swatch is not None:
                 sheet.add_swatch(mark.swatch, x - 13, y, 9.0, 9.0)
             sheet.write(x, y, text, size=mark.size, role=mark.role, bold=mark.bold)
-
-
-def _is_strong(mark: Mark) -> bool:
-    """Return whether words should not hide a mark: they may hide areas and pale contours."""
-    stroke = getattr(mark, "stroke", "")
-    return isinstance(mark, Dots) or (bool(stroke) and not stroke.startswith("grey/"))
 
 
 def _along(places: Places) -> Places:
@@ -161,11 +158,6 @@ def _aside(corners: Places) -> list[Spot]:
                 anchor = "left" if right * across > 5 else "right" if right * across < -5 else "center"
                 spots.append((x + right * across, y + right * down, anchor))
     return spots
-
-
-def _on(places: Places) -> list[Spot]:
-    few = places[:: max(1, len(places) // 24)]
-    return [(float(x), float(y), "center") for x, y in few[np.argsort(few[:, 0], kind="stable")]]
 
 
 def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:

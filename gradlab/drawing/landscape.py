@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..formatting import short
 from ..scenes import Contours, Landscape, Slice
 from .limits import Numbers, around, numbers, points, value_axis
-from .marks import AXES_EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text
+from .marks import AXES_EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text, draw
 
 LEVELS = 9
 _DARKEST, _PALEST = 78, 31  # strength of the lowest and the highest contour, per cent of grey
 
 
-@dataclass(frozen=True, eq=False)
-class Surface:
+class Surface(NamedTuple):
     """A loss surface in units of the weights."""
 
-    x: tuple[float, float]
+    x: tuple[float, float]  # smallest and largest weight
     y: tuple[float, float]
-    """Smallest and largest weight."""
-    levels: tuple[tuple[float, Numbers], ...] = ()
-    """Each loss with the points of its contour, n x 2; a row of NaN between two pieces."""
-    lowest: tuple[float, float] | None = None
-    """Where the loss is least, if that is not at the edge."""
+    levels: tuple[tuple[float, Numbers], ...] = ()  # each loss with the points of its contour; NaN between two pieces
+    lowest: tuple[float, float] | None = None  # where the loss is least, if that is not at the edge
 
 
 @lru_cache(maxsize=8)
@@ -38,10 +33,8 @@ def surface_of(contours: Contours) -> Surface:
 
     x, y, loss = numbers(contours.x), numbers(contours.y), np.array(contours.loss, dtype=np.float64)
     spans = _span(x), _span(y)
-    if loss.ndim != 2 or min(loss.shape) < 2 or loss.shape != (len(y), len(x)):
-        return Surface(*spans)
     finite = np.isfinite(loss)
-    if finite.sum() < 4 or not (np.isfinite(x).all() and np.isfinite(y).all()):
+    if loss.shape != (len(y), len(x)) or min(loss.shape) < 2 or finite.sum() < 4 or not np.isfinite([*x, *y]).all():
         return Surface(*spans)
     masked = np.ma.masked_array(np.clip(np.where(finite, loss, 0.0), -1e300, 1e300), ~finite)
     low, high = float(masked.min()), float(masked.max())
@@ -74,11 +67,10 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
         words = f"loss {short(loss)}"
         marks.append(Line(f"contour {number}", corners.ravel(), f"grey/{strength}", 1.2, words=words))
     if surface.lowest:
-        look: dict[str, Any] = {"shape": "plus", "size": 10.0, "stroke": "grey", "width": 1.5}
-        marks.append(Dots("lowest", surface.lowest, words="the smallest loss", **look))
+        marks.append(Dots("lowest", surface.lowest, "plus", 10.0, "", "grey", 1.5, "the smallest loss"))
     for number, (loss, _) in list(enumerate(surface.levels))[1::3] if named else ():
-        place: dict[str, Any] = {"of": f"contour {number}", "where": "on", "backed": True}
-        marks.append(Text(f"level {number}", (short(loss),), role="grey", size=11.0, **place))
+        look: dict[str, Any] = {"of": f"contour {number}", "where": "on", "role": "grey", "size": 11.0, "backed": True}
+        marks.append(Text(f"level {number}", (short(loss),), **look))
     return tuple(marks)
 
 
@@ -89,8 +81,7 @@ def surface_axes(contours: Contours, must_hold: Numbers) -> tuple[Axes, str]:
     picture to a ribbon.
     """
     surface = surface_of(contours)
-    x, far_x = _limits(surface.x, must_hold[:, 0])
-    y, far_y = _limits(surface.y, must_hold[:, 1])
+    (x, far_x), (y, far_y) = _limits(surface.x, must_hold[:, 0]), _limits(surface.y, must_hold[:, 1])
     equal = "fit" if 0.2 < (x[1] - x[0]) / (y[1] - y[0]) < 5 else ""
     axes = Axes(Axis(*x, words=contours.names[0]), Axis(*y, words=contours.names[1]), equal)
     where = ", ".join(short(weight) for weight in must_hold[-1:].ravel().tolist())
@@ -100,45 +91,41 @@ def surface_axes(contours: Contours, must_hold: Numbers) -> tuple[Axes, str]:
 def _limits(span: tuple[float, float], values: Numbers) -> tuple[tuple[float, float], bool]:
     """Return limits that hold a span of weights and the values near it, and whether a value lies far outside."""
     low, high = span
-    wide = high - low
-    near = values[(values > low - 3 * wide) & (values < high + 3 * wide)]
+    near = values[np.abs(values - (low + high) / 2) < 3.5 * (high - low)]
     lowest, highest = float(near.min(initial=low)), float(near.max(initial=high))
     limits = span if lowest >= low and highest <= high else around(lowest, highest)
     return limits, len(near) < len(values)
 
 
-AGES = ("weights/20", "weights/45", "weights")
+_AGES = ("weights/20", "weights/45", "weights")
 """Roles of the oldest, the middle and the newest third of the path: what is old must not cover the contours."""
 _DOTTED = 60  # up to so many points of the path are dots too
 
 
+@draw.register
 def draw_landscape(scene: Landscape) -> Drawing:
     """Draw contours with the path; a ring where it began, a dot where it is."""
     path = numbers(scene.path).reshape(-1, 2)
     axes, outside = surface_axes(scene.contours, path)
     marks = list(surface_marks(scene.contours, named=True))
     known = path[np.isfinite(path).all(axis=1)]
-    cuts = thirds(len(known))
-    for number, role in enumerate(AGES):
+    third = len(known) // 3
+    step = max(1, 2 ** third.bit_length() // 16)  # the thirds stay the same for a while as points are added
+    cuts = 0, third // step * step, 2 * len(known) // 3 // step * step, len(known)
+    for number, role in enumerate(_AGES):
         part = known[cuts[number] : cuts[number + 1] + 1].ravel()
         marks.append(Line(f"path {number}", part, role, 1.8, readout="weights {x}, {y}"))
         if len(known) <= _DOTTED:
             marks.append(Dots(f"steps {number}", part, size=3.5, fill=role))
-    look: dict[str, Any] = {"where": "around", "role": "weights-text", "bold": True, "backed": True}
     if len(known) > 1:
         marks.append(Dots("start", known[0], "ring", 9.0, "paper", "weights", 1.8))
     if len(known):
         words = "drag to another start"
         marks.append(Dots("now", known[-1], "circle", 11.0, "weights", "paper", 1.5, words, "", "weights", moves=True))
-    for word, (x, y) in (("now", known[-1]), ("start", known[0]))[: len(known)] if len(known) else ():
-        marks.append(Text(f"{word} word", (word,), float(x), float(y), **look))
+    for index, word in ((-1, "now"), (0, "start"))[: len(known)]:
+        x, y = known[index].tolist()
+        marks.append(Text(f"{word} word", (word,), x, y, role="weights-text", bold=True, backed=True))
     return Drawing("path of the weights", marks, (axes,), _words(path), notice=outside)
-
-
-def thirds(count: int) -> tuple[int, int, int, int]:
-    """Cut so many points in about three thirds, at places that stay the same for a while as points are added."""
-    step = max(1, 2 ** (max(count, 1) // 3).bit_length() // 16)
-    return 0, count // 3 // step * step, 2 * count // 3 // step * step, count
 
 
 def _words(path: Numbers) -> str:
@@ -153,13 +140,13 @@ def _words(path: Numbers) -> str:
 _LOG_FROM = 1000.0
 
 
+@draw.register
 def draw_slice(scene: Slice) -> Drawing:
     """Draw the loss at ``weights - t * .grad``; marks where the weights are and where plain SGD would land."""
     t, loss = numbers(scene.t), numbers(scene.loss)
     known = np.isfinite(t) & np.isfinite(loss)
-    t, loss = t[known], loss[known]
-    order = np.argsort(t, kind="stable")
-    t, loss = t[order], loss[order]
+    order = np.argsort(t[known], kind="stable")
+    t, loss = t[known][order], loss[known][order]
     lr = scene.lr if math.isfinite(scene.lr) else 0.0
     across = (min(float(t[0]), 0.0, lr), max(float(t[-1]), 0.0, lr)) if len(t) else (0.0, 1.0)
     if across[1] - across[0] <= 1e-12 * max(map(abs, across)):
@@ -169,22 +156,15 @@ def draw_slice(scene: Slice) -> Drawing:
     lr_text = f"lr {short(scene.lr)}"
     if len(t):
         marks.append(Line("lr", (lr, -AXES_EDGE, lr, AXES_EDGE), "grey", 1.2, "dashed", lr_text))
-    shown: list[tuple[str, float, str, str, dict[str, Any]]] = [
-        ("now", 0.0, "now", "where the weights are", {"shape": "circle", "fill": "weights", "stroke": "paper"}),
-        (
-            "there",
-            lr,
-            f"{lr_text}:",
-            "where plain SGD lands",
-            {"shape": "diamond", "fill": "gradients", "stroke": "ink"},
-        ),
-    ]
     texts: list[Text] = []
-    for id, place, word, meaning, look in shown:
-        if len(t) and t[0] <= place <= t[-1]:
-            value = float(np.interp(place, t, loss))
-            marks.append(Dots(id, (place, value), size=10.0, words=f"{meaning}: loss {short(value)}", **look))
-            texts.append(Text(f"{id} word", (f"{word} {short(value)}",), place, value, bold=True, backed=True))
+    for id, x, word, meaning, look in (
+        ("now", 0.0, "now", "where the weights are", ("circle", 10.0, "weights", "paper")),
+        ("there", lr, f"{lr_text}:", "where plain SGD lands", ("diamond", 10.0, "gradients", "ink")),
+    ):
+        if len(t) and t[0] <= x <= t[-1]:
+            value = float(np.interp(x, t, loss))
+            marks.append(Dots(id, (x, value), *look, words=f"{meaning}: loss {short(value)}"))
+            texts.append(Text(f"{id} word", (f"{word} {short(value)}",), x, value, bold=True, backed=True))
     ends = "; ".join(text.texts[0] for text in texts)
     words = f"The loss of this batch along minus .grad: {ends}." if ends else "There is no loss to show yet."
     return Drawing("loss along \u2212.grad", [*marks, *texts], (axes,), words)

@@ -11,12 +11,9 @@ import numpy.typing as npt
 
 from .marks import Axis
 
-LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-"""Of limits: these numbers times a power of ten."""
-LARGEST_DRAWN = 1e290
-"""Beyond this, margins and tick steps would overflow a double."""
-LOG_FROM = 300.0
-"""An axis is logarithmic when its largest value is more than this many times its smallest."""
+LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # of limits: these numbers times a power of ten
+LARGEST_DRAWN = 1e290  # beyond this, margins and tick steps would overflow a double
+LOG_FROM = 300.0  # an axis is logarithmic when its largest value is more than this many times its smallest
 _DECADES = 12.0  # that a logarithmic axis reaches down at most
 
 Numbers = npt.NDArray[np.float64]
@@ -67,11 +64,10 @@ def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = LOG_FROM
     if not len(values):
         return Axis(0.0, 1.0, words=words)
     low, high = float(values.min()), float(values.max())
-    if low > 0 or (low == 0 and high > 0):
-        smallest = low if low > 0 else float(values[values > 0].min())
-        top = math.log10(high)
-        if top - math.log10(smallest) > math.log10(log_from):  # the ratio of 1e300 to 1e-300 is no float
-            bottom = max(math.log10(smallest), top - _DECADES)
+    if low >= 0 and high > 0:
+        smallest, top = math.log10(values[values > 0].min()), math.log10(high)
+        if top - smallest > math.log10(log_from):  # the ratio of 1e300 to 1e-300 is no float
+            bottom = max(smallest, top - _DECADES)
             bottom, top = around(bottom, bottom + (top - bottom) * room)
             return Axis(10.0 ** max(bottom, -290.0), 10.0 ** min(top, 290.0), log=True, words=words)
     if low >= 0:

@@ -24,12 +24,9 @@ class Listing:
 
     source: str
     width: float
-    lit: Collection[int] = ()
-    """The lines that ran last."""
-    changed: Collection[int] = ()
-    """The lines that a switch changed."""
-    words: Collection[str] = ()
-    """Sentences below."""
+    lit: Collection[int] = ()  # the lines that ran last
+    changed: Collection[int] = ()  # the lines that a switch changed
+    words: Collection[str] = ()  # sentences below
 
     @cached_property
     def lines(self) -> list[tuple[int, list[str]]]:
@@ -57,8 +54,7 @@ def paint_listing(listing: Listing, sheet: Sheet) -> None:
         return
     y = _EDGE
     for number, pieces in listing.lines:
-        lit = number in listing.lit
-        if lit or number in listing.changed:
+        if (lit := number in listing.lit) or number in listing.changed:
             fill = "activations/40" if lit else "gradients/25"
             sheet.add_box(1.0, y, listing.width - 2.0, _LINE * len(pieces), fill)
             sheet.write(6.0, y + _LINE / 2, "\u25b6" if lit else "\u2217", size=10.0)
@@ -82,8 +78,8 @@ def _pieces(line: str, most: int) -> list[str]:
     further = " " * (len(line) - len(line.lstrip()) + 2)
     pieces = []
     while len(line) > most:
-        places = [found.end() for found in _BREAK.finditer(line) if len(further) < found.end() <= most]
-        end = places[-1] if places else most
+        ends = [match.end() for match in _BREAK.finditer(line) if len(further) < match.end() <= most]
+        end = ends[-1] if ends else most
         pieces.append(line[:end])
         line = further + line[end:]
     return [*pieces, line]

@@ -9,8 +9,8 @@ which the painter turns into a colour of its theme; ``"weights/50"`` is that col
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
-from functools import cache
+from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any, NamedTuple
 
 DASHES = ("", "dashed", "dotted", "dashdot")
@@ -25,10 +25,8 @@ class AxisSpan(NamedTuple):
     low: float
     high: float
     texts: tuple[str, ...]
-    rank: int = 0
-    """Lower ones are written first, of one rank the widest."""
-    bracket: bool = False
-    """Whether a bracket shows how far it reaches."""
+    rank: int = 0  # lower ones are written first, of one rank the widest
+    bracket: bool = False  # whether a bracket shows how far it reaches
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +51,9 @@ class Axes:
     y: Axis = Axis()
     equal: str = ""
     """With a unit as long along both: "fit" makes the axes as large as that allows, "fill" shows more of one range."""
-    zooms: bool = False
-    """Whether a reader may choose a range of x; then y shows what lies in it."""
-    share: float = 1.0
-    """Of the panel's height, beside other axes of the same panel, which lie below."""
-    caption: str = ""
-    """Words above the axes."""
+    zooms: bool = False  # whether a reader may choose a range of x; then y shows what lies in it
+    share: float = 1.0  # of the panel's height, beside other axes of the same panel, which lie below
+    caption: str = ""  # words above the axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +85,8 @@ class Line(Mark):
     width: float = 1.5
     dash: str = ""
     words: str = ""
-    readout: str = ""
-    """What to say of the point that is nearest to the pointer: ``"update {x}: loss {y}"``."""
-    axes: int = 0
-    """Which of the Drawing's axes it is on."""
+    readout: str = ""  # what to say of the point that is nearest to the pointer: ``"update {x}: loss {y}"``
+    axes: int = 0  # which of the Drawing's axes it is on
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +100,7 @@ class Area(Mark):
     dash: str = ""
     hatch: str = ""
     words: str = ""
-    press: str = ""
-    """What pressing the mark tells the kernel, "" for nothing: ``"batch 38"``."""
+    press: str = ""  # what pressing the mark tells the kernel, "" for nothing: ``"batch 38"``
     moves: bool = False
     """Whether the browser shows how it got from one moment to the next: new marks slide in, those gone are swept out.
 
@@ -122,8 +114,7 @@ class Band(Mark):
 
     points: Any
     fill: str = ""
-    stroke: str = ""
-    """Of both edges."""
+    stroke: str = ""  # of both edges
     width: float = 1.0
     hatch: str = ""
     words: str = ""
@@ -144,8 +135,7 @@ class Dots(Mark):
     readout: str = ""
     drag: str = ""
     """The name under which the kernel gets the numbers of the place it is dragged to. ``"weights"``: to begin there."""
-    moves: bool = False
-    """As of an Area."""
+    moves: bool = False  # as of an Area
     axes: int = 0
 
 
@@ -157,15 +147,13 @@ class Arrow(Mark):
     width: float = 1.0
     fill: str = ""
     stroke: str = "ink"
-    line: float = 1.0
-    """CSS pixels of its outline."""
+    line: float = 1.0  # CSS pixels of its outline
     dash: str = ""
     hatch: str = ""
     words: str = ""
     press: str = ""
     moves: bool = False
-    done: str = ""
-    """What was done with it last: where this becomes another word, stripes run over it."""
+    done: str = ""  # what was done with it last: where this becomes another word, stripes run over it
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +173,9 @@ class Text(Mark):
     role: str = "ink"
     size: float = 12.0
     bold: bool = False
-    backed: bool = False
-    """On a patch of paper, where it stands on other marks."""
-    clear: bool = False
-    """Left out where it would hide a part of a mark."""
-    swatch: Key | None = None
-    """Shown before the words."""
+    backed: bool = False  # on a patch of paper, where it stands on other marks
+    clear: bool = False  # left out where it would hide a part of a mark
+    swatch: Key | None = None  # shown before the words
     words: str = ""
     axes: int = 0
 
@@ -201,8 +186,7 @@ class Image(Mark):
 
     points: Any
     columns: int
-    cells: Any
-    """Row by row from the top."""
+    cells: Any  # row by row from the top
     palette: tuple[str, ...]
     words: str = ""
 
@@ -214,18 +198,13 @@ class Drawing:
     title: str
     marks: Sequence[Mark] = ()
     axes: tuple[Axes, ...] = (Axes(),)
-    words: str = ""
-    """The panel in a sentence or two, for readers who cannot see it."""
-    corner: tuple[str, ...] = ()
-    """Words at the right of the title, the first of them that has room."""
+    words: str = ""  # the panel in a sentence or two, for readers who cannot see it
+    corner: tuple[str, ...] = ()  # words at the right of the title, the first of them that has room
     corner_role: str = "ink"
-    notes: tuple[tuple[str, ...], ...] = ()
-    """Lines below the title, of each the first text that has room."""
+    notes: tuple[tuple[str, ...], ...] = ()  # lines below the title, of each the first text that has room
     key: tuple[Key, ...] = ()
-    notice: str = ""
-    """A sentence in a frame in the middle of the axes; without marks, all that there is."""
-    faint: bool = False
-    """Whether it is out of date: painted with a part of its strength."""
+    notice: str = ""  # a sentence in a frame in the middle of the axes; without marks, all that there is
+    faint: bool = False  # whether it is out of date: painted with a part of its strength
 
     def find(self, id: str) -> Any:
         """Return the mark of this id; KeyError when there is none."""
@@ -240,17 +219,8 @@ class Drawing:
         return [self.title, *lines, *(mark.texts[0] for mark in self.marks if isinstance(mark, Text))]
 
 
-def non_default_fields(thing: Any) -> list[tuple[str, Any]]:
-    """Return name and value of every field of a dataclass but ``id`` that is not at its default."""
-    kind: Any = type(thing)
-    return [
-        (name, value)
-        for name, default in _fields(kind)
-        if (value := getattr(thing, name)) is not default and (default is MISSING or value != default)
-    ]
-
-
-@cache
-def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
-    """Return name and default of each field of a kind of mark."""
-    return tuple((each.name, each.default) for each in fields(kind) if each.name != "id")
+@singledispatch
+def draw(scene: Any) -> Drawing:
+    """Return the panel of a scene, as the function that is registered for its kind draws it; TypeError for no scene."""
+    known = ", ".join(kind.__name__ for kind in draw.registry if kind is not object)
+    raise TypeError(f"no panel draws a {type(scene).__name__}; scenes are: {known}")

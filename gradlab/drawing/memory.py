@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise, product
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..formatting import bytes_text
 from ..scenes import Memory, peak_location, share_of_gpu
+from ..scenes import StatementLabel as Label
 from .limits import Numbers, from_zero, numbers
-from .marks import AXES_EDGE, Area, Axes, Axis, Band, Dots, Drawing, Key, Line, Mark, Text
-from .statements import StatementLayout, keep_recent, layout_statements, statement_axis
+from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Band, Dots, Drawing, Key, Line, Mark, Text, draw
 
 _ROLES = {
     "weights": ("weights", ""),
@@ -26,7 +28,6 @@ _ROLES = {
 """Role and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
 BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
 """What a card holds above the tensors, from the bottom to the top."""
-_LOOKS = _ROLES | BESIDE_TENSORS
 _LARGEST = 1e290
 _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
 """How many times the peak a level is drawn up to, while a higher one is said in words; and its dashes."""
@@ -50,129 +51,200 @@ def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterab
 
 def area_look(name: str) -> dict[str, Any]:
     """Return how the area of a category is drawn, as fields of a Band, an Area or a Key."""
-    role, hatch = _LOOKS[name]
-    strength = 50 if role != "grey" else 25 if hatch else 40
-    return {"fill": f"{role}/{strength}", "stroke": role if role != "grey" else "grey/70", "hatch": hatch}
+    role, hatch = (_ROLES | BESIDE_TENSORS)[name]
+    if role != "grey":
+        return {"fill": f"{role}/50", "stroke": role, "hatch": hatch}
+    return {"fill": f"grey/{25 if hatch else 40}", "stroke": "grey/70", "hatch": hatch}
 
 
 def text_role(name: str) -> str:
     """Return the role of the category's name: dark enough to read on paper and on its own area."""
-    return f"{_LOOKS[name][0]}-text"
+    return f"{(_ROLES | BESIDE_TENSORS)[name][0]}-text"
 
 
 def category_name(name: str, texts: tuple[str, ...], y: float) -> Text:
     """Return the name of a category for the right of the axes, with a patch of its area."""
-    return Text(
-        f"name {name}", texts, y=y, where="margin", role=text_role(name), swatch=Key((name,), **area_look(name))
-    )
+    swatch = Key((name,), **area_look(name))
+    return Text(f"name {name}", texts, y=y, where="margin", role=text_role(name), swatch=swatch)
 
 
+@draw.register
 def draw_memory(scene: Memory) -> Drawing:
     """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
-    scene = keep_recent(scene)
     if not scene.statements:
         return Drawing("memory", (), (Axes(Axis(ticks="none"), Axis(ticks="bytes")),), scene.note or _NOTHING)
     edges = stacked(scene.categories, max(map(len, scene.categories.values()), default=0))
     total = edges["other"][1]
-    where = layout_statements(scene, np.array([high for _, high in edges.values()]))
-    last, peak = where.updates[-1][1], float(total.max(initial=0.0))
+    layout = layout_statements(scene, np.array([high for _, high in edges.values()]))
+    last, peak = layout.updates[-1][1], float(total.max(initial=0.0))
     newest = float(total[last].max(initial=0.0))
-    amounts = (scene.capacity[1] if scene.capacity else 0, scene.allocated or 0, scene.reserved or 0)
-    sizes = zip(_LEVELS, amounts, strict=True)
+    card, capacity = scene.capacity or ("", 0)
+    sizes = zip(_LEVELS, (capacity, scene.allocated or 0, scene.reserved or 0), strict=True)
     levels = {name: float(size) for name, size in sizes if 0 < size <= _LEVELS[name][0] * peak}
-    room = peak * (_SEVERAL if len(where.updates) > 1 else _ONE)
-    y = Axis(0.0, from_zero(max(room, *(size * 1.15 for size in levels.values()), 0.0)), ticks="bytes")
-    marks = [*_columns(scene, edges, where), *_bands(edges, where), *_peaks(scene, total, where, y.high)]
+    room = peak * (_SEVERAL if len(layout.updates) > 1 else _ONE)
+    top = from_zero(max(room, *(size * 1.15 for size in levels.values()), 0.0))
+    marks = [*_areas(scene, edges, layout), *_peaks(scene, total, layout, top)]
     for name, size in levels.items():
-        words = f"{scene.capacity[0] if name == 'capacity' and scene.capacity else name} {bytes_text(size)}"
+        words = f"{card if name == 'capacity' else name} {bytes_text(size)}"
         marks.append(Line(f"level {name}", (-AXES_EDGE, size, AXES_EDGE, size), "ink", 1.4, _LEVELS[name][1], words))
         look: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
         marks.append(Text(f"level name {name}", (words,), **look))
-    marks += _names({name: (low[last], high[last]) for name, (low, high) in edges.items()}, _THIN * y.high)
-    causes, far = _causes(scene, where, last.start + int(total[last].argmax()), newest) if newest > 0 else (), ""
-    if scene.capacity and newest > 0 and ("capacity" not in levels or newest > scene.capacity[1]):
-        far = share_of_gpu(*scene.capacity, newest)
+    for name, (low, high) in edges.items():  # beside its right end, or where it is thickest if it is gone by then
+        thick = (high - low)[last]
+        if thick.max(initial=0.0) > _THIN * top:
+            point = -1 if thick[-1] > _THIN * top else int(thick.argmax())
+            marks.append(category_name(name, (name,), float(low[last][point] + high[last][point]) / 2))
+    causes, far = _causes(scene, layout, last.start + int(total[last].argmax()), newest) if newest > 0 else (), ""
+    if scene.capacity and newest > 0 and ("capacity" not in levels or newest > capacity):
+        far = share_of_gpu(card, capacity, newest)
     reserved = f"reserved {bytes_text(scene.reserved)}" if scene.reserved and "reserved" not in levels else ""
-    corner = [part for part in (reserved, scene.note) if part]
+    remarks = [part for part in (reserved, scene.note) if part]
+    corner = (" \u00b7 ".join(remarks), *remarks[1:]) if remarks else ()
     cause = causes[0].removeprefix("\u25bc ") if causes else ""
-    words = ". ".join(part for part in (cause[:1].upper() + cause[1:], far, scene.note) if part)
-    return Drawing(
-        "memory",
-        marks,
-        (Axes(statement_axis(scene.statements, where), y),),
-        words or _NOTHING,
-        corner=(" \u00b7 ".join(corner), *corner[1:]) if corner else (),
-        notes=tuple(texts for texts in (causes, (far,)) if any(texts)),
-    )
+    words = ". ".join(part for part in (cause[:1].upper() + cause[1:], far, scene.note) if part) or _NOTHING
+    notes = tuple(texts for texts in (causes, (far,)) if any(texts))
+    axes = Axes(statement_axis(scene.statements, layout), Axis(0.0, top, ticks="bytes"))
+    return Drawing("memory", marks, (axes,), words, corner=corner, notes=notes)
 
 
-def _columns(scene: Memory, edges: Edges, where: StatementLayout) -> list[Mark]:
-    """Return an empty area behind each statement: ``backward: weights 2 KiB, activations 1.2 MiB``."""
+def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
+    """Return an empty area behind each statement, which says what it holds, and a Band for each category."""
     total = edges["other"][1]
-    columns: list[Mark] = []
-    for number, (statement, (begin, end)) in enumerate(zip(scene.statements, pairwise(where.ends), strict=True)):
+    marks: list[Mark] = []
+    for number, (statement, (begin, end)) in enumerate(zip(scene.statements, pairwise(layout.ends), strict=True)):
         if begin < end:
             high = begin + int(total[begin:end].argmax())
             sizes = {name: float(upper[high] - lower[high]) for name, (lower, upper) in edges.items()}
             parts = [f"{name} {bytes_text(size)}" for name, size in sizes.items() if size > 0]
             words = f"{statement}: {', '.join(parts) or 'nothing'}"
-            a, b = where.statements[number]
-            columns.append(
-                Area(f"at {number}", (a, -AXES_EDGE, a, AXES_EDGE, b, AXES_EDGE, b, -AXES_EDGE), "paper", words=words)
-            )
-    return columns
+            a, b = layout.statements[number]
+            corners = (a, -AXES_EDGE, a, AXES_EDGE, b, AXES_EDGE, b, -AXES_EDGE)
+            marks.append(Area(f"at {number}", corners, "paper", words=words))
+    x, points = layout.steps(total)
+    for name, (lower, upper) in edges.items():  # nothing where there are no bytes of it
+        triples = np.stack([np.where(upper[points] > lower[points], x, np.nan), lower[points], upper[points]], -1)
+        marks.append(Band(name, triples.ravel(), width=1.2, **area_look(name)))
+    for number, (update, _) in enumerate(layout.updates[1:]):
+        middle = (layout.statements[update.start][0] + layout.statements[update.start - 1][1]) / 2
+        marks.append(Line(f"divider {number}", (middle, -AXES_EDGE, middle, AXES_EDGE), "faint"))
+    return marks
 
 
-def _bands(edges: Edges, where: StatementLayout) -> list[Mark]:
-    """Return a Band for each category, with steps from point to point; nothing where there are no bytes of it."""
-    x, points = where.steps(edges["other"][1])
-    bands: list[Mark] = []
-    for name, (low, high) in edges.items():
-        triples = np.stack([np.where(high[points] > low[points], x, np.nan), low[points], high[points]], -1)
-        bands.append(Band(name, triples.ravel(), width=1.2, **area_look(name)))
-    for number, (update, _) in enumerate(where.updates[1:]):
-        middle = (where.statements[update.start][0] + where.statements[update.start - 1][1]) / 2
-        bands.append(Line(f"divider {number}", (middle, -AXES_EDGE, middle, AXES_EDGE), "faint"))
-    return bands
-
-
-def _peaks(scene: Memory, total: Numbers, where: StatementLayout, limit: float) -> list[Mark]:
+def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -> list[Mark]:
     """Return the number of each update, a mark on its peak, and the bytes of this when there are several."""
     numbers, texts, tips = dict(scene.updates), list[Mark](), list[float]()
-    for update, (statements, points) in reversed(list(enumerate(where.updates if numbers else ()))):  # newest first
-        low, high = where.statements[statements.start][0], where.statements[statements.stop - 1][1]
+    for update, (statements, points) in reversed(list(enumerate(layout.updates if numbers else ()))):  # newest first
+        low, high = layout.statements[statements.start][0], layout.statements[statements.stop - 1][1]
         if (number := numbers.get(statements.start)) is not None:
             name = (f"update {number:,}", f"{number:,}")
             texts.append(Text(f"update {update}", name, (low + high) / 2, AXES_EDGE, where="center", size=11.0))
         if total[points].max(initial=0.0) > 0:
             point = points.start + int(total[points].argmax())
-            x = float(where.left[point] + where.right[point]) / 2
-            y = float(total[point]) + limit / 30  # its tip touches the area
+            x = float(layout.left[point] + layout.right[point]) / 2
+            y = float(total[point]) + top / 30  # its tip touches the area
             tips += [x, y]
-            if len(where.updates) > 1:
-                half = where.wide / 10  # of the words, which stay within their update
+            if len(layout.updates) > 1:
+                half = layout.wide / 10  # of the words, which stay within their update
                 x = min(max(x, low + half), max(high - half, low))
                 texts.append(Text(f"peak {update}", (bytes_text(total[point]),), x, y, where="above", size=11.0))
     return [Dots("peaks", tuple(tips), "down", 8.0, "ink"), *texts] if tips else texts
 
 
-def _names(edges: Edges, thin: float) -> list[Mark]:
-    """Name each category beside its right end; those that are gone by then, where they are thickest."""
-    names: list[Mark] = []
-    for name, (low, high) in edges.items():
-        thick = high - low
-        if thick.max(initial=0.0) > thin:
-            point = -1 if thick[-1] > thin else int(thick.argmax())
-            names.append(category_name(name, (name,), float(low[point] + high[point]) / 2))
-    return names
-
-
-def _causes(scene: Memory, where: StatementLayout, point: int, size: float) -> tuple[str, ...]:
+def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> tuple[str, ...]:
     """Say the newest peak and what it comes from, with the name of the module ever shorter."""
     if not scene.updates:  # no update was watched: what is there between two of them is no peak
         return (f"{bytes_text(size)} at rest, between two updates",)
-    statement = scene.statements[bisect_right(where.ends, point) - 1]
+    statement = scene.statements[bisect_right(layout.ends, point) - 1]
     module = scene.modules[point] if point < len(scene.modules) else ""
     parts = module.split(".")
     cuts = dict.fromkeys([module, *(f"\u2026{'.'.join(parts[first:])}" for first in range(1, len(parts))), ""])
     return tuple(f"\u25bc peak {bytes_text(size)} {peak_location(statement, cut)}" for cut in cuts)
+
+
+# The x axis: where statements lie from left to right, their words, and brackets for many ----------------------------
+
+_STILL = 0.4  # the width of a statement in which no byte moves, such as the head of a ``for``; one that does has 1
+_GAP = 0.03  # of the whole width, between two updates
+_COLUMNS = 400  # of the points in each of these, the highest is drawn
+_NARROW, _SHORT = 1 / 6, 0.1  # of the whole width: a block that is narrower has a bracket, unless all are shorter
+_LETTERS = 44  # that have room along the axis
+_FIRST = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
+
+
+class StatementLayout(NamedTuple):
+    """Where statements and their points lie, in widths of a statement."""
+
+    statements: list[tuple[float, float]]  # the left and the right end of each
+    ends: list[int]  # the first point of each statement, and then the number of points
+    left: Numbers  # of every point
+    right: Numbers
+    updates: list[tuple[slice, slice]]  # the statements of each, and its points
+    wide: float
+
+    def steps(self, total: Numbers) -> tuple[Numbers, npt.NDArray[np.int64]]:
+        """Return the left and the right end of each point that is drawn, and its number; NaN between updates."""
+        column = np.floor((self.left + self.right) * (_COLUMNS / 2 / self.wide))
+        begins = np.flatnonzero(np.diff(column, prepend=-1.0))
+        highest = np.lexsort((-total, column))[begins]
+        x = np.column_stack([self.left[begins], self.right[np.append(begins, len(total))[1:] - 1]]).ravel()
+        cuts = 2 * np.searchsorted(highest, [points.start for _, points in self.updates[1:]])
+        return np.insert(x, cuts, np.nan), np.insert(np.repeat(highest, 2), cuts, 0)
+
+
+def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
+    """Lay statements out: wider for more points, narrow where nothing moves.
+
+    ``tops`` has a row for each category and a column for each point.
+    """
+    statements, points = len(scene.statements), tops.shape[1]
+    known = np.clip(np.array([0, *scene.starts[1:statements]], dtype=np.int64), 0, points)
+    ends = np.append(np.maximum.accumulate(known), [points] * (statements + 1 - len(known)))
+    changes = np.append(0, np.cumsum((np.diff(tops, axis=1, prepend=-1.0) != 0).any(axis=0)))[ends]
+    counts = np.maximum(np.diff(ends), 1)
+    widths = np.where(np.diff(changes) > 0, 1 + np.log2(counts), _STILL)
+    cuts = sorted({0, statements, *(start for start, _ in scene.updates if 0 < start < statements)})
+    gaps = np.zeros(statements)
+    gaps[cuts[1:-1]] = _GAP * widths.sum()
+    right = np.cumsum(widths + gaps)
+    left = np.append(0.0, right[:-1]) + gaps
+    number, step = np.repeat(np.arange(statements), np.diff(ends)), widths / counts
+    x = left[number] + (np.arange(points) - ends[number]) * step[number]
+    updates = [(slice(a, b), slice(int(ends[a]), int(ends[b]))) for a, b in pairwise(cuts)]
+    sides = list(zip(left.tolist(), right.tolist(), strict=True))
+    return StatementLayout(sides, ends.tolist(), x, x + step[number], updates, float(right[-1]))
+
+
+def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
+    """Return the axis with the words of statements, and a bracket for a block of them that comes many times."""
+    spans: list[AxisSpan] = []
+    for update, _ in layout.updates:
+        start, length, times = repeated(tuple(labels[update]))
+        block = range(update.start + start, update.start + start + length * times)
+        low, high = (layout.statements[block[0]][0], layout.statements[block[-1]][1]) if block else (0.0, 0.0)
+        bracket = times * _NARROW > (high - low) / layout.wide > _SHORT
+        for number in range(update.start, update.stop):
+            if not (bracket and number in block):
+                rank = _FIRST.index(labels[number]) if labels[number] in _FIRST else len(_FIRST)
+                spans.append(AxisSpan(*layout.statements[number], (str(labels[number]),), rank))
+        if bracket:
+            trains = Label.BACKWARD in labels[block.start : block.stop]
+            name = f"{times} micro-batches" if trains else f"{times} \u00d7 {labels[block[0]]}"
+            texts = (name, f"{times} batches", f"{times} \u00d7", f"{times}")
+            spans.append(AxisSpan(low, high, texts, bracket=True))
+    chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_FIRST)]
+    crowded = any((b - a) / layout.wide * _LETTERS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
+    slanted = crowded and not any(span.bracket for span in spans)
+    return Axis(0.0, layout.wide, ticks="slanted" if slanted else "none", spans=tuple(spans))
+
+
+@lru_cache(maxsize=64)
+def repeated(labels: tuple[str, ...]) -> tuple[int, int, int]:
+    """Find the block of labels that comes at least three times in a row: (where it begins, its length, how often)."""
+    best = (0, 0, 0)
+    for start, length in product(range(len(labels)), range(1, len(labels) // 3 + 1)):
+        times = 1
+        while labels[start + times * length : start + (times + 1) * length] == labels[start : start + length]:
+            times += 1
+        if times >= 3 and times * length > best[1] * best[2]:
+            best = (start, length, times)
+    return best

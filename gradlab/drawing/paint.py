@@ -27,24 +27,20 @@ from PIL import Image as Picture
 from .fonts import text_width, wrapped
 from .labels import Labels
 from .listing import Listing, paint_listing
-from .marks import AXES_EDGE, DASHES, SHAPES, Arrow, Band, Dots, Drawing, Image, Line, Mark, Text
+from .marks import DASHES, SHAPES, Arrow, Band, Dots, Drawing, Image, Line, Mark, Text
 from .palette import colour
 from .plots import INCH, POINTS_PER_PX, Places, Sheet, add_plots
 
-_INK, _GREY = colour("ink"), colour("grey")
 _LOOK: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
-    "text.color": _INK,
-    "axes.edgecolor": _GREY,
+    "text.color": colour("ink"),
+    "axes.edgecolor": colour("grey"),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.facecolor": "none",
-    "xtick.color": _GREY,
-    "ytick.color": _GREY,
-    "xtick.labelcolor": _INK,
-    "ytick.labelcolor": _INK,
-    "xtick.labelsize": 9.0,
-    "ytick.labelsize": 9.0,
+    **dict.fromkeys(("xtick.color", "ytick.color"), colour("grey")),
+    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), colour("ink")),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 9.0),
     "lines.linewidth": 1.8,
 }
 """What is not as matplotlib has it; a learner's own rcParams (dark_background, usetex, xkcd) change nothing."""
@@ -58,7 +54,6 @@ def own_look() -> AbstractContextManager[None]:
 _MARKERS = dict(zip(SHAPES, "oo^vDx+", strict=True))
 _DASHES: dict[str, Any] = dict(zip(DASHES, ["solid", (0, (4, 2.5)), (0, (1.2, 1.8)), (0, (6, 2, 1.2, 2))], strict=True))
 _THINNEST, _THICKEST = 5.0, 18.0  # CSS pixels across a usual arrow
-_FAR_OUT = 4000.0  # CSS pixels from the sheet at which a point is as good as anywhere
 
 
 class Placed(NamedTuple):
@@ -89,19 +84,19 @@ def in_rows(
     """
     if columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
-    width, height = size
-    left = beside.width + _APART if beside is not None else 0.0
-    top = above.height if above is not None else 0.0
-    placed = [Placed(above, 0.0, 0.0, above.width, above.height)] if above is not None else []
-    placed += [Placed(beside, 0.0, top, beside.width, beside.height)] if beside is not None else []
+    placed, left, top = [], 0.0, 0.0
+    if above is not None:
+        placed, top = [Placed(above, 0.0, 0.0, above.width, above.height)], above.height
+    if beside is not None:
+        placed.append(Placed(beside, 0.0, top, beside.width, beside.height))
+        left = beside.width + _APART
     for begin in range(0, len(drawings), columns):
         x, tall = left, 0.0
         for number, drawing in enumerate(drawings[begin : begin + columns], begin):
-            wide = last if last and number == len(drawings) - 1 else width
-            high = drawing.height if isinstance(drawing, Listing) else height
-            wide = drawing.width if isinstance(drawing, Listing) else wide
-            placed.append(Placed(drawing, x, top, wide, high))
-            x, tall = x + wide + (_APART if isinstance(drawing, Listing) else 0.0), max(tall, high)
+            width, height = (drawing.width, drawing.height) if isinstance(drawing, Listing) else size
+            width = last if last and number == len(drawings) - 1 else width
+            placed.append(Placed(drawing, x, top, width, height))
+            x, tall = x + width + _APART * isinstance(drawing, Listing), max(tall, height)
         top += tall
     return placed
 
@@ -155,9 +150,9 @@ def make_figure(placed: Sequence[Placed], density: float) -> Figure:
 
 def _paint(drawing: Drawing, sheet: Sheet) -> None:
     """Paint one Drawing on its part of the sheet."""
-    plots = add_plots(drawing, sheet)
-    ends = (_places(mark.points, plots[0], sheet) for mark in drawing.marks if isinstance(mark, Arrow))
-    longest = max((math.dist(*each) for each in ends), default=0.0)
+    plots, texts = add_plots(drawing, sheet), [mark for mark in drawing.marks if isinstance(mark, Text)]
+    ends = (sheet.places(plots[0], mark.points) for mark in drawing.marks if isinstance(mark, Arrow))
+    longest = max((math.dist(*pair) for pair in ends), default=0.0)
     unit = max(min(sheet.width / 32, sheet.height / 32, longest / 8, _THICKEST), _THINNEST)
     panel = TransformedBbox(Bbox.from_bounds(0, 0, sheet.width, sheet.height), sheet.pixels)
     marks: dict[str, tuple[Mark, list[Places]]] = {}
@@ -175,9 +170,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
                 artist.set_clip_box(panel)
     if drawing.notice:
         _add_notice(drawing, plots[0], sheet)
-    Labels(sheet, plots, marks).place(
-        [mark for mark in drawing.marks if isinstance(mark, Text)], len(drawing.marks) + 3
-    )
+    Labels(sheet, plots, marks).write(texts, len(drawing.marks) + 3)
     if drawing.faint:
         sheet.add_box(0, 0, sheet.width, sheet.height, "paper", alpha=0.6, zorder=1e7)
 
@@ -199,38 +192,34 @@ def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
     sheet.words.append(Bbox.from_bounds(x - wide / 2, y - tall / 2, wide, tall))
 
 
-def _places(points: Any, plot: Plot, sheet: Sheet) -> Places:
-    """Return points on the sheet: those of ``AXES_EDGE`` on the edge of the axes, those far outside still near them."""
-    rows = np.array(points, dtype=np.float64).reshape(-1, 2)
-    edges = np.array([plot.get_xlim(), plot.get_ylim()])
-    rows = np.where(rows >= AXES_EDGE, edges[:, 1], np.where(rows <= -AXES_EDGE, edges[:, 0], rows))
-    return np.clip(sheet.places(plot, rows), -_FAR_OUT, _FAR_OUT)
-
-
 def _paint_mark(mark: Any, plot: Plot, sheet: Sheet, unit: float) -> tuple[list[Places], list[Any]]:
     """Return where a mark lies, as lines, and what paints it."""
     if isinstance(mark, Image):
-        return [], [_image(mark, plot)]
+        x, y = np.sort(np.asarray(mark.points, dtype=np.float64).reshape(2, 2), axis=0).T
+        image = AxesImage(plot, interpolation="nearest", origin="upper", extent=(x[0], x[1], y[0], y[1]))
+        table = np.rint(255 * to_rgba_array([colour(role) for role in mark.palette])).astype(np.uint8)
+        image.set_data(table[np.asarray(mark.cells, dtype=int).reshape(-1, mark.columns)])
+        return [], [image]
     if isinstance(mark, Band):
         rows = np.asarray(mark.points, dtype=np.float64).reshape(-1, 3)
-        pairs = _pieces(np.hstack([_places(rows[:, :2], plot, sheet), _places(rows[:, ::2], plot, sheet)]))
+        pairs = _pieces(np.hstack([sheet.places(plot, rows[:, :2]), sheet.places(plot, rows[:, ::2])]))
         edges = [edge for pair in pairs for edge in (pair[:, :2], pair[:, 2:])]
         around = [np.vstack([pair[:, :2], pair[::-1, 2:]]) for pair in pairs]
-        area = _patches(around, sheet, fill=mark.fill, hatch=mark.hatch, hatched=mark.stroke)
-        return edges, area + _patches(edges, sheet, stroke=mark.stroke, width=mark.width, closed=False)
-    places = _places(mark.points, plot, sheet)
+        return edges, _patches(mark, around, sheet, 0.0) + _patches(mark, edges, sheet, mark.width, closed=False)
+    places = sheet.places(plot, mark.points)
     if isinstance(mark, Dots):
         left, top, right, bottom = sheet.edges(plot)
-        x, y = places.T
-        inside = places[(x > left - 1) & (x < right + 1) & (y > top - 1) & (y < bottom + 1)]
-        return [inside], [_dots(mark, inside, sheet)]
+        inside = places[(places > (left - 1, top - 1)).all(axis=1) & (places < (right + 1, bottom + 1)).all(axis=1)]
+        look: dict[str, Any] = {"linestyle": "none", "marker": _MARKERS[mark.shape], "transform": sheet.pixels}
+        look |= {"markersize": mark.size * POINTS_PER_PX, "markerfacecolor": colour(mark.fill)}
+        look |= {"markeredgecolor": colour(mark.stroke or mark.fill or "paper")}
+        return [inside], [Line2D(*inside.T, markeredgewidth=mark.width * POINTS_PER_PX * bool(mark.stroke), **look)]
     if isinstance(mark, Line):
         pieces = _pieces(places)
-        return pieces, _patches(pieces, sheet, stroke=mark.stroke, width=mark.width, dash=mark.dash, closed=False)
+        return pieces, _patches(mark, pieces, sheet, mark.width, closed=False)
     is_arrow = isinstance(mark, Arrow)
     pieces = _pieces(_arrow_corners(places[0], places[1], unit * mark.width) if is_arrow else places)
-    look = {"fill": mark.fill, "stroke": mark.stroke, "hatch": mark.hatch, "dash": mark.dash}
-    patches = _patches(pieces, sheet, width=mark.line if is_arrow else mark.width, **look)
+    patches = _patches(mark, pieces, sheet, mark.line if is_arrow else mark.width)
     return [np.vstack([piece, piece[:1]]) for piece in pieces], patches
 
 
@@ -246,39 +235,21 @@ def _arrow_corners(tail: Places, head: Places, width: float) -> Places:
     return np.array([tail + half, neck + half, neck + wing, head, neck - wing, neck - half, tail - half])
 
 
-def _patches(
-    pieces: list[Places], sheet: Sheet, *, fill: str = "", stroke: str = "", width: float = 0.0, dash: str = "",
-    hatch: str = "", hatched: str = "", closed: bool = True,
-) -> list[PathPatch]:  # fmt: skip
-    """Return what fills, hatches and strokes lines that are ``closed`` or not; the hatch has a colour: ``hatched``."""
+def _patches(mark: Any, pieces: list[Places], sheet: Sheet, width: float, *, closed: bool = True) -> list[PathPatch]:
+    """Return what strokes the lines of a mark, and fills and hatches them when they are ``closed``."""
     if not pieces:
         return []
     rings = ([*piece, piece[0]] if closed else piece for piece in pieces)
     outline = Outline.make_compound_path(*(Outline(ring, closed=closed) for ring in rings))
+    hatch, dash = getattr(mark, "hatch", "") if closed else "", getattr(mark, "dash", "")
     look: dict[str, Any] = {"capstyle": "butt", "joinstyle": "round", "linestyle": _DASHES[dash]}
-    look |= {"facecolor": colour(fill) if fill else "none", "edgecolor": colour(stroke or hatched or "ink")}
+    look |= {"facecolor": colour(mark.fill if closed else ""), "edgecolor": colour(mark.stroke or "ink")}
     look["hatch"] = hatch + hatch[:1] or None  # a little denser than matplotlib's own
-    return [PathPatch(outline, linewidth=width * POINTS_PER_PX if stroke else 0.0, transform=sheet.pixels, **look)]
-
-
-def _dots(mark: Dots, places: Places, sheet: Sheet) -> Line2D:
-    x, y = places.T
-    look: dict[str, Any] = {"linestyle": "none", "marker": _MARKERS[mark.shape], "transform": sheet.pixels}
-    look |= {"markersize": mark.size * POINTS_PER_PX, "markerfacecolor": colour(mark.fill) if mark.fill else "none"}
-    look |= {"markeredgecolor": colour(mark.stroke or mark.fill or "paper")}
-    return Line2D(x, y, markeredgewidth=mark.width * POINTS_PER_PX if mark.stroke else 0.0, **look)
-
-
-def _image(mark: Image, plot: Plot) -> AxesImage:
-    x, y = np.sort(np.asarray(mark.points, dtype=np.float64).reshape(2, 2), axis=0).T
-    image = AxesImage(plot, interpolation="nearest", origin="upper", extent=(x[0], x[1], y[0], y[1]))
-    table = np.rint(255 * to_rgba_array([colour(role) for role in mark.palette])).astype(np.uint8)
-    image.set_data(table[np.asarray(mark.cells, dtype=int).reshape(-1, mark.columns)])
-    return image
+    line = width * POINTS_PER_PX * bool(mark.stroke)
+    return [PathPatch(outline, linewidth=line, transform=sheet.pixels, **look)]
 
 
 def _pieces(rows: Places) -> list[Places]:
     """Cut rows where the pen is lifted."""
-    sound = np.isfinite(rows).all(axis=1)
-    pieces = np.split(rows, np.flatnonzero(~sound))
-    return [piece for each in pieces if len(piece := each[np.isfinite(each).all(axis=1)])]
+    parts = np.split(rows, np.flatnonzero(~np.isfinite(rows).all(axis=1)))
+    return [piece for part in parts if len(piece := part[np.isfinite(part).all(axis=1)])]

@@ -18,10 +18,12 @@ COLOURS = {role: white for role, (white, _) in _THEMES.items()}
 
 
 def colour(role: str) -> str:
-    """Return the colour of a role on white paper as ``#RRGGBB``.
+    """Return the colour of a role on white paper as ``#RRGGBB``, matplotlib's "none" of no role.
 
     ``weights/50`` is half way to white, ``weights-text`` is dark enough to read.
     """
+    if not role:
+        return "none"
     name, _, strength = role.partition("/")
     base, _, is_text = name.partition("-")
     channels = [round(0.7 * channel) if is_text else channel for channel in _channels(COLOURS[base])]
@@ -30,7 +32,7 @@ def colour(role: str) -> str:
 
 
 def _channels(colour: str) -> list[int]:
-    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    return [int(colour[start : start + 2], 16) for start in (1, 3, 5)]
 
 
 def tint(colour: str, strength: float) -> tuple[float, float, float]:
@@ -53,7 +55,7 @@ def themed_svg(svg: str) -> str:
     light = "".join(f"--{colour[1:]}:{colour};" for colour in colours)
     dark = "".join(f"--{colour[1:]}:{_on_dark(colour)};" for colour in colours)
     style = f"<style>svg{{{light}}}@media (prefers-color-scheme:dark){{svg{{fill:{_on_dark(_BLACK)};{dark}}}}}</style>"
-    named = _HEX.sub(lambda found: f"var(--{found[0][1:].lower()})", svg)
+    named = _HEX.sub(lambda match: f"var(--{match[0][1:].lower()})", svg)
     head = named.index(">", named.index("<svg")) + 1
     return named[:head] + style + named[head:]
 

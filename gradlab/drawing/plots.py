@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,27 +13,25 @@ from matplotlib.axes import Axes as Plot
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D, Bbox
 
 from ..formatting import bytes_text, power_text, short
 from .fonts import fitting, shorten, text_width
-from .marks import Axes, Axis, Drawing, Key, Text
+from .marks import AXES_EDGE, Axes, Axis, Drawing, Key, Text
 from .palette import colour
 
-INCH = 96.0
-"""CSS pixels in an inch."""
-POINTS_PER_PX = 72 / INCH
-"""Points in a CSS pixel."""
+INCH = 96.0  # CSS pixels in an inch
+POINTS_PER_PX = 72 / INCH  # points in a CSS pixel
 _MARGIN, _TITLE, _LINE, _RIGHT, _TICK = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
 _WIDEST = 0.4  # of the width, for words at the right of the axes
-_SWATCH, _SWATCH_GAP, _ENTRY_GAP = 18.0, 5.0, 16.0
+_SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # of an entry of the key: a swatch with its gap, and apart
 _TALL = 1.15  # the height of a line, in sizes of its letters
 _SMALL = 11.0
+_FAR_OUT = 4000.0  # CSS pixels from the sheet at which a point is as good as anywhere
 _SLANT, _HIGHEST = 50.0, 76.0  # degrees, and CSS pixels that words below the axis may take
 
-Places = npt.NDArray[np.float64]
-"""Points in CSS pixels from the upper left corner of a sheet, n x 2."""
+Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left corner of a sheet, n x 2
 
 
 class Sheet:
@@ -47,8 +45,11 @@ class Sheet:
         self.words: list[Bbox] = []
 
     def places(self, plot: Plot, points: Any) -> Places:
-        """Return where points of a plot, in the numbers of its axes, lie on the sheet."""
-        return np.asarray(self.pixels.inverted().transform(plot.transData.transform(points)))
+        """Return where points of a plot lie on the sheet: those of ``AXES_EDGE`` on the edge, those far out near it."""
+        rows = np.array(points, dtype=np.float64).reshape(-1, 2)
+        edges = np.array([plot.get_xlim(), plot.get_ylim()])
+        rows = np.where(rows >= AXES_EDGE, edges[:, 1], np.where(rows <= -AXES_EDGE, edges[:, 0], rows))
+        return np.clip(self.pixels.inverted().transform(plot.transData.transform(rows)), -_FAR_OUT, _FAR_OUT)
 
     def edges(self, plot: Plot) -> tuple[float, float, float, float]:
         """Return left, top, right and bottom of a plot."""
@@ -62,19 +63,17 @@ class Sheet:
         """Write a text, the middle of its height at y."""
         if text and "rotation" not in look:
             self.words.append(text_box(x, y, text, size, bold, anchor))
-        look = {"va": "center", "parse_math": False, "fontweight": "bold" if bold else "normal", **look}
-        self.figure.text(
-            x, y, text, transform=self.pixels, fontsize=size * POINTS_PER_PX, color=colour(role), ha=anchor, **look
-        )
+        look |= {"va": "center", "ha": anchor, "fontsize": size * POINTS_PER_PX, "color": colour(role)}
+        look |= {"fontweight": "bold" if bold else "normal", "parse_math": False, "transform": self.pixels}
+        self.figure.text(x, y, text, **look)
 
     def add_box(
         self, x: float, y: float, wide: float, tall: float, fill: str = "", stroke: str = "", width: float = 1.0,
         **look: Any,
     ) -> None:  # fmt: skip
         """Paint a rectangle from its upper left corner on."""
-        colours = {"facecolor": colour(fill) if fill else "none", "edgecolor": colour(stroke) if stroke else "none"}
-        line = width * POINTS_PER_PX if stroke else 0.0
-        self.figure.add_artist(Rectangle((x, y), wide, tall, transform=self.pixels, linewidth=line, **(colours | look)))
+        look = {"edgecolor": colour(stroke), "facecolor": colour(fill), "transform": self.pixels, **look}
+        self.figure.add_artist(Rectangle((x, y), wide, tall, linewidth=width * POINTS_PER_PX * bool(stroke), **look))
 
     def add_swatch(self, entry: Key, x: float, y: float, wide: float, tall: float) -> None:
         """Paint a small box with the look of an area, the middle of its height at y."""
@@ -93,9 +92,10 @@ def text_box(x: float, y: float, text: str, size: float = 12.0, bold: bool = Fal
 def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
     """Add the axes of a Drawing with all that stands around them."""
     top = _add_head(drawing, sheet)
-    margin = max((_margin_width(mark) for mark in drawing.marks if isinstance(mark, Text)), default=0.0)
+    names = [mark for mark in drawing.marks if isinstance(mark, Text) and mark.where == "margin"]
+    widths = (text_width(name.texts[0], name.size, name.bold) + 15 * (name.swatch is not None) for name in names)
     half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 + 3 for axes in drawing.axes)  # of the last tick
-    right = sheet.width - max(_RIGHT, half, min(_WIDEST * sheet.width, margin + 12))
+    right = sheet.width - max(_RIGHT, half, min(_WIDEST * sheet.width, max(widths, default=0.0) + 12))
     feet = [_foot(axes.x) for axes in drawing.axes]
     room = sheet.height - top - sum(feet) - _LINE * sum(bool(axes.caption) for axes in drawing.axes)
     shares = sum(axes.share for axes in drawing.axes)
@@ -107,11 +107,6 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
         plots.append(_add_axes(axes, sheet, (left, top, max(right, left + 20), top + tall)))
         top += tall + foot
     return plots
-
-
-def _margin_width(mark: Text) -> float:
-    wide = text_width(mark.texts[0], mark.size, mark.bold) + 15 * (mark.swatch is not None)
-    return wide if mark.where == "margin" else 0.0
 
 
 def _add_head(drawing: Drawing, sheet: Sheet) -> float:
@@ -131,20 +126,14 @@ def _add_head(drawing: Drawing, sheet: Sheet) -> float:
     for text, role in notes:
         y += _LINE
         sheet.write(_MARGIN, y, text, role=role)
-    if drawing.key:
-        y += _LINE + 2
-        _add_key(drawing.key, sheet, y, room)
-    return y + 15
-
-
-def _add_key(key: Sequence[Key], sheet: Sheet, y: float, room: float) -> None:
-    each, x = _SWATCH + _SWATCH_GAP + _ENTRY_GAP, _MARGIN
-    wide = sum(text_width(entry.texts[0]) + each for entry in key) - _ENTRY_GAP
-    for entry in key:
+    y, x = y + (_LINE + 2) * bool(drawing.key), _MARGIN
+    wide = sum(_SWATCH + text_width(entry.texts[0]) + _ENTRY_GAP for entry in drawing.key) - _ENTRY_GAP
+    for entry in drawing.key:
         text = entry.texts[0 if wide <= room else -1]
-        sheet.add_swatch(entry, x, y, _SWATCH, 12.0)
-        sheet.write(x + _SWATCH + _SWATCH_GAP, y, text)
-        x += each + text_width(text)
+        sheet.add_swatch(entry, x, y, _SWATCH - _SWATCH_GAP, 12.0)
+        sheet.write(x + _SWATCH, y, text)
+        x += _SWATCH + text_width(text) + _ENTRY_GAP
+    return y + 15
 
 
 def _foot(x: Axis) -> float:
@@ -170,8 +159,7 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
     figure = sheet.figure
     wide, tall = figure.get_figwidth() * INCH, figure.get_figheight() * INCH
     box = ((sheet.left + left) / wide, 1 - (sheet.top + bottom) / tall, (right - left) / wide, (bottom - top) / tall)
-    scales: Any = {"xscale": "log" if x.log else "linear", "yscale": "log" if y.log else "linear"}
-    plot = figure.add_axes(box, zorder=1, **scales)
+    plot = figure.add_axes(box, zorder=1, xscale="log" if x.log else "linear", yscale="log" if y.log else "linear")
     plot.set(xlim=(x.low, x.high), ylim=(y.low, y.high))
     for axis, values, lines in (
         (x, [] if x.spans else tick_values(x, right - left, 75.0), plot.xaxis),
@@ -179,15 +167,14 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
     ):
         shown = []
         for value in values:
-            across, down = sheet.places(plot, (value, value))
+            across, down = sheet.places(plot, (value, value))[0]
             middle, height, anchor = (across, bottom + 14, "center") if axis is x else (left - 6, down, "right")
             words = text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor)
             if not any(words.padded(3, 0).overlaps(other) for other in sheet.words):
                 shown.append(value)
                 sheet.words.append(words)
-        lines.set_ticks(shown)
+        lines.set_ticks(shown, [_FORMATS[axis.ticks](value) for value in shown])
         lines.set_ticks([], minor=True)
-        lines.set_major_formatter(FuncFormatter(lambda value, _, ticks=axis.ticks: _FORMATS[ticks](value)))
         lines.set_tick_params(length=_TICK * POINTS_PER_PX, pad=2)
     plot.spines["left"].set_visible(y.ticks != "none")
     plot.spines["bottom"].set_visible(not x.ticks == y.ticks == "none")
@@ -247,7 +234,7 @@ def byte_ticks(top: float) -> list[float]:
     unit = max((unit for unit in (1024.0**power for power in range(6)) if unit <= top / 1.5), default=1.0)
     steps = (256, 512) if 0.97 * top > 999 * unit else (1, 2, 5, 10, 20, 50, 100, 200)  # none is written "0.98 MiB"
     step = next((s * unit for s in steps if top / (s * unit) <= 5.5), top / 4)
-    return [step * at for at in range(math.ceil(top * 0.97 / step))]
+    return [step * number for number in range(math.ceil(top * 0.97 / step))]
 
 
 def tick_values(axis: Axis, long: float, each: float) -> list[float]:

@@ -8,25 +8,23 @@ from typing import Any
 import numpy as np
 
 from ..scenes import Samples
-from .limits import points
-from .marks import Axes, Axis, Drawing, Image, Line, Mark, Text
+from .marks import Axes, Axis, Drawing, Image, Line, Mark, Text, draw
 
-MOST_IMAGES = 24
 _SHADES, _SIDE = 16, 8  # grey levels, and cells along a digit
 _PALETTE = tuple(f"ink/{round(80 * shade / _SHADES)}" for shade in range(_SHADES + 1))
 _TALL, _GAP = 1.2, 0.12  # a row with its answers, and what is free beside a digit, in widths of a column
 _IN_WORDS = 5  # mistakes in the words of the panel
 
 
+@draw.register
 def draw_samples(scene: Samples) -> Drawing:
     """Draw a grid of digits, the answer under each: ``7`` when right, ``1, is 7`` crossed out when wrong."""
-    count = min(len(scene.images), len(scene.predicted), len(scene.actual), MOST_IMAGES)
+    samples = list(zip(scene.images, scene.predicted, scene.actual, strict=False))
+    count = len(samples)
     columns = max(round(math.sqrt(3 * count)), 1)  # two rows of twelve: a panel is wider than it is high
     marks: list[Mark] = []
     wrong = []
-    for number, (image, predicted, actual) in enumerate(zip(scene.images, scene.predicted, scene.actual, strict=False)):
-        if number == count:
-            break
+    for number, (image, predicted, actual) in enumerate(samples):
         left, top = number % columns + _GAP / 2, -_TALL * (number // columns)
         right, bottom = left + 1 - _GAP, top - 1 + _GAP
         words = f"the model says {predicted}, " + ("which is right" if predicted == actual else f"it is {actual}")
@@ -36,23 +34,20 @@ def draw_samples(scene: Samples) -> Drawing:
         if predicted != actual:
             wrong.append(f"{predicted} for {actual}")
             texts = (f"{predicted}, is {actual}", f"{predicted}\u2260{actual}", str(predicted))
-            x = [left, right, right, left, left, right, math.nan, left, right]
-            y = [top, top, bottom, bottom, top, bottom, math.nan, bottom, top]
-            marks.append(Line(f"cross {number}", points(x, y), "wrong", 2.2, words=words))
+            corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+            cross = [*corners, (right, bottom), (math.nan, math.nan), (left, bottom), (right, top)]
+            marks.append(Line(f"cross {number}", np.ravel(cross), "wrong", 2.2, words=words))
         middle, below = (left + right) / 2, (bottom + top - _TALL) / 2
         look: dict[str, Any] = {"role": "ink"} if predicted == actual else {"role": "wrong", "bold": True}
         marks.append(Text(f"answer {number}", texts, middle, below, where="center", size=11.0, words=words, **look))
     rows = math.ceil(count / columns)
     axes = Axes(Axis(0.0, columns, ticks="none"), Axis(-_TALL * max(rows, 1), _GAP / 2, ticks="none"), equal="fit")
     corner = (f"{scene.accuracy:.0%} right",) if math.isfinite(scene.accuracy) else ()
-    return Drawing("held-out digits", marks, (axes,), _words(count, wrong, scene.accuracy), corner=corner)
-
-
-def _words(count: int, wrong: list[str], accuracy: float) -> str:
-    right = f"{accuracy:.0%} of the held-out digits are read right." if math.isfinite(accuracy) else ""
-    if not count:
-        return right or "There are no held-out digits."
-    if not wrong:
-        return f"{right} All {count} that are shown are right.".strip()
+    answered = f"{scene.accuracy:.0%} of the held-out digits are read right. " if corner else ""
     more = f" and {len(wrong) - _IN_WORDS} more" if len(wrong) > _IN_WORDS else ""
-    return f"{right} Of the {count} shown, {len(wrong)} are wrong: {', '.join(wrong[:_IN_WORDS])}{more}.".strip()
+    shown = f"All {count} that are shown are right."
+    if wrong:
+        shown = f"Of the {count} shown, {len(wrong)} are wrong: {', '.join(wrong[:_IN_WORDS])}{more}."
+    elif not count:
+        shown = "" if answered else "There are no held-out digits."
+    return Drawing("held-out digits", marks, (axes,), f"{answered}{shown}".strip(), corner=corner)

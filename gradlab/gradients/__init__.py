@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from .contributions import Contribution as Contribution
     from .contributions import Contributions as Contributions
     from .contributions import GradContents as GradContents
-    from .parameter import ParameterHistory as ParameterHistory
-    from .parameter import Span as Span
-    from .parameter import union as union
-    from .parameter import within as within
+    from .contributions import ParameterHistory as ParameterHistory
+    from .contributions import Span as Span
+    from .contributions import union as union
+    from .contributions import within as within
     from .provenance import Provenance as Provenance
 
 load_lazily(__name__)

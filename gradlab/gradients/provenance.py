@@ -26,15 +26,18 @@ from .._torch import outside_dispatch_modes
 from .contributions import (
     Contributions,
     GradContents,
+    GradEvent,
     KeptContributions,
+    ParameterHistory,
+    Span,
     Vectors,
     lay_in_plane,
     make_contributions,
     newest_and_older,
     number_to_keep,
     plain,
+    union,
 )
-from .parameter import GradEvent, ParameterHistory, Span, union
 
 _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4

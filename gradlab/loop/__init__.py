@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from .program import Statement as Statement
     from .recipe import LONGEST_WINDOW as LONGEST_WINDOW
     from .recipe import SWITCHES as SWITCHES
+    from .recipe import Choice as Choice
+    from .recipe import OnOff as OnOff
+    from .recipe import Positive as Positive
     from .recipe import Recipe as Recipe
+    from .recipe import Switch as Switch
+    from .recipe import Whole as Whole
+    from .run import Counterfactual as Counterfactual
     from .run import Run as Run
-    from .switches import Choice as Choice
-    from .switches import OnOff as OnOff
-    from .switches import Positive as Positive
-    from .switches import Switch as Switch
-    from .switches import Whole as Whole
-    from .unswitched import Counterfactual as Counterfactual
 
 load_lazily(__name__, needs_torch=False)

@@ -1,21 +1,249 @@
-"""Runs a Program on a task, statement by statement, and finds its way back when the program fails."""
+"""A Program at work on a task: its namespace and its place in the batches, and the Engine that runs it by statements.
+
+The Engine goes over from one program to another, and finds its way back when a program fails.
+"""
 
 from __future__ import annotations
 
 import copy
 import math
 import time
-from collections.abc import Callable, Generator
-from contextlib import nullcontext
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, SupportsIndex, overload
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
-from .._process import RandomStream, copy_state
+from .._process import KernelSettings, RandomStream, copy_state
+from .._torch import outside_dispatch_modes
 from ..gradients import Provenance
 from ..memory import Ledger
-from .bound_program import BoundProgram
 from .program import LoopError, Program
+
+MOST_BATCHES = 10_000
+"""Batches that one statement may read; a loop inside a function or a ``with`` block would read for ever."""
+
+
+class TrackedBatches(list[Any]):
+    """A list of batches that tells how far it has been read, so that a loop can be taken up where it stood.
+
+    Each batch is handed out as a copy, as a DataLoader does: it lives as long as the loop holds it, so that its bytes
+    come and go, and a loop that changes it in place does not change the data.
+    """
+
+    def __init__(self, items: Sequence[Any], note_read: Callable[[int], None], first: int = 0) -> None:
+        """Hold ``items``, of which the first is batch number ``first`` (from 0) of the epoch."""
+        super().__init__(items)
+        self._note_read, self._first = note_read, first
+
+    def __iter__(self) -> Iterator[Any]:
+        for position, item in enumerate(super().__iter__(), self._first + 1):
+            self._note_read(position)
+            yield _copy(item)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        if isinstance(index, slice):
+            start, _, stride = index.indices(len(self))
+            window = super().__getitem__(index)
+            # Only a plain piece of the epoch can be counted; anything else is an ordinary list.
+            return TrackedBatches(window, self._note_read, self._first + start) if stride == 1 else window
+        item = super().__getitem__(index)
+        self._note_read(self._first + index.__index__() % len(self) + 1)
+        return _copy(item)
+
+
+def _copy(item: Any) -> Any:
+    if isinstance(item, dict):
+        return {name: _copy(part) for name, part in item.items()}
+    if isinstance(item, (tuple, list)):
+        return type(item)(map(_copy, item))
+    with outside_dispatch_modes():
+        return item.clone() if isinstance(item, Tensor) else item
+
+
+EPOCHS = 10**9
+"""What ``epochs`` is for a loop that plays until somebody pauses it."""
+
+
+class BoundProgram:
+    """A program in a namespace of its own, which can be taken up within an epoch.
+
+    Its set-up runs at once. ``statements`` then runs the rest of the interrupted epoch, as the text with
+    ``epochs = 1`` and the remaining ``batches``, and after that the text with all of them.
+    """
+
+    def __init__(self, program: Program, task: Any, model: nn.Module, *, is_edited: bool = False) -> None:
+        """Run the set-up; whatever it raises comes out as it is. ``is_edited`` marks a text of the learner's own."""
+        self.is_edited = is_edited
+        self.program = program
+        self.reads_since_pause = 0
+        self._read = 0  # batches of this epoch that have been handed out
+        self.updated = False  # has the statement that just ran completed an update?
+        self.losses: list[Tensor] = []
+        self._task = task
+        self._attempted = self._applied = self._inside_scaler = self._unscaled = False
+        self._skipped = False
+        self._used_scale: float | None = None  # of the newest update, before ``scaler.update()`` changed it
+        self._loss: Tensor | None = None
+        self.namespace: dict[str, Any] = {
+            "torch": torch,
+            "model": model,
+            "loss_fn": self._record_loss,
+            "batches": TrackedBatches(task.batches, self._note_read),
+            "device": task.device,
+            "epochs": EPOCHS,
+        }
+        self.index = -1
+        self.settings: AbstractContextManager[None] = KernelSettings() if is_edited else nullcontext()
+        """What a text of the learner's own sets for the whole kernel; its statements run inside of it."""
+        with self.settings:
+            for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
+                self.reads_since_pause = 0
+        self.optimizers: dict[str, torch.optim.Optimizer] = {}
+        self.scalers: dict[str, torch.amp.GradScaler] = {}
+        self._handles: list[Any] = []
+        for name, value in list(self.namespace.items()):
+            if isinstance(value, torch.optim.Optimizer):
+                self.optimizers[name] = value
+                self._handles.append(value.register_step_post_hook(self._after_step))
+            elif isinstance(value, torch.amp.GradScaler):
+                self.scalers[name] = value
+                self._watch_scaler(value)
+
+    def statements(self, first_batch: int) -> Generator[int, None, None]:
+        """Run the loop from this batch of an epoch on, yielding the index of each statement after it ran."""
+        self._read = first_batch  # at once: another switch may come before the first statement
+        return self._statements(first_batch)
+
+    def _statements(self, first: int) -> Generator[int, None, None]:
+        if first:
+            self.namespace.update(batches=TrackedBatches(self._task.batches[first:], self._note_read, first), epochs=1)
+            yield from self.program.loop(self.namespace)
+        self.namespace.update(batches=TrackedBatches(self._task.batches, self._note_read), epochs=EPOCHS)
+        yield from self.program.loop(self.namespace)
+
+    def position(self) -> int:
+        """Return how many batches of the epoch have been read, 0 at its end."""
+        return self._read % len(self._task.batches)
+
+    def copy_optimizer_state_from(self, other: BoundProgram) -> list[str]:
+        """Carry over the state of an earlier loop's optimizers and scalers; return the optimizers that start anew."""
+        fresh = []
+        for name, optimizer in self.optimizers.items():
+            old = other.optimizers.get(name)
+            # The learning rate may change without a new start.
+            if type(old) is type(optimizer) and old.defaults | {"lr": 0} == optimizer.defaults | {"lr": 0}:
+                optimizer.state.update(old.state)
+            else:
+                fresh.append(name)
+        for name, scaler in self.scalers.items():
+            if name in other.scalers and scaler.is_enabled() and other.scalers[name].is_enabled():
+                scaler.load_state_dict(other.scalers[name].state_dict())
+        return fresh
+
+    def on_backward(self) -> None:
+        """Note the loss whose backward is under way, and an update whose ``scaler.update()`` never came."""
+        if self._attempted:
+            self._complete()
+        if self._loss is not None:
+            self.losses.append(self._loss)
+        elif isinstance(loss := self.namespace.get("loss"), Tensor) and loss.numel() == 1:
+            self.losses.append(loss.detach())
+        self._loss = None
+
+    def pop_update(self) -> tuple[list[Tensor], float | None, bool]:
+        """Hand over the newest update: its losses, the scale that they were multiplied by, whether it was skipped."""
+        losses, self.losses = self.losses, []
+        return losses, self._used_scale, self._skipped
+
+    def scale(self) -> float | None:
+        """Return the loss scale, None without a scaler."""
+        scaler = next(iter(self.scalers.values()), None)
+        return None if scaler is None else float(scaler.get_scale())
+
+    def scale_in_grad(self) -> float:
+        """Return what the newest contributions in ``.grad`` are still multiplied by."""
+        return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
+
+    def discard_update(self) -> None:
+        """Forget the update that an error cut short, so that the next one can begin."""
+        self.losses, self._loss = [], None
+        self._attempted = self._applied = self._unscaled = False
+        for scaler in self.scalers.values():
+            if scaler.is_enabled():  # it remembers an unscale_() until update(), and would refuse the next one
+                getattr(scaler, "_per_optimizer_states", {}).clear()
+
+    def close(self) -> None:
+        """Take the hooks off the optimizers."""
+        for handle in self._handles:
+            handle.remove()
+
+    def _note_read(self, position: int) -> None:
+        """Note how far the epoch has been read; a RuntimeError ends a statement that never comes to a pause."""
+        self._read = position
+        self.reads_since_pause += 1
+        if self.reads_since_pause > MOST_BATCHES:
+            self.reads_since_pause = 0
+            raise RuntimeError(
+                f"one statement read {MOST_BATCHES:,} batches: the loop must stand at the top level of the text, "
+                "not in a function or a with block"
+            )
+
+    def _record_loss(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the task's loss function, and note the loss before the loop divides or scales it."""
+        loss = self._task.loss_fn(*args, **kwargs)
+        if isinstance(loss, Tensor) and loss.numel() == 1:
+            self._loss = loss.detach() if loss.requires_grad else self._loss
+        elif not self.is_edited:  # a text of the learner's own may reduce or take apart what it gets
+            raise TypeError(f"Task: loss_fn must return a tensor with one value, got {_kind(loss)}")
+        return loss
+
+    def _after_step(self, optimizer: object, args: object, kwargs: object) -> None:
+        self._applied = True
+        if not self._inside_scaler:
+            self._complete()
+
+    def _watch_scaler(self, scaler: torch.amp.GradScaler) -> None:
+        """Put the scaler's own ``step`` and ``update`` behind wrappers: a skipped step fires no optimizer hook."""
+        step, update, unscale_ = scaler.step, scaler.update, scaler.unscale_
+
+        def watched_unscale(*args: Any, **kwargs: Any) -> None:
+            unscale_(*args, **kwargs)
+            self._unscaled = True
+
+        def watched_step(*args: Any, **kwargs: Any) -> Any:
+            self._inside_scaler = True
+            try:
+                result = step(*args, **kwargs)
+            finally:
+                self._inside_scaler = False
+            self._attempted = self._unscaled = True
+            return result
+
+        def watched_update(*args: Any, **kwargs: Any) -> None:
+            self._used_scale = float(scaler.get_scale())
+            update(*args, **kwargs)
+            self._unscaled = False
+            if self._attempted:
+                self._complete()
+
+        # This one object only; the class stays as it is.
+        scaler.unscale_ = watched_unscale  # type: ignore[method-assign]
+        scaler.step, scaler.update = watched_step, watched_update  # type: ignore[method-assign]
+
+    def _complete(self) -> None:
+        self.updated = True
+        self._skipped = not self._applied
+        self._attempted = self._applied = False
+
+
+def _kind(value: object) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
 
 
 class Snapshot:

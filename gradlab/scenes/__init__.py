@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .evaluate import loss_curve as loss_curve
     from .from_run import RunScenes as RunScenes
+    from .from_run import loss_curve as loss_curve
     from .kinds import Arrows as Arrows
     from .kinds import BatchArrow as BatchArrow
     from .kinds import Contours as Contours

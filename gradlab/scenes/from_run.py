@@ -1,21 +1,23 @@
-"""RunScenes: what each panel wants to know of a run, read off without changing it, as a scene."""
+"""RunScenes: what each panel shows of a run, read off without changing it, as a scene; the model is evaluated aside."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby, pairwise
 from operator import attrgetter
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from .._process import RandomStream
 from ..gradients import Contribution, Contributions, within
-from ..loop import Counterfactual, Run
+from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint
-from ..tasks import HeldOutImages
-from .evaluate import HeldOutLoss, LossSurface, evaluating, loss_curve, with_state
+from ..tasks import HeldOutImages, TwoWeights
 from .kinds import (
     Arrows,
     BatchArrow,
@@ -35,6 +37,10 @@ from .words import memory_scene
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _SLICE_POINTS = 21
 _SHOWN_DIGITS = 12
+_SURFACE_POINTS = 41  # along each side of the surface
+_WIDEST = 1e6  # half a side of it, which grows by the factor
+_GROWTH = 1.5
+_MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
 
 
 class RunScenes:
@@ -45,11 +51,11 @@ class RunScenes:
         self.run = run
         self.unswitched: Counterfactual | None = None
         """The run without its newest switch, beside whose losses those of the run are shown."""
-        self._unswitched_held_out: HeldOutLoss | None = None
-        self.measured: Contributions | None = None
-        """What the newest gradient scene was made from."""
+        self.measured: Contributions | None = None  # what the newest gradient scene was made from
         self._held_out: HeldOutLoss | None = None
-        self._plane: LossSurface | None = None
+        self._unswitched_held_out: HeldOutLoss | None = None
+        self._surface: Contours | None = None
+        self._half = 0.0  # a side of its square
 
     def names(self) -> list[PanelName]:
         """Return the panels that this run can show now; the scaler's is there while the loop has one."""
@@ -127,14 +133,15 @@ class RunScenes:
         run = self.run
         now = dict.fromkeys(CATEGORIES, 0) | run.footprint()
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
-        modules = dict(run.model.named_modules())
+        numbers = [(name, part) for name, part in run.model.named_modules() if name.rpartition(".")[2].isdigit()]
+        kinds = {name: f"{name} {type(part).__name__}" for name, part in numbers}  # "2 ReLU" instead of "2"
         scene = memory_scene(watched)
         gaps = [later - earlier for (earlier, _), (later, _) in pairwise(watched)]
         on_cuda = run.task.device.startswith("cuda")
         return replace(
             scene,
             updates=scene.updates if run.watched else [],
-            modules=[_module_name(name, modules) for name in scene.modules],
+            modules=[kinds.get(name, name) for name in scene.modules],
             capacity=self.capacity(),
             allocated=torch.cuda.memory_allocated() if on_cuda else None,
             reserved=torch.cuda.memory_reserved() if on_cuda else None,
@@ -168,33 +175,36 @@ class RunScenes:
         provenance.sync()
         if not 1 <= number <= provenance.backwards:
             return f"No backward has the number {number:,} yet."
-        epoch, index = divmod(number - 1, len(self.run.task.batches))
-        batch = f"Batch {number:,} is number {index + 1:,} of the {len(self.run.task.batches):,} in epoch {epoch + 1:,}"
-        holding = [history for history in provenance.histories if within(number, history.batches)]
-        if not holding:
-            return f"{batch}. It is no longer in .grad."
+        count = len(self.run.task.batches)
+        epoch, index = divmod(number - 1, count)
+        holding, words = [h for h in provenance.histories if within(number, h.batches)], "It is no longer in .grad"
         if any(within(number, history.leftover()) for history in holding):
-            return f"{batch}. A step applied it before the newest batch came, and it is still in .grad."
-        if any(within(number, history.applied()) for history in holding):
-            return f"{batch}. The newest step has applied it."
-        return f"{batch}. It is in .grad, and no step has applied it yet."
+            words = "A step applied it before the newest batch came, and it is still in .grad"
+        elif any(within(number, history.applied()) for history in holding):
+            words = "The newest step has applied it"
+        elif holding:
+            words = "It is in .grad, and no step has applied it yet"
+        return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {words}."
 
     def _contours(self) -> Contours:
-        if self._plane is None:
-            self._plane = LossSurface(self.run.task, self.run.model)
-        must_cover: list[float] = []
-        for values in (self.run.record.path["x"], self.run.record.path["y"]):
-            finite = values if math.isfinite(sum(values)) else [value for value in values if math.isfinite(value)]
-            must_cover += [min(finite), max(finite)] if finite else []
-        return self._plane.contours(must_cover)
+        """Return contours around the task's minimum that show the way of the weights; the same object while they do."""
+        path, picture = self.run.record.path, self.run.task.picture
+        centre = picture.minimum if isinstance(picture, TwoWeights) else (0.0, 0.0)
+        finite = [value for value in (*path["x"], *path["y"]) if math.isfinite(value)]
+        far = [abs(end - c) for end in (min(finite), max(finite)) for c in centre] if finite else [1.0]
+        need = min(1.3 * max(far), _WIDEST) or 1.0
+        if self._surface is None or need > self._half:
+            # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
+            self._half = need if self._surface is None else max(need, _GROWTH * self._half)
+            self._surface = _loss_surface(self.run, centre, self._half)
+        return self._surface
 
     def _slice(self) -> Slice:
         run = self.run
         names, batch = run.loop.namespace, run.task.batches[0]
-        x, y = names.get("x"), names.get("y")
+        x, y, lr = names.get("x"), names.get("y"), run.recipe.lr
         newest = (x, y) if isinstance(x, Tensor) and isinstance(y, Tensor) else names.get("batch")
         batch = newest if type(newest) is type(batch) else batch
-        lr = run.recipe.lr
         named = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
         steps = [4 * lr * (i / (_SLICE_POINTS - 1)) - lr for i in range(_SLICE_POINTS)]
         scale, losses = run.loop.scale_in_grad(), []
@@ -202,15 +212,8 @@ class RunScenes:
             for t in steps:
                 buffers = {name: buffer.clone() for name, buffer in run.model.named_buffers()}
                 weights = {name: w if g is None else w - t / scale * g for name, w, g in named}
-                losses.append(float(run.task.loss_of(with_state(run.model, {**buffers, **weights}), batch)))
+                losses.append(float(run.task.loss_of(_with_state(run.model, {**buffers, **weights}), batch)))
         return Slice(steps, losses, lr)
-
-
-def _module_name(name: str, modules: Mapping[str, nn.Module]) -> str:
-    """Return a module's name, with its kind where the name is a number: "2 ReLU" instead of "2"."""
-    if name not in modules or not name.rpartition(".")[2].isdigit():
-        return name
-    return f"{name} {type(modules[name]).__name__}"
 
 
 def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], window: int) -> list[BatchArrow]:
@@ -230,3 +233,94 @@ def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], 
         x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
         merged.append(BatchArrow(span, x, y, share, stale, members[-1].applied))
     return [*merged, *arrows[-singles:]]
+
+
+# What a model says beside its training, without leaving a trace ------------------------------------------------------
+
+
+def _with_state(model: nn.Module, state: dict[str, Tensor]) -> Callable[..., Any]:
+    """Return the model as a function that computes with other weights and buffers."""
+    return lambda *args, **kwargs: torch.func.functional_call(model, state, args, kwargs)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Put a model in evaluation mode, without gradients, its random numbers those of seed 0; undo all of it after."""
+    on_gpu = any(parameter.is_cuda for parameter in model.parameters())
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        with torch.no_grad(), RandomStream(0, cuda=on_gpu):
+            model.eval()
+            yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def loss_curve(history: History) -> Curve:
+    """Return the loss of a run's history as a scene."""
+    rows = history.rows
+    switches = tuple(history.switches)
+    return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
+
+
+class HeldOutLoss:
+    """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
+
+    def __init__(self, run: Run | Counterfactual) -> None:
+        """Measure after each update of ``run`` from now on; its task must have held-out examples."""
+        if run.task.held_out is None:
+            raise ValueError(f"HeldOutLoss: task must have held-out examples, got {run.task.name!r}")
+        self._run = run
+        self._x, self._y = (part.to(run.task.device) for part in run.task.held_out)
+        self._begin()
+        run.after_update = self._measure
+
+    def curve(self) -> Curve:
+        """Return what was measured as a scene, on a linear axis."""
+        if self._run.updates < self._last:  # the run began again, and has made no update since
+            self._begin()
+        self._write()
+        switches = tuple(self._run.record.switches)
+        return replace(loss_curve(self._history), switches=switches, title="held-out loss", linear=True)
+
+    def _begin(self) -> None:
+        self._history = History()
+        self._waiting: list[tuple[int, Any]] = []
+        self._last = 0
+
+    def _measure(self) -> None:
+        if self._run.updates <= self._last:
+            self._begin()
+        self._last = self._run.updates
+        model = self._run.model
+        with evaluating(model):
+            self._waiting.append((self._last, self._run.task.loss_fn(model(self._x), self._y)))
+        if len(self._waiting) >= _MOST_WAITING:
+            self._write()
+
+    def _write(self) -> None:
+        for update, loss in self._waiting:
+            self._history.write(update, float(loss), math.nan, math.nan, math.nan, skipped=False)
+        self._waiting.clear()
+
+
+def _loss_surface(run: Run, centre: tuple[float, float], half: float) -> Contours:
+    """Return the mean loss of all batches on a square of two weights."""
+    model, task = run.model, run.task
+    x, y = (torch.linspace(c - half, c + half, _SURFACE_POINTS) for c in centre)
+    weights = torch.stack([x.repeat(_SURFACE_POINTS), y.repeat_interleave(_SURFACE_POINTS)], 1).to(task.device)
+    names = [(name, p.shape, p.numel()) for name, p in model.named_parameters()]
+    batches = list({id(batch): batch for batch in task.batches}.values())
+
+    def loss(two: Tensor) -> Tensor:
+        parts, start = {}, 0
+        for name, shape, size in names:
+            parts[name] = two[start : start + size].reshape(shape)
+            start += size
+        call = _with_state(model, parts)
+        return torch.stack([task.loss_of(call, batch) for batch in batches]).mean()
+
+    with evaluating(model):
+        surface = torch.func.vmap(loss)(weights).reshape(_SURFACE_POINTS, _SURFACE_POINTS)
+    return Contours(x.tolist(), y.tolist(), surface.tolist())

@@ -42,11 +42,6 @@ class StatementLabel(StrEnum):
     CLIP = "clip_grad_norm_"
     STEP = "step"
     UPDATE = "update"
-    FOR = "for"
-    WHILE = "while"
-    IF = "if"
-    WINDOW = "window"
-    BATCH = "x, y"
 
 
 @dataclass(frozen=True)
@@ -55,12 +50,9 @@ class UnswitchedCurve:
 
     updates: Sequence[float]
     mean: Sequence[float]
-    switched: str
-    """What stays as it was: "zero_grad on"."""
-    now: float = math.nan
-    """The newest loss."""
-    ended: str = ""
-    """Why the curve goes no further, "" while it does."""
+    switched: str  # what stays as it was: "zero_grad on"
+    now: float = math.nan  # the newest loss
+    ended: str = ""  # why the curve goes no further, "" while it does
 
 
 @dataclass(frozen=True)
@@ -71,15 +63,12 @@ class Curve:
     mean: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
-    switches: Sequence[tuple[int, str]] = ()
-    """(update, what was switched), oldest first: "zero_grad off"."""
-    broken: int | None = None
-    """The first update whose loss was inf or NaN; the curve ends there."""
+    switches: Sequence[tuple[int, str]] = ()  # (update, what was switched), oldest first: "zero_grad off"
+    broken: int | None = None  # the first update whose loss was inf or NaN; the curve ends there
     now: float = math.nan
     """The loss of the newest update, which the status line tells too; its bucket may not be full yet."""
     title: str = "loss"
-    linear: bool = False
-    """Keep to a linear axis, however far apart the losses lie."""
+    linear: bool = False  # keep to a linear axis, however far apart the losses lie
     unswitched: UnswitchedCurve | None = None
 
 
@@ -101,14 +90,10 @@ class BatchArrow:
     """The first and the last of them; None for what anything but a backward wrote into ``.grad``."""
     x: float
     y: float
-    share: float
-    """Its projection on the sum, as a part of the sum: negative where it points the other way."""
-    stale: bool = False
-    """True for a leftover: an optimizer step had used it before the newest batch came."""
-    applied: bool = False
-    """Whether a step has used it, the newest step included."""
-    names: Sequence[str] = ()
-    """What it is called, the longest first; empty for the numbers of its batches."""
+    share: float  # its projection on the sum, as a part of the sum: negative where it points the other way
+    stale: bool = False  # True for a leftover: an optimizer step had used it before the newest batch came
+    applied: bool = False  # whether a step has used it, the newest step included
+    names: Sequence[str] = ()  # what it is called, the longest first; empty for the numbers of its batches
 
 
 @dataclass(frozen=True)
@@ -119,16 +104,12 @@ class Arrows:
     plane of the sum and the newest contribution: ``x`` along the sum, ``y`` at a right angle to it.
     """
 
-    arrows: Sequence[BatchArrow]
-    """The oldest first."""
-    total: tuple[float, float]
-    """What ``.grad`` holds."""
-    holds: Sequence[Span] = ()
-    """Batches inside ``.grad`` over all parameters."""
+    arrows: Sequence[BatchArrow]  # the oldest first
+    total: tuple[float, float]  # what ``.grad`` holds
+    holds: Sequence[Span] = ()  # batches inside ``.grad`` over all parameters
     contours: Contours | None = None
     weights: tuple[float, float] = (0.0, 0.0)
-    measured: bool = True
-    """False where nobody measured as the newest batch came."""
+    measured: bool = True  # False where nobody measured as the newest batch came
 
 
 @dataclass(frozen=True)
@@ -145,8 +126,7 @@ class Slice:
 
     t: Sequence[float]
     loss: Sequence[float]
-    lr: float
-    """Where plain SGD would land on this line."""
+    lr: float  # where plain SGD would land on this line
 
 
 @dataclass(frozen=True)
@@ -180,22 +160,16 @@ class Memory:
 
     statements: Sequence[str]
     """A short word for each statement of all shown updates, in the order in which they ran: "zero_grad", ..."""
-    starts: Sequence[int] = ()
-    """The index of each statement's first point."""
+    starts: Sequence[int] = ()  # the index of each statement's first point
     categories: dict[str, Sequence[int]] = field(default_factory=dict)
     """"weights", "gradients", ... -> bytes at every point."""
     updates: Sequence[tuple[int, int]] = ()
     """(index of its first statement, number of the update) for each shown update, oldest first."""
-    modules: Sequence[str] = ()
-    """The dotted name of the module at work at each point, "" outside of all."""
-    capacity: tuple[str, int] | None = None
-    """Name and usable bytes of the card that the peak is held against."""
-    allocated: int | None = None
-    """CUDA only: bytes that the allocator has handed out now."""
-    reserved: int | None = None
-    """CUDA only: bytes that the allocator holds from the driver now."""
-    note: str = ""
-    """What else the learner should know: "1 update in 12 is watched"."""
+    modules: Sequence[str] = ()  # the dotted name of the module at work at each point, "" outside of all
+    capacity: tuple[str, int] | None = None  # name and usable bytes of the card that the peak is held against
+    allocated: int | None = None  # CUDA only: bytes that the allocator has handed out now
+    reserved: int | None = None  # CUDA only: bytes that the allocator holds from the driver now
+    note: str = ""  # what else the learner should know: "1 update in 12 is watched"
 
 
 @dataclass(frozen=True)
@@ -204,11 +178,9 @@ class Fit:
 
     bars: Sequence[tuple[str, dict[str, int]]]
     """(label, bytes by category at the peak and beside the tensors), left to right; the last is what is asked about."""
-    cards: Sequence[tuple[str, int]]
-    """(name, usable bytes) of each card that is drawn as a line."""
+    cards: Sequence[tuple[str, int]]  # (name, usable bytes) of each card that is drawn as a line
     title: str = ""
-    said: str = ""
-    """What the last bar fits, in words."""
+    verdict: str = ""  # what the last bar fits, in words
 
 
 Scene = Curve | Arrows | Landscape | Slice | ScalerHistory | Samples | Memory | Fit

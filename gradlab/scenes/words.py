@@ -29,9 +29,8 @@ def status_line(run: Run, measured: Contributions | None = None) -> str:
     loss = f"loss {short(run.record.loss)}" if run.updates else ""
     parts = [f"update {run.updates:,}", loss, _gradient(run, measured)]
     if (loss_scale := run.loop.scale()) is not None:
-        skips = run.record.skips
-        words = f", {number_of(skips, 'step')} skipped" if skips else ""
-        parts.append(f"loss scale {loss_scale:,.6g}{words}")
+        skipped = f", {number_of(run.record.skips, 'step')} skipped" if run.record.skips else ""
+        parts.append(f"loss scale {loss_scale:,.6g}{skipped}")
     parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
     return " · ".join(filter(None, parts))
 
@@ -122,10 +121,8 @@ _WORTH = 0.05  # of the peak: what is less would not help
 def peak_location(statement: str, module: str = "") -> str:
     """Say where a peak lies: ``while backward ran, in head``."""
     when = f"while {statement} ran" if statement in _CALLS else f"at {statement}"
-    if not module:
-        return when
-    # the parts of a Sequential have numbers for names
-    return f"{when}, in {'module ' if module.isdigit() else ''}{module}"
+    kind = "module " if module.isdigit() else ""  # the parts of a Sequential have numbers for names
+    return f"{when}, in {kind}{module}" if module else when
 
 
 def share_of_gpu(card: str, holds: float, peak: float) -> str:
@@ -162,10 +159,8 @@ def need_sentence(what: str, tensors: int, total: int, statement: str, module: s
 
 def fit_sentence(card: str, usable: int, needed: int) -> str:
     """Say whether so many bytes fit a card of so many usable ones."""
-    share, whole = needed / usable, f"its {bytes_text(usable)}"
-    if needed <= usable:
-        return f"fits {with_article(card)}: {percent(share)} of {whole}"
-    return f"does not fit {with_article(card)}: {times(share)} {whole}"
+    share = f"{percent(needed / usable)} of" if needed <= usable else times(needed / usable)
+    return f"{'fits' if needed <= usable else 'does not fit'} {with_article(card)}: {share} its {bytes_text(usable)}"
 
 
 def suggestions(
@@ -198,19 +193,28 @@ def with_article(card: str) -> str:
     return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
 
 
+_MOST_UPDATES = 2
+_MOST_STATEMENTS = 130  # of several updates: one that is narrower than two pixels says nothing
+
+
 def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
-    """Return the scene of some updates, each its number and its timeline; of every interval the peak and the end."""
-    statements: list[str] = []
-    starts: list[int] = []
-    first: list[tuple[int, int]] = []
-    points: list[MemoryPoint] = []
-    for number, timeline in updates:
-        first.append((len(statements), number))
-        for (_, statement), intervals in groupby(timeline, key=attrgetter("number", "statement")):
-            statements.append(statement)
+    """Return the scene of some updates, each its number and its timeline; of every interval the peak and the end.
+
+    Only the newest updates are in it, of these fewer while they have too many statements.
+    """
+    key, newest = attrgetter("number", "statement"), updates[-_MOST_UPDATES:]
+    ran = [(update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in newest]
+    while len(ran) > 1 and sum(len(statements) for _, statements in ran) > _MOST_STATEMENTS:
+        ran.pop(0)
+    starts, firsts = list[int](), list[tuple[int, int]]()
+    points = list[MemoryPoint]()
+    for update, statements in ran:
+        firsts.append((len(starts), update))
+        for intervals in statements:
             starts.append(2 * len(points))
             points += intervals
+    labels = [points[start // 2].statement for start in starts]
     categories: dict[str, Sequence[int]] = {
         name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES
     }
-    return Memory(statements, starts, categories, first, [p.module for p in points for _ in range(2)], note=note)
+    return Memory(labels, starts, categories, firsts, [p.module for p in points for _ in range(2)], note=note)

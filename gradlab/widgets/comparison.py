@@ -69,7 +69,11 @@ class Comparison:
 
     def _lines(self) -> list[tuple[str, ...]]:
         """The head and a line for each recipe; a column for what diverged only where something did."""
-        lines = [_HEAD, *(_cells(row) for row in self.rows)]
+        lines: list[tuple[str, ...]] = [_HEAD]
+        for row in self.rows:
+            end = "no" if row.diverged is None else f"at update {row.diverged:,}"
+            numbers = (f"{number:.3g}" for number in (row.first, row.last, row.lowest, row.worst, row.norm))
+            lines.append((row.label, *numbers, f"{row.bytes:,}", end))
         return lines if any(row.diverged is not None for row in self.rows) else [line[:-1] for line in lines]
 
 
@@ -108,12 +112,6 @@ def _row(label: str, first: float, run: Run) -> Row:
     worst = max(high) if run.record.broken is None else math.inf
     total = sum(run.footprint().values())
     return Row(label, first, run.record.loss, min(low), worst, run.record.norm, total, run.record.broken)
-
-
-def _cells(row: Row) -> tuple[str, ...]:
-    end = "no" if row.diverged is None else f"at update {row.diverged:,}"
-    numbers = (row.first, row.last, row.lowest, row.worst, row.norm)
-    return (row.label, *(f"{number:.3g}" for number in numbers), f"{row.bytes:,}", end)
 
 
 def _check(recipes: Any) -> None:

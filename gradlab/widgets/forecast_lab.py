@@ -9,7 +9,7 @@ from typing import Any
 
 from .._checks import on_off, whole_number
 from .._process import lock
-from ..drawing import Drawing, draw
+from ..drawing import draw
 from ..forecasting import SHOWN, card_name, forecast, model_size, model_sizes, usable_bytes
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, memory_scene, need_sentence, suggestions, with_article
@@ -94,8 +94,7 @@ class ForecastLab(Instrument):
         values = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
         self.settings = ForecastSettings().change(**values, **({} if recipe is None else {"recipe": recipe}))
         """The settings chosen now."""
-        self.result: Any = None
-        """The newest Forecast, None before the first."""
+        self.result: Any = None  # the newest Forecast, None before the first
         self._forecasts: dict[ForecastSettings, Any] = {}
         self._forecast_settings: ForecastSettings | None = None  # those of the newest result
         self._failed: ForecastSettings | None = None  # those whose forecast went wrong last
@@ -118,7 +117,11 @@ class ForecastLab(Instrument):
 
     def render(self, settings: Settings) -> View:
         """Return the peaks against the card and the timeline, faint as long as they are about other settings."""
-        panels = {name: self._drawn(scene) for name, scene in self._scenes().items()}
+        panels = {name: draw(scene) for name, scene in self._scenes().items()}
+        if self._forecast_settings not in (None, self.settings):
+            words = "being worked out"
+            for name, drawing in panels.items():
+                panels[name] = replace(drawing, faint=True, corner=(words,), words=f"{words}. {drawing.words}")
         return View(panels, self._state(), self._extra)
 
     def packed(self) -> Packed:
@@ -210,13 +213,6 @@ class ForecastLab(Instrument):
     def _is_due(self) -> bool:
         """Whether a forecast for the settings chosen now is still to be made."""
         return self.settings not in (self._failed, self._forecast_settings)
-
-    def _drawn(self, scene: Scene) -> Drawing:
-        """Draw a scene, faint where it is about other settings than those chosen now."""
-        drawing, words = draw(scene), "being worked out"
-        if self._forecast_settings in (None, self.settings):
-            return drawing
-        return replace(drawing, faint=True, corner=(words,), words=f"{words}. {drawing.words}")
 
     def _scenes(self) -> dict[str, Scene]:
         cards = [(self.settings.card, usable_bytes(self.settings.card))]

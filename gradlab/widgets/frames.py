@@ -1,19 +1,21 @@
-"""Frames: what the browser is told of a lab at one moment, as far as it has changed since the frame before.
+"""From a message of the browser to the reply: its fields are checked, one function does it, and frames show the result.
 
-What a frame may hold is in ``front/README.md``. A panel that is costly is drawn at some of the frames only.
+A frame is what has changed in a lab since the frame before; a panel that is costly is drawn at some of them only.
+``front/README.md`` lists the messages, which may hold anything, and what a frame may hold.
 """
 
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -21,7 +23,86 @@ from pygments.lexers import PythonLexer
 
 from ..drawing import Drawing, Encoder, draw
 from ..scenes import PanelName, RunScenes, find_oom
-from .requests import Frame, cut_words
+
+if TYPE_CHECKING:
+    from .instrument import Instrument
+    from .lab_model import LabModel
+
+_MOST_WORDS = 300  # letters of what is said of a bad request
+
+Frame = dict[str, Any]
+Reply = dict[str, Any]
+
+
+class RequestError(ValueError):
+    """A request that cannot be done; its words are for the learner."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a browser asks to be done, and with what: RequestError for a field that is not what is read."""
+
+    fields: Mapping[str, Any]
+
+    def get(self, name: str) -> Any:
+        """Return a field as it came, None where there is none."""
+        return self.fields.get(name)
+
+    def number(self, name: str) -> float:
+        """Return a finite number."""
+        value = self.get(name)
+        try:
+            number = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
+        except OverflowError:  # an int that no float can hold
+            number = math.inf
+        if not math.isfinite(number):
+            raise RequestError(f"{name} must be a finite number, got {value!r}")
+        return number
+
+    def whole(self, name: str) -> int:
+        """Return a whole number."""
+        value = self.number(name)
+        if value != int(value):
+            raise RequestError(f"{name} must be a whole number, got {value!r}")
+        return int(value)
+
+    def text(self, name: str) -> str:
+        """Return a text; half of a pair of surrogates, which no message can carry back, becomes "?"."""
+        value = self.get(name)
+        if not isinstance(value, str):
+            raise RequestError(f"{name} must be a text, got {value!r}")
+        return value.encode("utf-8", "replace").decode("utf-8")
+
+    def kind(self, kinds: Iterable[str]) -> str:
+        """Return which of these is to be done."""
+        do = self.get("do")
+        if not isinstance(do, str) or do not in kinds:
+            raise RequestError(f"do must be one of {', '.join(kinds)}, got {do!r}")
+        return do
+
+
+def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Request], Iterable[Frame] | None]) -> Reply:
+    """Do what a message asks by ``act``, return the reply with its frames or one of ``source``; it raises nothing."""
+    start = time.perf_counter()
+    request = Request(message if isinstance(message, Mapping) else {})
+    frames: list[Frame] = []
+    try:
+        frames.extend(act(request) or ())
+    except (Exception, KeyboardInterrupt) as error:
+        source.fail(error)
+        frames.append(source.frame())
+    frames = frames or [source.frame()]
+    work = round((time.perf_counter() - start) * 1000, 1)
+    return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
+
+
+def cut_words(words: str) -> str:
+    """Return words that may quote anything: not too many, and nothing that no message can carry."""
+    plain = words.encode("utf-8", "replace").decode("utf-8")
+    return plain if len(plain) <= _MOST_WORDS else f"{plain[: _MOST_WORDS - 60]} ..."
+
+
+# Frames ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -43,8 +124,7 @@ FAST = Pace(10.0, _RESTS, 105.0, 100.0, 500.0)
 FULL = Pace(25.0, _RESTS, 150.0, 100.0, 500.0)
 """For full speed, where what pictures take is taken from the training."""
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
-_FOLLOWED = 99.0
-"""A frame that is seen for so long, up to 10 updates a second, is drawn whole."""
+_FOLLOWED = 99.0  # a frame that is seen for so long, up to 10 updates a second, is drawn whole
 _COSTS_KEPT = 8
 
 
@@ -67,24 +147,21 @@ class PanelDrawings:
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
         """Return the Drawings of these panels, in their order, at ``now`` ms; ``only_due`` keeps those not yet due."""
-        shown = {}
         self.scenes.measured = None
         keep_words = only_due and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
         for name in names:
-            if only_due and name in self._drawings and now < self._due.get(name, 0.0) and name != names[0]:
-                shown[name] = self._drawings[name]
+            old = self._drawings.get(name)
+            if only_due and old is not None and name != names[0] and now < self._due.get(name, 0.0):
                 continue
             began = time.thread_time()
-            old, drawing = self._drawings.get(name), self._draw(name)
-            if keep_words and old is not None:
-                drawing = replace(drawing, words=old.words)
-            shown[name] = self._drawings[name] = drawing
+            drawing = self._draw(name)
+            self._drawings[name] = replace(drawing, words=old.words) if keep_words and old is not None else drawing
             self._costs[name].append((time.thread_time() - began) * 1000)
             rest = self.pace.rests.get(name, self.pace.usual_rest)
             self._due[name] = now + max(self.pace.share * min(self._costs[name]), rest)
-        return shown
+        return {name: self._drawings[name] for name in names}
 
     def due(self, name: PanelName, now: float) -> bool:
         """Would a panel be drawn now, while playing?"""

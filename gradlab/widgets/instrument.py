@@ -16,14 +16,12 @@ from typing import Any, ClassVar
 from .._process import lock, main_thread
 from ..drawing import Drawing, Listing, in_rows
 from .controls import Control
-from .frames import FrameWriter, coloured
+from .frames import Frame, FrameWriter, Reply, Request, RequestError, coloured, cut_words, reply_to
 from .live import Live, Packed, Still, packed_text
-from .requests import Frame, Reply, Request, RequestError, cut_words, reply_to
 
 Settings = Mapping[str, Any]
 MAX_CACHED = 64  # views of an instrument, and forecasts
-Actions = Mapping[str, Callable[[Request], None]]
-"""What the browser may ask for, and what does it."""
+Actions = Mapping[str, Callable[[Request], None]]  # what the browser may ask for, and what does it
 _QUIET = ("hello", "press")  # what is wrong stays said through these
 
 

@@ -15,10 +15,10 @@ from ..front import on_interrupt
 from ..loop import SWITCHES, LoopError, Recipe, Run
 from ..scenes import PanelName, status_line
 from .controls import CONTROLS, SPEEDS, UNSWITCHED, USUAL_SPEED
+from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
 from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
 from .live import Live, Packed, Still
 from .recording import MOST_UPDATES, Recording, record_lab
-from .requests import Frame, Reply, Request, RequestError, cut_words, reply_to
 
 _SLICE = 0.04  # seconds of training between two frames, and of work before a request is replied to, at most
 _MOST_FRAMES, _MOST_SLICES = 20, 2  # frames in one reply, and slices in one at full speed
@@ -35,6 +35,7 @@ class Lab(Live):
     """
 
     _screen = "lab"
+    _ends_on_interrupt = False  # whether an interrupt of the kernel ends the playing now
 
     def __init__(
         self,
@@ -152,7 +153,9 @@ class Lab(Live):
         """Reply to a message of the browser; while the lab is played, an interrupt of the kernel ends that."""
         with lock:
             reply = reply_to(message, self.model, partial(_do, self.model))
-        on_interrupt(self._interrupt, enabled=self.model.playing)
+        if self.model.playing != self._ends_on_interrupt:
+            self._ends_on_interrupt = self.model.playing
+            on_interrupt(self._interrupt, enabled=self.model.playing)
         return reply
 
     def frame(self) -> Frame:

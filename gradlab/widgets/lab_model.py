@@ -17,16 +17,12 @@ from ..formatting import number_of
 from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .controls import lab_settings
-from .frames import FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
+from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
 from .live import Still
-from .requests import Frame, RequestError, cut_words
 
-UPDATE_MS = 1000 / 60
-"""For which an update is seen at the usual speed."""
-STATEMENT_MS = 350.0
-"""For which what is done statement by statement is seen, at least."""
-REQUEST_SECONDS = 1.0
-"""Of training at most for one request of a browser: cells wait meanwhile."""
+UPDATE_MS = 1000 / 60  # for which an update is seen at the usual speed
+STATEMENT_MS = 350.0  # for which what is done statement by statement is seen, at least
+REQUEST_SECONDS = 1.0  # of training at most for one request of a browser: cells wait meanwhile
 INTERRUPTED = "Interrupted. Press Play to continue."
 _LONG_UPDATE = "An update is under way for over a second"
 _AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
@@ -34,8 +30,7 @@ _MOST_STATEMENTS = 2000  # on the way to a line
 _WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
 _SIZES = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
 """Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
-_SMALL = (300, 216)
-"""Of more panels, in rows of two beside the loop."""
+_SMALL = (300, 216)  # of more panels, in rows of two beside the loop
 
 
 class LabModel:
@@ -54,15 +49,13 @@ class LabModel:
         self.stopped = False  # from the end of a playing that nobody paused to the learner's next request
         self.play_id: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
         self.stopped_play_id: tuple[Any, Any] = (None, None)  # the playing that ended by itself
-        self.draft, self.wrong = "", 0
-        """A text that was not taken or that failed, and the line that is wrong in what is shown."""
+        self.draft, self.wrong = "", 0  # a text that was not taken or that failed, and the line that is wrong
         self.note = ""  # what the Lab has to say, under the status line
         self.oom_words = ""  # how memory ran out
         self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
         self.shows_unswitched = True  # or else it does not go on
         self.unswitched_share = 0.1  # of a processor core that it may take
         self.writer = FrameWriter()
-        self.screen = PanelDrawings(RunScenes(runner))
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
@@ -74,10 +67,10 @@ class LabModel:
         self.runner = runner
         self._source, self._changed = runner.source, list[int]()
         self.wrong, self._doctor = 0, LiveDoctor()
-        self._forget_unswitched()
         if not keep_view:
             self.screen = PanelDrawings(RunScenes(runner))
             self.screen.scenes.watch_for(self.panels())
+        self._forget_unswitched()
         self.note = words
 
     # What is shown ----------------------------------------------------------------------------------------------------
@@ -98,18 +91,16 @@ class LabModel:
 
     def still(self) -> Still:
         """Return the picture of a lab: the warning above, the loop with its words, and the panels."""
-        count = len(self.panels())
+        count, ran, panels = len(self.panels()), self.runner.statement, self.drawings()
+        in_line = count in _SIZES  # the loop is in the rows of the panels, or else beside them
         size = _SIZES.get(count, _SMALL)
-        ran = self.runner.statement
         words = [text for text in (self.note, status_line(self.runner)) if text]
-        wide = _WIDE - _APART - (size[0] if count in _SIZES else 2 * size[0])
+        wide = _WIDE - _APART - (size[0] if in_line else 2 * size[0])
         loop = Listing(self.runner.source, wide, range(ran.line, ran.last_line + 1), self.changed, words)
         chip = Listing("", _WIDE, words=[self.warning]) if self.warning else None
-        if count in _SIZES:
-            last = _WIDE if count == 2 else size[0]
-            return Still(in_rows([loop, *self.drawings()], 2, size, above=chip, last=last))
-        last = size[0] * (1 + count % 2)
-        return Still(in_rows(self.drawings(), 2, size, beside=loop, above=chip, last=last))
+        if in_line:
+            return Still(in_rows([loop, *panels], 2, size, above=chip, last=_WIDE if count == 2 else size[0]))
+        return Still(in_rows(panels, 2, size, beside=loop, above=chip, last=size[0] * (1 + count % 2)))
 
     @property
     def changed(self) -> list[int]:

@@ -18,8 +18,7 @@ from .._process import lock, plain_torch_state
 from ..drawing import Placed, to_png, to_svg
 from ..formatting import html_page, join_words, png_img
 from ..front import FrontEnd, joined_module, style_sheet
-from .frames import FrameWriter
-from .requests import Frame, Reply
+from .frames import Frame, FrameWriter, Reply
 
 _BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
 

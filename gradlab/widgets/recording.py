@@ -16,10 +16,9 @@ from .._process import main_thread
 from ..formatting import number_of
 from ..loop import SWITCHES, OnOff, Recipe, Run
 from .controls import UNSWITCHED
-from .frames import RECORDED
+from .frames import RECORDED, Frame
 from .lab_model import STATEMENT_MS, UPDATE_MS, LabModel
 from .live import Packed, Still, checked_path, packed_text
-from .requests import Frame
 
 MOST_UPDATES = 1000
 _MOST_TURNS = 4
@@ -27,8 +26,7 @@ _MOST_TRACKS = 64
 _STATEMENTS = 4  # updates at the start of a track that are recorded statement by statement
 
 Loops = Sequence[tuple[int, Recipe | str]]
-Values = Mapping[str, Sequence[Any]]
-"""Those that each switch can be turned to, by its name."""
+Values = Mapping[str, Sequence[Any]]  # those that each switch can be turned to, by its name
 
 
 @dataclass
@@ -84,25 +82,23 @@ def record_lab(lab: LabModel, words: str, updates: int, switches: Any, marks: An
 
 def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[int], turns: int) -> list[Track]:
     """Return the lab's own run, and each run in which switches are turned to their ``values``, parents first."""
-    tracks = [Track(None, 0)]
-    loops: list[Loops] = [[(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]]
-    turned = [0]
-    for number, track in enumerate(tracks):  # which grow meanwhile
-        track.frames = _record_frames(lab, loops[number], track.at, updates, values)
-        for mark in marks if turned[number] < turns else ():
-            earlier = [each for each in loops[number] if each[0] <= mark]
+    driven: Loops = [(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]
+    runs = [(Track(None, 0), driven, 0)]
+    for number, (track, loops, turned) in enumerate(runs):  # which grow meanwhile
+        track.frames = _record_frames(lab, loops, track.at, updates, values)
+        for mark in marks if turned < turns else ():
+            earlier = [(update, loop) for update, loop in loops if update <= mark]
             recipe = earlier[-1][1]
             if (number and mark <= track.at) or not isinstance(recipe, Recipe):
                 continue
             for name, options in values.items():
                 for value in [option for option in options if option != getattr(recipe, name)]:
-                    tracks.append(Track(number, mark, name, value))
-                    loops.append([*earlier, (mark, recipe.replace(**{name: value}))])
-                    turned.append(turned[number] + 1)
-        if len(tracks) > _MOST_TRACKS:
-            allowed = f"at most {_MOST_TRACKS} runs, got {len(tracks)} or more"
+                    turn = mark, recipe.replace(**{name: value})
+                    runs.append((Track(number, mark, name, value), [*earlier, turn], turned + 1))
+        if len(runs) > _MOST_TRACKS:
+            allowed = f"at most {_MOST_TRACKS} runs, got {len(runs)} or more"
             raise ValueError(f"Lab.record: marks and switches must make {allowed}")
-    return tracks
+    return [track for track, *_ in runs]
 
 
 def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values: Values) -> list[Frame]:

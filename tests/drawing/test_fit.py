@@ -70,15 +70,11 @@ def test_cards_are_lines_at_their_bytes_while_they_are_in_sight(bars: list[tuple
 
 
 def test_the_words_are_about_the_last_bar() -> None:
-    drawing = shown(("before", bar(30, 30, 60, 11)), ("now", bar(15, 15)), title="llama-8b", said="fits all but a T4")
+    verdict = "fits all but a T4"
+    drawing = shown(("before", bar(30, 30, 60, 11)), ("now", bar(15, 15)), title="llama-8b", verdict=verdict)
     texts = drawing.texts()
     assert {"fits all but a T4", "llama-8b", "131 GiB", "30 GiB"} <= set(texts)
     assert [text for text in texts if text.split()[0] in CATEGORIES] == ["weights 15 GiB", "gradients 15 GiB"]
     assert drawing.words == "Peaks of memory: before 131 GiB, now 30 GiB. The last one fits all but a T4."
     assert "nothing is forecast yet" in shown().texts()
     assert shown(cards=[]).words == "Nothing is forecast yet."
-
-
-def test_only_the_newest_bars_are_kept() -> None:
-    drawing = shown(*((str(at), bar(at + 1)) for at in range(9)))
-    assert [span.texts for span in drawing.axes[0].x.spans] == [("5",), ("6",), ("7",), ("8",)]

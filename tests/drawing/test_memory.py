@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradlab.drawing import Drawing, draw, stacked
-from gradlab.drawing.statements import keep_recent, layout_statements, repeated
+from gradlab.drawing.memory import layout_statements, repeated
 from gradlab.memory import CATEGORIES
 from gradlab.scenes import Memory
 
@@ -103,10 +103,10 @@ def test_words_are_about_the_newest_update() -> None:
     scene = changed(memory(updates=3), "activations", {5: 30 * MIB, -3: 20 * MIB})  # the newest at the end of backward
     drawing = draw(scene)
     assert "\u25bc peak 22 MiB while backward ran, in blocks.0" in drawing.texts()
-    assert [drawing.find(f"peak {at}").texts[0] for at in range(2)] == ["10 MiB", "22 MiB"]
-    assert [drawing.find(f"update {at}").texts[0] for at in range(2)] == ["update 41", "update 42"]
-    assert len(drawing.find("peaks").points) == 4
-    assert len(ids(drawing, "divider")) == 1
+    assert [drawing.find(f"peak {at}").texts[0] for at in range(3)] == ["32 MiB", "10 MiB", "22 MiB"]
+    assert [drawing.find(f"update {at}").texts[0] for at in range(3)] == ["update 40", "update 41", "update 42"]
+    assert len(drawing.find("peaks").points) == 6
+    assert len(ids(drawing, "divider")) == 2
 
 
 def test_each_statement_says_what_it_holds() -> None:
@@ -197,18 +197,6 @@ def test_statements_share_the_width(statements: list[tuple[int, bool]], cuts: se
             assert wide[one] > wide[other]
     assert (np.diff(where.left) > 0).all()
     assert sum(points.stop - points.start for _, points in where.updates) == sum(counts)
-
-
-def test_old_updates_give_way_to_a_long_window() -> None:
-    long = memory(updates=3, window=16)  # 66 statements an update
-    kept = keep_recent(long)
-    assert (kept.updates, kept.starts[0]) == ([(0, 42)], 0)
-    assert list(kept.statements) == list(long.statements)[132:]
-    assert kept.modules == long.modules[long.starts[132] :]
-    assert {len(values) for values in kept.categories.values()} == {len(kept.modules)}
-    assert keep_recent(memory(updates=4)).updates == [(0, 42), (6, 43)]
-    alone = memory(updates=1, window=60)
-    assert keep_recent(alone) is alone
 
 
 def test_categories_stack_in_one_order_and_strangers_are_other() -> None:

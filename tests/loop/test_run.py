@@ -408,7 +408,7 @@ ENDLESS = {
 def test_an_endless_loop_is_stopped_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradlab.loop.engine.MOST_STATEMENTS", 1000)
     monkeypatch.setattr("gradlab.loop.run.MOST_STATEMENTS", 1000)
-    monkeypatch.setattr("gradlab.loop.bound_program.MOST_BATCHES", 200)
+    monkeypatch.setattr("gradlab.loop.engine.MOST_BATCHES", 200)
     text, lines, words = ENDLESS[name]
     run, untouched = started(), started()
     run.watch_memory = words == NO_STEP

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run
-from gradlab.scenes.evaluate import HeldOutLoss
+from gradlab.scenes.from_run import HeldOutLoss
 from gradlab.tasks import HeldOutImages, Task
 
 pytestmark = pytest.mark.slow

@@ -114,7 +114,7 @@ def copied(recipe: Recipe | None = None, name: str = "points") -> tuple[Run, Cou
 def test_it_ends_where_it_would_take_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     run, copy = copied()
     clock = iter(range(10**6))
-    monkeypatch.setattr("gradlab.loop.unswitched.time.thread_time", lambda: next(clock) * 0.01)  # 10 ms an update
+    monkeypatch.setattr("gradlab.loop.run.time.thread_time", lambda: next(clock) * 0.01)  # 10 ms an update
     copy.follow(60, 10.0 * 100)
     assert copy.updates == 60
     assert not copy.ended  # an average within what is allowed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gradlab.forecasting import GPUS, SHOWN
-from gradlab.scenes import fit_sentence, need_sentence, peak_location, percent, share_of_gpu, times
+from gradlab.memory import CATEGORIES, MemoryPoint
+from gradlab.scenes import fit_sentence, memory_scene, need_sentence, peak_location, percent, share_of_gpu, times
 
 GIB = 2**30
 ALL = [(name, GPUS[name]) for name in SHOWN]
@@ -30,3 +31,15 @@ def test_shares_multiples_and_causes_in_words() -> None:
     assert {ratio: times(ratio) for ratio in ratios} == {ratio: f"{said} times" for ratio, said in ratios.items()}
     assert share_of_gpu("H100", 80 * GIB, 100 * GIB) == "H100 holds 80 GiB: the peak needs 1.2 times that"
     assert peak_location("scaler") == "at scaler"
+
+
+def test_old_updates_give_way_to_a_long_window() -> None:
+    sizes = dict.fromkeys(CATEGORIES, 1)
+    timeline = [MemoryPoint(f"line {n // 2}", f"blocks.{n % 2}", sizes, sizes, n // 2) for n in range(2 * 66)]
+    scene = memory_scene([(number, timeline) for number in (40, 41, 42)])
+    assert (scene.updates, scene.starts[:3]) == ([(0, 42)], [0, 4, 8])
+    assert list(scene.statements) == [f"line {n}" for n in range(66)]
+    assert {len(values) for values in scene.categories.values()} == {len(scene.modules)} == {4 * 66}
+    short = memory_scene([(number, timeline[:20]) for number in (40, 41, 42)])
+    assert short.updates == [(0, 41), (10, 42)]
+    assert memory_scene([(1, timeline * 3)]).updates == [(0, 1)]
