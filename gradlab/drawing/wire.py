@@ -1,6 +1,6 @@
 """Drawings on the wire: JSON, and from frame to frame only what has changed.
 
-A number is sent with five significant digits, a whole one exactly, so a curve that grows by a point sends that point
+A number is sent to a ten-thousandth of its axis, a whole one exactly, so a curve that grows by a point sends that point
 alone. ``front/wire.js`` reads it.
 
 A panel on the wire is ``{"title": ..., "axes": [...], field: value, ..., "ids": [id, ...], "marks": [mark, ...]}``, a
@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from .limits import Numbers
-from .marks import AXES_EDGE, Drawing, Mark
+from .marks import AXES_EDGE, Axes, Band, Drawing, Mark
 
-SIGNIFICANT_DIGITS = 5  # the number of significant digits of a coordinate
+SIGNIFICANT_DIGITS = 5  # of a coordinate on a log axis; on others of the largest one
 _KINDS = {"Line": "l", "Area": "a", "Band": "b", "Dots": "d", "Arrow": "v", "Text": "t", "Image": "i"}
 
 Panel = dict[str, Any]
@@ -41,7 +41,7 @@ class Encoder:
     def encode(self, drawing: Drawing) -> Panel:
         """Return the whole Drawing; the next change is counted from it."""
         self._drawing, self._head = drawing, _encode_fields(drawing, "marks")
-        self._marks = [_encode_mark(mark) for mark in drawing.marks]
+        self._marks = [_encode_mark(mark, drawing) for mark in drawing.marks]
         marks = [_difference(None, encoded) for encoded in self._marks]
         return {**self._head, "ids": [mark.id for mark in drawing.marks], "marks": marks}
 
@@ -52,15 +52,16 @@ class Encoder:
             return {}
         if before is None:
             return self.encode(drawing)
+        same_axes = drawing.axes == before.axes  # on others numbers may be rounded otherwise
         known = {old.id: (old, encoded) for old, encoded in zip(before.marks, self._marks, strict=True)}
         new: list[_Encoded] = []
         changes: list[list[Any]] = []
         for index, mark in enumerate(drawing.marks):
             old, encoded = known.get(mark.id, (None, None))
-            if encoded is not None and mark is old:
+            if encoded is not None and mark is old and same_axes:
                 new.append(encoded)
                 continue
-            new.append(_encode_mark(mark))
+            new.append(_encode_mark(mark, drawing))
             if difference := _difference(encoded, new[-1]):
                 changes.append([index, difference])
         head, ids = _encode_fields(drawing, "marks"), [mark.id for mark in drawing.marks]
@@ -69,7 +70,7 @@ class Encoder:
         return {**panel, "set": changes} if changes else panel
 
 
-def _encode_mark(mark: Mark) -> _Encoded:
+def _encode_mark(mark: Mark, drawing: Drawing) -> _Encoded:
     """Return the fields of a mark as they are sent, and its points, rounded."""
     encoded: dict[str, Any] = {"k": _KINDS[type(mark).__name__], **_encode_fields(mark, "points", "cells")}
     if (cells := getattr(mark, "cells", None)) is not None:
@@ -77,7 +78,8 @@ def _encode_mark(mark: Mark) -> _Encoded:
     points = getattr(mark, "points", None)
     if points is None:
         return encoded, None
-    return encoded, _rounded(np.clip(np.asarray(points, dtype=np.float64).ravel(), -AXES_EDGE, AXES_EDGE))
+    numbers = np.clip(np.asarray(points, dtype=np.float64).ravel(), -AXES_EDGE, AXES_EDGE)
+    return encoded, _rounded(numbers, 3 if isinstance(mark, Band) else 2, drawing.axes[getattr(mark, "axes", 0)])
 
 
 def _encode_fields(part: Any, *but: str) -> dict[str, Any]:
@@ -110,14 +112,17 @@ _encode_part = lru_cache(maxsize=1024)(_encode_fields)
 """The same for the axes, keys and swatches of a Drawing, which seldom change."""
 
 
-def _rounded(numbers: Numbers) -> Numbers:
-    """Round to so many significant digits; whole numbers stay."""
-    size = np.abs(numbers)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        power = np.floor(np.log10(size)) - (SIGNIFICANT_DIGITS - 1)
-        ten = 10.0 ** np.abs(power)
-        rounded = np.where(power < 0, np.rint(numbers * ten) / ten, np.rint(numbers / ten) * ten)
-    return np.where((numbers == np.rint(numbers)) | ~np.isfinite(rounded), numbers, rounded)
+def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
+    """Round points of ``each`` numbers to what can be told apart on their axes; whole numbers stay."""
+    rounded = points.copy()
+    for column in range(each):
+        axis, values = axes.y if column else axes.x, points[column::each]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            power = np.floor(np.log10(np.abs(values) if axis.log else axis.high - axis.low)) - (SIGNIFICANT_DIGITS - 1)
+            ten = 10.0 ** np.abs(power)
+            near = np.where(power < 0, np.rint(values * ten) / ten, np.rint(values / ten) * ten)
+        rounded[column::each] = np.where((values == np.rint(values)) | ~np.isfinite(near), values, near)
+    return rounded
 
 
 def _difference(old: _Encoded | None, new: _Encoded) -> dict[str, Any]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .joined import joined_module as joined_module
     from .joined import page_script as page_script
     from .joined import page_style as page_style
+    from .joined import player_module as player_module
     from .joined import style_sheet as style_sheet
     from .widget import FrontEnd as FrontEnd
     from .widget import on_interrupt as on_interrupt

@@ -45,6 +45,12 @@ def bet_script() -> str:
     return _without_comments(joined_module("bet") + "\nstartBets();\n")
 
 
+@cache
+def player_module(entry: str) -> str:
+    """Return the module that plays a recording on a page of its own, without comments."""
+    return _without_comments(joined_module(entry))
+
+
 def page_script() -> str:
     """Return the script of a page with many recordings and questions; no module, so that a page on disk can load it."""
     return f'(() => {{\n"use strict";\n{_without_comments(joined_module("page"))}}})();\n'

@@ -17,7 +17,7 @@ import ipywidgets as widgets
 from .._process import lock, plain_torch_state
 from ..drawing import Placed, to_png, to_svg
 from ..formatting import html_page, join_words, png_img
-from ..front import FrontEnd, joined_module, style_sheet
+from ..front import FrontEnd, player_module, style_sheet
 from .frames import Frame, FrameWriter, Reply
 
 _BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
@@ -155,7 +155,7 @@ class Packed:
     def page(self) -> str:
         """Return one HTML document that plays everywhere, without a kernel and without a network."""
         entry, player = _PLAYERS[self.kind]
-        module = joined_module(entry).replace("</script", "<\\/script")
+        module = player_module(entry).replace("</script", "<\\/script")
         icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
         content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
 <main id="lab"></main>

@@ -32,7 +32,7 @@ from gradlab.drawing import (
 )
 
 KINDS = {"Line": "l", "Area": "a", "Band": "b", "Dots": "d", "Arrow": "v", "Text": "t", "Image": "i"}
-SIGNIFICANT_DIGITS = 5e-5  # of a number, that five significant digits leave open
+LEFT_OPEN = 5e-5  # of what an axis shows, and on a log axis of a number: what rounding leaves open
 
 
 def read(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -62,17 +62,21 @@ def check_drawing(panel: dict[str, Any], drawing: Drawing) -> None:
             assert (way.get("log", False), way.get("ticks", "number")) == (axis.log, axis.ticks)
             assert [span[2] for span in way.get("spans", [])] == [list(span.texts) for span in axis.spans]
     for sent, mark in zip(panel["marks"], drawing.marks, strict=True):
-        check_mark(sent, mark)
+        check_mark(sent, mark, drawing)
 
 
-def check_mark(sent: dict[str, Any], mark: Mark) -> None:
+def check_mark(sent: dict[str, Any], mark: Mark, drawing: Drawing) -> None:
     assert sent["k"] == KINDS[type(mark).__name__]
     if (points := getattr(mark, "points", None)) is not None:
         values = np.clip(np.asarray(points, dtype=float).ravel(), -AXES_EDGE, AXES_EDGE)
         arrived = np.array(sent.get("p", []), dtype=float)  # null becomes NaN
         whole = values == np.rint(values)
         np.testing.assert_array_equal(arrived[whole], values[whole])
-        np.testing.assert_allclose(arrived, values, rtol=SIGNIFICANT_DIGITS, atol=1e-300)
+        axes, each = drawing.axes[getattr(mark, "axes", 0)], 3 if isinstance(mark, Band) else 2
+        for column in range(each):
+            axis = axes.y if column else axes.x
+            wide = {"rtol": LEFT_OPEN, "atol": 1e-300} if axis.log else {"atol": LEFT_OPEN * (axis.high - axis.low)}
+            np.testing.assert_allclose(arrived[column::each], values[column::each], **wide)
     if isinstance(mark, Image):
         assert [ord(sign) - 48 for sign in sent["cells"]] == np.asarray(mark.cells).ravel().tolist()
     if isinstance(mark, Text):
