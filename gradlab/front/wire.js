@@ -10,9 +10,9 @@
 /** @typedef {{texts: string[], fill?: string, stroke?: string, width?: number, hatch?: string, dash?: string}} Key */
 /** @import { Scale } from "./scales.js" */
 /**
- * One mark with the fields that are not at their defaults (`gradlab/drawing/marks.py`): as it is sent `k` is l(ine),
- * a(rea), b(and), d(ots), v (an arrow), t(ext) or i(mage), in the numbers of its axes. Laid out it is in CSS pixels, lines,
- * areas and arrows are p(aths), `width` is that of a text, too, and it has `clip` (the axes) and what follows.
+ * One mark with the fields that are not at their defaults (`gradlab/drawing/marks.py`). As it is sent, in the numbers of its
+ * axes, its kind `k` is l for a line, a for an area, b for a band, d for dots, v for an arrow, t for a text, i for an image.
+ * Laid out it is in CSS pixels; lines, areas, bands and arrows are paths (p), and it has what follows `clip`.
  * @typedef {{
  *   k: "l" | "a" | "v" | "p" | "b" | "d" | "t" | "i", p?: (number | null)[], axes?: number,
  *   stroke?: string, width?: number, dash?: string, fill?: string, hatch?: string, shape?: string, size?: number, line?: number,
