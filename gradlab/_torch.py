@@ -59,7 +59,7 @@ def _installed() -> str | None:
 
     try:
         return metadata.version("torch")
-    except metadata.PackageNotFoundError:  # a build of somebody's own may come without the package's description
+    except metadata.PackageNotFoundError:  # a custom build may come without the package's description
         return "unknown" if util.find_spec("torch") is not None else None
 
 
@@ -90,29 +90,29 @@ _LEDGER = "Ledger, the memory panel and forecasts do not work"
 _FAKE = "Ledger and forecasts do not work"
 _CUDA = "forecasts for a CUDA card do not work"
 _MODULES, _OPTIMIZERS = "torch.nn.modules.module._global_", "torch.optim.optimizer._global_optimizer_"
-_NO_MODULES = "memory is not told by module, and a compiled model is not refused"
+_NO_MODULES = "memory is not counted by module, and a compiled model is not refused"
 _NEW = "parameters that are made in the block are not known at once"
 _STEPS = "steps of optimizers are not seen"
 _WORDS = "a model whose shapes depend on its data is refused with PyTorch's words"
 _HOOKS = "hooks on all modules or optimizers that a loop or an answer of your own registers stay after it"
 _UNSEEN = "backward passes are not seen, so no rule can speak"
-_GIVEN = "backward(gradient=...) is not told from a plain backward()"
-_REDUCED = "loss-not-divided is off: a mean is not told from a sum"
+_GIVEN = "backward(gradient=...) looks like a plain backward()"
+_REDUCED = "loss-not-divided is off: a mean looks like a sum"
 _FAILED = "an fp16 loop that failed in mid-update must be reset"
 _CLIP, _DISPATCH = "torch.nn.utils.clip_grad.", "torch.utils._python_dispatch."
 _FAKES = "torch._subclasses.fake_tensor."
 _CLIPPED = "the rules for {} are off, and what it clips counts as changed by hand"
 _UNKNOWN = "the rules for training and evaluation mode do not know {}"
-_PASSES = "backward passes are not told apart, nor what happens on autograd's own threads"
-_NO_MODULE = "memory in backward is not told by module"
+_PASSES = "backward passes cannot be distinguished, nor work on autograd's own threads"
+_NO_MODULE = "memory in backward is not counted by module"
 _CARRIED = (
-    "a state that is carried from one update to the next is not told from other errors of backward(), and " + _NO_MODULE
+    "a state that is carried from one update to the next looks like other errors of backward(), and " + _NO_MODULE
 )
 _UNTRACED = "terms of a loss, and the place where a graph is cut, are not looked for"
 _MODES = "dispatch modes of your own see gradlab's operations"
 _NESTED = "the bytes of torch.nested tensors are not counted"
 _KEPT = "what checkpointing keeps is counted as other"
-_FOUND = "what a graph saved before a Ledger began is not told from batches"
+_FOUND = "what a graph saved before a Ledger began is counted as batches"
 _SLOW = "every look at a gradient costs more"
 
 PRIVATE_NAMES: dict[str, Name] = {
@@ -239,7 +239,7 @@ def _resolve(path: str) -> Any:
             value = getattr(value, part)
         except AttributeError:
             try:
-                value = import_module(so_far)  # a module that nobody has imported yet
+                value = import_module(so_far)  # a module that is not imported yet
             except ImportError:
                 raise AttributeError(f"this PyTorch has no {path}") from None
     return value
@@ -302,7 +302,7 @@ def delay_dynamo() -> None:
     """Let PyTorch's optimizers work without ``torch._dynamo`` until something else imports it.
 
     The first optimizer imports it, for 1.5 seconds and 70 MiB, only to say that some functions are not to be compiled.
-    As long as nobody has imported it, nothing can be compiled, and the plain functions do the same. When it is
+    As long as it is not imported, nothing can be compiled, and the plain functions do the same. When it is
     imported, by ``torch.compile`` or anything else, all is first put back as PyTorch made it. Where PyTorch has other
     names, nothing happens here, and the first optimizer imports it.
     """

@@ -193,16 +193,19 @@ def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axi
     x, y, (left, top, right, bottom) = axes.x, axes.y, box
     wide, tall = right - left, bottom - top
     shape = (x.high - x.low) / (y.high - y.low) * tall / wide  # below 1 where x has room to spare
-    if axes.equal == "fill" and shape < 1:
-        x = replace(x, high=x.low + (x.high - x.low) / shape)
-    elif axes.equal == "fill":
-        middle, half = (y.low + y.high) / 2, (y.high - y.low) / 2 * shape
-        y = replace(y, low=middle - half, high=middle + half)
+    if axes.equal == "fill":
+        x, y = (_widened(x, 1 / shape), y) if shape < 1 else (x, _widened(y, shape))
     elif axes.equal == "fit" and shape < 1:
         left, right = left + wide * (1 - shape) / 2, right - wide * (1 - shape) / 2
     elif axes.equal == "fit":
         top, bottom = top + tall * (1 - 1 / shape) / 2, bottom - tall * (1 - 1 / shape) / 2
     return x, y, (left, top, right, bottom)
+
+
+def _widened(axis: Axis, times: float) -> Axis:
+    """Return an axis that shows so many times as much, around its middle."""
+    middle, half = (axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times
+    return replace(axis, low=middle - half, high=middle + half)
 
 
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:

@@ -108,7 +108,7 @@ export class Panel {
 
   /** Show a part of the x axis, null for all. @param {[number, number] | null} range */
   setRange(range) {
-    this._range = this.data?.axes[0].zooms ? range : null;
+    this._range = range;
     this._layOut("none");
   }
 

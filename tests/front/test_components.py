@@ -382,6 +382,15 @@ def test_a_range_stays_until_the_run_begins_again(strip: Any) -> None:
     assert strip.evaluate("() => said.at(-1)") == "All updates are shown."
 
 
+def test_a_panel_that_comes_later_shows_the_range_that_was_chosen(strip: Any) -> None:
+    strip.evaluate("""() => {
+      strip.zoom(400, 430);
+      const {data} = strip.panels.get('loss');
+      strip.show({order: ['loss', 'other', 'later'], panels: {later: data}}, new Set(['order']));
+    }""")
+    assert strip.evaluate("seen")[2] == [400, 430]
+
+
 def test_panels_are_laid_out_anew_for_another_width_and_font(strip: Any) -> None:
     strip.evaluate("""() => {
       window.ticks = () => strip.panels.get('loss')._panel.ids.filter((id) => /^axes x\\d/.test(id)).length;

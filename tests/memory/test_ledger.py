@@ -253,5 +253,5 @@ def test_what_this_pytorch_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "without" not in repr(ledger)
     monkeypatch.delattr(torch._C, "_current_autograd_node")
     assert repr(ledger).endswith(
-        "without: memory in backward is not told by module (this PyTorch has no torch._C._current_autograd_node)"
+        "without: memory in backward is not counted by module (this PyTorch has no torch._C._current_autograd_node)"
     )
