@@ -382,7 +382,7 @@ def test_a_range_stays_until_the_run_begins_again(strip: Any) -> None:
     assert strip.evaluate("() => said.at(-1)") == "All updates are shown."
 
 
-def test_a_panel_that_comes_later_shows_the_range_that_was_chosen(strip: Any) -> None:
+def test_a_panel_that_comes_later_shows_the_chosen_range(strip: Any) -> None:
     strip.evaluate("""() => {
       strip.zoom(400, 430);
       const {data} = strip.panels.get('loss');
