@@ -86,6 +86,20 @@ def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path) -
     assert gone(list(run.pids))
 
 
+def test_a_cleanup_that_hangs_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The script came to its end, with its threads; what torch does after that hangs now and then."""
+    monkeypatch.setattr(workers, "GRACE", 0.3)
+    hangs = """
+        import atexit, os, threading, time
+        threading.Timer(0.2, lambda: print("a thread, to its end")).start()
+        if os.environ["RANK"] == "1": atexit.register(time.sleep, 3600)
+        """
+    run = launch(script(tmp_path, hangs, meet=False), seconds=20.0)
+    assert not run.error
+    assert run.printed == ("a thread, to its end\n",) * 2
+    assert gone(list(run.pids))
+
+
 def test_what_the_processes_leave_behind_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Temporary files and programs that they have started, also those of a rank that never notices the failure."""
     work, temporary = tmp_path / "work", tmp_path / "temporary"

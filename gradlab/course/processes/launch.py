@@ -166,7 +166,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
 
     seconds: the limit, if it was reached.
     """
-    bad = [rank for rank, worker in enumerate(workers) if worker.process.exitcode != 0 or worker.killed]
+    bad = [rank for rank, worker in enumerate(workers) if worker.failed]
     if not bad:
         return ""
     linecache.checkcache(str(script))

@@ -33,7 +33,7 @@ _FORKS = sys.platform == "linux" and "forkserver" in multiprocessing.get_all_sta
 START_METHOD = "forkserver" if _FORKS else "spawn"
 _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
 _STARTUP = 120.0  # seconds until the scripts begin: where nothing is forked each imports torch, on a busy machine
-GRACE = 8.0  # seconds for the others to notice a failure by themselves
+GRACE = 8.0  # seconds for the others to notice a failure by themselves, and for torch's clean-up, which seldom hangs
 _EVERY = 0.05  # seconds from one report to the next
 _MOST_SENT = 900  # characters of an error; a report of less than 4 KiB is one write, whatever thread makes it
 
@@ -53,7 +53,7 @@ class Worker:
     def __init__(self, script: Path, folder: Path, settings: dict[str, str]) -> None:
         prepare()
         folder.mkdir()
-        self.folder, self.killed = folder, False
+        self.folder, self.stopped = folder, False
         self._reports: dict[str, Any] = {}
         context = multiprocessing.get_context(START_METHOD)
         self._pipe, theirs = context.Pipe(duplex=False)
@@ -64,7 +64,7 @@ class Worker:
 
     @property
     def reports(self) -> dict[str, Any]:
-        """The reports so far: "started", the newest line "at" work; "error", "words", "when", "line" if it raised."""
+        """The reports so far: "started", the newest line "at" work, "ended"; of an error "words", "when" and "line"."""
         with suppress(OSError, EOFError):
             while self._pipe.poll():
                 self._reports |= self._pipe.recv()
@@ -74,6 +74,16 @@ class Worker:
     def done(self) -> bool:
         """Whether the process has ended."""
         return not self.process.is_alive()
+
+    @property
+    def killed(self) -> bool:
+        """Whether it had to be ended before it had come to the end of the script."""
+        return self.stopped and "ended" not in self.reports
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was killed or left with an error. A clean-up that hangs after the script's end is neither."""
+        return self.killed if self.stopped else bool(self.process.exitcode)
 
     def kill(self) -> None:
         """End it, and where the system has process groups whatever it has started."""
@@ -94,23 +104,24 @@ def wait_all(workers: list[Worker], seconds: float) -> bool:
     """Wait until all have ended, or one has failed and the others had their grace; return whether time ran out."""
     from multiprocessing.connection import wait
 
-    deadline, started, failed = time.monotonic() + _STARTUP, False, False
+    deadline, started, closing = time.monotonic() + _STARTUP, False, False
     while running := [worker.process.sentinel for worker in workers if not worker.done]:
         if time.monotonic() >= deadline:
-            return not failed
+            return not closing
         wait(running, _EVERY)
         begun = ["started" in worker.reports or worker.done for worker in workers]
         if not started and all(begun):
             started, deadline = True, time.monotonic() + seconds
-        if not failed and any(worker.process.exitcode for worker in workers):
-            failed, deadline = True, min(deadline, time.monotonic() + GRACE)
+        ended = all(worker.done or "ended" in worker.reports for worker in workers)
+        if not closing and (ended or any(worker.failed for worker in workers)):
+            closing, deadline = True, min(deadline, time.monotonic() + GRACE)
     return False
 
 
 def stop_all(workers: list[Worker]) -> None:
     """End all that still run, which is known of each before the first one ends: that is an error for the others."""
     for worker in workers:
-        worker.killed = not worker.done
+        worker.stopped = not worker.done
     for worker in workers:
         worker.kill()
 
@@ -148,6 +159,10 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         except SystemExit as left:
             if left.code not in (None, 0):
                 raise
+        for thread in threading.enumerate():  # as Python itself waits
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        starter.send({"ended": True})
         atexit._run_exitfuncs()  # multiprocessing ends without them
         sys.stdout.flush()
     except BaseException as error:
