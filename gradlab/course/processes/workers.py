@@ -101,7 +101,10 @@ class Worker:
 
 
 def wait_all(workers: list[Worker], seconds: float) -> bool:
-    """Wait until all have ended, or one has failed and the others had their grace; return whether time ran out."""
+    """Wait until all have ended; return whether time ran out.
+
+    Where one has failed, or all have come to the end of the script, what still runs has GRACE and no more.
+    """
     from multiprocessing.connection import wait
 
     deadline, started, closing = time.monotonic() + _STARTUP, False, False
