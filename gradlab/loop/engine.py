@@ -295,7 +295,7 @@ class Engine:
         self._checkpoint, self._previous_program = checkpoint, old if is_edited else None
         if not is_edited:
             old.close()
-        self._install(loop, 0 if is_edited else old.position())
+        self._install(loop, 0 if is_edited else old.position(), old.program)
         return fresh
 
     def run(self, max_statements: int, ledger: Ledger | None = None, window: float = math.inf) -> None:
@@ -346,9 +346,9 @@ class Engine:
         self.deadline = -math.inf
         return time.perf_counter() - self._statement_began < _SHORT
 
-    def _install(self, loop: BoundProgram, first_batch: int) -> None:
+    def _install(self, loop: BoundProgram, first_batch: int, old: Program | None = None) -> None:
         loop.discard_update()  # of one cut short, or of backwards in the set-up of another loop
-        self.index = loop.index if self.index < 0 else _counterpart(self.loop.program, self.index, loop.program)
+        self.index = _counterpart(old, self.index, loop.program) if old and self.index >= 0 else loop.index
         self.loop = loop
         self._statements: Generator[int, None, None] = loop.statements(first_batch)
         self.at_boundary = True
@@ -360,7 +360,7 @@ class Engine:
     def recover(self) -> None:
         """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""
         self._statements.close()
-        position = self.loop.position()
+        program, position = self.loop.program, self.loop.position()
         if self._checkpoint is not None:
             self._checkpoint.restore()
             position = self._checkpoint.position
@@ -368,7 +368,7 @@ class Engine:
                 self.loop.close()
                 self.loop, self._previous_program = self._previous_program, None
                 self._checkpoint = self._checkpoint if self.loop.is_edited else None
-        self._install(self.loop, position)
+        self._install(self.loop, position, program)
 
     def close(self) -> None:
         """Take the hooks off the optimizers."""

@@ -125,7 +125,8 @@ class Run:
 
         An update that was begun statement by statement is finished first and counts as one. At least one update runs
         when ``seconds`` are given; the last one is looked at more closely (``watched``). After ``limit`` seconds it
-        stops, within an update if need be. Each batch of an update after more than ``window`` counts as one. Between updates, labs that play beside this call are served.
+        stops, within an update if need be; where an update takes more than ``window`` batches, each further one counts
+        as one. Between updates, labs that play beside this call are served.
         """
         if (updates is None) == (seconds is None):
             both = f"updates={updates!r}, seconds={seconds!r}"

@@ -14,8 +14,8 @@ from .._process import lock, main_thread
 from ..doctor import LiveDoctor
 from ..drawing import Drawing, Listing, in_rows
 from ..formatting import number_of
-from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
-from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
+from ..loop import LONGEST_WINDOW, SWITCHES, Counterfactual, LoopError, Recipe, Run
+from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, unapplied, warning
 from .controls import lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
 from .live import Still
@@ -24,24 +24,15 @@ UPDATE_MS = 1000 / 60  # for which an update is seen at the usual speed
 STATEMENT_MS = 350.0  # for which what is done statement by statement is seen, at least
 REQUEST_SECONDS = 1.0  # of training at most for one request of a browser: cells wait meanwhile
 INTERRUPTED = "Interrupted. Press Play to continue."
+_OWN_LOOP = "This is your own loop now. Turning a switch brings the recipe's loop back."
 _LONG_UPDATE = "An update is under way for over a second"
 _NOTE_MS = 6000.0  # of playing for which a note is seen
-_USUAL_WINDOW = 8  # batches without a step of which nothing is said
 _AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
 _MOST_STATEMENTS = 2000  # on the way to a line
 _WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
 _SIZES = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
 """Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
 _SMALL = (300, 216)  # of more panels, in rows of two beside the loop
-
-
-def progress(run: Run) -> str:
-    """Say in a few words where a run is."""
-    words, scale = f"update {run.updates:,}", run.loop.scale()
-    if scale is not None:
-        skipped = f", {number_of(run.record.skips, 'step')} skipped" if run.record.skips else ""
-        words += f" · loss scale {scale:,.6g}{skipped}"
-    return words
 
 
 class LabModel:
@@ -72,9 +63,9 @@ class LabModel:
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
         self._words: dict[str, str] = {}  # what the newest frame tells
         self._gradient: Drawing | None = None  # beside which they were told
-        self.show(runner, "")
+        self.show(runner)
 
-    def show(self, runner: Run, words: str, *, keep_view: bool = False) -> None:
+    def show(self, runner: Run, words: str = "", *, keep_view: bool = False) -> None:
         """Show a run that begins; ``keep_view`` leaves a landscape as it is."""
         self.runner = runner
         self._source, self._changed = runner.source, list[int]()
@@ -144,8 +135,8 @@ class LabModel:
             self._gradient = gradient
             if self._now > self._note_ends:
                 self.note = ""
-            note = self.note or self._without_step()
-            self._words = {"state": progress(self.runner), "alarm": self.warning, "note": note}
+            note = unapplied(self.runner) or self.note or _OWN_LOOP * self.runner.loop.is_edited
+            self._words = {"state": status_line(self.runner, whole=False), "alarm": self.warning, "note": note}
         frame = self.writer.write(
             drawings,
             updates=self.runner.updates,
@@ -158,15 +149,6 @@ class LabModel:
             **lab_settings(self.runner, self.controls, self.speed, self.unswitched_tick()),
         )
         return {**frame, "stop": True} if self.stopped else frame
-
-    def _without_step(self) -> str:
-        """Say that batches come and no step does, "" while that is as usual."""
-        count = self.runner.loop.backwards
-        if count <= max(self.runner.loop.window, _USUAL_WINDOW):
-            return ""
-        held = sum(last - first + 1 for first, last in self.runner.provenance.contents().holds)
-        grad = ".grad keeps filling" if held > 1 else ".grad comes and goes"
-        return f"No step() in {count:,} batches: {grad}, and no weight moves."
 
     # Training ---------------------------------------------------------------------------------------------------------
 
@@ -270,7 +252,7 @@ class LabModel:
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
         """Begin again, at these weights if they are given; ValueError if they are not as many as the model has."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
-        self.show(self.runner, "")
+        self.show(self.runner)
 
     def drag_weights(self, weights: Sequence[float]) -> None:
         """Begin again at these weights; Reset goes there from now on, and what is dragged stays under the pointer."""
@@ -292,7 +274,7 @@ class LabModel:
         loops, weights, updates, statements = self._reset_point
         self.runner.reset(weights, loops[0][1])
         self.runner.watch_memory = False  # as at the start
-        self.show(self.runner, "")
+        self.show(self.runner)
         for update, loop in loops[1:]:  # a copy of tensors would not do: a loop of one's own keeps what it likes
             self.advance_to(update)
             self._change_loop(loop)
@@ -330,7 +312,7 @@ class LabModel:
         self._change_loop(text)
         self._doctor = LiveDoctor()  # it forgets what it has heard: another loop runs
         self._memory_due = True
-        self.note = "This is your own loop now. Turning a switch brings the recipe's loop back."
+        self.note = ""
 
     def _change_loop(self, loop: Recipe | str) -> None:
         """Go over to another loop; a recipe's run goes on in a copy without the switch, too."""
