@@ -103,7 +103,8 @@ class MainThread:
     @property
     def is_busy(self) -> bool:
         """Whether work that is handed over now waits for the end of a cell."""
-        return self._cell_runs and time.monotonic() - self._served > _SERVED_LATELY
+        is_cell = self._cell_runs and not self.is_working  # ipykernel tells of a widget's request as of a cell
+        return is_cell and time.monotonic() - self._served > _SERVED_LATELY
 
     @property
     def is_wanted(self) -> bool:

@@ -19,6 +19,7 @@ const STATEMENT = 350; // ms a statement: slow enough to read along
 const SILENCE = 1500; // ms without an answer after which the reader is told
 const LOST = 8000; // ms after which the kernel may have been restarted
 const PROBE = 10000; // ms between two attempts to reach it then
+const AT_WORK = "The kernel is at work, on this loop or on a cell. Kernel > Interrupt ends that.";
 const UNANSWERED =
   "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
 const OFFLINE = "No connection. The lab goes on when it is back.";
@@ -246,7 +247,7 @@ export class Clock {
     const now = performance.now();
     const [first] = this.asked.values();
     const silent = now - Math.max(first.sent, this.heard);
-    const unanswered = navigator.onLine === false ? OFFLINE : UNANSWERED;
+    const unanswered = navigator.onLine === false ? OFFLINE : silent > LOST ? UNANSWERED : AT_WORK;
     this.tell(silent > LOST || (silent > SILENCE && !this.busy) ? unanswered : this.busy);
     if (silent > LOST && now - this.probed > PROBE) {
       this.probed = now;

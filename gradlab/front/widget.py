@@ -22,6 +22,7 @@ from .joined import joined_module, style_sheet
 
 CELL_RUNS = "A cell is running; this goes on after it."
 _PATIENCE = 1.0  # seconds that work may go on after a request to pause it
+GOES_ON = "This is how it was here. It goes on in the cell that shows it next."
 Message = Mapping[str, Any]
 
 
@@ -63,6 +64,14 @@ class FrontEnd(anywidget.AnyWidget):
         """Send the browser what it has not asked for, as after a cell has driven the lab."""
         self.send(message)
         self._let_requests_choose_their_thread()
+
+    def freeze(self, frame: dict[str, Any] | None) -> None:
+        """Show this whole frame from now on, whatever is asked: the widget goes on in another view."""
+        frames = [{**frame, "frozen": True, "note": GOES_ON, "then": ""}] if frame else []
+        self._answer = lambda message: {"n": message.get("n"), "client": message.get("client"), "frames": frames}
+        self._newest = lambda: frames[0] if frames else None
+        self._is_new = False
+        self.push({"frames": frames})
 
     def _let_requests_choose_their_thread(self) -> None:
         """Undo what ipykernel 7.4 notes: it would keep the next request for the thread that sent last, the busy one."""
@@ -135,9 +144,18 @@ def _interrupted(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
 
+def _shell() -> Any:
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
+def cell_number() -> int | None:
+    """Return the number of the cell that runs, or that is to run next; None outside of IPython."""
+    return getattr(_shell(), "execution_count", None)
+
+
 def _kernel() -> Any:
     """Return the kernel of a notebook, None elsewhere."""
-    kernel = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
+    kernel = getattr(_shell(), "kernel", None)
     return kernel if hasattr(kernel, "io_loop") else None
 
 

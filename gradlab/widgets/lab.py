@@ -184,6 +184,7 @@ class Lab(Live):
         with lock:
             if self._front is None:
                 self.model.set_reset_point()
+            self.model.playing = False
             return super()._repr_mimebundle_(include, exclude)
 
 

@@ -135,7 +135,8 @@ class LabModel:
             self._gradient = gradient
             if self._now > self._note_ends:
                 self.note = ""
-            note = unapplied(self.runner) or self.note or _OWN_LOOP * self.runner.loop.is_edited
+            now = unapplied(self.runner)
+            note = (self.playing and now) or self.note or now or _OWN_LOOP * self.runner.loop.is_edited
             self._words = {"state": status_line(self.runner, whole=False), "alarm": self.warning, "note": note}
         frame = self.writer.write(
             drawings,
