@@ -146,7 +146,7 @@ class PanelDrawings:
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
         """Return the Drawings of these panels, in their order, at ``now`` ms; ``only_due`` keeps those not yet due."""
-        keep_words = only_due and now < self._words_due
+        keep_words = only_due and self.pace.panel_words > 0 and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
         for name in names:

@@ -84,7 +84,8 @@ class Live(ABC):
         """Tell the browser how things are, unless the reply to its own request does."""
         with lock:
             if self._front is not None and not self._replying:
-                if self._driven_by != (cell := cell_number()):
+                cell = cell_number()
+                if self._before is None or self._driven_by != cell:
                     self._driven_by, self._before = cell, self._writer.newest()
                 self._front.push({"frames": [self.frame()]})
 
@@ -98,7 +99,7 @@ class Live(ABC):
             if self._front is not None:
                 before = self._before if self._driven_by == cell_number() else None
                 self._front.freeze(before or self._writer.newest())
-            self._driven_by = None
+            self._before = None
             self.frame()  # for a browser that asks before the cell has ended
             self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
             still = widgets.HTML(_still_html(self._front.lab_id, png, alt))
