@@ -113,12 +113,20 @@ class Run:
         warnings.warn("Run.step is now Run.run_statement", DeprecationWarning, stacklevel=2)
         return self.run_statement()
 
-    def advance(self, updates: int | None = None, seconds: float | None = None, *, limit: float = math.inf) -> int:
+    def advance(
+        self,
+        updates: int | None = None,
+        seconds: float | None = None,
+        *,
+        limit: float = math.inf,
+        window: float = math.inf,
+    ) -> int:
         """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.
 
         An update that was begun statement by statement is finished first and counts as one. At least one update runs
         when ``seconds`` are given; the last one is looked at more closely (``watched``). After ``limit`` seconds it
-        stops, within an update if need be. Between updates, labs that play beside this call are served.
+        stops, within an update if need be; where an update takes more than ``window`` batches, each further one counts
+        as one. Between updates, labs that play beside this call are served.
         """
         if (updates is None) == (seconds is None):
             both = f"updates={updates!r}, seconds={seconds!r}"
@@ -129,24 +137,25 @@ class Run:
             finite = "a finite number from 0"
             seconds = number("Run.advance: seconds", seconds, 0, LARGEST_FLOAT, allowed=finite, kind=ValueError)
         began = now = time.perf_counter()
-        deadline, end, done = began + limit, began + (seconds or 0.0), 0
+        end, done = began + (seconds or 0.0), 0
+        self.engine.deadline = began + limit
         last = updates == 0
         try:
             while not (last or self.engine.done):
-                slice_end = min(now + _SLICE, deadline)
+                slice_end = min(now + _SLICE, self.engine.deadline)
                 with self.engine.rng:  # once for all updates of a slice
                     while True:
                         last = now >= end if updates is None else done == updates - 1
                         before = self.updates
                         run = self._run_measured if last else self.engine.run
-                        run(MOST_STATEMENTS, deadline=deadline)
-                        done += self.updates - before
+                        run(MOST_STATEMENTS, window=window)
+                        done += self.updates - before or self.engine.at_batch
                         now = time.perf_counter()
                         if last or self.engine.done or main_thread.is_wanted or now > slice_end:
                             break
                 if not _torch.dispatch_mode_stack():  # such as a Ledger, which would see what is done for labs, too
                     main_thread.serve()
-                if (now := time.perf_counter()) > deadline:
+                if (now := time.perf_counter()) > self.engine.deadline:
                     break
         finally:
             self._forget_failed_loop()
@@ -282,12 +291,12 @@ class Run:
         if self.loop is not self._newest_loop:
             self.loops, self._newest_loop = self.loops[:-1], self.loop
 
-    def _run_measured(self, max_statements: int, deadline: float = math.inf) -> None:
+    def _run_measured(self, max_statements: int, window: float = math.inf) -> None:
         """Run up to an update while the norm of each contribution is taken, and bytes are counted."""
         self.provenance.measure = True
         ledger = self._open_ledger() if self.watch_memory else None
         try:
-            self.engine.run(max_statements, ledger, deadline)
+            self.engine.run(max_statements, ledger, window)
         finally:
             self.provenance.measure = False
             if ledger is not None:  # an interval without a statement is the pause after the last one
@@ -295,7 +304,9 @@ class Run:
 
     def _open_ledger(self) -> Ledger:
         """Return the ledger of this update; a fresh one counts what the loop holds when the update begins."""
-        if self.ledger is None or self.engine.at_boundary:
+        if self.ledger is None or self.engine.at_boundary or self.engine.at_batch:
+            if self.engine.at_batch and self.watched and self.watched[-1][0] > self.updates:
+                self.watched.pop()  # an earlier batch of this update
             names = self.loop.namespace.values()
             self.ledger = Ledger(
                 self.model,

@@ -112,18 +112,17 @@ class Pace:
     share: float  # between two drawings of a panel, at least, for each ms of the processor that one takes
     rests: Mapping[PanelName, float]  # and at least, for these panels; memory costs the run a Ledger
     usual_rest: float  # the same for all others
-    words: float  # between two status lines; nobody reads sixty a second
     panel_words: float = 0.0  # between two texts of a panel for who cannot see it
 
 
 # Every second frame of sixty a second for what the lesson is about, every seventh for what costs more.
 _RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
-SLOW = Pace(2.0, {}, 0.0, 0.0)
+SLOW = Pace(2.0, {}, 0.0)
 """For statements, and for updates that can be followed one by one: every frame draws all."""
-FAST = Pace(10.0, _RESTS, 105.0, 100.0, 500.0)
-FULL = Pace(25.0, _RESTS, 150.0, 100.0, 500.0)
+FAST = Pace(10.0, _RESTS, 105.0, 500.0)
+FULL = Pace(25.0, _RESTS, 150.0, 500.0)
 """For full speed, where what pictures take is taken from the training."""
-RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
+RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0)
 _FOLLOWED = 99.0  # a frame that is seen for so long, up to 10 updates a second, is drawn whole
 _COSTS_KEPT = 8
 
@@ -147,8 +146,7 @@ class PanelDrawings:
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
         """Return the Drawings of these panels, in their order, at ``now`` ms; ``only_due`` keeps those not yet due."""
-        self.scenes.measured = None
-        keep_words = only_due and now < self._words_due
+        keep_words = only_due and self.pace.panel_words > 0 and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
         for name in names:
