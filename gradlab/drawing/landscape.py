@@ -137,9 +137,6 @@ def _words(path: Numbers) -> str:
     return f"The weights went from {short(x0)}, {short(y0)} to {short(x1)}, {short(y1)}, on contours of the loss."
 
 
-_LOG_FROM = 1000.0
-
-
 @draw.register
 def draw_slice(scene: Slice) -> Drawing:
     """Draw the loss at ``weights - t * .grad``; marks where the weights are and where plain SGD would land."""
@@ -151,7 +148,7 @@ def draw_slice(scene: Slice) -> Drawing:
     across = (min(float(t[0]), 0.0, lr), max(float(t[-1]), 0.0, lr)) if len(t) else (0.0, 1.0)
     if across[1] - across[0] <= 1e-12 * max(map(abs, across)):
         across = around(*across)
-    axes = Axes(Axis(*across, words="t  in  weights \u2212 t \u00b7 .grad"), value_axis(loss, 1.2, log_from=_LOG_FROM))
+    axes = Axes(Axis(*across, words="t  in  weights \u2212 t \u00b7 .grad"), value_axis(loss, 1.2))
     marks: list[Mark] = [Line("loss", points(t, loss), "loss", 1.8, readout="t {x}: loss {y}")]
     lr_text = f"lr {short(scene.lr)}"
     if len(t):

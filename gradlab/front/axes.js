@@ -83,7 +83,7 @@ function zoomed(panel, axes, [from, to]) {
     if (Math.abs(value) < EDGE) [low, high] = [Math.min(low, value), Math.max(high, value)];
   };
   for (const mark of panel.marks) {
-    if (mark.k === "t" || mark.k === "i" || mark.axes) continue;
+    if (mark.k === "t" || mark.k === "i" || mark.axes || mark.dash) continue; // what is dashed does not own the axis
     const [points, each] = [pointsOf(mark), pointLength(mark)];
     for (let at = 0; at < points.length; at += each) {
       const [x, before] = [points[at], mark.k === "d" || !at ? NaN : points[at - each]];

@@ -277,12 +277,12 @@ class HeldOutLoss:
         run.after_update = self._measure
 
     def curve(self) -> Curve:
-        """Return what was measured as a scene, on a linear axis."""
+        """Return what was measured as a scene."""
         if self._run.updates < self._last:  # the run began again, and has made no update since
             self._begin()
         self._write()
         switches = tuple(self._run.record.switches)
-        return replace(loss_curve(self._history), switches=switches, title="held-out loss", linear=True)
+        return replace(loss_curve(self._history), switches=switches, title="held-out loss")
 
     def _begin(self) -> None:
         self._history = History()

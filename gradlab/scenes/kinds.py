@@ -22,7 +22,7 @@ class PanelName(StrEnum):
 
     LOSS = "loss"
     HELD_OUT = "held-out loss"
-    """The loss of examples that no batch contains, on a linear axis; not shown unless it is asked for."""
+    """The loss of examples that no batch contains; not shown unless it is asked for."""
     GRADIENT = "gradient"
     PICTURE = "picture"
     """What the task has to show: digits with predictions."""
@@ -46,7 +46,7 @@ class StatementLabel(StrEnum):
 
 @dataclass(frozen=True)
 class UnswitchedCurve:
-    """How the loss goes on without the newest switch, measured in a copy of the run."""
+    """How the loss would have gone on if the learner had left it alone, measured in a copy of the run."""
 
     updates: Sequence[float]
     mean: Sequence[float]
@@ -68,7 +68,6 @@ class Curve:
     now: float = math.nan
     """The loss of the newest update, which the status line tells too; its bucket may not be full yet."""
     title: str = "loss"
-    linear: bool = False  # keep to a linear axis, however far apart the losses lie
     unswitched: UnswitchedCurve | None = None
 
 
