@@ -63,7 +63,7 @@ def draw_loss(scene: Curve) -> Drawing:
 
 
 def _loss_axis(values: Numbers) -> Axis:
-    """Return a linear axis that holds losses, the first of them first; it grows by doubling, so that it moves rarely."""
+    """Return a linear axis that holds losses, the first one first; it grows by doubling, so that it moves rarely."""
     if not len(values) or values.min() < 0:
         return value_axis(values, _FIRST_ROOM)
     high = from_zero(float(values[0]) * _FIRST_ROOM)

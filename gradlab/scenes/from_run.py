@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby, pairwise
-from operator import attrgetter
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from ..gradients import Contribution, Contributions, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint
 from ..tasks import HeldOutImages, TwoWeights
+from .camera import Camera, needed_reach
 from .kinds import (
     Arrows,
     BatchArrow,
@@ -54,6 +54,7 @@ class RunScenes:
         self.measured: Contributions | None = None  # what the newest gradient scene was made from
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
+        self._camera = Camera(flat=not run.record.is_two_weights)
         self._surface: Contours | None = None
         self._half = 0.0  # a side of its square
 
@@ -110,16 +111,23 @@ class RunScenes:
         contents = run.provenance.contents()
         measured = self.measured = run.provenance.contributions(scale, contents)
         parts = measured.parts if measured else ()
-        ends = list(map(attrgetter("along", "across"), parts))
+        vectors = measured.vectors if measured else None
+        arrows = _arrows(parts, vectors, run.recipe.accumulate)
         total, contours, weights = (contents.norm / scale, 0.0), None, (0.0, 0.0)
+        params = run.provenance.params
         if run.record.is_two_weights:
-            ends = measured.vectors.tolist() if measured and measured.vectors is not None else []
-            params = run.provenance.params
             flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in params])
             total, contours = tuple((flat.float() / scale).tolist()), self._contours()
             weights = tuple(torch.cat([p.detach().flatten() for p in params]).tolist())
-        arrows = _arrows(parts, ends, run.recipe.accumulate)
-        return Arrows(arrows, total, contents.holds, contours, weights, measured is not None)
+            arrows = [] if vectors is None else arrows
+        else:
+            arrows = lay_flat(arrows)
+        if contents.holds:
+            usual = arrows[-1].length if arrows and not contents.reused else 0.0
+            self._camera.look(run.source, contents.holds[-1][1], needed_reach(arrows, total, flat=not contours), usual)
+        elements = 0 if contours else sum(param.numel() for param in params)
+        camera = self._camera.reach, self._camera.one_batch
+        return Arrows(arrows, total, contents.holds, contours, weights, measured is not None, elements, *camera)
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
@@ -213,22 +221,43 @@ class RunScenes:
         return Slice(steps, losses, lr)
 
 
-def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], window: int) -> list[BatchArrow]:
-    """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones."""
-    arrows = [
-        BatchArrow(part.batches, x, y, part.share, part.applied) for part, (x, y) in zip(parts, ends, strict=False)
-    ]
-    singles = max(_FEWEST_ARROWS, window)
-    if len(arrows) <= singles + 1:
-        return arrows
-    merged = []
-    for _, group in groupby(arrows[:-singles], key=lambda arrow: min(arrow.applied[0], 2)):
-        members = list(group)
-        numbers = [number for arrow in members for number in arrow.batches or ()]
+def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) -> list[BatchArrow]:
+    """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones.
+
+    ``x`` and ``y`` are the two numbers of a model that has no more; of others ``x`` is how far it goes along the sum.
+    """
+    singles, styles = max(_FEWEST_ARROWS, window), [min(part.applied[0], 2) for part in parts]
+    older = len(parts) - singles if len(parts) > singles + 1 else 0
+    cuts = [at for at in range(len(parts) + 1) if not 0 < at < older or styles[at] != styles[at - 1]]
+    arrows = []
+    for first, last in pairwise(cuts):
+        members = parts[first:last]
+        numbers = [number for part in members for number in part.batches or ()]
         span = (min(numbers), max(numbers)) if numbers else None
-        x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
-        merged.append(BatchArrow(span, x, y, share, (members[-1].applied[0], members[0].applied[1])))
-    return [*merged, *arrows[-singles:]]
+        x, y, share = math.fsum(part.along for part in members), 0.0, math.fsum(part.share for part in members)
+        length = members[0].length
+        if vectors is not None and (vectors.shape[1] == 2 or len(members) > 1):
+            whole = vectors[first:last].sum(0)
+            length = float(whole.norm())
+            x, y = whole.tolist() if len(whole) == 2 else (x, y)
+        arrows.append(BatchArrow(span, x, y, share, (members[-1].applied[0], members[0].applied[1]), length=length))
+    return arrows
+
+
+def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
+    """Give arrows their distances from the line of the sum, on sides that take turns, so that they end on that line.
+
+    To end there exactly, all that go up are made a little longer and all that go down a little shorter, or the reverse.
+    """
+    height, asides = 0.0, []
+    for arrow in arrows:
+        along = abs(arrow.x)
+        aside = math.sqrt(max(arrow.length - along, 0.0)) * math.sqrt(arrow.length + along)
+        asides.append(aside if height <= 0 else -aside)
+        height += asides[-1]
+    up, down = math.fsum(y for y in asides if y > 0), -math.fsum(y for y in asides if y < 0)
+    times = ((up + down) / (2 * up), (up + down) / (2 * down)) if up and down else (0.0, 0.0)
+    return [replace(arrow, y=y * times[y < 0]) for arrow, y in zip(arrows, asides, strict=True)]
 
 
 # What a model says beside its training, without leaving a trace ------------------------------------------------------

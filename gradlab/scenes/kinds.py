@@ -92,14 +92,15 @@ class BatchArrow:
     share: float  # its projection on the sum, as a part of the sum: negative where it points the other way
     applied: tuple[int, int] = (0, 0)  # how many optimizer steps have applied it; of several, the fewest and the most
     names: Sequence[str] = ()  # what it is called, the longest first; empty for the numbers of its batches
+    length: float = math.nan  # over all parameters; NaN where it is not known
 
 
 @dataclass(frozen=True)
 class Arrows:
     """What ``.grad`` holds: the measured contributions, drawn head to tail from a common start.
 
-    Of a model with two weights they lie on its ``contours``, from where the weights are. Of any other they lie in the
-    plane of the sum and the newest contribution: ``x`` along the sum, ``y`` at a right angle to it.
+    Of a model with two weights they lie on its ``contours``, from where the weights are. Of any other they are laid
+    flat: each has its true length and goes as far along the sum, ``x``, as it truly does; their sides take turns.
     """
 
     arrows: Sequence[BatchArrow]  # the oldest first
@@ -108,6 +109,9 @@ class Arrows:
     contours: Contours | None = None
     weights: tuple[float, float] = (0.0, 0.0)
     measured: bool = True  # False where nobody measured as the newest batch came
+    elements: int = 0  # numbers that ``.grad`` has, of arrows laid flat
+    reach: float = 0.0  # how much of ``.grad`` the picture holds (``Camera``); 0 for as much as the arrows need
+    one_batch: float = 0.0  # a usual length of one batch, as a yardstick; 0 for none
 
 
 @dataclass(frozen=True)

@@ -301,6 +301,8 @@ class LabModel:
             return
         else:
             runner.complete_update()
+            if PanelName.GRADIENT in self.panels():
+                self.screen.scenes.gradient()  # its scale is kept for when this loop comes back
             if not runner.loop.is_edited and self.unswitched_tick():
                 copy = self.unswitched
                 if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
