@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..formatting import EN_DASH, batches_text, share_of_sum, share_text, short, spans_text
-from ..scenes import BEFORE, BESIDE, Arrows, BatchArrow, needed_reach
-from .landscape import Surface, surface_axes, surface_marks, surface_of
+from ..scenes import BEFORE, BESIDE, Arrows, BatchArrow, Contours, Landscape, needed_reach
+from .landscape import Surface, path_marks, surface_axes, surface_marks, surface_of
 from .limits import LARGEST_DRAWN, Numbers, numbers
-from .marks import Arrow, Axes, Axis, Dots, Drawing, Key, Mark, Text, draw
+from .marks import Arrow, Axes, Axis, Drawing, Key, Mark, Text, draw
 
 BATCH_STYLES: dict[str, dict[str, Any]] = {
     "added": {"fill": "paper", "stroke": "fresh-text", "line": 2.0},
@@ -49,29 +50,64 @@ def draw_arrows(scene: Arrows) -> Drawing:
     sound = bool(np.isfinite([scene.total, *((arrow.x, arrow.y) for arrow in scene.arrows)]).all())
     notice = "" if sound else "inf or NaN in .grad"
     corner = [f"holds {batches_text(scene.holds, EN_DASH)}"] if scene.holds else []
-    marks: list[Mark] = []
-    reach = scene.reach or max(needed_reach(scene.arrows, scene.total, flat=scene.contours is None))
     if scene.contours is None:
-        start, factor, axes = np.zeros(2), 1.0, plane_axes(reach, scene.elements)
+        axes = plane_axes(scene.reach or max(needed_reach(scene.arrows, scene.total, flat=True)), scene.elements)
+        marks = [*_yardstick(scene.one_batch, axes), *arrow_marks(scene), *arrow_names(scene)]
         if not scene.measured:
             notice = notice or "not measured batch by batch"
         elif sound and not ends.any() and not scene.arrows:
             notice = "no arrow: .grad is None or 0"
     else:
-        factor = _fit_factor(surface_of(scene.contours), reach)
-        start = np.clip(np.nan_to_num(numbers(scene.weights)), -LARGEST_DRAWN, LARGEST_DRAWN)
-        axes, outside = surface_axes(scene.contours, start[None])
+        marks, axes, outside, factor = _draw_on_contours(
+            scene, scene.contours, numbers([*scene.path] or [scene.weights])
+        )
         notice = notice or outside
-        marks += surface_marks(scene.contours)
-        corner.append("arrows true length" if factor == 1 else f"arrows \u00d7 {short(factor)}")
+        corner.append(_factor_words(factor))
         corner = [" \u00b7 ".join(corner), corner[-1]]
-    marks += [*_yardstick(scene.one_batch * factor, axes), *arrow_marks(scene, start, factor)]
-    if scene.contours is not None:
-        words = f"the weights: {short(scene.weights[0])}, {short(scene.weights[1])}"
-        marks.append(Dots("weights", start, "circle", 11.0, "weights", "paper", 1.5, words, moves=True))
-    marks += arrow_names(scene)
-    words, key = _words(scene), batch_key()
-    return Drawing("gradient in .grad", marks, (axes,), words, corner=tuple(corner), key=key, notice=notice)
+    return Drawing("gradient in .grad", marks, (axes,), _words(scene), tuple(corner), key=batch_key(), notice=notice)
+
+
+@draw.register
+def draw_landscape(scene: Landscape) -> Drawing:
+    """Draw contours with the path, a ring where it began, a dot where it is, and from there what ``.grad`` holds."""
+    path, arrows = numbers(scene.path).reshape(-1, 2), scene.arrows
+    marks, axes, outside, factor = _draw_on_contours(arrows or Arrows([], (0.0, 0.0)), scene.contours, path, "weights")
+    drawing = Drawing("path of the weights", marks, (axes,), _path_words(path), notice=outside)
+    if arrows is None:
+        return drawing
+    words = f"{drawing.words} {_words(arrows)}"
+    return replace(drawing, words=words, corner=(_factor_words(factor),), key=batch_key())
+
+
+def _draw_on_contours(
+    scene: Arrows, contours: Contours, path: Numbers, drag: str = ""
+) -> tuple[list[Mark], Axes, str, float]:
+    """Return marks and axes of the weights' plane, what lies outside, and how much longer than true the arrows are."""
+    reach = scene.reach or max(needed_reach(scene.arrows, scene.total, flat=False))
+    factor = _fit_factor(surface_of(contours), reach)
+    start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
+    axes, outside = surface_axes(contours, start.tolist())
+    way, front = path_marks(path, drag)
+    marks = [*surface_marks(contours, named=True), *way, *_yardstick(scene.one_batch * factor, axes)]
+    marks += arrow_marks(scene, start, factor)
+    if scene.move is not None:
+        end = np.clip(start + numbers(scene.move), -LARGEST_DRAWN, LARGEST_DRAWN)
+        words = "where the next step goes: minus lr times .grad"
+        marks.append(Arrow("move", np.concatenate([start, end]), 0.6, "weights", "paper", 1.0, words=words))
+    return [*marks, *front, *arrow_names(scene)], axes, outside, factor
+
+
+def _factor_words(factor: float) -> str:
+    return "arrows true length" if factor == 1 else f"arrows \u00d7 {short(factor)}"
+
+
+def _path_words(path: Numbers) -> str:
+    if not len(path):
+        return "The weights have not moved yet."
+    (x0, y0), (x1, y1) = path[0].tolist(), path[-1].tolist()
+    if len(path) == 1:
+        return f"The weights are at {short(x1)}, {short(y1)}."
+    return f"The weights went from {short(x0)}, {short(y0)} to {short(x1)}, {short(y1)}, on contours of the loss."
 
 
 def arrow_ends(scene: Arrows) -> Numbers:

@@ -82,7 +82,7 @@ class Labels:
                 if names_arrow and any(arrow.intersects_bbox(box) for arrow in self._arrows):
                     continue
                 inside = (self._things > (a, b)) & (self._things < (c, d))
-                hidden = 0 if mark.where == "on" else int(inside.all(axis=1).sum())
+                hidden = int(inside.all(axis=1).sum())
                 if cost + hidden < least and not (mark.clear and hidden):
                     least, best = cost + hidden, (spot, text)
         return best

@@ -43,10 +43,14 @@ export function placeLabels(texts, placed, plots, size, measure) {
   );
   const boxes = [...placed, ...labels].flatMap(({ mark }) => mark.k === "t" ? [boxOf(mark)] : []);
   const things = placed.map(({ mark }) => coveredBy(mark));
+  const beforeContours = placed.flatMap(({ mark }, at) => mark.stroke?.startsWith("grey/") ? [] : [things[at]]);
   const marks = new Map(placed.map(({ id, mark }) => [id, mark]));
   for (const { id, mark } of texts) {
     if (mark.where === "margin") continue;
-    const label = bestPlace(mark, plots[mark.axes ?? 0], marks.get(mark.of ?? ""), { boxes, things, size, measure });
+    const label = bestPlace(mark, plots[mark.axes ?? 0], marks.get(mark.of ?? ""), {
+      ...{ boxes, size, measure },
+      things: mark.where === "on" ? beforeContours : things,
+    });
     if (!label) continue;
     boxes.push(boxOf(label));
     labels.push({ id, mark: label });
@@ -75,7 +79,7 @@ function bestPlace(mark, plot, of, { boxes, things, size: [panelWidth, panelHeig
       const box = boxOf(label);
       if (box[0] < left || box[1] < top || box[2] > right || box[3] > bottom) return;
       if (boxes.some((other) => boxesTouch(box, other))) return;
-      const hidden = where === "on" ? 0 : hiddenBy(box, things);
+      const hidden = hiddenBy(box, things);
       if (mark.clear && hidden) return;
       if (cost + hidden < least) [least, best] = [cost + hidden, label];
     });

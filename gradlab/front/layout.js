@@ -53,7 +53,7 @@ export function layOut(panel, size, measure, range = null) {
   const unit = arrowUnit(data, plots[0], size);
   const texts = [];
   for (const { id, mark } of data) {
-    if (mark.k === "t") texts.push({ id, mark });
+    if (mark.k === "t") texts.push({ id, mark: panel.live && mark.live ? { ...mark, texts: [mark.live] } : mark });
     else placed.push({ id, mark: placedMark(mark, plots[mark.axes ?? 0], unit, plotKeys[mark.axes ?? 0]) });
   }
   const all = [...placed, ...placeLabels(texts, [...placed, ...notice], plots, size, measure), ...notice];

@@ -10,7 +10,7 @@ from statistics import median
 
 from .kinds import BatchArrow
 
-BEFORE, BESIDE = 0.1, 0.2  # of the reach, that a flat picture shows before the arrows' start, and on either side
+BEFORE, BESIDE = 0.1, 0.22  # of the reach, that a flat picture shows before the arrows' start, and on either side
 
 _ROOM = {True: 2.0, False: 1.4}  # times what the first picture needs, laid flat or not: a sum of flat ones will grow
 _STAYS = 3  # batches for which the arrows may leave the picture before the camera pulls back

@@ -34,7 +34,7 @@ from .kinds import (
 )
 from .words import memory_scene
 
-_FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
+_FEWEST_ARROWS = 4  # of a gradient that holds many; a whole window is always drawn
 _SLICE_POINTS = 21
 _SHOWN_DIGITS = 12
 _SURFACE_POINTS = 41  # along each side of the surface
@@ -56,6 +56,7 @@ class RunScenes:
         self._unswitched_held_out: HeldOutLoss | None = None
         self._camera = Camera(flat=not run.record.is_two_weights)
         self._surface: Contours | None = None
+        self._surface_of = 0  # the newest batch when it was made or found to do
         self._half = 0.0  # a side of its square
 
     def names(self) -> list[PanelName]:
@@ -85,7 +86,8 @@ class RunScenes:
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
-        self.run.watch_gradients = PanelName.GRADIENT in panels
+        drawn = {PanelName.GRADIENT, PanelName.LANDSCAPE} if self.run.record.is_two_weights else {PanelName.GRADIENT}
+        self.run.watch_gradients = not drawn.isdisjoint(panels)
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
 
@@ -124,17 +126,27 @@ class RunScenes:
             arrows = lay_flat(arrows)
         if contents.holds:
             usual = arrows[-1].length if arrows and not contents.reused else 0.0
-            self._camera.look(run.source, contents.holds[-1][1], needed_reach(arrows, total, flat=not contours), usual)
+            self._camera.look(
+                run.source, run.provenance.backwards, needed_reach(arrows, total, flat=not contours), usual
+            )
         elements = 0 if contours else sum(param.numel() for param in params)
-        camera = self._camera.reach, self._camera.one_batch
-        return Arrows(arrows, total, contents.holds, contours, weights, measured is not None, elements, *camera)
+        scene = Arrows(arrows, total, contents.holds, contours, weights, measured is not None, elements)
+        if contours:
+            plain = run.recipe.optimizer == "sgd" and not run.loop.is_edited
+            waits = plain and arrows and not arrows[-1].applied[0]
+            move = (-run.recipe.lr * total[0], -run.recipe.lr * total[1]) if waits else None
+            scene = replace(scene, path=self._path(), move=move)
+        return replace(scene, reach=self._camera.reach, one_batch=self._camera.one_batch)
+
+    def _path(self) -> list[tuple[float, float]]:
+        path = self.run.record.path
+        return list(zip(path["x"], path["y"], strict=True))
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
         if not self.run.record.is_two_weights:
             return self._slice()
-        path = self.run.record.path
-        return Landscape(self._contours(), list(zip(path["x"], path["y"], strict=True)))
+        return Landscape(self._contours(), self._path(), self.gradient() if self.run.watch_gradients else None)
 
     def memory(self) -> Memory:
         """Bytes by category over the updates that were watched last, or as they are now."""
@@ -192,7 +204,10 @@ class RunScenes:
         return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {words}."
 
     def _contours(self) -> Contours:
-        """Return contours around the task's minimum that show the way of the weights; the same object while they do."""
+        """Return contours around the task's minimum; others only once a batch comes after weights near the edge."""
+        if self._surface is not None and self._surface_of == self.run.provenance.backwards:
+            return self._surface
+        self._surface_of = self.run.provenance.backwards
         path, picture = self.run.record.path, self.run.task.picture
         centre = picture.minimum if isinstance(picture, TwoWeights) else (0.0, 0.0)
         finite = [value for value in (*path["x"], *path["y"]) if math.isfinite(value)]

@@ -301,7 +301,7 @@ class LabModel:
             return
         else:
             runner.complete_update()
-            if PanelName.GRADIENT in self.panels():
+            if runner.watch_gradients:
                 self.screen.scenes.gradient()  # its scale is kept for when this loop comes back
             if not runner.loop.is_edited and self.unswitched_tick():
                 copy = self.unswitched
