@@ -32,7 +32,7 @@ _KEY_TEXTS = {
 }
 _NAMED, _NAMED_IN_FULL = 9, 3  # arrows that carry the number of their batch, and fresh arrows with all their words
 _STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
-_MOST_ACROSS = 0.6  # of a picture with contours, for all arrows together
+_MOST_ACROSS = 0.35  # of a picture with contours, for all arrows together
 _SUM_WIDTH = 2.2  # of the arrow of the sum, in units of the others'
 _IN_WORDS = 4  # arrows in the words of the panel
 
@@ -62,8 +62,7 @@ def draw_arrows(scene: Arrows) -> Drawing:
             scene, scene.contours, numbers([*scene.path] or [scene.weights])
         )
         notice = notice or outside
-        corner.append(_factor_words(factor))
-        corner = [" \u00b7 ".join(corner), corner[-1]]
+        corner = [" \u00b7 ".join([*corner, *_factor_words(scene, factor)]), *_factor_words(scene, factor)]
     return Drawing("gradient in .grad", marks, (axes,), _words(scene), tuple(corner), key=batch_key(), notice=notice)
 
 
@@ -76,7 +75,7 @@ def draw_landscape(scene: Landscape) -> Drawing:
     if arrows is None:
         return drawing
     words = f"{drawing.words} {_words(arrows)}"
-    return replace(drawing, words=words, corner=(_factor_words(factor),), key=batch_key())
+    return replace(drawing, words=words, corner=_factor_words(arrows, factor), key=batch_key())
 
 
 def _draw_on_contours(
@@ -97,8 +96,10 @@ def _draw_on_contours(
     return [*marks, *front, *arrow_names(scene)], axes, outside, factor
 
 
-def _factor_words(factor: float) -> str:
-    return "arrows true length" if factor == 1 else f"arrows \u00d7 {short(factor)}"
+def _factor_words(scene: Arrows, factor: float) -> tuple[str, ...]:
+    if not scene.reach and not scene.arrows:
+        return ()
+    return ("arrows true length" if factor == 1 else f"arrows \u00d7 {short(factor)}",)
 
 
 def _path_words(path: Numbers) -> str:

@@ -40,6 +40,7 @@ _SHOWN_DIGITS = 12
 _SURFACE_POINTS = 41  # along each side of the surface
 _WIDEST = 1e6  # half a side of it, which grows by the factor
 _GROWTH = 1.5
+_AROUND = 1.6  # times as far as the way of the weights goes: an arrow of .grad points away from the minimum
 _MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
 
 
@@ -212,7 +213,7 @@ class RunScenes:
         centre = picture.minimum if isinstance(picture, TwoWeights) else (0.0, 0.0)
         finite = [value for value in (*path["x"], *path["y"]) if math.isfinite(value)]
         far = [abs(end - c) for end in (min(finite), max(finite)) for c in centre] if finite else [1.0]
-        need = min(1.3 * max(far), _WIDEST) or 1.0
+        need = min(_AROUND * max(far), _WIDEST) or 1.0
         if self._surface is None or need > self._half:
             # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
             self._half = need if self._surface is None else max(need, _GROWTH * self._half)
