@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .camera import BEFORE as BEFORE
+    from .camera import BESIDE as BESIDE
+    from .camera import needed_reach as needed_reach
     from .from_run import RunScenes as RunScenes
     from .from_run import loss_curve as loss_curve
     from .kinds import Arrows as Arrows

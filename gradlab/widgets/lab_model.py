@@ -325,6 +325,8 @@ class LabModel:
             return
         else:
             runner.complete_update()
+            if runner.watch_gradients:
+                self.screen.scenes.gradient()  # its scale is kept for when this loop comes back
             if not runner.loop.is_edited and self.unswitched_tick():
                 copy = self.unswitched
                 if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
