@@ -73,7 +73,7 @@ def record_lab(lab: LabModel, words: str, updates: int, switches: Any, marks: An
     values = _values(switches, runner.recipe)
     most = _whole("turns", turns, 1, _MOST_TURNS)
     tracks = _record_tracks(lab, int(updates), values, every, most)
-    caption = "A recording of a real run, for which no kernel is needed: press Play, or drag the slider."
+    caption = "A recording of a real run: press Play, or drag the slider."
     if values and every:
         caption += f" At its ticks (update {', '.join(map(str, every))}) you can turn {' or '.join(values)}."
     title = f"{runner.task.name}, {number_of(int(updates), 'update')}"

@@ -39,6 +39,9 @@ class _Renderer(IPythonRenderer):
     def block_math(self, body: str) -> str:
         return formula_html(body, "block")
 
+    def inline_html(self, html: str) -> str:
+        return str(super().inline_html(html)) if "<img" in html else html  # it would close each tag where it opens
+
     def inline_math(self, body: str) -> str:
         return formula_html(body)
 
