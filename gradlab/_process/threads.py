@@ -112,7 +112,7 @@ class MainThread:
         return bool(self._waiting) and self._may_serve()
 
     def begin_cell(self) -> None:
-        """Note that the kernel runs a cell from now on; ipykernel also tells of each widget's request, on any thread."""
+        """Note that the kernel runs a cell; ipykernel also tells of each widget's request, on any thread."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs, self._served = True, 0.0
 

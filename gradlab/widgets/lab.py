@@ -16,7 +16,7 @@ from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
 from ..scenes import PanelName, status_line
 from .controls import CONTROLS, SPEEDS, UNSWITCHED, USUAL_SPEED
 from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
-from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
+from .lab_model import INTERRUPTED, UPDATE_MS, LabModel
 from .live import Live, Packed, Still
 from .recording import MOST_UPDATES, Recording, record_lab
 
@@ -211,10 +211,10 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
     if at_full_speed:
         count = min(count, _MOST_SLICES)
         seconds = min(max(request.number("seconds"), 0.0), _SLICE)
-        advance = partial(model.advance_for, every, seconds=seconds, limit=REQUEST_SECONDS)
+        advance = partial(model.advance_for, every, seconds=seconds)
     elif "updates" in request.fields:
         updates = max(1, min(request.whole("updates"), _MOST_BETWEEN))
-        advance = partial(model.advance_for, every, updates=updates, limit=REQUEST_SECONDS)
+        advance = partial(model.advance_for, every, updates=updates)
     else:
         advance = partial(model.run_statement_for, every)
     play_id = request.get("client"), request.get("play")
@@ -288,7 +288,7 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
     "frames": (_play, ""),
     "pause": (lambda model, request: None, "ends"),
     "statement": (lambda model, request: model.run_statements(), "ends"),
-    "update": (lambda model, request: model.advance_for(0.0, limit=REQUEST_SECONDS, window=LONGEST_WINDOW), "ends"),
+    "update": (lambda model, request: model.advance_for(0.0, window=LONGEST_WINDOW), "ends"),
     "reset": (lambda model, request: model.go_back(), "ends"),
     "restart": (lambda model, request: model.begin_again(), "ends"),
     "to_line": (lambda model, request: model.run_to_line(request.whole("line")), "ends"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -53,7 +52,8 @@ class LabModel:
         self.stopped_play_id: tuple[Any, Any] = (None, None)  # the playing that ended by itself
         self.draft, self.wrong = "", 0  # a text that was not taken or that failed, and the line that is wrong
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
-        self.note = ""
+        self.note = self._note = ""  # what the Lab has to say, under the status line, and what it said last
+        self._note_ends = 0.0
         self.oom_words = ""  # how memory ran out
         self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
         self.shows_unswitched = True  # or else it does not go on
@@ -106,15 +106,6 @@ class LabModel:
         return Still(in_rows(panels, 2, size, beside=loop, above=chip, last=size[0] * (1 + count % 2)))
 
     @property
-    def note(self) -> str:
-        """What the Lab has to say, under the status line."""
-        return self._note
-
-    @note.setter
-    def note(self, words: str) -> None:
-        self._note, self._note_ends = words, self._now + _NOTE_MS
-
-    @property
     def changed(self) -> list[int]:
         """The lines of the loop that the newest switch has changed."""
         if self.runner.source != self._source:
@@ -133,8 +124,11 @@ class LabModel:
         gradient = drawings.get(PanelName.GRADIENT)
         if not only_due or gradient is None or gradient is not self._gradient:  # the words and this one tell the same
             self._gradient = gradient
-            if self._now > self._note_ends:
+            if self.note != self._note:
+                self._note_ends = self._now + _NOTE_MS
+            elif self._now > self._note_ends:
                 self.note = ""
+            self._note = self.note
             now = unapplied(self.runner)
             note = (self.playing and now) or self.note or now or _OWN_LOOP * self.runner.loop.is_edited
             self._words = {"state": status_line(self.runner, whole=False), "alarm": self.warning, "note": note}
@@ -165,18 +159,12 @@ class LabModel:
         self.run_statements()
 
     def advance_for(
-        self,
-        every: float,
-        *,
-        updates: int = 1,
-        seconds: float | None = None,
-        limit: float = math.inf,
-        window: int | None = None,
+        self, every: float, *, updates: int = 1, seconds: float | None = None, window: int | None = None
     ) -> None:
         """Run updates, or as many as begin within some seconds; the frame of them will be seen for ``every`` ms.
 
         Each batch of an update after more than ``window`` counts as one, in a loop of the learner's own at the latest
-        after the most that it has taken. After ``limit`` seconds it stops, within an update if need be, and says so.
+        after the most that it has taken. After a second it stops, within an update if need be, and says so.
         """
         self._begin_frame(every, full_speed=seconds is not None)
         if seconds is not None:
@@ -185,10 +173,9 @@ class LabModel:
         engine = self.runner.engine
         window = window or (engine.loop.window if engine.loop.is_edited else LONGEST_WINDOW)
         with self._training(every or STATEMENT_MS):
-            self.runner.advance(**amount, limit=limit, window=window)
+            self.runner.advance(**amount, limit=REQUEST_SECONDS, window=window)
         if not (engine.at_boundary or engine.at_batch or self.interrupted):
-            count = number_of(engine.statements_since_update, "statement")
-            self.note = f"{_LONG_UPDATE}: {count} since the last one."
+            self.note = f"{_LONG_UPDATE}: {number_of(engine.statements_since_update, 'statement')}, and no step() yet."
         elif self.note.startswith(_LONG_UPDATE):
             self.note = ""
 
