@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
@@ -126,10 +126,10 @@ class RunScenes:
         else:
             arrows = lay_flat(arrows)
         if contents.holds:
+            xs, ys = accumulate(arrow.x for arrow in arrows), accumulate(arrow.y for arrow in arrows)
+            ends = [total, *zip(xs, ys, strict=True)]
             usual = arrows[-1].length if arrows and not contents.reused else 0.0
-            self._camera.look(
-                run.source, run.provenance.backwards, needed_reach(arrows, total, flat=not contours), usual
-            )
+            self._camera.look(run.source, run.provenance.backwards, needed_reach(ends, flat=not contours), usual)
         elements = 0 if contours else sum(param.numel() for param in params)
         scene = Arrows(arrows, total, contents.holds, contours, weights, measured is not None, elements)
         if contours:
