@@ -34,15 +34,15 @@ class Camera:
         self._reaches: dict[str, float] = {}
         self._lengths: deque[float] = deque(maxlen=_MOST_LENGTHS)
 
-    def look(self, loop: str, newest: int, need: tuple[float, float], length: float) -> None:
-        """Take in the picture after batch ``newest``, and what it needs; ``length`` is that of a usual batch."""
+    def look(self, loop: str, newest: int, need: tuple[float, float], length: float, *, usual: bool) -> None:
+        """Take in the picture after batch ``newest`` of some ``length``, ``usual`` if none is applied again."""
         if newest < self._newest:
             self.__init__(flat=self._flat)  # type: ignore[misc]
         most = max(need)
         if newest == self._newest or not 0 < most < math.inf:
             return
         follows, self._newest = newest - self._newest <= _FILM, newest
-        if length > 0 or not self._lengths:
+        if length > 0 and (usual or not self._lengths):
             self._lengths.append(length)
             self.one_batch = median(self._lengths)
         if loop != self._loop:

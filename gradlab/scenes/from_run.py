@@ -128,8 +128,8 @@ class RunScenes:
         if contents.holds:
             xs, ys = accumulate(arrow.x for arrow in arrows), accumulate(arrow.y for arrow in arrows)
             ends = [total, *zip(xs, ys, strict=True)]
-            usual = arrows[-1].length if arrows and not contents.reused else 0.0
-            self._camera.look(run.source, run.provenance.backwards, needed_reach(ends, flat=not contours), usual)
+            length, need = arrows[-1].length if arrows else 0.0, needed_reach(ends, flat=not contours)
+            self._camera.look(run.source, run.provenance.backwards, need, length, usual=not contents.reused)
         elements = 0 if contours else sum(param.numel() for param in params)
         scene = Arrows(arrows, total, contents.holds, contours, weights, measured is not None, elements)
         if contours:
