@@ -46,8 +46,8 @@ def draw_loss(scene: Curve) -> Drawing:
     if (copy := scene.unswitched) is not None and len(other):
         readout = f"update {{x}}: {{y}} if you had left it alone ({copy.switched})"
         marks.append(Line("without", points(other_x, other), "grey-text", 1.6, "dashed", readout=readout))
-        value, until = short(float(other[-1])), f", until update {copy.updates[-1]:,.0f}" if copy.ended else ""
-        beside = f"if you had left it alone{until}: {value}", f"left alone: {value}", value
+        value, until = short(float(other[-1])), f" at update {copy.updates[-1]:,.0f}" if copy.ended else ""
+        beside = f"{value}{until}, if you had left it alone", f"{value}{until} if left alone", value
         if other[-1] > up.high:
             text, at = f"{value} \u2191", float(other_x[-1])
             marks.append(Text("without name", (text,), at, where="top", role="grey-text", backed=True))

@@ -51,7 +51,7 @@ def draw_arrows(scene: Arrows) -> Drawing:
     notice = "" if sound else "inf or NaN in .grad"
     corner = [f"holds {batches_text(scene.holds, EN_DASH)}"] if scene.holds else []
     if scene.contours is None:
-        axes = plane_axes(scene.reach or max(needed_reach(scene.arrows, scene.total, flat=True)), scene.elements)
+        axes = plane_axes(scene.reach or max(needed_reach(ends.tolist(), flat=True)), scene.elements)
         marks = [*_yardstick(scene.one_batch, axes), *arrow_marks(scene), *arrow_names(scene)]
         if not scene.measured:
             notice = notice or "not measured batch by batch"
@@ -82,7 +82,7 @@ def _draw_on_contours(
     scene: Arrows, contours: Contours, path: Numbers, drag: str = ""
 ) -> tuple[list[Mark], Axes, str, float]:
     """Return marks and axes of the weights' plane, what lies outside, and how much longer than true the arrows are."""
-    reach = scene.reach or max(needed_reach(scene.arrows, scene.total, flat=False))
+    reach = scene.reach or max(needed_reach(arrow_ends(scene).tolist(), flat=False))
     factor = _fit_factor(surface_of(contours), reach)
     start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
     axes, outside = surface_axes(contours, start.tolist())
@@ -142,7 +142,7 @@ def batch_style(applied: int) -> str:
 
 def plane_axes(reach: float, elements: int = 0) -> Axes:
     """Return axes for arrows laid flat, a unit as long along both, the start always at one place."""
-    reach = min(max(reach, 1e-12), LARGEST_DRAWN) if reach < math.inf else 1.0
+    reach = max(reach, 1e-12)
     words = f"{elements:,} numbers on paper, at true lengths" if elements else ""
     across = Axis(-BESIDE * reach, BESIDE * reach, ticks="none")
     return Axes(Axis(-BEFORE * reach, reach, words=words), across, equal="fill")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from itertools import accumulate
 from statistics import median
-
-from .kinds import BatchArrow
 
 BEFORE, BESIDE = 0.1, 0.22  # of the reach, that a flat picture shows before the arrows' start, and on either side
 
@@ -37,15 +34,15 @@ class Camera:
         self._reaches: dict[str, float] = {}
         self._lengths: deque[float] = deque(maxlen=_MOST_LENGTHS)
 
-    def look(self, loop: str, newest: int, need: tuple[float, float], length: float) -> None:
-        """Take in the picture after batch ``newest``, and what it needs; ``length`` is that of a usual batch."""
+    def look(self, loop: str, newest: int, need: tuple[float, float], length: float, *, usual: bool) -> None:
+        """Take in the picture after batch ``newest`` of some ``length``, ``usual`` if none is applied again."""
         if newest < self._newest:
             self.__init__(flat=self._flat)  # type: ignore[misc]
         most = max(need)
         if newest == self._newest or not 0 < most < math.inf:
             return
         follows, self._newest = newest - self._newest <= _FILM, newest
-        if length > 0 or not self._lengths:
+        if length > 0 and (usual or not self._lengths):
             self._lengths.append(length)
             self.one_batch = median(self._lengths)
         if loop != self._loop:
@@ -63,13 +60,11 @@ class Camera:
             self.reach, self._left = self.reach * _STEP**steps, 0
 
 
-def needed_reach(arrows: Sequence[BatchArrow], total: tuple[float, float], *, flat: bool) -> tuple[float, float]:
-    """Return how far a picture must reach for arrows, head to tail, and their sum: ahead, and to the sides.
+def needed_reach(ends: Sequence[tuple[float, float]], *, flat: bool) -> tuple[float, float]:
+    """Return how far a picture must reach for the ends of arrows, head to tail, and of their sum: ahead, and aside.
 
     ``flat``: they are laid flat (``lay_flat``); a picture of those may let them leave it ahead, not at its sides.
     """
-    xs, ys = accumulate(arrow.x for arrow in arrows), accumulate(arrow.y for arrow in arrows)
-    ends = [total, *zip(xs, ys, strict=True)]
     if not flat:
         return max(math.hypot(*end) for end in ends), 0.0
     return max(x for x, _ in ends), max(max(-x / BEFORE, abs(y) / BESIDE) for x, y in ends)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
@@ -125,10 +125,10 @@ class RunScenes:
         else:
             arrows = lay_flat(arrows)
         if contents.holds:
-            usual = arrows[-1].length if arrows and not contents.reused else 0.0
-            self._camera.look(
-                run.source, run.provenance.backwards, needed_reach(arrows, total, flat=not contours), usual
-            )
+            xs, ys = accumulate(arrow.x for arrow in arrows), accumulate(arrow.y for arrow in arrows)
+            ends = [total, *zip(xs, ys, strict=True)]
+            length, need = arrows[-1].length if arrows else 0.0, needed_reach(ends, flat=not contours)
+            self._camera.look(run.source, run.provenance.backwards, need, length, usual=not contents.reused)
         elements = 0 if contours else sum(param.numel() for param in params)
         scene = Arrows(arrows, total, contents.holds, contours, weights, measured is not None, elements)
         if contours:

@@ -152,6 +152,8 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
             model.fail(error)
         if number > 0:
             frames.append(model.frame(only_due=True))
+        elif model.runner.watch_gradients:
+            model.screen.scenes.gradient()  # its scale is that of the track that this one leaves
         if not by_statement or model.stopped or model.runner.updates >= goal:
             break
     if frames:

@@ -1,5 +1,5 @@
 // @ts-check
-import { motionBetween } from "../../gradlab/front/motion.js";
+import { Camera, motionBetween } from "../../gradlab/front/motion.js";
 import { pointsOf } from "../../gradlab/front/wire.js";
 import { assert, assertEquals } from "./asserting.js";
 
@@ -98,4 +98,22 @@ Deno.test("in a glide marks of the same name are between their places, and look 
   assertEquals([half.marks[1].fill, Math.round(placesOf(half, "a")[0][2])], ["stale", 60]);
   assertEquals(half.marks[2], to.marks[2], "what is new is as at the end");
   assertEquals(placesOf(end, "a"), placesOf(to, "a"));
+});
+
+Deno.test("planes ease to other limits, axes of curves change at once", () => {
+  const axes = (/** @type {number} */ high, equal = "fill") => [{ x: { low: 0, high }, y: { low: 0, high: 1 }, equal }];
+  const camera = new Camera();
+  camera.aim(axes(1), 0);
+  assertEquals(camera.at(0), axes(1));
+  camera.aim(axes(3), 1000);
+  assertEquals(camera.at(1000)[0].x.high, 1);
+  const between = camera.at(1100)[0].x.high;
+  assert(between > 1 && between < 3, `${between}`);
+  camera.aim(axes(3), 1200); // the same limits come again: it goes on
+  assert(camera.isOver(1400), "over");
+  assertEquals(camera.at(1400)[0].x.high, 3);
+  camera.aim(axes(9), 2000, true);
+  assertEquals(camera.at(2000)[0].x.high, 9);
+  camera.aim(axes(20, ""), 3000);
+  assertEquals(camera.at(3000)[0].x.high, 20);
 });

@@ -112,7 +112,7 @@ def test_at_full_speed_it_stands_and_says_until_where() -> None:
     page.ask("frames", count=2, every=33, seconds=0.01)
     page.play(5)
     assert list(curve(lab).updates) == list(range(21, at + 1))
-    assert any(f"until update {at}" in text for text in page.panels["loss"].texts())
+    assert any(f"at update {at}" in text for text in page.panels["loss"].texts())
     page.ask("hello")
     assert "at full speed it is left out" in page.panels["loss"].words
     page.turn("zero_grad", True).play(4)
