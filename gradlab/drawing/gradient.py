@@ -154,7 +154,8 @@ def arrow_names(scene: Arrows) -> list[Mark]:
     for number, arrow in reversed(list(enumerate(scene.arrows))):
         name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
         times = f" \u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
-        texts = [words + times for words in [*arrow.names][-1 if crowded else 0 :] or [name]] + [name] * (not arrow.names)
+        given = [*arrow.names][-1 if crowded else 0 :]
+        texts = [own + times for own in given] or [name + times, name]
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
 
