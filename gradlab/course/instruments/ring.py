@@ -195,8 +195,8 @@ def _column_marks(number: int, call: LoopCall) -> list[Mark]:
         tile: dict[str, Any] = {"words": words, **batch_area(batch_style(times))}
         marks.append(Area(f"tile {number}.{backward}", _box(middle, level + 0.5, 0.42, 0.48), **tile))
         look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True}
-        texts = [f"{backward} \u00d7 {times}", f"\u00d7 {times}", f"\u00d7{times}"] if times > 1 else [str(backward)]
-        marks.append(Text(f"number {number}.{backward}", tuple(texts), middle, level + 0.5, **look))
+        texts = (f"\u00d7 {times}", f"\u00d7{times}") if times > 1 else (str(backward),)
+        marks.append(Text(f"number {number}.{backward}", texts, middle, level + 0.5, **look))
     sign: dict[str, Any] = {"shape": "triangle", "size": 11.0, "fill": "optimizer"}
     if call.failed:
         sign = {"shape": "cross", "size": 13.0, "stroke": "wrong", "width": 3.0}

@@ -197,7 +197,7 @@ def test_backwards_in_grad_are_stacked_in_columns_of_calls(order: str) -> None:
         for level, (number, times) in enumerate(call.after.times.items()):
             tile, look = tiles.pop(f"tile {column}.{number}"), batch_area(("added", "applied", "reused")[min(times, 2)])
             assert (tile.fill, tile.stroke, tile.hatch) == (look["fill"], look["stroke"], look.get("hatch", ""))
-            written = f"{number} \u00d7 {times}" if times > 1 else str(number)
+            written = f"\u00d7 {times}" if times > 1 else str(number)
             assert drawing.find(f"number {column}.{number}").texts[0] == written
             assert spans_of(tile) == pytest.approx([column, column + 1, level, level + 1], abs=0.1)
         if call.piece == "step" and not call.failed:
