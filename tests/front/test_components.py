@@ -235,7 +235,7 @@ def words(page: Any) -> Any:
           const word = (name) => `<p><span class="gradlab-word-${name}">${name}</span></p>`;
           document.body.insertAdjacentHTML('afterbegin', word('reused'));
           document.querySelector('#host').insertAdjacentHTML('afterend', word('weights') +
-            '<div style="height: 300px"></div><div class="gradlab" id="other"></div>' + word('fresh'));
+            '<div style="height: 300px"></div><div class="gradlab" id="other"></div>' + word('applied'));
           const labs = [root, document.querySelector('#other')];
           const strips = labs.map((lab) => {
             const strip = new PanelStrip(addElement('div', lab), {ask, say: () => {}});
@@ -258,8 +258,8 @@ def test_a_marked_word_lights_the_marks_of_the_nearest_lab(words: Any) -> None:
     words.locator(".gradlab-word-weights").hover()
     assert words.evaluate("lit") == [["weights"], []]
     assert [old != new for old, new in zip(plain, words.evaluate("pixels"), strict=True)] == [True, False]
-    words.locator(".gradlab-word-fresh").hover()
-    assert words.evaluate("lit") == [[], ["fresh"]]
+    words.locator(".gradlab-word-applied").hover()
+    assert words.evaluate("lit") == [[], ["applied"]]
     words.locator(".gradlab-word-reused").hover()
     assert words.evaluate("lit") == [[], []], "no mark is reused: nothing is dim"
     words.mouse.move(899, 899)
