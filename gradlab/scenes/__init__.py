@@ -9,6 +9,7 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from .from_run import RunScenes as RunScenes
     from .from_run import loss_curve as loss_curve
+    from .kinds import BEATS as BEATS
     from .kinds import Arrows as Arrows
     from .kinds import BatchArrow as BatchArrow
     from .kinds import Contours as Contours

@@ -15,6 +15,8 @@ CONTROLS = ("task", *SWITCHES, "edit", "speed")
 """What ``controls=[...]`` of a Lab may ask for; "edit" is the button under the code, "speed" the choice beside Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Words to updates a second: 0 for a statement at a time, None for as fast as it goes."""
+MOST_IN_BEATS = 10.0
+"""Updates a second up to which each call of ``BEATS`` is shown, and not only the end of an update."""
 USUAL_SPEED = "60 updates/s"  # at which a Lab plays unless it is asked for another
 _TASKS = tasks.names()
 UNSWITCHED = "unswitched"

@@ -114,17 +114,18 @@ class Pace:
     usual_rest: float  # the same for all others
     words: float  # between two status lines; nobody reads sixty a second
     panel_words: float = 0.0  # between two texts of a panel for who cannot see it
+    always: frozenset[PanelName] = frozenset()  # are drawn at every frame, whatever they cost
 
 
 # Every second frame of sixty a second for what the lesson is about, every seventh for what costs more.
 _RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
-SLOW = Pace(2.0, {}, 0.0, 0.0)
-"""For statements, and for updates that can be followed one by one: every frame draws all."""
+SLOW = Pace(2.0, {}, 0.0, 0.0, always=frozenset({PanelName.GRADIENT, PanelName.LANDSCAPE}))
+"""For statements, and for updates whose calls can be followed one by one."""
 FAST = Pace(10.0, _RESTS, 105.0, 100.0, 500.0)
 FULL = Pace(25.0, _RESTS, 150.0, 100.0, 500.0)
 """For full speed, where what pictures take is taken from the training."""
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
-_FOLLOWED = 99.0  # a frame that is seen for so long, up to 10 updates a second, is drawn whole
+_FOLLOWED = 99.0  # an update that is seen for so long, up to 10 a second, is drawn whole
 _COSTS_KEPT = 8
 
 
@@ -153,7 +154,8 @@ class PanelDrawings:
             self._words_due = now + self.pace.panel_words
         for name in names:
             old = self._drawings.get(name)
-            if only_due and old is not None and name != names[0] and now < self._due.get(name, 0.0):
+            waits = name != names[0] and name not in self.pace.always and now < self._due.get(name, 0.0)
+            if only_due and old is not None and waits:
                 continue
             began = time.thread_time()
             drawing = self._draw(name)

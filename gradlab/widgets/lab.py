@@ -13,7 +13,7 @@ from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
 from ..front import on_interrupt
 from ..loop import SWITCHES, LoopError, Recipe, Run
-from ..scenes import PanelName, status_line
+from ..scenes import BEATS, PanelName, status_line
 from .controls import CONTROLS, SPEEDS, UNSWITCHED, USUAL_SPEED
 from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
 from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
@@ -22,6 +22,7 @@ from .recording import MOST_UPDATES, Recording, record_lab
 
 _SLICE = 0.04  # seconds of training between two frames, and of work before a request is replied to, at most
 _MOST_FRAMES, _MOST_SLICES = 20, 2  # frames in one reply, and slices in one at full speed
+_MOST_BEATS = 40  # the same of beats, which end with an update
 _MOST_BETWEEN = 1000  # updates between two frames
 _MOST_EVERY = 60_000.0  # ms that a frame is seen
 
@@ -217,6 +218,8 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
         advance = partial(model.advance_for, every, updates=updates, limit=REQUEST_SECONDS)
     else:
         advance = partial(model.run_statement_for, every)
+    if in_beats := request.get("beats") is True:
+        advance = partial(model.run_beat_for, every)
     play_id = request.get("client"), request.get("play")
     if play_id[1] is not None and play_id == model.stopped_play_id:  # the browser did not know yet that it had ended
         model.stopped = False
@@ -226,14 +229,24 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
         model.note = ""  # it does continue
     model.play_id, model.playing, model.stopped = play_id, True, False
     end = time.perf_counter() + _SLICE
-    for _ in range(count):
+    beats: list[Frame] = []
+    for _ in range(_MOST_BEATS if in_beats else count):
         if model.interrupted:
             model.stop(INTERRUPTED)
         else:
             advance()
             model.stop_if_done()
-        yield model.frame(only_due=not model.stopped)
-        if model.stopped or (time.perf_counter() > end and not at_full_speed):
+        frame = model.frame(only_due=not model.stopped)
+        yield frame
+        if in_beats:
+            beats.append(frame)
+            ended = model.stopped or model.runner.engine.at_boundary
+            for each in beats:
+                each["beats"] = len(beats) if ended else len(BEATS)
+            if not ended and time.perf_counter() < end + REQUEST_SECONDS:
+                continue
+            beats, count = [], count - 1
+        if model.stopped or not count or (time.perf_counter() > end and not at_full_speed):
             break
 
 

@@ -15,7 +15,7 @@ from ..doctor import LiveDoctor
 from ..drawing import Drawing, Listing, in_rows
 from ..formatting import number_of
 from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
-from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
+from ..scenes import BEATS, PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .controls import lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
 from .live import Still
@@ -148,6 +148,21 @@ class LabModel:
         """Run one statement while the lab is played; the frame of it will be seen for ``every`` ms."""
         self._begin_frame(every, full_speed=False)
         self.run_statements()
+
+    @property
+    def at_beat(self) -> bool:
+        """Whether the statement that ran last changed ``.grad``, applied it, or ended an update."""
+        return self.runner.statement.label in BEATS or self.runner.engine.at_boundary
+
+    def run_beat_for(self, every: float) -> None:
+        """Run statements to the next beat; the frames of the whole update will be seen for ``every`` ms."""
+        self._begin_frame(every, full_speed=False)
+        self._now -= every * (1 - 1 / len(BEATS))
+        deadline = time.perf_counter() + REQUEST_SECONDS
+        with self._training(every / len(BEATS)):
+            self.runner.run_statement()
+            while not (self.at_beat or self.runner.engine.done or time.perf_counter() > deadline):
+                self.runner.run_statement()
 
     def advance_for(
         self, every: float, *, updates: int = 1, seconds: float | None = None, limit: float = math.inf

@@ -15,7 +15,7 @@ from .._checks import did_you_mean, whole_number
 from .._process import main_thread
 from ..formatting import number_of
 from ..loop import SWITCHES, OnOff, Recipe, Run
-from .controls import UNSWITCHED
+from .controls import MOST_IN_BEATS, SPEEDS, UNSWITCHED
 from .frames import RECORDED, Frame
 from .lab_model import STATEMENT_MS, UPDATE_MS, LabModel
 from .live import Packed, Still, checked_path, packed_text
@@ -142,18 +142,29 @@ def _first_frame(model: LabModel, turnable: Collection[str]) -> Frame:
 
 def _one_update(model: LabModel, number: int) -> list[Frame]:
     """Run update ``number`` of a track, and return its frames: one a statement at first, none before the track."""
-    frames: list[Frame] = []
-    goal, by_statement = model.runner.updates + 1, 0 < number <= _STATEMENTS
+    frames, beats = list[Frame](), list[Frame]()
+    rate = SPEEDS[model.speed] or math.inf
+    goal, by_statement, in_beats = model.runner.updates + 1, 0 < number <= _STATEMENTS, number > 0 and rate <= MOST_IN_BEATS
+    every = max(1000 / rate, UPDATE_MS)
     while True:
         try:
-            model.run_statement_for(STATEMENT_MS) if by_statement else model.advance_for(UPDATE_MS)
+            if by_statement:
+                model.run_statement_for(STATEMENT_MS)
+            elif in_beats:
+                model.run_beat_for(every)
+            else:
+                model.advance_for(every)
             model.stop_if_done()
         except Exception as error:
             model.fail(error)
         if number > 0:
             frames.append(model.frame(only_due=True))
-        if not by_statement or model.stopped or model.runner.updates >= goal:
+            if in_beats and model.at_beat:
+                beats.append(frames[-1])
+        if not (by_statement or in_beats) or model.stopped or model.runner.updates >= goal:
             break
+    for frame in beats:
+        frame["beats"] = len(beats)
     if frames:
         frames[-1]["end"] = True
     return frames
