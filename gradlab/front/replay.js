@@ -49,8 +49,9 @@ export class Replay extends RecordedPage {
       },
       speed: (rate) => this.rate = rate,
     });
-    addButton(this.screen.bar, "Copy link", () => this.copy());
-    const label = addElement("label", this.screen.bar, "gl-control gl-scrub", "update ");
+    addButton(this.screen.rest, "Copy link", () => this.copy());
+    const label = addElement("label", null, "gl-control gl-scrub", "update ");
+    this.screen.reset.after(label);
     const ticks = addElement("datalist", label);
     ticks.id = `gl-marks-${id}`;
     ticks.append(...recording.marks.map((mark) => new Option("", String(mark))));

@@ -186,6 +186,7 @@ class PanelDrawings:
 
 
 _NOTHING = object()
+_TAKEN_OUT = re.compile(r"^( *)# (\w+\.zero_grad\(.*\))$", re.MULTILINE)
 _LEXER, _FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 
 
@@ -250,12 +251,18 @@ class FrameWriter:
 
 @lru_cache(maxsize=64)
 def coloured(source: str) -> tuple[str, ...]:
-    """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end."""
-    html = highlight(source, _LEXER, _FORMATTER)
-    # A long line may break after a bracket or a dot, and in a loop's line that is commented out.
-    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.|(?<=<span class="c1">)[^<(]*\()', r"\1<wbr>", html)
+    """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end.
+
+    A call of ``zero_grad`` that is commented out is struck through instead.
+    """
+    taken_out = {at for at, line in enumerate(source.split("\n")) if _TAKEN_OUT.match(line)}
+    html = highlight(_TAKEN_OUT.sub(r"\1\2", source), _LEXER, _FORMATTER)
+    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.)', r"\1<wbr>", html).split("\n")  # a long line may break there
+    for at in taken_out:  # who copies the text, or has it read out, gets the comment
+        code = lines[at].lstrip()
+        lines[at] = f'{lines[at][: -len(code)]}<span class="gl-hidden"># </span><s>{code}</s>'
     count = len(source.splitlines())
-    return tuple((lines.split("\n") + [""] * count)[:count])
+    return tuple((lines + [""] * count)[:count])
 
 
 def changed_lines(old: str, new: str) -> list[int]:
