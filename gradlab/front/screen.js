@@ -12,7 +12,7 @@ import { Words } from "./words.js";
 /** @typedef {Record<string, any>} Shown all that is shown now, or some of it */
 
 const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable", "values"];
-const FILM = 1; // updates a second beyond which nothing is shown on its way from one state to the next
+const FILM = 10; // updates a second beyond which nothing is shown on its way from one state to the next
 const QUIET = 1000; // ms without another change until a screen reader is told; a slider that plays is quicker
 
 /** What both have: controls, a bar of buttons, code, words and panels. */

@@ -137,16 +137,18 @@ class Lab(Live):
         switches: Sequence[str] | Mapping[str, Any] = (),
         marks: Sequence[int] = (),
         turns: int = 2,
+        opens: int | None = None,
     ) -> Recording:
         """Make this run anew from its start, as a recording that plays on a page without a kernel.
 
         It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the
         page at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every
-        such run is computed now, with up to ``turns`` turns one after the other, 1 to 4. Raises TypeError or ValueError
+        such run is computed now, with up to ``turns`` turns one after the other, 1 to 4. The page opens at the update
+        ``opens``, None for the first of the marks, or without any the end. Raises TypeError or ValueError
         that names what is wrong.
         """
         with lock:
-            return record_lab(self.model, self.text, updates, switches, marks, turns)
+            return record_lab(self.model, self.text, updates, switches, marks, turns, opens)
 
     # How it is shown -------------------------------------------------------------------------------------------------
 
