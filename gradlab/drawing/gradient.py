@@ -25,7 +25,7 @@ BATCH_STYLES: dict[str, dict[str, Any]] = {
 _APPLIED = ("added", "applied", "reused")  # never, once, more than once
 _KEY_TEXTS = {
     "added": ("not applied yet", "new"),
-    "applied": ("applied once", "once"),
+    "applied": ("applied once", "applied"),
     "reused": ("applied again", "again"),
     "sum": ("their sum, .grad", "sum"),
 }
