@@ -14,7 +14,7 @@ from gradlab import Lab, Recipe, predict
 from gradlab.course import swing
 from gradlab.front import page_script, page_style
 
-from .driving import Notebook
+from .driving import Notebook, button_of
 from .test_instruments import touch
 
 MARK = 10
@@ -122,7 +122,7 @@ def updates(lab: Any) -> int:
 
 
 def press(lab: Any, words: str) -> None:
-    lab.get_by_role("button", name=words).first.click()
+    button_of(lab, words).click()
 
 
 def note(lab: Any) -> str:

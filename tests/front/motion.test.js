@@ -81,7 +81,10 @@ Deno.test("a new look comes over the old one", () => {
 });
 
 Deno.test("what a step has applied takes its new look on the spot", () => {
-  const [from, to] = [panelOf({ sum: arrow(50, 100) }), panelOf({ sum: arrow(50, 100, { fill: "reused", hatch: "//" }) })];
+  const [from, to] = [
+    panelOf({ sum: arrow(50, 100) }),
+    panelOf({ sum: arrow(50, 100, { fill: "reused", hatch: "//" }) }),
+  ];
   const marks = motionBetween(from, to, 0)?.at(115).marks ?? [];
   assertEquals(marks.map(({ fill, hatch }) => [fill ?? "", hatch ?? ""]), [["fresh", ""], ["reused", "//"]]);
   assertEquals(motionBetween(to, to, 0), null);

@@ -82,4 +82,4 @@ def test_a_clearing_that_is_off_stays_in_sight() -> None:
     assert differ == [(f"        {CLEAR}", f"        # {CLEAR}")]
 
 
-CLEAR = "optimizer.zero_grad(set_to_none=True)"
+CLEAR = "optimizer.zero_grad()"
