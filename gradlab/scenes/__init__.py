@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .camera import needed_reach as needed_reach
     from .from_run import RunScenes as RunScenes
     from .from_run import loss_curve as loss_curve
+    from .kinds import BEATS as BEATS
     from .kinds import Arrows as Arrows
     from .kinds import BatchArrow as BatchArrow
     from .kinds import Contours as Contours

@@ -13,7 +13,7 @@ from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
 from ..front import on_interrupt
 from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
-from ..scenes import PanelName, status_line
+from ..scenes import BEATS, PanelName, status_line
 from .controls import CONTROLS, SPEEDS, UNSWITCHED, USUAL_SPEED
 from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
 from .lab_model import INTERRUPTED, UPDATE_MS, LabModel
@@ -22,6 +22,7 @@ from .recording import MOST_UPDATES, Recording, record_lab
 
 _SLICE = 0.04  # seconds of training between two frames, and of work before a request is replied to, at most
 _MOST_FRAMES, _MOST_SLICES = 20, 2  # frames in one reply, and slices in one at full speed
+_MOST_BEATS = 40  # the same of beats, which end with an update
 _MOST_BETWEEN = 1000  # updates between two frames
 _MOST_EVERY = 60_000.0  # ms that a frame is seen
 
@@ -135,16 +136,18 @@ class Lab(Live):
         switches: Sequence[str] | Mapping[str, Any] = (),
         marks: Sequence[int] = (),
         turns: int = 2,
+        opens: int | None = None,
     ) -> Recording:
         """Make this run anew from its start, as a recording that plays on a page without a kernel.
 
         It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the
         page at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every
-        such run is computed now, with up to ``turns`` turns one after the other, 1 to 4. Raises TypeError or ValueError
+        such run is computed now, with up to ``turns`` turns one after the other, 1 to 4. The page opens at the update
+        ``opens``, None for the first of the marks, or without any the end. Raises TypeError or ValueError
         that names what is wrong.
         """
         with lock:
-            return record_lab(self.model, self.text, updates, switches, marks, turns)
+            return record_lab(self.model, self.text, updates, switches, marks, turns, opens)
 
     # How it is shown -------------------------------------------------------------------------------------------------
 
@@ -217,6 +220,8 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
         advance = partial(model.advance_for, every, updates=updates)
     else:
         advance = partial(model.run_statement_for, every)
+    if in_beats := request.get("beats") is True:
+        advance = partial(model.run_beat_for, every)
     play_id = request.get("client"), request.get("play")
     if play_id[1] is not None and play_id == model.stopped_play_id:  # the browser did not know yet that it had ended
         model.stopped = False
@@ -226,14 +231,24 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
         model.note = ""  # it goes on from what that speaks of
     model.play_id, model.playing, model.stopped = play_id, True, False
     end = time.perf_counter() + _SLICE
-    for _ in range(count):
+    beats: list[Frame] = []
+    for _ in range(_MOST_BEATS if in_beats else count):
         if model.interrupted:
             model.stop(INTERRUPTED)
         else:
             advance()
             model.stop_if_done()
-        yield model.frame(only_due=not model.stopped)
-        if model.stopped or (time.perf_counter() > end and not at_full_speed):
+        frame = model.frame(only_due=not model.stopped)
+        yield frame
+        if in_beats:
+            beats.append(frame)
+            ended = model.stopped or model.runner.engine.at_boundary
+            for each in beats:
+                each["beats"] = len(beats) if ended else len(BEATS)
+            if not ended and time.perf_counter() < end + REQUEST_SECONDS:
+                continue
+            beats, count = [], count - 1
+        if model.stopped or not count or (time.perf_counter() > end and not at_full_speed):
             break
 
 

@@ -14,8 +14,8 @@ from ..doctor import LiveDoctor
 from ..drawing import Drawing, Listing, in_rows
 from ..formatting import number_of
 from ..loop import LONGEST_WINDOW, SWITCHES, Counterfactual, LoopError, Recipe, Run
-from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, unapplied, warning
-from .controls import lab_settings
+from ..scenes import BEATS, PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, unapplied, warning
+from .controls import LINE, lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
 from .live import Still
 
@@ -157,6 +157,21 @@ class LabModel:
         """Run one statement while the lab is played; the frame of it will be seen for ``every`` ms."""
         self._begin_frame(every, full_speed=False)
         self.run_statements()
+
+    @property
+    def at_beat(self) -> bool:
+        """Whether the statement that ran last changed ``.grad``, applied it, or ended an update."""
+        return self.runner.statement.label in BEATS or self.runner.engine.at_boundary
+
+    def run_beat_for(self, every: float) -> None:
+        """Run statements to the next beat; the frames of the whole update will be seen for ``every`` ms."""
+        self._begin_frame(every, full_speed=False)
+        self._now -= every * (1 - 1 / len(BEATS))
+        deadline = time.perf_counter() + REQUEST_SECONDS
+        with self._training(every / len(BEATS)):
+            self.runner.run_statement()
+            while not (self.at_beat or self.runner.engine.done or time.perf_counter() > deadline):
+                self.runner.run_statement()
 
     def advance_for(
         self, every: float, *, updates: int = 1, seconds: float | None = None, window: int | None = None
@@ -345,7 +360,7 @@ class LabModel:
         panels = self.panels()
         loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
         counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
-        can = loss and not counted and not SWITCHES.keys().isdisjoint(self.controls)
+        can = loss and not counted and not {*SWITCHES, LINE}.isdisjoint(self.controls)
         return self.shows_unswitched if can else None
 
     def _end_unswitched(self, why: str) -> None:
