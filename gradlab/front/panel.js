@@ -3,6 +3,7 @@
 
 import { PanelDrag } from "./drag.js";
 import { addButton, addElement } from "./events.js";
+import { withGuess } from "./guess.js";
 import { tagsOfMark } from "./lighting.js";
 import { layOut } from "./layout.js";
 import { boxOf, foundAt, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
@@ -120,8 +121,9 @@ export class Panel {
 
   /** @param {import("./motion.js").Way} way */
   _layOut(way) {
-    const [data, { width }] = [this.data, this.figure.getBoundingClientRect()];
-    if (!data || !width) return;
+    const { width } = this.figure.getBoundingClientRect();
+    if (!this.data || !width) return;
+    const data = withGuess(this.data, this.figure);
     const axes = this._held ?? data.axes;
     const range = this._range && this._range[0] < this.reach ? this._range : null;
     const panel = this._panel = layOut({ ...data, axes }, [width, this._height], measureText, range);
