@@ -59,12 +59,13 @@ class Bet {
     this.said = option;
     for (const button of this.buttons) button.ariaDisabled = "true"; // not `disabled`, which would take the focus away
     Object.assign(this.buttons[option], { title: "Your choice", className: "gl-bet-said" });
-    this.reply.innerHTML = `<p><b>You said: ${this.words(option)}</b> Look. </p>`;
+    const { loss } = this.sealed;
+    const look = loss || !this.kernel ? "Look." : "Run the next cell, and look."; // of a lab, the notebook says what to do
+    this.reply.innerHTML = `<p><b>You said: ${this.words(option)}</b> ${look} </p>`;
     addButton(/** @type {HTMLElement} */ (this.reply.firstElementChild), "Tell me", () => {
       this.buttons[option].focus({ preventScroll: true }); // the button that was pressed goes
       this.tell();
     });
-    const { loss } = this.sealed;
     if (loss) {
       Object.assign(this.root, { gradlabGuess: { ...loss, course: loss.courses[option], tell: () => this.tell() } });
     }
