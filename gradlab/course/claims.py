@@ -16,7 +16,7 @@ from urllib.parse import quote
 from ..drawing import colour
 from ..formatting import html_box, html_table, inline_html, lesson_address, link_html
 
-FRESH, INK, OPTIMIZER, STALE = map(colour, ("fresh", "ink", "optimizer", "stale"))
+FRESH, INK, OPTIMIZER, REUSED = map(colour, ("fresh", "ink", "optimizer", "reused"))
 
 HOLDS, INSIDE, UNTIL, DEPENDS, NOT = KINDS = (
     "holds",
@@ -42,7 +42,7 @@ VERDICT_STYLES = {
     INSIDE: VerdictStyle("\u2713", "#A8DCCB", INK, OPTIMIZER),
     UNTIL: VerdictStyle("\u25f7", "#D9D9D9", INK, "#767676"),
     DEPENDS: VerdictStyle("\u25d0", FRESH, INK, "#B8AC00"),
-    NOT: VerdictStyle("\u2717", STALE, "#FFFFFF", STALE),
+    NOT: VerdictStyle("\u2717", REUSED, "#FFFFFF", REUSED),
 }
 
 

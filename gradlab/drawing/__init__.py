@@ -3,7 +3,16 @@
 from . import fit as fit
 from . import samples as samples
 from .curves import draw_comparison, power_axis, step_points
-from .gradient import BATCH_STYLES, arrow_ends, arrow_marks, arrow_names, batch_key, plane_axes
+from .gradient import (
+    BATCH_STYLES,
+    applied_words,
+    arrow_ends,
+    arrow_marks,
+    arrow_names,
+    batch_key,
+    batch_style,
+    plane_axes,
+)
 from .limits import from_zero, numbers, points, value_axis
 from .listing import Listing
 from .marks import AXES_EDGE, Area, Arrow, Axes, Axis, AxisSpan, Band, Dots, Drawing, Image, Key, Line, Mark, Text, draw
@@ -13,10 +22,48 @@ from .palette import colour, themed_svg, tint
 from .wire import Encoder
 
 __all__ = [
-    "AXES_EDGE", "BATCH_STYLES", "Area", "Arrow", "Axes", "Axis", "AxisSpan", "Band", "Dots",
-    "Drawing", "Encoder", "Image", "Key", "Line", "Listing", "Mark", "Placed", "Text", "area_look",
-    "arrow_ends", "arrow_marks", "arrow_names", "batch_key", "colour", "draw", "draw_comparison",
-    "from_zero", "in_rows", "numbers", "own_look", "plane_axes", "points", "power_axis",
-    "small_png", "stacked", "step_points", "text_role", "themed_svg", "tint", "to_png", "to_svg",
+    "AXES_EDGE",
+    "BATCH_STYLES",
+    "Area",
+    "Arrow",
+    "Axes",
+    "Axis",
+    "AxisSpan",
+    "Band",
+    "Dots",
+    "Drawing",
+    "Encoder",
+    "Image",
+    "Key",
+    "Line",
+    "Listing",
+    "Mark",
+    "Placed",
+    "Text",
+    "applied_words",
+    "area_look",
+    "arrow_ends",
+    "arrow_marks",
+    "arrow_names",
+    "batch_key",
+    "batch_style",
+    "colour",
+    "draw",
+    "draw_comparison",
+    "from_zero",
+    "in_rows",
+    "numbers",
+    "own_look",
+    "plane_axes",
+    "points",
+    "power_axis",
+    "small_png",
+    "stacked",
+    "step_points",
+    "text_role",
+    "themed_svg",
+    "tint",
+    "to_png",
+    "to_svg",
     "value_axis",
 ]  # fmt: skip

@@ -83,10 +83,10 @@ def _loss_words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
     return " ".join(part for part in (end, reach, switched, without) if part)
 
 
-# A curve has a colour, dashes and a name at its end. The colours keep their meaning: stale for a loop that applies
+# A curve has a colour, dashes and a name at its end. The colours keep their meaning: reused for a loop that applies
 # gradients again, and none of weights, gradients or memory for those that do not.
-_FRESH_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
-_STALE_LINES = [("stale", dash) for dash in (*DASHES[1:], "")]
+_USUAL_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
+_REUSED_LINES = [("reused", dash) for dash in (*DASHES[1:], "")]
 _TALLEST = 3.0  # how far a diverging curve is followed, in units of the highest loss of those that do not diverge
 
 
@@ -94,7 +94,7 @@ def draw_comparison(
     curves: Mapping[str, Curve],
     title: str = "loss",
     *,
-    stale: Collection[str] = (),
+    reused: Collection[str] = (),
     events: Mapping[int, str] | None = None,
     counted: str = "updates",
 ) -> Drawing:
@@ -104,7 +104,7 @@ def draw_comparison(
 
     Args:
         curves: the runs by name.
-        stale: the names of those that apply gradients again.
+        reused: the names of those that apply gradients again.
         events: updates that are marked by a dotted line, with words.
         counted: what the x axis counts.
     """
@@ -116,9 +116,9 @@ def draw_comparison(
     across = Axis(0.0, last if last > 0 else from_zero(last), words=counted, ticks="updates")
     marks: list[Mark] = []
     words = []
-    styles = {True: cycle(_STALE_LINES), False: cycle(_FRESH_LINES)}
+    styles = {True: cycle(_REUSED_LINES), False: cycle(_USUAL_LINES)}
     for number, (name, (x, y)) in enumerate(lines.items()):
-        role, dash = next(styles[name in stale])
+        role, dash = next(styles[name in reused])
         curve = curves[name]
         newest = curve.now if math.isfinite(curve.now) else float(y[-1]) if len(y) else math.nan
         end = f"inf at {curve.broken:,}" if curve.broken is not None else short(newest) if len(y) else ""

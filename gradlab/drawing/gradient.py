@@ -15,13 +15,20 @@ from .limits import LARGEST_DRAWN, Numbers, nice_step, numbers
 from .marks import Arrow, Axes, Axis, Dots, Drawing, Key, Mark, Text, draw
 
 BATCH_STYLES: dict[str, dict[str, Any]] = {
-    "fresh": {"fill": "fresh", "stroke": "ink"},
-    "stale": {"fill": "stale", "stroke": "ink", "hatch": "//", "dash": "dashed"},
+    "added": {"fill": "paper", "stroke": "fresh-text", "line": 2.0},
+    "applied": {"fill": "fresh", "stroke": "ink"},
+    "reused": {"fill": "reused", "stroke": "ink", "hatch": "//", "dash": "dashed"},
     "other": {"fill": "paper", "stroke": "grey", "line": 1.2, "dash": "dashed"},
     "sum": {"fill": "faint", "stroke": "ink", "line": 2.2},
 }
-"""How a contribution to ``.grad`` is drawn, as fields of an Arrow. Stale: an optimizer step has already used it."""
-_KEY_TEXTS = {"stale": ("stale (already used)", "stale"), "sum": ("their sum, .grad", "sum")}
+"""How a contribution to ``.grad`` is drawn, as fields of an Arrow, by how many optimizer steps have applied it."""
+_APPLIED = ("added", "applied", "reused")  # never, once, more than once
+_KEY_TEXTS = {
+    "added": ("not applied yet", "new"),
+    "applied": ("applied once", "applied"),
+    "reused": ("applied again", "again"),
+    "sum": ("their sum, .grad", "sum"),
+}
 _NAMED, _NAMED_IN_FULL = 9, 3  # arrows that carry the number of their batch, and fresh arrows with all their words
 _STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
 _MOST_ACROSS = 0.6  # of a picture with contours, for all arrows together
@@ -30,7 +37,7 @@ _LADDER = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _IN_WORDS = 4  # arrows in the words of the panel
 
 
-def batch_key(names: Sequence[str] = ("fresh", "stale", "sum")) -> tuple[Key, ...]:
+def batch_key(names: Sequence[str] = (*_APPLIED, "sum")) -> tuple[Key, ...]:
     """Return the key of these styles of ``BATCH_STYLES``."""
     styles = {name: {"width" if key == "line" else key: v for key, v in BATCH_STYLES[name].items()} for name in names}
     return tuple(Key(_KEY_TEXTS.get(name, (name,)), **style) for name, style in styles.items())
@@ -38,7 +45,7 @@ def batch_key(names: Sequence[str] = ("fresh", "stale", "sum")) -> tuple[Key, ..
 
 @draw.register
 def draw_arrows(scene: Arrows) -> Drawing:
-    """Draw arrows of fresh and stale batches that add up to the bold outline: what ``.grad`` holds."""
+    """Draw arrows of batches, by how often they were applied, that add up to the bold outline: what ``.grad`` holds."""
     ends = arrow_ends(scene)
     sound = bool(np.isfinite([scene.total, *((arrow.x, arrow.y) for arrow in scene.arrows)]).all())
     notice = "" if sound else "inf or NaN in .grad"
@@ -85,11 +92,16 @@ def arrow_marks(scene: Arrows, start: Any = (0.0, 0.0), factor: float = 1.0) -> 
     marks: list[Mark] = [Arrow("sum", ends, _SUM_WIDTH, words=words, moves=True, **BATCH_STYLES["sum"])]
     for number, arrow in enumerate(scene.arrows):
         first, last = arrow.batches or (0, 1)
-        look = dict(BATCH_STYLES["other" if arrow.batches is None else "stale" if arrow.stale else "fresh"])
+        look = dict(BATCH_STYLES["other" if arrow.batches is None else batch_style(arrow.applied[0])])
         look |= {"press": f"batch {first}" if first == last and not arrow.names else "", "moves": True}
-        ends, done = np.concatenate(joints[number : number + 2]), "applied" if arrow.applied else ""
-        marks.append(Arrow(f"arrow {number}", ends, words=arrow_words(arrow), done=done, **look))
+        ends = np.concatenate(joints[number : number + 2])
+        marks.append(Arrow(f"arrow {number}", ends, words=arrow_words(arrow), **look))
     return marks
+
+
+def batch_style(applied: int) -> str:
+    """Return the style of what so many steps have applied."""
+    return _APPLIED[min(applied, 2)]
 
 
 def plane_axes(ends: Numbers) -> Axes:
@@ -119,20 +131,26 @@ def arrow_words(arrow: BatchArrow) -> str:
     """Return what an arrow stands for: ``batch 38: 16% of the sum, already applied``."""
     batches = "not from a backward" if arrow.batches is None else batches_text([arrow.batches], EN_DASH)
     name = arrow.names[0] if arrow.names else batches
-    return f"{name}: {share_of_sum(arrow.share)}{', already applied' if arrow.stale else ''}"
+    return f"{name}: {share_of_sum(arrow.share)}, {applied_words(*arrow.applied)}"
+
+
+def applied_words(fewest: int, most: int = 0) -> str:
+    """Say how many steps have applied a batch: ``not applied yet``, ``applied once``, ``applied 33 to 61 times``."""
+    if max(fewest, most) < 2:
+        return ("not applied yet", "applied once")[fewest]
+    return f"applied {fewest:,} to {most:,} times" if fewest < most else f"applied {fewest:,} times"
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return what is written beside each arrow, the newest first, where they are few."""
+    """Return what is written beside each arrow, the newest first, where they are few: "260", "259 \u00d7 2"."""
     if len(scene.arrows) > _NAMED:
         return []
-    crowded = sum(not arrow.stale for arrow in scene.arrows) > _NAMED_IN_FULL
+    crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _NAMED_IN_FULL
     names: list[Mark] = []
     for number, arrow in reversed(list(enumerate(scene.arrows))):
         name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
-        texts = [name] if abs(arrow.share) >= 100 else [f"{name}: {share_text(arrow.share)}", name]
-        if arrow.names:
-            texts = [*arrow.names][-1 if crowded else 0 :]
+        times = f" \u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
+        texts = [*arrow.names][-1 if crowded else 0 :] or [name + times, name]
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
 

@@ -49,7 +49,7 @@ def paint_listing(listing: Listing, sheet: Sheet) -> None:
     if not listing.source:
         text = f"\u26a0 {' '.join(listing.words)}"
         wide = min(text_width(text, _WORD, True) + 22.0, listing.width - 4.0)
-        sheet.add_box(2.0, 3.0, wide, _CHIP - 6.0, "stale/15", "stale-text", 2.0)
+        sheet.add_box(2.0, 3.0, wide, _CHIP - 6.0, "reused/15", "reused-text", 2.0)
         sheet.write(12.0, _CHIP / 2, text, size=_WORD, bold=True)
         return
     y = _EDGE

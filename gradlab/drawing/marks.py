@@ -153,7 +153,6 @@ class Arrow(Mark):
     words: str = ""
     press: str = ""
     moves: bool = False
-    done: str = ""  # what was done with it last: where this becomes another word, stripes run over it
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """One meaning for each colour through the whole series (the Okabe-Ito eight), a few greys, and colours of classes.
 
 A role is the name of a meaning. ``colours.json`` has its colour on white paper and on black; ``front/palette.js`` makes
-the browser's themes of them. "fresh" always has a dark outline, as yellow on white is too pale by itself; "stale" is
+the browser's themes of them. "fresh" always has a dark outline, as yellow on white is too pale by itself; "reused" is
 always hatched or dashed too.
 """
 

@@ -12,13 +12,13 @@
 
 /** @type {Record<string, string[]>} what each call makes, changes or uses: roles of colours, and ids of marks */
 const TOUCHED = {
-  zero_grad: ["fresh", "stale", "sum", "gradients"],
+  zero_grad: ["fresh", "reused", "sum", "gradients"],
   model: ["activations"],
   loss_fn: ["loss"],
   backward: ["fresh", "gradients"],
   unscale_: ["sum", "gradients", "scale"],
   clip_grad_norm_: ["sum", "gradients"],
-  step: ["sum", "stale", "weights", "optimizer"],
+  step: ["sum", "reused", "weights", "optimizer"],
   update: ["scale"],
 };
 const WORD = "gradlab-word-";

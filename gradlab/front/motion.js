@@ -73,7 +73,7 @@ function nameOf(mark, id) {
 
 /** @param {Mark} one @param {Mark} other */
 function differ(one, other) {
-  const looks = (/** @type {Mark} */ { fill, hatch, stroke, dash, done }) => [fill, hatch, stroke, dash, done].join();
+  const looks = (/** @type {Mark} */ { fill, hatch, stroke, dash }) => [fill, hatch, stroke, dash].join();
   return looks(one) !== looks(other) || pointsOf(one).join() !== pointsOf(other).join();
 }
 
@@ -96,7 +96,7 @@ function entering(mark, first) {
   };
 }
 
-/** What stays goes to its new place; stripes run over what was used. @param {Mark} old @param {Mark} mark @returns {Course} */
+/** What stays goes to its new place, and takes its new look there. @param {Mark} old @param {Mark} mark @returns {Course} */
 function changing(old, mark) {
   const [from, to] = [pointsOf(old), pointsOf(mark)];
   const same = from.length === to.length;
@@ -105,11 +105,7 @@ function changing(old, mark) {
     const part = eased(share);
     const place = same ? placesBetween(from, to, part) : to;
     const before = same ? withPoints(old, place) : withPoints(old, from, 1 - share);
-    const painted = same && !restyled ? [withPoints(mark, place)] : [before, withPoints(mark, place, share)];
-    if (mark.done && mark.done !== old.done) {
-      painted.push(withPoints({ k: mark.k, hatch: "//", stroke: "ink" }, place, Math.sin(Math.PI * share)));
-    }
-    return painted;
+    return same && !restyled ? [withPoints(mark, place)] : [before, withPoints(mark, place, share)];
   };
 }
 

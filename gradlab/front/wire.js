@@ -18,7 +18,7 @@
  *   stroke?: string, width?: number, dash?: string, fill?: string, hatch?: string, shape?: string, size?: number, line?: number,
  *   texts?: string[], of?: string, where?: string, clear?: boolean, swatch?: Key, role?: string, bold?: boolean, backed?: boolean,
  *   columns?: number, cells?: string, palette?: string[], words?: string, readout?: string, drag?: string, press?: string,
- *   moves?: boolean, done?: string, x?: number, y?: number,
+ *   moves?: boolean, x?: number, y?: number,
  *   clip?: number[], closed?: boolean, data?: Float64Array, scales?: {x: Scale, y: Scale}, tail?: Float64Array,
  *   text?: string, anchor?: string, angle?: number, height?: number, alpha?: number,
  * }} Mark

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import chain
@@ -27,6 +27,7 @@ from .. import _torch
 Span = tuple[int, int]
 """The numbers of the first and the last of some consecutive batches, both inclusive, counted from 1."""
 _MOST_SPANS = 64
+_MOST_RHYTHMS = 64
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
@@ -58,8 +59,23 @@ class GradEvent(Enum):
     """A step used it; the value is the number of the step."""
 
 
+class Rhythm(NamedTuple):
+    """From batch ``first`` on, which came after ``steps`` steps, ``window`` batches came before each further step."""
+
+    first: int
+    steps: int
+    window: int
+
+    def steps_before(self, number: int) -> int:
+        """Return the steps that had been taken when a batch of this rhythm came."""
+        return self.steps + (number - self.first) // self.window
+
+
+_NO_STEP_YET = 2**62  # the window of a rhythm whose first step is still to come
+
+
 class ParameterHistory:
-    """Events of one parameter, worked into ``batches`` and ``applied_to`` when they are asked for.
+    """Events of one parameter, worked into ``batches`` and ``steps`` when they are asked for.
 
     It holds neither the parameter nor its gradient, so it lives as long as the hooks on the parameter and keeps no
     memory that the loop has let go of.
@@ -68,8 +84,8 @@ class ParameterHistory:
     def __init__(self, name: str) -> None:
         self.name = name
         self.batches: list[Span] = []
-        self.applied_to = 0
-        self.applied_before = 0  # what ``applied_to`` was before the newest step
+        self.steps = 0  # that applied what was in .grad
+        self.rhythms: list[Rhythm] = []  # how many of them before each of the batches: a step applies all that is there
         self.reused: tuple[int, Span] | None = None  # the newest step that applied batches again, and which
         self.events: list[tuple[GradEvent, Any]] = []
         self.last_grad_ref: TensorWeakRef | None = None  # the tensor that .grad was when last seen ...
@@ -91,38 +107,38 @@ class ParameterHistory:
         self.version = grad._version
 
     def sync(self) -> None:
-        """Work the waiting events into ``batches``, ``applied_to`` and ``reused``."""
+        """Work the waiting events into ``batches``, ``steps`` and ``reused``."""
         for kind, value in self.events:
             if kind is GradEvent.ADDED:
                 self._add(value)
             elif kind is GradEvent.CLEARED or (kind is GradEvent.MAYBE_CLEARED and not value.item()):
                 self.batches.clear()  # a norm of exactly 0: zeros hold nothing
+                self.rhythms.clear()
             elif kind is GradEvent.STEPPED and self.batches:
-                if self.batches[0][0] <= self.applied_to:
-                    again = self.applied()
+                if again := self.applied():
                     self.reused = (value, (again[0][0], again[-1][1]))
-                self.applied_before, self.applied_to = self.applied_to, self.batches[-1][1]
+                self.steps += 1
         self.events.clear()
 
-    def applied(self) -> list[Span]:
-        """Return the batches in ``.grad`` that a step has applied."""
-        return [(first, min(last, self.applied_to)) for first, last in self.batches if first <= self.applied_to]
+    def times(self, number: int) -> int:
+        """Return how many steps have applied a batch that is in ``.grad``."""
+        rhythm = next(rhythm for rhythm in reversed(self.rhythms) if rhythm.first <= number)
+        return self.steps - rhythm.steps_before(number)
 
-    def leftover(self) -> list[Span]:
-        """Return the batches in ``.grad`` that have no business there: those that were applied before the newest came.
-
-        Right after its step every batch is stale. It is a leftover once another batch is added to it, or a second step
-        uses it again.
-        """
-        if not self.batches:
-            return []
-        last_used = self.applied_to if self.batches[-1][1] > self.applied_to else self.applied_before
-        return [(first, min(last, last_used)) for first, last in self.batches if first <= last_used]
+    def applied(self, least: int = 1) -> list[Span]:
+        """Return the batches in ``.grad`` that at least so many steps have applied; the older, the more have."""
+        newest, until = self.steps - least, self.batches[-1][1] if self.batches else 0
+        for rhythm in reversed(self.rhythms):
+            if rhythm.steps <= newest:
+                last = min(rhythm.first + rhythm.window * (newest - rhythm.steps + 1) - 1, until)
+                return [(first, min(end, last)) for first, end in self.batches if first <= last]
+            until = rhythm.first - 1
+        return []
 
     def take(self, other: ParameterHistory) -> None:
         """Become as another one that is synced, and take nothing for known."""
         self.batches, self.reused = list(other.batches), other.reused
-        self.applied_to, self.applied_before = other.applied_to, other.applied_before
+        self.steps, self.rhythms = other.steps, list(other.rhythms)
         self.events, self.last_grad_ref = [], None
 
     def copy(self) -> ParameterHistory:
@@ -133,6 +149,7 @@ class ParameterHistory:
         return copy
 
     def _add(self, number: int) -> None:
+        self._note_steps(number)
         if self.batches and self.batches[-1][1] == number - 1:
             self.batches[-1] = (self.batches[-1][0], number)
             return
@@ -140,9 +157,24 @@ class ParameterHistory:
         if len(self.batches) > _MOST_SPANS:  # bounded: the two oldest become one, and the gap between them is forgotten
             self.batches[:2] = [(self.batches[0][0], self.batches[1][1])]
 
+    def _note_steps(self, number: int) -> None:
+        """Note how many steps were taken before a batch that comes now: nothing while the rhythm tells it."""
+        if self.rhythms:
+            rhythm = self.rhythms[-1]
+            if rhythm.steps_before(number) == self.steps:
+                return
+            if rhythm.window == _NO_STEP_YET and self.steps == rhythm.steps + 1:
+                self.rhythms[-1] = rhythm._replace(window=number - rhythm.first)
+                return
+        self.rhythms.append(Rhythm(number, self.steps, _NO_STEP_YET))
+        if len(self.rhythms) > _MOST_RHYTHMS:  # bounded: of the oldest batch and of the newest ones it stays exact
+            del self.rhythms[1]
+
 
 MOST_KEPT = 32
 """Contributions that are kept at most, twice the longest window of a Recipe; what is older is told as one."""
+Times = Callable[[int], int]
+"""Returns how many steps have applied a batch."""
 _MOST_BYTES = 16 * 2**20
 _FEWEST_KEPT = 8  # with room for fewer, two parts are told
 _ROUNDING_OF_RATIO = 1e-5
@@ -155,8 +187,8 @@ class GradContents:
 
     is_none: bool  # every .grad is None
     holds: list[Span]
-    stale: list[Span]  # of these, what a step has applied
-    leftover: list[Span]  # of these, what was applied before the newest batch came: what should have been cleared
+    applied: list[Span]  # of these, what at least one step has applied
+    reused: list[Span]  # of these, what at least two steps have applied
     norm: float
 
 
@@ -169,8 +201,7 @@ class Contribution:
     """
 
     batches: Span | None  # the numbers of the backwards; None for what anything but a backward wrote into ``.grad``
-    stale: bool  # True for a leftover: a step had applied it before the newest backward came
-    applied: bool  # whether a step has applied it, the newest step included
+    applied: tuple[int, int]  # how many steps have applied it; of several, the fewest and the most
     share: float
     """Its projection on the sum, as a part of the sum: negative where it points the other way. All add up to 1."""
     along: float
@@ -312,12 +343,12 @@ class KeptContributions:
         return factors
 
 
-def lay_in_plane(vectors: Vectors, contents: GradContents, scale: float = 1.0) -> Contributions:
+def lay_in_plane(vectors: Vectors, times: Times, scale: float = 1.0) -> Contributions:
     """Lay parts into the plane of their sum and the newest of them; ``scale`` is what ``.grad`` is multiplied by."""
     spans, rows, norm = vectors.spans, vectors.rows, float(vectors.total.norm())
     if not spans or not norm or not math.isfinite(norm):
         places = [(math.nan, math.nan)] * (len(spans) if norm else 0)
-        return make_contributions(spans, places, contents, norm, scale, rows)
+        return make_contributions(spans, places, times, norm, scale, rows)
     unit = vectors.total / norm
     along = rows @ unit
     # The newest one spans the plane, unless it lies on the sum: then the one that lies farthest from it does.
@@ -329,39 +360,38 @@ def lay_in_plane(vectors: Vectors, contents: GradContents, scale: float = 1.0) -
     side = beside / length if length > 1e-5 * norm else torch.zeros_like(unit)
     across = rows @ (side - (side @ unit) * unit)  # at a right angle to the sum up to the last digit
     places = list(zip(along.tolist(), across.tolist(), strict=True))
-    return make_contributions(spans, places, contents, norm, scale, rows)
+    return make_contributions(spans, places, times, norm, scale, rows)
 
 
-def newest_and_older(contents: GradContents, sums: tuple[float, float, float], norm: float) -> Contributions:
+def newest_and_older(holds: Span, times: Times, sums: tuple[float, float, float], norm: float) -> Contributions:
     """Tell the newest contribution from all the older ones together; ``norm`` is that of ``.grad`` now.
 
     ``sums`` as it came: its squared length, its dot product with ``.grad`` before it, the squared length of that.
     """
-    newest = contents.holds[-1][1]
-    spans = [(contents.holds[0][0], newest - 1), (newest, newest)]
+    oldest, newest = holds
+    spans = [(oldest, newest - 1), (newest, newest)]
     squared, dot, before = sums
     whole = squared + 2 * dot + before
     if not whole or not math.isfinite(whole):
-        return make_contributions(spans, [(math.nan, math.nan)] * 2, contents, norm)
+        return make_contributions(spans, [(math.nan, math.nan)] * 2, times, norm)
     share = (squared + dot) / whole
     aside = norm * math.sqrt(max(squared / whole - share**2, 0.0))
-    return make_contributions(spans, [((1 - share) * norm, -aside), (share * norm, aside)], contents, norm)
+    return make_contributions(spans, [((1 - share) * norm, -aside), (share * norm, aside)], times, norm)
 
 
 def make_contributions(
     spans: Sequence[Span | None],
     places: Sequence[tuple[float, float]],
-    contents: GradContents,
+    times: Times,
     norm: float,
     scale: float = 1.0,
     rows: Tensor | None = None,
 ) -> Contributions:
     """Return the contributions of these batches, which lie at ``places``; ``scale`` is still to be divided out."""
-    parts, newest_applied = [], contents.stale[-1][1] if contents.stale else 0
+    parts = []
     for span, (along, across) in zip(spans, places, strict=False):
-        stale = span is not None and within(span[1], contents.leftover)
-        applied = span is not None and span[1] <= newest_applied
-        parts.append(Contribution(span, stale, applied, along / norm, along / scale, across / scale))
+        applied = (times(span[1]), times(span[0])) if span else (0, 0)
+        parts.append(Contribution(span, applied, along / norm, along / scale, across / scale))
     return Contributions(tuple(parts), norm / scale, rows if scale == 1.0 or rows is None else rows / scale)
 
 

@@ -1,9 +1,8 @@
 """Which backward is in which ``.grad``, and which of them a step has already used.
 
 Every ``backward()`` that reaches a watched parameter gets a number: 1, 2, 3, ... For each parameter a ParameterHistory
-keeps the numbers that are inside ``.grad`` now and the newest one that an optimizer step has applied. A step applies
-all that is in ``.grad``, so "already applied" is always "up to this number", and a step used a batch twice exactly when
-it found one of those numbers again.
+keeps the numbers that are inside ``.grad`` now, and how many steps its optimizer had taken when each of them came. A
+step applies all that is in ``.grad``, so a batch has been applied once for each step since.
 
 Nothing waits for the device, and no gradient is copied unless contributions are kept. Two hooks a parameter write
 events into its history. Whether an in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left
@@ -14,7 +13,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from operator import attrgetter
 from typing import Any
 
@@ -37,6 +36,7 @@ from .contributions import (
     number_to_keep,
     plain,
     union,
+    within,
 )
 
 _SYNC_EVERY = 64
@@ -106,17 +106,24 @@ class Provenance:
         """Return what is in ``.grad`` now; this waits for the device."""
         self.sync()
         holds: list[Span] = []
-        stale: list[Span] = []
-        leftover: list[Span] = []
-        grads: list[Tensor] = []
-        for history, param in self._tracked:
+        applied: list[Span] = []
+        reused: list[Span] = []
+        for history in self._different():
             holds += history.batches
-            stale += history.applied()
-            leftover += history.leftover()
-            if param.grad is not None:
-                grads.append(plain(param.grad).float())
+            applied += history.applied()
+            reused += history.applied(2)
+        grads = [plain(param.grad).float() for param in self.params if param.grad is not None]
         norm = math.hypot(*map(float, _torch.foreach_norm(grads))) if grads else 0.0
-        return GradContents(not grads, union(holds), union(stale), union(leftover), norm)
+        return GradContents(not grads, union(holds), union(applied), union(reused), norm)
+
+    def times(self, number: int) -> int:
+        """Return how many steps have applied a batch that is in ``.grad``: of all parameters the most."""
+        histories = (history for history in self._different() if within(number, history.batches))
+        return max((history.times(number) for history in histories), default=0)
+
+    def _different(self) -> Collection[ParameterHistory]:
+        """Return the histories, one of those that are alike: mostly all are."""
+        return {(h.steps, *h.batches, *h.rhythms): h for h in self.histories}.values()
 
     @property
     def keeps_contributions(self) -> bool:
@@ -149,14 +156,14 @@ class Provenance:
         """
         contents = contents or self.contents()
         if (vectors := self._vectors()) is not None:
-            return lay_in_plane(vectors, contents, scale)
+            return lay_in_plane(vectors, self.times, scale)
         holds, norm = contents.holds, contents.norm / scale
         if not holds or not norm:
             return Contributions((), norm)
         if holds[0][0] == holds[-1][1]:
-            return make_contributions(holds, [(norm, 0.0)], contents, norm)
+            return make_contributions(holds, [(norm, 0.0)], self.times, norm)
         sums = self._sums(holds[-1][1])
-        return None if sums is None else newest_and_older(contents, sums, norm)
+        return None if sums is None else newest_and_older((holds[0][0], holds[-1][1]), self.times, sums, norm)
 
     def _vectors(self) -> Vectors | None:
         """Return what is kept of ``.grad``, None where nothing is."""

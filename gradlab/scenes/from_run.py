@@ -177,13 +177,10 @@ class RunScenes:
             return f"No backward has the number {number:,} yet."
         count = len(self.run.task.batches)
         epoch, index = divmod(number - 1, count)
-        holding, words = [h for h in provenance.histories if within(number, h.batches)], "It is no longer in .grad"
-        if any(within(number, history.leftover()) for history in holding):
-            words = "A step applied it before the newest batch came, and it is still in .grad"
-        elif any(within(number, history.applied()) for history in holding):
-            words = "The newest step has applied it"
-        elif holding:
-            words = "It is in .grad, and no step has applied it yet"
+        times, words = provenance.times(number), "It is no longer in .grad"
+        if any(within(number, history.batches) for history in provenance.histories):
+            words = ("It is in .grad, and no step has applied it yet", "One step has applied it")[min(times, 1)]
+            words = words if times < 2 else f"It has been applied {times:,} times, and it is still in .grad"
         return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {words}."
 
     def _contours(self) -> Contours:
@@ -219,19 +216,18 @@ class RunScenes:
 def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], window: int) -> list[BatchArrow]:
     """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones."""
     arrows = [
-        BatchArrow(part.batches, x, y, part.share, part.stale, part.applied)
-        for part, (x, y) in zip(parts, ends, strict=False)
+        BatchArrow(part.batches, x, y, part.share, part.applied) for part, (x, y) in zip(parts, ends, strict=False)
     ]
     singles = max(_FEWEST_ARROWS, window)
     if len(arrows) <= singles + 1:
         return arrows
     merged = []
-    for stale, group in groupby(arrows[:-singles], key=attrgetter("stale")):
+    for _, group in groupby(arrows[:-singles], key=lambda arrow: min(arrow.applied[0], 2)):
         members = list(group)
         numbers = [number for arrow in members for number in arrow.batches or ()]
         span = (min(numbers), max(numbers)) if numbers else None
         x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
-        merged.append(BatchArrow(span, x, y, share, stale, members[-1].applied))
+        merged.append(BatchArrow(span, x, y, share, (members[-1].applied[0], members[0].applied[1])))
     return [*merged, *arrows[-singles:]]
 
 

@@ -91,8 +91,7 @@ class BatchArrow:
     x: float
     y: float
     share: float  # its projection on the sum, as a part of the sum: negative where it points the other way
-    stale: bool = False  # True for a leftover: an optimizer step had used it before the newest batch came
-    applied: bool = False  # whether a step has used it, the newest step included
+    applied: tuple[int, int] = (0, 0)  # how many optimizer steps have applied it; of several, the fewest and the most
     names: Sequence[str] = ()  # what it is called, the longest first; empty for the numbers of its batches
 
 

@@ -53,9 +53,12 @@ def _gradient(run: Run, measured: Contributions | None) -> str:
     if not contents.holds:
         return ".grad is all zeros"
     words = f"|grad| {short(contents.norm)} holds {batches_text(contents.holds)}"
-    batches, leftover = (sum(last - first + 1 for first, last in s) for s in (contents.holds, contents.leftover))
-    if leftover:
-        words += f", {leftover:,} of them already applied" if leftover < batches else ", already applied"
+    counted = (contents.holds, contents.applied, contents.reused)
+    batches, applied, reused = (sum(last - first + 1 for first, last in spans) for spans in counted)
+    if reused:
+        words += f", {reused:,} of them reused" if reused < batches else ", reused"
+    elif 0 < applied < batches:
+        words += f", {applied:,} of them already applied"
     if batches > 1:
         measured = measured or run.provenance.contributions(contents=contents)
         if measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):

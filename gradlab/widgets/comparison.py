@@ -101,8 +101,8 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100) -> Com
             rows.append(_row(label, first, run))
             curves[label] = loss_curve(run.record)
             run.close()
-    stale = [label for label, recipe in recipes.items() if not recipe.zero_grad]
-    drawing = draw_comparison(curves, f"{task.name}: loss", stale=stale)
+    reused = [label for label, recipe in recipes.items() if not recipe.zero_grad]
+    drawing = draw_comparison(curves, f"{task.name}: loss", reused=reused)
     return Comparison(task.name, updates, rows, curves, drawing)
 
 

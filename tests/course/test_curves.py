@@ -21,10 +21,10 @@ def ends(drawing: Drawing) -> list[str]:
 
 
 def test_each_line_ends_where_its_numbers_end_and_has_its_role() -> None:
-    drawing = curves({"cleared": [4.0, 2.0, 1.0], "forgot": [4.0, 1.0, 3.0]}, "loss", stale=["forgot"]).drawings[0]
+    drawing = curves({"cleared": [4.0, 2.0, 1.0], "forgot": [4.0, 1.0, 3.0]}, "loss", reused=["forgot"]).drawings[0]
     assert ends(drawing) == ["cleared 1", "forgot 3"]
     cleared, forgot = drawing.find("curve 0"), drawing.find("curve 1")
-    assert (cleared.stroke, forgot.stroke) == ("loss", "stale")
+    assert (cleared.stroke, forgot.stroke) == ("loss", "reused")
     assert list(forgot.points) == [0, 4, 1, 1, 2, 3], "the first number stands at update 0"
     assert forgot.dash, "a second cue beside the colour"
     assert list(curves({"length of a step": [4.0, 2.0]}, first=1).drawings[0].find("curve 0").points[::2]) == [1, 2]
@@ -45,7 +45,7 @@ def test_bad_input_is_named() -> None:
         ({}, {}, "must have 1 numbers or more"),
         ({"a": []}, {}, "must have 1 numbers or more"),
         ({"a": [1.0]}, {"mean_of": 2}, "must have 2 numbers"),
-        ({"a": [1.0]}, {"stale": ["b"]}, "stale must be among a, got b"),
+        ({"a": [1.0]}, {"reused": ["b"]}, "reused must be among a, got b"),
     ):
         with pytest.raises(ValueError, match=said):
             curves(lines, **more)
@@ -71,10 +71,10 @@ def tips(drawing: Drawing) -> np.ndarray:
     return np.array([drawing.find(f"arrow {number}").points[2:] for number in range(8)])
 
 
-def test_the_sum_ends_at_the_last_tip_and_the_newest_is_fresh() -> None:
+def test_the_sum_ends_at_the_last_tip_and_steps_are_counted() -> None:
     for drawing in head_to_tail(EIGHT, {"not cleared": 1.0, "buffer": 0.9}).drawings:
         assert drawing.find("sum").points[2:] == pytest.approx(tips(drawing)[-1])
-        assert [drawing.find(f"arrow {number}").fill for number in range(8)] == ["stale"] * 7 + ["fresh"]
+        assert [drawing.find(f"arrow {number}").fill for number in range(8)] == ["reused"] * 6 + ["fresh", "paper"]
 
 
 def test_old_arrows_are_as_long_as_was_kept_at_one_scale() -> None:

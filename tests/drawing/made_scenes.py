@@ -36,11 +36,11 @@ def curve(count: int, **more: Any) -> Curve:
     return Curve(at.tolist(), mean.tolist(), (mean * 0.9).tolist(), (mean * 1.1).tolist(), **more)
 
 
-def arrows(stale: bool, scale: float = 1.0) -> Arrows:
-    """Three arrows on contours, the second of them stale or not."""
+def arrows(reused: bool, scale: float = 1.0) -> Arrows:
+    """Three arrows on contours, the second of them reused or not."""
     three = [
-        BatchArrow((1, 2), -scale, 0.0, 0.16, True),
-        BatchArrow((3, 3), -scale, 2 * scale, 0.4, stale),
+        BatchArrow((1, 2), -scale, 0.0, 0.16, (2, 3)),
+        BatchArrow((3, 3), -scale, 2 * scale, 0.4, (2, 2) if reused else (1, 1)),
         BatchArrow((4, 4), -2 * scale, scale, 0.44),
     ]
     return Arrows(three, (-4 * scale, 3 * scale), [(1, 4)], BOWL, (-1.0, 0.5))
@@ -49,8 +49,8 @@ def arrows(stale: bool, scale: float = 1.0) -> Arrows:
 def plane(scale: float = 1.0) -> Arrows:
     """The same in the plane of the sum and the newest one; one points backwards."""
     three = [
-        BatchArrow((1, 40), 5 * scale, -scale, 1.25, True),
-        BatchArrow((41, 41), -3 * scale, -2 * scale, -0.75, True),
+        BatchArrow((1, 40), 5 * scale, -scale, 1.25, (2, 41)),
+        BatchArrow((41, 41), -3 * scale, -2 * scale, -0.75, (1, 1)),
         BatchArrow((42, 42), 2 * scale, 3 * scale, 0.5),
     ]
     return Arrows(three, (4 * scale, 0.0), [(1, 42)])
@@ -86,10 +86,10 @@ DEGENERATE: list[Any] = [
     Arrows([], (0, 0), [], BOWL),
     Arrows([], (0, 0)),
     Arrows([], (3, 0), [(1, 4)], measured=False),
-    Arrows([BatchArrow((1, 1), NAN, INF, NAN, True)], (INF, 0), [(1, 1)], BOWL, (NAN, INF)),
-    Arrows([BatchArrow((1, 1), NAN, INF, NAN, True)], (NAN, 0), [(1, 1)]),
-    Arrows([HUGE, BatchArrow((2, 2), 1e308, -1e308, -1e9, True)], (1e308, 1), [(1, 2)], BOWL, (1e30, 0)),
-    Arrows([HUGE, BatchArrow(None, 1e308, -1e308, INF, True)], (1e308, 0), [(1, 1)]),
+    Arrows([BatchArrow((1, 1), NAN, INF, NAN, (2, 2))], (INF, 0), [(1, 1)], BOWL, (NAN, INF)),
+    Arrows([BatchArrow((1, 1), NAN, INF, NAN, (2, 2))], (NAN, 0), [(1, 1)]),
+    Arrows([HUGE, BatchArrow((2, 2), 1e308, -1e308, -1e9, (2, 2))], (1e308, 1), [(1, 2)], BOWL, (1e30, 0)),
+    Arrows([HUGE, BatchArrow(None, 1e308, -1e308, INF, (2, 2))], (1e308, 0), [(1, 1)]),
     Arrows([BatchArrow((1, 1), 1e-310, 0, 1)], (1e-310, 0), [(1, 1)]),
     Arrows([BatchArrow((1, 1), 0, 0, 1)], (0, 0), [(1, 1)], Contours([0, 1], [0, 1], [[2, 2], [2, 2]])),
     Arrows(
@@ -150,12 +150,12 @@ def random_arrows(chance: random.Random) -> Arrows:
     steps = _points(chance, chance.randint(0, 12), scale)
     first = chance.randint(2, 10**5)
     some = [
-        BatchArrow((first + at, first + at), x, y, chance.gauss(0, 1), chance.random() < 0.5)
+        BatchArrow((first + at, first + at), x, y, chance.gauss(0, 1), (chance.randrange(3),) * 2)
         for at, (x, y) in enumerate(steps)
     ]
     if chance.random() < 0.5:
         (x, y), span = _points(chance, 1, scale)[0], (1, first - 1) if chance.random() < 0.8 else None
-        some.insert(0, BatchArrow(span, x, y, chance.gauss(0, 1), chance.random() < 0.5))
+        some.insert(0, BatchArrow(span, x, y, chance.gauss(0, 1), (chance.randrange(3),) * 2))
     total = sum(a.x for a in some), sum(a.y for a in some)
     holds = [(first, first + len(steps) - 1)] if steps else []
     if chance.random() < 0.5:

@@ -100,10 +100,10 @@ def test_the_loss_without_the_switch_lies_beside_it() -> None:
 
 def test_a_comparison_names_every_curve_and_dashes_it() -> None:
     curves = {"a": curve(90), "b": curve(80), "none": Curve([], [], [], []), "bad": curve(50, broken=9)}
-    drawing = draw_comparison(curves, "two loops", stale=["b"], events={40: "here"})
+    drawing = draw_comparison(curves, "two loops", reused=["b"], events={40: "here"})
     lines = [drawing.find(f"curve {number}") for number in range(4)]
     assert len({(line.stroke, line.dash) for line in lines}) == 4
-    assert [line.stroke == "stale" for line in lines] == [False, True, False, False]
+    assert [line.stroke == "reused" for line in lines] == [False, True, False, False]
     assert rows(drawing, "curve 0")[:, 1].tolist() == curves["a"].mean
     names = [drawing.find(f"name {number}") for number in range(4)]
     assert names[3].texts == ("bad: inf at 9", "bad")

@@ -57,7 +57,7 @@ def test_nor_in_a_comparison_or_below_an_axis() -> None:
         check_labels(Drawing("memory", [Line("l", (0, 0, 5, 1))], (Axes(axis, Axis(words="bytes")),)), 465, 260)
     key = (
         Key(("a long name of a thing", "thing"), "weights"),
-        Key(("another long name", "other"), "stale", hatch="//"),
+        Key(("another long name", "other"), "reused", hatch="//"),
     )
     full = Drawing("title " * 9, [], (Axes(caption="above"),), key=key, corner=("now",), notes=(("a note " * 9, "b"),))
     for size in SIZES:
@@ -89,7 +89,7 @@ def test_names_of_arrows_lie_on_no_arrow_and_within_the_axes(seed: int) -> None:
 
 def test_every_arrow_that_is_long_enough_is_named() -> None:
     drawing = draw(next(scene for scene in USUAL if isinstance(scene, Arrows)))
-    written = {text.get_text().partition(":")[0] for text in texts_of(painted(drawing, 640, 340))}
+    written = {text.get_text().partition(" \u00d7")[0] for text in texts_of(painted(drawing, 640, 340))}
     assert {"1\u20132", "3", "4"} <= written
 
 

@@ -79,7 +79,7 @@ def test_marks_are_painted_where_they_say() -> None:
     seen = Painted(
         Area("area", (10, 10, 30, 10, 30, 25, 10, 25), fill="weights"),
         Band("band", np.array([50, 10, 20, 70, 20, 40]), fill="gradients/50", stroke="ink"),
-        Dots("dots", (15, 40, 25, 40, -3, 40), shape="diamond", size=8, fill="stale"),
+        Dots("dots", (15, 40, 25, 40, -3, 40), shape="diamond", size=8, fill="reused"),
         Image("image", (50, 40, 70, 60), 2, [0, 1, 2, 3], ("ink", "activations", "scale/50", "weights")),
         Line("line", (5, 90, 95, 90, np.nan, np.nan, 5, 80, 200, 80), stroke="optimizer", width=4),
         Arrow("arrow", (10, 65, 40, 65), 2.0, fill="fresh"),
@@ -88,8 +88,8 @@ def test_marks_are_painted_where_they_say() -> None:
     places: dict[tuple[float, float], str] = {
         (20, 15): "weights",
         (60, 20): "gradients/50",
-        (15, 40): "stale",
-        (25, 40): "stale",
+        (15, 40): "reused",
+        (25, 40): "reused",
         (20, 40): "paper",
     }
     cells: Roles = {
@@ -109,8 +109,10 @@ def test_marks_are_painted_where_they_say() -> None:
 
 def test_log_axes_and_axes_below_have_numbers_of_their_own() -> None:
     axes = Axes(Axis(0, 10), Axis(1, 1e4, log=True)), Axes(Axis(0, 10), Axis(0, 1), share=0.5, caption="below")
-    seen = Painted(Line("a", (0, 100, 10, 100), "loss", 6), Line("b", (0, 0.5, 10, 0.5), "stale", 6, axes=1), axes=axes)
-    assert [seen.at(5, 100), seen.at(5, 0.5, 1)] == [rgb("loss"), rgb("stale")]
+    seen = Painted(
+        Line("a", (0, 100, 10, 100), "loss", 6), Line("b", (0, 0.5, 10, 0.5), "reused", 6, axes=1), axes=axes
+    )
+    assert [seen.at(5, 100), seen.at(5, 0.5, 1)] == [rgb("loss"), rgb("reused")]
     boxes = [plot.get_window_extent() for plot in seen.plots]
     assert boxes[0].height == pytest.approx(2 * boxes[1].height)
     assert boxes[0].y0 > boxes[1].y1
@@ -148,8 +150,8 @@ def test_a_hatch_a_dash_and_every_shape_are_seen() -> None:
     for shape in SHAPES:
         dots = Dots("a", (50, 50, 50, 101), shape=shape, size=12, fill="ink", stroke="ink", width=2)
         assert 20 < Painted(dots).count("ink") < 1200, shape
-    key = Painted(key=(Key(("a",), "weights", "ink", hatch="//"), Key(("b",), "stale")))
-    assert min(key.count("weights"), key.count("stale")) > 200
+    key = Painted(key=(Key(("a",), "weights", "ink", hatch="//"), Key(("b",), "reused")))
+    assert min(key.count("weights"), key.count("reused")) > 200
     swatch = Text("t", ("name",), 0, 50, where="margin", swatch=Key(("a",), "weights"))
     assert Painted(swatch).count("weights") > 200
 
@@ -159,11 +161,11 @@ def test_several_panels_stand_in_rows() -> None:
         return Drawing("", [Area("a", square(0, 100), fill=role)], (Axes(BARE, BARE),))
 
     loop = Listing("loss.backward()\nstep()", 100, lit=[1])
-    panels = [panel("weights"), panel("stale"), panel("optimizer")]
+    panels = [panel("weights"), panel("reused"), panel("optimizer")]
     sheet = in_rows(panels, 2, (120, 100), last=240, beside=loop, above=Listing("", 300, words=["careful"]))
     seen = np.array(Picture.open(io.BytesIO(to_png(sheet, 1))).convert("RGB"))
     assert seen.shape == (30 + 200, 100 + 10 + 240, 3)
-    for (x, y), role in {(170, 100): "weights", (290, 100): "stale", (300, 200): "optimizer"}.items():
+    for (x, y), role in {(170, 100): "weights", (290, 100): "reused", (300, 200): "optimizer"}.items():
         assert seen[y, x].tolist() == rgb(role)
     assert (seen[30:80, :100] == rgb("activations/40")).all(axis=2).sum() > 1000
     assert to_png([])
@@ -176,7 +178,7 @@ def test_a_png_has_the_frequent_colours_exactly_and_is_small() -> None:
     png = to_png(sheet)
     seen = np.array(Picture.open(io.BytesIO(png)).convert("RGB")).astype(int)
     assert len(png) < 400_000
-    for role in ("paper", "ink", "fresh", "stale", "weights", "faint"):
+    for role in ("paper", "ink", "fresh", "reused", "weights", "faint"):
         assert (np.abs(seen - rgb(role)).max(axis=2) <= 2).any(), role
     assert (seen == 255).all(axis=2).mean() > 0.5
 

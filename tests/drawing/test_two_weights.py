@@ -53,11 +53,10 @@ def test_a_landscape_holds_contours_and_weights() -> None:
 
 
 def test_what_stands_for_a_thing_moves() -> None:
-    arrow = BatchArrow((4, 4), 1.0, 0.5, 1.0, applied=True)
+    arrow = BatchArrow((4, 4), 1.0, 0.5, 1.0, (1, 1))
     marks = [*draw(Arrows([arrow], (1.0, 0.5), [(4, 4)], BOWL, (0.5, 0.5))).marks]
     marks += draw(Landscape(BOWL, [(0.0, 1.0)])).marks
     assert {mark.id for mark in marks if getattr(mark, "moves", False)} == {"sum", "arrow 0", "weights", "now"}
-    assert [getattr(mark, "done", "") for mark in marks if mark.id in ("sum", "arrow 0")] == ["", "applied"]
 
 
 def test_the_path_fades_in_thirds_and_is_whole() -> None:
@@ -90,14 +89,14 @@ def test_arrows_lie_head_to_tail_and_add_up_to_the_sum(scene: Arrows) -> None:
             float(drawing.corner[-1].removeprefix("arrows \u00d7 ").replace("arrows true length", "1"))
         )
         return
-    assert {"1\u201340: 125%", "41: \u221275%", "42: 50%"} <= set(drawing.texts())
+    assert {"1\u201340 \u00d7 2\u201341", "41", "42"} <= set(drawing.texts())
 
 
 @given(st.lists(st.tuples(NUMBER, NUMBER), max_size=9), st.booleans(), st.tuples(NUMBER, NUMBER))
 def test_axes_hold_all_arrows_and_nothing_is_no_number(
     steps: list[tuple[float, float]], on_contours: bool, weights: tuple[float, float]
 ) -> None:
-    batches = [BatchArrow((n, n), x, y, x, bool(n % 2)) for n, (x, y) in enumerate(steps, 1)]
+    batches = [BatchArrow((n, n), x, y, x, (n % 3, n % 3)) for n, (x, y) in enumerate(steps, 1)]
     total = sum(x for x, _ in steps), sum(y for _, y in steps)
     more = (BOWL, weights) if on_contours else ()
     drawing = draw(Arrows(batches, total, [(1, 9)], *more))
@@ -113,20 +112,25 @@ def test_axes_hold_all_arrows_and_nothing_is_no_number(
             assert axis.low - slack <= values.min() <= values.max() <= axis.high + slack
 
 
-def test_stale_and_fresh_arrows_are_told_apart_and_pressed() -> None:
+def test_arrows_look_by_how_often_they_were_applied() -> None:
     drawing = draw(arrows(True))
     looks = [(mark.fill, mark.hatch, mark.dash, mark.press) for mark in map(drawing.find, ("arrow 1", "arrow 2"))]
-    assert looks == [("stale", "//", "dashed", "batch 3"), ("fresh", "", "", "batch 4")]
-    assert drawing.find("arrow 1").words == "batch 3: 40% of the sum, already applied"
+    assert looks == [("reused", "//", "dashed", "batch 3"), ("paper", "", "", "batch 4")]
+    assert drawing.find("arrow 1").words == "batch 3: 40% of the sum, applied 2 times"
+    assert [drawing.find(f"arrow name {n}").texts[0] for n in range(3)] == [
+        "1\u20132 \u00d7 2\u20133",
+        "3 \u00d7 2",
+        "4",
+    ]
     assert drawing.find("arrow 0").press == ""
     assert draw(arrows(False)).find("arrow 1").fill == "fresh"
-    assert [key.fill for key in drawing.key] == ["fresh", "stale", "faint"]
+    assert [key.fill for key in drawing.key] == ["paper", "fresh", "reused", "faint"]
 
 
 def test_the_gradient_is_told_in_words_with_the_shares() -> None:
     assert draw(plane()).words == (
-        "|grad| 4 holds batches 1\u201342. batch 42: 50% of the sum; batch 41: \u221275% of the sum, already applied; "
-        "batches 1\u201340: 125% of the sum, already applied."
+        "|grad| 4 holds batches 1\u201342. batch 42: 50% of the sum, not applied yet; "
+        "batch 41: \u221275% of the sum, applied once; batches 1\u201340: 125% of the sum, applied 2 to 41 times."
     )
     empty = draw(Arrows([], (0, 0)))
     assert empty.words == ".grad holds no batch."

@@ -4,7 +4,7 @@ import { assert, assertEquals, assertThrows } from "./asserting.js";
 
 /** @typedef {import("../../gradlab/front/palette.js").Theme} Theme */
 
-const MEANINGS = ["weights", "gradients", "optimizer", "activations", "stale", "loss", "scale", "wrong", "grey", "ink"];
+const MEANINGS = ["weights", "gradients", "optimizer", "activations", "reused", "loss", "scale", "wrong", "grey", "ink"];
 /** @type {[Theme, number, number][]} with the contrast that marks and texts must have */
 const THEMES = [["light", 3, 4.5], ["dark", 3, 4.5], ["contrast", 4.5, 7], ["contrast-light", 4.5, 7]];
 
@@ -54,7 +54,7 @@ for (const [theme, mark, text] of THEMES) {
   });
 
   Deno.test(`${theme}: a colour keeps its name`, () => {
-    for (const role of ["weights", "gradients", "optimizer", "activations", "fresh", "stale", "scale"]) {
+    for (const role of ["weights", "gradients", "optimizer", "activations", "fresh", "reused", "scale"]) {
       const away = Math.abs(hue(colourOf(role, theme)) - hue(colourOf(role, "light")));
       assert(Math.min(away, 360 - away) < 25, `${role} turned by ${away} degrees`);
     }

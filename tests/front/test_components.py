@@ -164,13 +164,13 @@ def test_marks_have_the_colours_of_the_theme(panel: Any) -> None:
           const at = ([x, y]) => '#' + [...panel.picture.context.getImageData(x, y, 1, 1).data].slice(0, 3)
             .map((part) => part.toString(16).padStart(2, '0')).join('').toUpperCase();
           const places = [[5, 5], [310, 50], [200, 160], [15, 110], [40, 110], [20, 185]];
-          const roles = ['paper', 'weights', 'fresh', 'stale', 'ink', 'scale/50'];
+          const roles = ['paper', 'weights', 'fresh', 'reused', 'ink', 'scale/50'];
           return ['light', 'dark'].map((theme) => {
             panel.picture.setTheme(theme);
             return [places.map(at), roles.map((role) => colourOf(role, theme))];
           });
         }""",
-        [{**cells, "palette": ["stale", "ink"]}, band],
+        [{**cells, "palette": ["reused", "ink"]}, band],
     )
     assert all(painted == wanted for painted, wanted in found)
 
@@ -233,7 +233,7 @@ def words(page: Any) -> Any:
     page.evaluate(
         """state => {
           const word = (name) => `<p><span class="gradlab-word-${name}">${name}</span></p>`;
-          document.body.insertAdjacentHTML('afterbegin', word('stale'));
+          document.body.insertAdjacentHTML('afterbegin', word('reused'));
           document.querySelector('#host').insertAdjacentHTML('afterend', word('weights') +
             '<div style="height: 300px"></div><div class="gradlab" id="other"></div>' + word('fresh'));
           const labs = [root, document.querySelector('#other')];
@@ -260,8 +260,8 @@ def test_a_marked_word_lights_the_marks_of_the_nearest_lab(words: Any) -> None:
     assert [old != new for old, new in zip(plain, words.evaluate("pixels"), strict=True)] == [True, False]
     words.locator(".gradlab-word-fresh").hover()
     assert words.evaluate("lit") == [[], ["fresh"]]
-    words.locator(".gradlab-word-stale").hover()
-    assert words.evaluate("lit") == [[], []], "no mark is stale: nothing is dim"
+    words.locator(".gradlab-word-reused").hover()
+    assert words.evaluate("lit") == [[], []], "no mark is reused: nothing is dim"
     words.mouse.move(899, 899)
     assert words.evaluate("pixels") == plain
     for _ in range(3):

@@ -121,7 +121,7 @@ def test_with_a_scaler_and_no_zero_grad_nearly_all_is_fresh() -> None:
     run.advance(updates=60)
     measured = run.provenance.contributions(run.loop.scale_in_grad())
     assert measured is not None
-    assert sum(part.share for part in measured.parts if not part.stale) > 0.95
+    assert sum(part.share for part in measured.parts if part.applied[0] < 2) > 0.95
     assert len(measured.parts) == MOST_KEPT  # older ones are next to nothing by now
 
 
@@ -171,7 +171,7 @@ def test_a_single_batch_is_the_whole_sum_and_nothing_no_part(model: nn.Linear, b
     assert measured(book) == Contributions((), 0.0)
     add(model, 3, 4)
     (part,) = measured(book).parts
-    assert (part.batches, part.stale, part.share, part.along, part.across) == ((1, 1), False, 1.0, 5.0, 0.0)
+    assert (part.batches, part.applied, part.share, part.along, part.across) == ((1, 1), (0, 0), 1.0, 5.0, 0.0)
     model.zero_grad(set_to_none=False)
     assert measured(book) == Contributions((), 0.0)
 

@@ -48,8 +48,7 @@ class Bench:
         self.book.measure = True
         self.book.watch([self.optimizer])
         self.count = self.steps = 0
-        self.batches = {name: set() for name in self.params}
-        self.applied = {name: set() for name in self.params}
+        self.times: dict[str, dict[int, int]] = {name: {} for name in self.params}  # how many steps applied each batch
 
     def loss(self) -> Tensor:
         return nn.functional.mse_loss(self.model(self.x), self.y)
@@ -59,7 +58,7 @@ class Bench:
     def wrote_backward(self, *names: str) -> None:
         self.count += 1
         for name in names or self.params:
-            self.batches[name].add(self.count)
+            self.times[name][self.count] = 0
 
     def backward(self, loss: Tensor | None = None) -> None:
         (self.loss() if loss is None else loss).backward()
@@ -67,13 +66,13 @@ class Bench:
 
     def wrote_clear(self, *names: str) -> None:
         for name in names or self.params:
-            self.batches[name].clear()
+            self.times[name].clear()
 
     def wrote_step(self, *names: str) -> None:
         self.steps += 1
         for name in names or self.params:
             if self.params[name].grad is not None:
-                self.applied[name] |= self.batches[name]
+                self.times[name] = {batch: times + 1 for batch, times in self.times[name].items()}
 
     def step(self) -> None:
         self.optimizer.step()
@@ -82,10 +81,15 @@ class Bench:
     def check(self) -> None:
         now = self.book.contents()
         for entry in self.book.histories:
-            assert entry.batches == spans(self.batches[entry.name]), entry.name
-            assert entry.applied() == spans(self.batches[entry.name] & self.applied[entry.name]), entry.name
-        assert now.holds == spans(set().union(*self.batches.values()))
-        assert now.stale == spans(set().union(*(self.batches[n] & self.applied[n] for n in self.params)))
+            times = self.times[entry.name]
+            assert entry.batches == spans({*times}), entry.name
+            assert {batch: entry.times(batch) for batch in times} == times, entry.name
+            for least in range(4):
+                assert entry.applied(least) == spans({b for b in times if times[b] >= least}), (entry.name, least)
+        for told, least in ((now.holds, 0), (now.applied, 1), (now.reused, 2)):
+            assert told == spans({b for times in self.times.values() for b in times if times[b] >= least})
+        for batch in range(self.count + 2):
+            assert self.book.times(batch) == max(times.get(batch, 0) for times in self.times.values())
         grads = [p.grad.detach().flatten() for p in self.params.values() if p.grad is not None]
         norm = float(torch.cat(grads).double().norm()) if grads else 0.0
         assert now.norm == pytest.approx(norm, rel=1e-5, nan_ok=True)
@@ -157,7 +161,7 @@ def test_clearing_before_the_step_leaves_it_nothing_to_apply(bench: Bench, clear
     bench.step()
     bench.backward()
     bench.check()
-    assert bench.book.contents().stale == []
+    assert bench.book.contents().applied == []
 
 
 @pytest.mark.xfail(
@@ -182,7 +186,7 @@ def test_a_forgotten_clearing_is_named_with_the_batches(bench: Bench) -> None:
         bench.check()
         assert bench.book.reused() == (None if i == 1 else (i, (1, i - 1)))
     assert bench.book.contents().holds == [(1, 4)]
-    assert bench.book.contents().stale == [(1, 4)]
+    assert bench.book.contents().applied == [(1, 4)]
 
 
 def test_a_window_of_three_is_no_reuse(bench: Bench) -> None:
@@ -335,7 +339,7 @@ def test_tiny_huge_and_nan_gradients_are_held_and_cleared(bench: Bench, value: f
         p.grad.fill_(value)
     bench.step()
     now = bench.book.contents()
-    assert (now.holds, now.stale) == ([(1, 1)], [(1, 1)])
+    assert (now.holds, now.applied) == ([(1, 1)], [(1, 1)])
     assert math.isfinite(value) or not math.isfinite(now.norm)
     zero_fill(bench)
     bench.wrote_clear()

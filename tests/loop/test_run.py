@@ -70,9 +70,9 @@ def state(run: Run) -> dict[str, Any]:
         "random": bits(drawn),
         "modes": [m.training for m in run.model.modules()],
         "frozen": [p.requires_grad for p in run.model.parameters()],
-        "book": (now.holds, now.stale, now.norm, run.provenance.reused()),
+        "book": (now.holds, now.applied, now.norm, run.provenance.reused()),
         "counts": (run.provenance.backwards, run.provenance.steps),
-        "entries": [(list(e.batches), e.applied_to, e.reused) for e in run.provenance.histories],
+        "entries": [(list(e.batches), list(e.rhythms), e.steps, e.reused) for e in run.provenance.histories],
     }
 
 

@@ -64,7 +64,7 @@ def test_arrows_are_gradients_of_batches_and_add_up_to_grad() -> None:
         run.run_statement()
     scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
-    assert [(arrow.batches, arrow.stale) for arrow in scene.arrows] == [((n, n), False) for n in (5, 6, 7)]
+    assert [(arrow.batches, arrow.applied) for arrow in scene.arrows] == [((n, n), (0, 0)) for n in (5, 6, 7)]
     for arrow in scene.arrows:
         x, y = task.batches[arrow.batches[0] - 1]
         expected = torch.autograd.grad(task.loss_fn(run.model(x), y), run.model.weight)[0]
@@ -74,20 +74,20 @@ def test_arrows_are_gradients_of_batches_and_add_up_to_grad() -> None:
     assert torch.tensor([scene.total]).allclose(run.model.weight.grad)
 
 
-def test_an_arrow_is_applied_once_a_step_has_used_it() -> None:
+def test_each_step_is_counted_for_all_that_it_applies() -> None:
     run = Run(tasks.line(), Recipe(lr=0.01, zero_grad=False))
     run.watch_gradients = True
     scenes, seen = RunScenes(run), []
     while len(seen) < 4:
         run.run_statement()
         if run.statement.label in ("backward", "step"):
-            seen.append([(arrow.batches, arrow.stale, arrow.applied) for arrow in scenes.gradient().arrows])
+            seen.append([(arrow.batches, arrow.applied) for arrow in scenes.gradient().arrows])
     first, second = (1, 1), (2, 2)
     assert seen == [
-        [(first, False, False)],
-        [(first, False, True)],
-        [(first, True, True), (second, False, False)],
-        [(first, True, True), (second, False, True)],
+        [(first, (0, 0))],
+        [(first, (1, 1))],
+        [(first, (1, 1)), (second, (0, 0))],
+        [(first, (2, 2)), (second, (1, 1))],
     ]
 
 
@@ -102,7 +102,7 @@ def test_a_step_that_the_scaler_skips_has_applied_nothing() -> None:
     while run.statement.label != "step":
         run.run_statement()
     assert all(map(torch.equal, before, run.model.parameters()))
-    assert not any(arrow.applied for arrow in RunScenes(run).gradient().arrows)
+    assert not any(arrow.applied[1] for arrow in RunScenes(run).gradient().arrows)
 
 
 def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:
@@ -163,9 +163,8 @@ def test_the_digits_network_has_an_arrow_for_each_batch_in_grad() -> None:
         run.run_statement()
     scene = RunScenes(run).gradient()
     assert scene.contours is None
-    assert [(arrow.batches, arrow.stale) for arrow in scene.arrows] == [
-        *[((n, n), True) for n in (1, 2, 3)],
-        ((4, 4), False),
+    assert [(arrow.batches, arrow.applied) for arrow in scene.arrows] == [
+        ((n, n), (4 - n, 4 - n)) for n in (1, 2, 3, 4)
     ]
     whole = torch.cat([p.grad.flatten() for p in run.model.parameters()]).norm()
     assert scene.total == pytest.approx((float(whole), 0.0))
@@ -178,7 +177,7 @@ def test_old_arrows_are_put_together_and_a_window_never_is() -> None:
     forgot.watch_gradients = True
     forgot.advance(updates=30)
     (older, *newest) = RunScenes(forgot).gradient().arrows
-    assert (older.batches, older.stale, len(newest)) == ((1, 22), True, 8)
+    assert (older.batches, older.applied, len(newest)) == ((1, 22), (9, 30), 8)
     assert older.share + sum(arrow.share for arrow in newest) == pytest.approx(1.0, abs=1e-3)
     window = Run(tasks.digits(), Recipe(lr=0.01, accumulate=16))
     window.watch_gradients = True

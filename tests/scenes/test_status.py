@@ -1,4 +1,4 @@
-"""The run in words: what .grad holds, what of it is left over, and what has gone wrong."""
+"""The run in words: what .grad holds, what of it was reused, and what has gone wrong."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ torch.set_num_threads(1)
 
 
 def counts(run: Run) -> tuple[int, int]:
-    """How many batches in the first layer's ``.grad`` are fresh, and how many are left over."""
-    run.provenance.sync()
-    history = run.provenance.histories[0]
-    held, left = (sum(last - first + 1 for first, last in spans) for spans in (history.batches, history.leftover()))
-    return held - left, left
+    """How many batches in ``.grad`` no step has applied twice, and how many were."""
+    contents = run.provenance.contents()
+    held, reused = (sum(last - first + 1 for first, last in spans) for spans in (contents.holds, contents.reused))
+    return held - reused, reused
 
 
 def until(run: Run, word: str) -> None:
@@ -28,34 +27,34 @@ def until(run: Run, word: str) -> None:
         run.run_statement()
 
 
-def test_a_healthy_loop_has_no_leftovers_at_any_statement() -> None:
+def test_a_healthy_loop_reuses_nothing_at_any_statement() -> None:
     run = Run(tasks.digits(), Recipe(lr=0.05, accumulate=3))
     for _ in range(60):
         run.run_statement()
         assert counts(run)[1] == 0
-        assert "already applied" not in status_line(run)
+        assert "applied" not in status_line(run)
         assert warning(run) == ""
 
 
-def test_without_clearing_all_but_the_newest_are_leftovers() -> None:
+def test_without_clearing_all_but_the_newest_are_reused() -> None:
     run = Run(tasks.digits(), Recipe(lr=0.05, zero_grad=False))
     run.advance(updates=4)
     assert counts(run) == (1, 3)
-    assert "holds batches 1 to 4, 3 of them already applied" in status_line(run)
+    assert "holds batches 1 to 4, 3 of them reused" in status_line(run)
     assert warning(run) == "Step 4 applied batches 1 to 3 again: .grad was not cleared."
     until(run, "backward")
-    assert counts(run) == (1, 4)
+    assert counts(run) == (2, 3)  # batch 4 was applied once so far
     assert warning(run).startswith("Step 4 ")  # the fifth step has not been made yet
     until(run, "step")
     assert warning(run) == "Step 5 applied batches 1 to 4 again: .grad was not cleared."
 
 
-def test_a_second_step_on_the_same_gradient_makes_it_a_leftover() -> None:
+def test_a_second_step_on_the_same_gradient_reuses_it() -> None:
     run = Run(tasks.digits(), Recipe(lr=0.05))
     run.edit(run.source.replace("optimizer.step()", "optimizer.step()\n        optimizer.step()"))
     run.advance(updates=2)
     assert counts(run) == (0, 1)
-    assert "holds batch 1, already applied" in status_line(run)
+    assert "holds batch 1, reused" in status_line(run)
     assert warning(run) == "Step 2 applied batch 1 again: .grad was not cleared."
 
 

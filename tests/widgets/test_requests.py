@@ -157,12 +157,9 @@ def test_a_batch_that_is_pressed_is_explained() -> None:
     page = Page(lab)
     batches = len(tasks.line().batches)
     assert page.press("gradient", "batch 4").note == (
-        f"Batch 4 is number 4 of the {batches} in epoch 1. The newest step has applied it."
+        f"Batch 4 is number 4 of the {batches} in epoch 1. One step has applied it."
     )
-    assert (
-        "A step applied it before the newest batch came, and it is still in .grad"
-        in page.ask("press", what="batch 1").note
-    )
+    assert "It has been applied 2 times, and it is still in .grad" in page.ask("press", what="batch 1").note
     page.ask("to_line", line=next(s.line for s in lab.runner.loop.program.statements if "backward" in s.label))
     assert "no step has applied it yet" in page.ask("press", what="batch 5").note
     assert "No backward has the number 99 yet" in page.ask("press", what="batch 99").note

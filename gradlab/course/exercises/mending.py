@@ -114,9 +114,9 @@ class Mending:
         lines = {name: self.losses(run) for name, run in runs.items() if self.losses(run)}
         if not lines:
             return None
-        stale = [name for name in lines if name == "as it came"]
+        reused = [name for name in lines if name == "as it came"]
         counted = "epochs" if self.validates else "batches"
-        figure = curves(lines, self.loss_name, stale=stale, first=1, counted=counted)
+        figure = curves(lines, self.loss_name, reused=reused, first=1, counted=counted)
         return themed_svg(to_svg(figure.placed))
 
 

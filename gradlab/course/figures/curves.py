@@ -57,27 +57,27 @@ def curves(
     lines: Mapping[str, Sequence[float]],
     title: str = "loss",
     *,
-    stale: Collection[str] = (),
+    reused: Collection[str] = (),
     mean_of: int = 1,
     first: int = 0,
     events: Mapping[int, str] | None = None,
     counted: str = "updates",
 ) -> CourseFigure:
-    """Draw numbers by update, a line for each name; ``stale`` names those that apply gradients again.
+    """Draw numbers by update, a line for each name; ``reused`` names those that apply gradients again.
 
     The first number is the one before any update, at update 0, unless ``first`` names another. Each point is the mean
     of ``mean_of`` numbers and stands at the last of them. ``events`` marks updates: ``{4: "last gradient"}``.
     ``counted`` names what else the axis counts, such as epochs. Raises ValueError for no lines, for an empty one, and
-    for a name in ``stale`` that there is not.
+    for a name in ``reused`` that there is not.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
         raise ValueError(
             f"curves: each of the lines must have {max(mean_of, 1)} numbers or more, got {dict(lines)!r:.200}"
         )
-    if unknown := set(stale) - set(lines):
-        raise ValueError(f"curves: stale must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
+    if unknown := set(reused) - set(lines):
+        raise ValueError(f"curves: reused must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
     drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
-    drawing = draw_comparison(drawn, title, stale=stale, events=events, counted=counted)
+    drawing = draw_comparison(drawn, title, reused=reused, events=events, counted=counted)
     return CourseFigure(drawing, size=CURVES_SIZE)
 
 
@@ -112,11 +112,11 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
 
 
 def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:
-    """Return gradients (updates x 2) as arrows, all but the newest stale."""
+    """Return gradients (updates x 2) as arrows, each applied by the updates after it."""
     total = parts.sum(axis=0)
     shares = parts @ total / (float(total @ total) or 1.0)
     arrows = [
-        BatchArrow((at, at), x, y, share, stale=at < len(parts))
+        BatchArrow((at, at), x, y, share, (len(parts) - at, len(parts) - at))
         for at, ((x, y), share) in enumerate(zip(parts.tolist(), shares.tolist(), strict=True), start=1)
     ]
     return Arrows(arrows, tuple(total.tolist()))

@@ -23,7 +23,9 @@ from ...drawing import (
     Line,
     Mark,
     Text,
+    applied_words,
     batch_key,
+    batch_style,
     draw_comparison,
 )
 from ...scenes import Curve
@@ -147,7 +149,7 @@ def _call_marks(x: float, y: float, number: int, piece: str, call: LoopCall | No
         Text(f"name {number}", (piece,), x, y, where="center", bold=lit),
     ]
     if call is not None:
-        up, role = (1 if y > 0.3 else -1), "stale-text" if piece == "step" and call.before.count("stale") else "ink"
+        up, role = (1 if y > 0.3 else -1), "reused-text" if piece == "step" and call.before.count(1) else "ink"
         look: dict[str, Any] = {"where": "above" if up > 0 else "below", "role": "wrong" if failed else role}
         texts = call.text, call.text.partition(" (")[0]
         marks.append(Text(f"did {number}", texts, x, y + up * _TILE[1], backed=True, **look))
@@ -170,7 +172,7 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
             texts = f"turn {call.turn}", str(call.turn)
             marks.append(Text(f"turn {number} word", texts, number, where="top", role="grey"))
         marks += _column_marks(number, call)
-    high = _ROOM + max(3, *(len(call.after.states) for call in every))
+    high = _ROOM + max(3, *(len(call.after.times) for call in every))
     up = Axis(-_STRIP, high, words="backwards in .grad", ticks="updates")
     spans = tuple(AxisSpan(number, number + 1, (call.piece,)) for number, call in enumerate(every))
     contents = "; ".join(f"{call.piece}: {call.after.text}" for call in every)
@@ -179,25 +181,26 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
         marks,
         (Axes(Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans), up),),
         f"What .grad holds after each of the first {len(every)} calls. {contents}.",
-        key=(*batch_key(("fresh", "stale")), Key(("step moves the weights", "step"), fill="optimizer")),
+        key=(*batch_key(("added", "applied", "reused")), Key(("step moves the weights", "step"), fill="optimizer")),
     )
 
 
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:
     """Return the backwards after a call, one on the other, and above them what a step or an error did."""
-    middle, height = number + 0.5, len(call.after.states)
+    middle, height = number + 0.5, len(call.after.times)
     strip = _box(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
-    for level, (backward, state) in enumerate(call.after.states.items()):
-        words = f"turn {call.turn}, after {call.piece}: backward {backward}, {state}"
-        tile: dict[str, Any] = {"words": words, **BATCH_STYLES[state]}
+    for level, (backward, times) in enumerate(call.after.times.items()):
+        words = f"turn {call.turn}, after {call.piece}: backward {backward}, {applied_words(times)}"
+        tile: dict[str, Any] = {"words": words, **BATCH_STYLES[batch_style(times)]}
         marks.append(Area(f"tile {number}.{backward}", _box(middle, level + 0.5, 0.42, 0.48), **tile))
         look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True}
-        marks.append(Text(f"number {number}.{backward}", (str(backward),), middle, level + 0.5, **look))
+        texts = (f"{backward} \u00d7 {times}",) * (times > 1) + (str(backward),)
+        marks.append(Text(f"number {number}.{backward}", texts, middle, level + 0.5, **look))
     sign: dict[str, Any] = {"shape": "triangle", "size": 11.0, "fill": "optimizer"}
     if call.failed:
         sign = {"shape": "cross", "size": 13.0, "stroke": "wrong", "width": 3.0}
-    elif not call.before.states:
+    elif not call.before.times:
         sign = {"shape": "cross", "size": 9.0, "stroke": "grey", "width": 2.0}
     if call.failed or call.piece == "step":
         marks.append(Dots(f"sign {number}", (middle, height + 0.5), words=call.text, **sign))
@@ -208,9 +211,9 @@ def draw_losses(ran: OrderRun) -> Drawing:
     """Draw the loss on held-out digits after each turn, of the usual order and of this one unless an error ends it."""
     trial, curves = ran.trial, {}
     events = {trial.turns: f"this order stops in turn {trial.turns + 1}"} if trial.error else {}
-    stale = ["this order"] if any(step.before.count("stale") for step in trial.ran("step")) else []
+    reused = ["this order"] if any(step.before.count(1) for step in trial.ran("step")) else []
     for name, losses in [("usual", ran.usual.losses), ("this order", trial.losses)][: 1 if trial.error else 2]:
         broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
         curves[name] = Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])
     title, counted = "loss on held-out digits", "turns of the loop"
-    return draw_comparison(curves, title, stale=stale, events=events, counted=counted)
+    return draw_comparison(curves, title, reused=reused, events=events, counted=counted)

@@ -14,7 +14,7 @@ from torch.nn.utils import parameters_to_vector
 
 from ..._process import main_thread
 from ...formatting import EN_DASH, number_of, short, spans_text
-from ...gradients import Provenance, union, within
+from ...gradients import Provenance, union
 from ...loop import LoopError, Program
 from ...tasks import digits
 
@@ -36,26 +36,26 @@ _task = cache(partial(digits, batch=16, device="cpu"))
 class Grad:
     """Which backwards the ``.grad`` of all parameters holds at one moment; it is None where it holds none."""
 
-    states: Mapping[int, str]  # number of a backward -> "stale" if a step has applied it already, else "fresh"
+    times: Mapping[int, int]  # number of a backward -> how many steps have applied it
     norm: float = 0.0
 
-    def numbers(self, state: str = "") -> str:
-        """Return the numbers of the backwards in this state, or of all: ``1-3, 5``."""
-        chosen = [number for number, each in self.states.items() if state in ("", each)]
-        return spans_text(union((number, number) for number in chosen), EN_DASH)
+    def numbers(self, least: int = 0) -> str:
+        """Return the numbers of the backwards that at least so many steps have applied: ``1-3, 5``."""
+        return spans_text(union((number, number) for number, times in self.times.items() if times >= least), EN_DASH)
 
-    def count(self, state: str) -> int:
-        """Return the number of backwards in this state."""
-        return list(self.states.values()).count(state)
+    def count(self, least: int) -> int:
+        """Return the number of backwards that at least so many steps have applied."""
+        return sum(times >= least for times in self.times.values())
 
     @property
     def text(self) -> str:
         """The contents in words: ``None``, ``backwards 1-3 (1-2 applied), norm 0.58``."""
-        if not self.states:
+        if not self.times:
             return "None"
-        stale, every = self.numbers("stale"), self.numbers()
-        applied = f" ({'' if stale == every else f'{stale} '}applied)" if stale else ""
-        return f"backward{'s' if len(self.states) > 1 else ''} {every}{applied}, norm {short(self.norm)}"
+        every, reused = self.numbers(), self.numbers(2)
+        which, word = (reused, "applied again") if reused else (self.numbers(1), "applied")
+        applied = f" ({'' if which == every else f'{which} '}{word})" if which else ""
+        return f"backward{'s' if len(self.times) > 1 else ''} {every}{applied}, norm {short(self.norm)}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class LoopCall:
     @property
     def text(self) -> str:
         """The effect on ``.grad`` or on the weights: ``applies 1-3 (1-2 again)``."""
-        every, again = self.before.numbers(), self.before.numbers("stale")
+        every, again = self.before.numbers(), self.before.numbers(1)
         texts = {
             "zero_grad": f"clears {every}" if every else "nothing to clear",
             "forward": f"loss of batch {self.number}",
@@ -168,7 +168,7 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
             number = {"forward": turn + first_loss, "backward": provenance.backwards}.get(piece, 0)
             before, contents = calls[-1].after if calls else Grad({}), provenance.contents()
             numbers = (n for first, last in contents.holds for n in range(first, last + 1))
-            after = Grad({n: "stale" if within(n, contents.stale) else "fresh" for n in numbers}, contents.norm)
+            after = Grad({n: provenance.times(n) for n in numbers}, contents.norm)
             calls.append(LoopCall(turn, line - body, piece, line, before, after, number, failed))
 
         try:
@@ -242,14 +242,14 @@ def _why_still(trial: Trial) -> str:
         return "No `step()` is called, so nothing moves the weights."
     if not made:
         return "No `backward()` is called: `.grad` stays None, and `step()` has nothing to apply."
-    unused = sum(call.before.count("fresh") for call in trial.ran("zero_grad"))
+    unused = sum(call.before.count(0) - call.before.count(1) for call in trial.ran("zero_grad"))
     cleared = f"{unused} of {len(made)} gradients were cleared before a step could apply them"
     return f"All {len(steps)} steps find None in `.grad`: {cleared}."
 
 
 def _why_right(trial: Trial) -> str:
-    steps = [step for step in trial.ran("step") if step.before.states]
-    idle = [step for step in trial.ran("step") if not step.before.states]
+    steps = [step for step in trial.ran("step") if step.before.times]
+    idle = [step for step in trial.ran("step") if not step.before.times]
     reasons = [
         f"{number_of(len(steps), 'step')}: each applies one fresh gradient, taken at the weights of that moment."
     ]
@@ -264,12 +264,12 @@ def _troubles(trial: Trial) -> list[str]:
     """Return what is wrong with the steps, the worst first; none for a loop whose every update is sound."""
     steps, troubles = trial.ran("step"), []
     of = f"of {len(steps)} steps"
-    again = [step.before for step in steps if step.before.count("stale")]
+    again = [step.before for step in steps if step.before.count(1)]
     if again:
-        last = f"{number_of(len(again[-1].states), 'gradient')} in `.grad`, {again[-1].count('stale')} of them stale"
+        last = f"{number_of(len(again[-1].times), 'gradient')} in `.grad`, {again[-1].count(1)} of them applied before"
         troubles.append(f"{len(again)} {of} apply a gradient that was applied before. The last of them finds {last}.")
-    several = [fresh for step in steps if (fresh := step.before.count("fresh")) > 1]
+    several = [new for step in steps if (new := step.before.count(0) - step.before.count(1)) > 1]
     if several:
         most = max(several)
-        troubles.append(f"{len(several)} {of} apply {most} fresh gradients at once, so they move {most} times as far.")
+        troubles.append(f"{len(several)} {of} apply {most} new gradients at once, so they move {most} times as far.")
     return troubles

@@ -56,7 +56,7 @@ class Swing(Instrument):
     def render(self, settings: Settings) -> View:
         """Run the loop, and say what becomes of it."""
         path = run_swing(**settings)
-        role = "weights" if settings["zero_grad"] else "stale"  # without zero_grad it follows stale gradients
+        role = "weights" if settings["zero_grad"] else "reused"  # without zero_grad it follows what was applied before
         panels = {"weight": draw_weight(path, role), "valley": draw_valley(path, settings["curvature"], role)}
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 

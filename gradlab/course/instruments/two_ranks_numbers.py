@@ -174,7 +174,7 @@ class RankMoment:
     grad: Vector | None
     """As the process saw it; None after ``zero_grad()``."""
     arrows: tuple[BatchArrow, ...]
-    """What is in it: all that is stale as one arrow, then each fresh contribution. They add up to ``grad``."""
+    """What is in it: all of earlier updates as one arrow, then each of this one. They add up to ``grad``."""
     path: tuple[Vector, ...]
     """The weights, from the start to now."""
 
@@ -215,9 +215,9 @@ class Moment:
         return math.dist(self.ranks[0].path[-1], self.ranks[1].path[-1])
 
 
-_Parts = dict[tuple[int, int], tuple[float, bool]]
-# What a .grad is made of: (micro-batch from 1 through all updates, rank) -> how much of that gradient, and whether a
-# step has used it.
+_Parts = dict[tuple[int, int], tuple[float, int]]
+# What a .grad is made of: (micro-batch from 1 through all updates, rank) -> how much of that gradient, and how many
+# steps have applied it.
 
 
 def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
@@ -225,7 +225,7 @@ def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
 
     What is in ``.grad`` follows by two rules. ``backward()`` adds a rank's own gradient to its ``.grad``; an all-reduce
     replaces each ``.grad`` by the mean of both, which holds half of each rank's contributions. ``zero_grad()`` drops
-    them; what a step has used and the next update still holds is stale.
+    them.
     """
     window = settings.accumulate
     parts: list[_Parts] = [{}, {}]
@@ -235,10 +235,12 @@ def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
     own: dict[tuple[int, int], Vector] = {}
     messages: list[int] = []
     moments: list[Moment] = []
+    first = 0
 
     def note(update: int, statement: str, micro: int = 0, sent: int = 0) -> None:
         zero, one = (
-            RankMoment(grad, _arrows(parts[rank], own, grad), tuple(paths[rank])) for rank, grad in enumerate(grads)
+            RankMoment(grad, _arrows(parts[rank], own, grad, first), tuple(paths[rank]))
+            for rank, grad in enumerate(grads)
         )
         alone = one_process(window)[: len(paths[0])]
         moments.append(Moment(update, statement, micro, (zero, one), tuple(messages), sent, alone, whole))
@@ -249,13 +251,12 @@ def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
         whole = whole_gradient(paths[0][-1], first, window)
         for rank, saw in enumerate(both):
             grads[rank] = saw["cleared"] and tuple(saw["cleared"])
-            left = {} if saw["cleared"] is None else parts[rank]
-            parts[rank] = {origin: (share, True) for origin, (share, _) in left.items()}
+            parts[rank] = {} if saw["cleared"] is None else parts[rank]
         note(update, "zero_grad")
         for micro in range(window):
             for rank, saw in enumerate(both):
                 origin = first + micro + 1, rank
-                own[origin], parts[rank][origin] = tuple(saw["micros"][micro]["own"]), (1.0, False)
+                own[origin], parts[rank][origin] = tuple(saw["micros"][micro]["own"]), (1.0, 0)
                 grads[rank] = tuple(saw["micros"][micro]["before"])
             note(update, "backward", micro + 1)
             sent = both[0]["micros"][micro]["sent"]
@@ -266,33 +267,38 @@ def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
             note(update, "all-reduce", micro + 1, sum(sent))
         for rank, saw in enumerate(both):
             paths[rank].append(tuple(saw["weights"]))
+            parts[rank] = {origin: (share, times + 1) for origin, (share, times) in parts[rank].items()}
         note(update, "step")
     return moments
 
 
 def _mean(parts: Sequence[_Parts]) -> _Parts:
-    """Return half of each other's contributions; what is stale in one rank is stale in both."""
-    pairs = {origin: [each.get(origin, (0.0, False)) for each in parts] for origin in sorted({*parts[0], *parts[1]})}
+    """Return half of each other's contributions."""
+    pairs = {origin: [each.get(origin, (0.0, 0)) for each in parts] for origin in sorted({*parts[0], *parts[1]})}
     return {
-        origin: (sum(share for share, _ in both) / 2, any(stale for _, stale in both)) for origin, both in pairs.items()
+        origin: (sum(share for share, _ in both) / 2, max(times for _, times in both)) for origin, both in pairs.items()
     }
 
 
-def _arrows(parts: _Parts, own: Mapping[tuple[int, int], Vector], grad: Vector | None) -> tuple[BatchArrow, ...]:
-    """Return what is drawn head to tail: what is stale as one arrow, then each fresh contribution."""
+def _arrows(
+    parts: _Parts, own: Mapping[tuple[int, int], Vector], grad: Vector | None, earlier: int
+) -> tuple[BatchArrow, ...]:
+    """Return what is drawn head to tail: all micro-batches up to ``earlier`` as one arrow, then each contribution."""
 
-    def arrow(first: int, last: int, vector: Any, *names: str, stale: bool = False) -> BatchArrow:
+    def arrow(first: int, last: int, vector: Any, applied: tuple[int, int], *names: str) -> BatchArrow:
         share = float(np.dot(vector, grad) / np.dot(grad, grad)) if grad and any(grad) else 0.0
-        return BatchArrow((first, last), float(vector[0]), float(vector[1]), share, stale, names=names)
+        return BatchArrow((first, last), float(vector[0]), float(vector[1]), share, applied, names)
 
     vectors = {origin: np.multiply(share, own[origin]) for origin, (share, _) in parts.items()}
-    old = [origin for origin, (_, stale) in parts.items() if stale]
+    old = {origin: times for origin, (_, times) in parts.items() if origin[0] <= earlier}
     arrows = []
     if old:
         micros, total = [micro for micro, _ in old], sum(vectors[origin] for origin in old)
-        arrows.append(arrow(min(micros), max(micros), total, "left over", "old", stale=True))
-    for (micro, rank), (share, stale) in parts.items():
-        if not stale:
+        applied = min(old.values()), max(old.values())
+        arrows.append(arrow(min(micros), max(micros), total, applied, "left over", "old"))
+    for (micro, rank), (share, times) in parts.items():
+        if micro > earlier:
             who = f"{_HALVES.get(share, f'{share:g} of ')}rank {rank}'s"
-            arrows.append(arrow(micro, micro, vectors[micro, rank], f"{who} batch {micro}", who, f"rank {rank}"))
+            names = f"{who} batch {micro}", who, f"rank {rank}"
+            arrows.append(arrow(micro, micro, vectors[micro, rank], (times, times), *names))
     return tuple(arrows)

@@ -105,18 +105,18 @@ def test_grad_is_the_sum_of_the_backwards_that_are_named(order: str) -> None:
     trial = run_order(order).trial
     lines = trial.source.splitlines()
     gradients: dict[int, list[Tensor]] = {}
-    applied: set[int] = set()
+    applied = dict[int, int]()
     for call in (call for call in trial.calls if call.turn <= 6):
         names["x"], names["y"] = names["batches"][call.turn - 1]
         if call.piece == "backward":
             gradients[call.number] = list(torch.autograd.grad(names["loss"], parameters, retain_graph=True))
         exec(lines[call.line - 1].strip(), names)
         if call.piece == "step":
-            applied |= {*call.after.states}
-        assert {n for n, state in call.after.states.items() if state == "stale"} == {*call.after.states} & applied
+            applied |= {n: applied.get(n, 0) + 1 for n in call.after.times}
+        assert call.after.times == {n: applied.get(n, 0) for n in call.after.times}
         for at, parameter in enumerate(parameters):
-            if call.after.states:
-                expected = torch.stack([gradients[number][at] for number in call.after.states]).sum(0)
+            if call.after.times:
+                expected = torch.stack([gradients[number][at] for number in call.after.times]).sum(0)
                 torch.testing.assert_close(parameter.grad, expected)
             else:
                 assert parameter.grad is None
@@ -132,7 +132,7 @@ def test_grad_is_the_sum_of_the_backwards_that_are_named(order: str) -> None:
         (CRASH, False, "error", "Turn 2", "`step()` writes to the weights"),
         (FORGOTTEN, False, "wrong", "differ", "59 of 60 steps apply a gradient that was applied before."),
         (f"{USUAL} step", False, "wrong", "differ", "60 of 120 steps apply a gradient that was applied before"),
-        (FORGOTTEN, False, "wrong", "differ", "finds 60 gradients in `.grad`, 59 of them stale"),
+        (FORGOTTEN, False, "wrong", "differ", "finds 60 gradients in `.grad`, 59 of them applied before"),
         ("zero_grad forward backward forward backward step", False, "wrong", "differ", "60 steps apply 2 fresh"),
     ],
 )
@@ -193,15 +193,15 @@ def test_backwards_in_grad_are_stacked_in_columns_of_calls(order: str) -> None:
     assert [span.texts[0] for span in drawing.axes[0].x.spans] == [call.piece for call in calls]
     tiles = {mark.id: mark for mark in drawing.marks if isinstance(mark, Area) and mark.id.startswith("tile")}
     for column, call in enumerate(calls):
-        assert drawing.axes[0].y.high > len(call.after.states) + 1
-        for level, (number, state) in enumerate(call.after.states.items()):
+        assert drawing.axes[0].y.high > len(call.after.times) + 1
+        for level, (number, state) in enumerate(call.after.times.items()):
             tile = tiles.pop(f"tile {column}.{number}")
             assert {"fill": tile.fill, "hatch": tile.hatch}.items() <= {"hatch": "", **BATCH_STYLES[state]}.items()
             assert spans_of(tile) == pytest.approx([column, column + 1, level, level + 1], abs=0.1)
         if call.piece == "step" and not call.failed:
             sign = drawing.find(f"sign {column}")
-            assert sign.shape == ("triangle" if call.before.states else "cross")
-            assert tuple(sign.points) == (column + 0.5, len(call.after.states) + 0.5)
+            assert sign.shape == ("triangle" if call.before.times else "cross")
+            assert tuple(sign.points) == (column + 0.5, len(call.after.times) + 0.5)
     assert not tiles
 
 

@@ -94,7 +94,7 @@ def test_the_processes_do_what_a_plain_loop_does(no_sync: str) -> None:
                     assert math.fsum(arrow.share for arrow in rank.arrows) == pytest.approx(1, abs=1e-5)
 
 
-def test_what_is_stale_was_used_by_a_step() -> None:
+def test_what_is_left_over_was_applied_by_a_step() -> None:
     found = moments(forgets="rank 1")
     second = [moment for moment in found if moment.update == 2]
     assert [[arrow.names[0] for arrow in moment.ranks[1].arrows] for moment in second] == [
@@ -108,8 +108,8 @@ def test_what_is_stale_was_used_by_a_step() -> None:
     assert (old.x, old.y) == pytest.approx([edge / 2 for edge in first], abs=1e-6)
     for settings in ({"forgets": "rank 1"}, {}):
         arrows = [arrow for moment in moments(**settings) for rank in moment.ranks for arrow in rank.arrows]
-        assert all(arrow.stale == (arrow.names[0] == "left over") for arrow in arrows)
-        assert any(arrow.stale for arrow in arrows) == bool(settings)
+        assert all(arrow.applied[1] > 0 for arrow in arrows if arrow.names[0] == "left over")
+        assert any(arrow.applied[1] > 1 for arrow in arrows) == bool(settings)
 
 
 def test_only_the_mistake_with_no_sync_lets_the_ranks_drift() -> None:
