@@ -21,7 +21,7 @@ export function withGuess(panel, element) {
   const points = pointsOf(loss);
   const switches = panel.marks.filter((_, at) => /^switch \d+$/.test(panel.ids[at]));
   const turned = switches.findLast(({ words }) => words?.endsWith(String(guess.after)));
-  const from = typeof guess.after === "number" ? guess.after : turned?.p?.[0] ?? Infinity;
+  const from = typeof guess.after === "number" ? guess.after : turned?.p?.[0] ?? NaN;
   let at = 0;
   while (at + 2 < points.length && points[at + 2] <= from) at += 2;
   if (!(points[at] <= from + 1)) return panel; // it has not come to that
