@@ -55,7 +55,7 @@ def expect_covered(page: Any, covered: bool = True) -> None:
             expect(part).not_to_be_visible()
         else:
             expect(part).to_be_visible()
-    for part in (page.get_by_role("heading", name="Next"), page.get_by_text("something else", exact=True)):
+    for part in (page.get_by_role("heading", name="Next", exact=True), page.get_by_text("something else", exact=True)):
         expect(part).to_be_visible()
 
 
@@ -114,7 +114,7 @@ def test_the_outcome_can_be_seen_without_a_bet(lab_page: Callable[..., Notebook]
 def test_a_guess_of_the_loss_stands_in_the_lab_that_decides(lab_page: Callable[..., Notebook]) -> None:
     """The answer comes when the curve has gone on for as long as the bet says."""
     lab = "bowl = Lab('bowl', controls=['zero_grad'], panels=['loss', 'landscape'])"
-    notebook = lab_page(LAB, f"{FRESH}; {lab}; bowl.switch(zero_grad=False).run(20)", f"predict({BOWL!r})", "bowl")
+    notebook = lab_page(LAB, f"{FRESH}; {lab}; bowl.switch(zero_grad=False).run(20)\nNone", f"predict({BOWL!r})", "bowl")
     page, notebook = notebook.page, notebook.lab(1)
     option(page, "To the minimum, where they stop").click()
     expect(page.locator(".gl-bet-reply")).to_have_text(
@@ -146,7 +146,7 @@ def test_the_answer_can_be_had_at_once(lab_page: Callable[..., Notebook]) -> Non
 
 @pytest.mark.parametrize("saved", [True, False])
 def test_after_a_reload_a_bet_says_what_is_true(notebook: Notebook, saved: bool) -> None:
-    """With what is saved it is as it was; with what was stored before, its cell is to be run, as it says."""
+    """Where JupyterLab trusts what is saved it is as it was; else its cell is to be run, as it says."""
     page = notebook.page.context.new_page()
     page.set_default_timeout(20_000)
     run = (
@@ -154,7 +154,7 @@ def test_after_a_reload_a_bet_says_what_is_true(notebook: Notebook, saved: bool)
         " await jupyterapp.commands.execute('notebook:run-cell'); }"
     )
     try:
-        kept = nbformat.v4.new_notebook(cells=stored_cells())
+        kept = nbformat.v4.new_notebook(cells=stored_cells()[: 1 if saved else None])
         kept.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         name = f"reloaded_{saved}.ipynb"
         nbformat.write(kept, notebook.jupyter.folder / name)
@@ -170,7 +170,7 @@ def test_after_a_reload_a_bet_says_what_is_true(notebook: Notebook, saved: bool)
             page.get_by_text("To bet, run this cell where the notebook is live.").wait_for()
             page.evaluate(run)
         expect(option(page, RIGHT)).to_be_visible()
-        expect(page.get_by_text("To bet, run this cell")).not_to_be_visible()
+        expect(page.locator(".gl-bet-note:visible")).to_have_count(0)
         option(page, RIGHT).click()
         expect(page.locator(".gl-bet-reply")).to_contain_text(f"You said: {RIGHT}.")
     finally:
@@ -193,7 +193,7 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         placeholder.wait_for()
         assert placeholder.inner_text() == ""
         assert page.get_by_text(OUTCOME_SEEN).count() == 0
-        expect(page.get_by_text("It tells.")).not_to_be_visible()
+        expect(page.locator("details p", has_text="It tells.")).not_to_be_visible()
         asks = page.locator(".gl-bet").first
         expect(asks).to_contain_text("To bet, run this cell")
         page.get_by_text("something else", exact=True).wait_for()
@@ -208,13 +208,13 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         expect(asks.locator(".gl-bet-reply")).to_have_text(f"You said: {RIGHT}. Run the next cell, and look. Tell me")
         assert asks.locator(".gl-bet-right, .gl-bet-wrong").count() == 0
         expect(placeholder).to_be_visible()
-        expect(page.get_by_text("It tells.")).not_to_be_visible()
+        expect(page.locator("details p", has_text="It tells.")).not_to_be_visible()
         page.evaluate(
             "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 3;"
             " await jupyterapp.commands.execute('notebook:run-cell'); }"
         )
         expect(asks.locator(".gl-bet-reply")).to_contain_text(f"You said: {RIGHT}. Yes. ")
-        expect(page.get_by_text("It tells.")).to_be_visible()
+        expect(page.locator("details p", has_text="It tells.")).to_be_visible()
         expect_covered(page, False)
         expect(further).not_to_be_visible()
         box = page.locator(".gl-bet-cover", has_text="Run this cell and make your bet first: what follows is covered.")
