@@ -1,4 +1,4 @@
-"""A statement at a time: what is painted, the lit line, the status line and the warning tell the same."""
+"""A statement at a time: each arrow's look and count, the lit line, the status line and the warning tell the same."""
 
 from __future__ import annotations
 
@@ -14,76 +14,76 @@ from test_components import shared as shared
 
 from gradlab import Lab, Recipe
 
-FRAMES = 75
+FRAMES = 55
 RECIPES = {
+    "cleared": Recipe(lr=0.05),
+    "cleared to zeros": Recipe(lr=0.05, set_to_none=False),
     "never cleared": Recipe(lr=0.01, zero_grad=False),
     "a window of 4": Recipe(lr=0.05, accumulate=4),
+    "a window of 3, never cleared": Recipe(lr=0.01, accumulate=3, zero_grad=False),
+    "a window of 5, not divided": Recipe(lr=0.01, accumulate=5, divide_loss=False),
+    "clipped, never cleared": Recipe(lr=0.05, clip=1.0, zero_grad=False),
+    "Adam, never cleared": Recipe(lr=0.001, optimizer="adam", zero_grad=False),
+    "bf16": Recipe(lr=0.05, amp="bf16", accumulate=2),
+    "two steps for each backward": Recipe(lr=0.05),
 }
 # Shows the frames one after the other in a RunScreen, and gives back what can be seen after each.
 SHOW = """frames => {
   let shown = nothingShown();
   const screen = new RunScreen(root, {ask, play() {}, onPlay() {}, speed() {}});
-  const painted = {texts: [], fills: []};
-  const own = context => context.canvas.closest?.('[data-panel=gradient]');
-  const {fillText, fill, clearRect} = CanvasRenderingContext2D.prototype;
-  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
-    if (own(this)) { painted.texts = []; painted.fills = []; }
-    return clearRect.apply(this, box);
-  };
-  CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
-    if (own(this)) painted.texts.push(text);
-    return fillText.call(this, text, ...place);
-  };
-  CanvasRenderingContext2D.prototype.fill = function (...path) {
-    if (own(this)) painted.fills.push(this.fillStyle);
-    return fill.apply(this, path);
-  };
   return frames.map(frame => {
     shown = mergeFrame(shown, frame);
     screen.show(shown);
-    const count = role => painted.fills.filter(each => each === colourOf(role, 'light').toLowerCase()).length;
     const chip = root.querySelector('.gl-chip');
+    const { ids, marks } = root.querySelector('[data-panel=gradient]').gradlabPanel.picture._panel;
     return {
       line: [...root.querySelectorAll('pre.gl .line.lit .text')].map(line => line.textContent).join('\\n'),
       state: root.querySelector('.gl-state').textContent,
-      warning: chip.hidden ? '' : chip.textContent,
-      texts: painted.texts, fresh: count('fresh'), stale: count('stale'),
+      warning: chip.hidden ? '' : chip.textContent.replace('⚠ ', ''),
+      marks: marks.map(({fill, hatch, words, text}, at) => ({id: ids[at], fill, hatch, words, text})),
     };
   });
 }"""
+COUNTED = re.compile(
+    r"batch(?:es)? ([\d,]+)(?:\u2013([\d,]+))?: .*(not applied yet|applied once|applied (\d+)(?: to (\d+))? times)"
+)
+LOOKS = {0: ("paper", None), 1: ("fresh", None), 2: ("reused", "//")}
 
 
 @dataclass
 class Account:
-    """What ``.grad`` holds by the lines that have run, written down by hand."""
+    """How many steps applied each batch that is in ``.grad``, written down by hand as the lines run."""
 
-    fresh: list[int] = field(default_factory=list)
-    stale: list[int] = field(default_factory=list)
-    applied: bool = True
+    times: dict[int, int] = field(default_factory=dict)
     batches: int = 0
-    wrong: bool = False
+    steps: int = 0
+    warning: str = ""
 
     def ran(self, line: str) -> None:
         """A line of the loop has run."""
         if ".backward()" in line:
-            if self.applied:
-                self.stale, self.fresh = self.stale + self.fresh, []
-            self.batches, self.applied = self.batches + 1, False
-            self.fresh.append(self.batches)
+            self.batches += 1
+            self.times[self.batches] = 0
         elif "optimizer.step()" in line:
-            self.wrong, self.applied = bool(self.stale), True
+            self.steps += 1
+            again = [batch for batch, times in self.times.items() if times]
+            self.warning = f"Step {self.steps} applied {numbers(again)} again" if again else ""
+            self.times = {batch: times + 1 for batch, times in self.times.items()}
         elif "zero_grad(" in line:
-            self.fresh, self.stale = [], []
-
-    def held(self) -> str:
-        """The batches inside as the panel and the status line write them."""
-        inside = [*self.stale, *self.fresh]
-        return f"{inside[0]}" if len(inside) == 1 else f"{inside[0]}–{inside[-1]}" if inside else ""
+            self.times = {}
 
 
-def recorded(recipe: Recipe) -> list[dict[str, Any]]:
+def numbers(batches: list[int], to: str = " to ") -> str:
+    """Batches as the lab writes them."""
+    return f"batch {batches[0]}" if len(batches) == 1 else f"batches {batches[0]}{to}{batches[-1]}"
+
+
+def recorded(name: str) -> list[dict[str, Any]]:
     """The frames of a lab that plays statement by statement, from its beginning."""
-    lab = Lab("digits", recipe, panels=["gradient"])
+    lab = Lab("digits", RECIPES[name], panels=["gradient"])
+    if name.startswith("two steps"):
+        step = "        optimizer.step()"
+        lab.edit(lab.runner.source.replace(step, f"{step}\n{step}"))
     frames = lab.handle({"do": "hello", "n": 0, "client": "test"})["frames"]
     while len(frames) < FRAMES:
         request = {"do": "frames", "count": FRAMES - len(frames), "every": 350, "n": 1, "client": "test"}
@@ -94,29 +94,30 @@ def recorded(recipe: Recipe) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", RECIPES)
 def test_all_that_is_seen_agrees(page: Any, name: str) -> None:
     page.emulate_media(reduced_motion="reduce")
-    frames = recorded(RECIPES[name])
+    frames = recorded(name)
     page.set_viewport_size({"width": 1300, "height": 900})
     page.evaluate("() => { document.querySelector('#host').style.width = '1280px'; }")
-    account = Account()
-    seen = page.evaluate(SHOW, frames)
-    for number, now in enumerate(seen[1:], 1):
+    account, counts_written = Account(), 0
+    for number, now in enumerate(page.evaluate(SHOW, frames)[1:], 1):
         where = f"frame {number}, {now['line'].strip()!r}"
         account.ran(now["line"])
-        inside = account.held()
-        corner = [text for text in now["texts"] if text.startswith("holds")]
-        if not inside:
-            assert re.search(r"\.grad is (None|all zeros)", now["state"]), where
-            assert corner in (["holds no batch"], []), where
-            assert (now["fresh"], now["stale"]) == (1, 1), f"{where}: nothing but the key is painted"
-        else:
-            assert inside.replace("–", " to ") in now["state"], where
-            assert corner == [f"holds batch{'es' if '–' in inside else ''} {inside}"], where
-            arrows = len(account.fresh) + (len(account.stale) if len(inside) < 9 else 0)
-            assert now["fresh"] >= 1 + len(account.fresh), where
-            assert (now["stale"] > 1) == bool(account.stale), where
-            assert now["fresh"] + now["stale"] >= 2 + min(arrows, 8), where
-        assert bool(now["warning"]) == account.wrong, where
-        told = re.search(r", ([\d,]+) of them already applied|(, already applied)", now["state"])
-        stale = 0 if told is None else len(account.stale) if told[2] else int(told[1].replace(",", ""))
-        assert stale == len(account.stale), where
-        assert told is None or not told[2] or not account.fresh, where
+        left = dict(account.times)
+        arrows = {mark["id"]: mark for mark in now["marks"] if re.fullmatch(r"arrow \d+", mark["id"])}
+        for arrow in arrows.values():
+            first, last, _, fewest, most = COUNTED.fullmatch(arrow["words"]).groups()  # type: ignore[union-attr]
+            inside = [left.pop(batch) for batch in range(int(first), int(last or first) + 1)]
+            told = (int(fewest), int(most or fewest)) if fewest else (int("once" in arrow["words"]),) * 2
+            assert told == (min(inside), max(inside)), where
+            assert (arrow["fill"], arrow["hatch"] or None) == LOOKS[min(told[0], 2)], where
+        assert not left, f"{where}: an arrow for each batch"
+        for mark in now["marks"]:
+            if mark["id"].startswith("arrow name") and "\u00d7" in (mark["text"] or ""):
+                _, _, times = mark["text"].partition(" \u00d7 ")
+                words = arrows[mark["id"].replace(" name", "")]["words"]
+                assert f"applied {times.replace(chr(0x2013), ' to ')} times" in words, where
+                counts_written += 1
+        assert now["warning"].startswith(account.warning), where
+        assert bool(now["warning"]) == bool(account.warning) or "Two steps are taken" in now["warning"], where
+        assert now["state"].startswith(f"update {account.steps}"), where
+    assert account.steps
+    assert bool(counts_written) == ("never" in name or "two steps" in name)
