@@ -69,7 +69,7 @@ class Cells {
     for (const part of parts) this.judge(part);
   }
 
-  /** Have questions tell their answers once their outcome is there, and open the texts that tell it. @param {Part} part */
+  /** Have questions tell their answers once their outcome is there, and unfold the texts that tell it. @param {Part} part */
   judge({ questions, cells }) {
     const code = cells.filter((cell) => cell.matches(CODE));
     const folded = code.filter((cell) => cell.querySelector(FOLDED) || !cell.childElementCount); // or not rendered yet
@@ -85,8 +85,10 @@ class Cells {
     }
     const seen = (/** @type {HTMLElement | null} */ question) => /right|wrong/.test(question?.dataset.settled ?? "");
     if (!questions.every((question) => seen(question) || question?.dataset.shown !== undefined)) return;
-    const texts = cells.flatMap((cell) => [...cell.querySelectorAll(TELLING)]);
-    for (const text of texts) Object.assign(text, { open: true, className: "" }); // what is closed again stays so
+    for (const text of cells.flatMap((cell) => [...cell.querySelectorAll(TELLING)])) {
+      text.querySelector("summary")?.remove();
+      text.replaceWith(...text.childNodes);
+    }
   }
 
   /** Say below a question that something is covered. @param {HTMLElement | null} question @param {boolean} covers */
