@@ -31,6 +31,7 @@ class Bet {
     this.root = root;
     this.kernel = kernel;
     this.said = -1; // the choice
+    this.guess = {}; // the same for a lab (guess.js)
     root.dataset.live = kernel ? "kernel" : "page";
     this.buttons = [...root.querySelectorAll("li")].map((item, option) => {
       const words = item.innerHTML;
@@ -67,7 +68,8 @@ class Bet {
       this.tell();
     });
     if (loss) {
-      Object.assign(this.root, { gradlabGuess: { ...loss, course: loss.courses[option], tell: () => this.tell() } });
+      Object.assign(this.guess, loss, { course: loss.courses[option], tell: () => this.tell() });
+      Object.assign(this.root, { gradlabGuess: this.guess });
     }
     coverAfter(this.root);
     return true;
@@ -80,6 +82,7 @@ class Bet {
     const { answer, why, remarks } = this.sealed;
     const isRight = this.said === answer;
     dataset.settled = isRight ? "right" : "wrong";
+    Object.assign(this.guess, { mark: isRight ? " ✓" : " ✗" });
     this.buttons[this.said].className = "gl-bet-wrong";
     Object.assign(this.buttons[answer], { className: "gl-bet-right", title: "The answer" });
     const verdict = isRight

@@ -8,7 +8,10 @@ import { pointsOf } from "./wire.js";
  * From where a guess is about the loss, over how many updates, and after how many the run has decided: `after` is an update,
  * or the words of a switch. @typedef {{after: number | string, over: number, decided: number}} Course
  */
-/** `course` are shares of the loss at the start; `tell` gives the answer. @typedef {Course & {course: number[], tell: () => void}} Guess */
+/**
+ * `course` are shares of the loss at the start; `tell` gives the answer, and then `mark` says whether it was right.
+ * @typedef {Course & {course: number[], tell: () => void, mark?: string}} Guess
+ */
 
 /**
  * Return the panel with the guess that was handed to the lab's cell (outcome.js), if it shows that loss.
@@ -36,7 +39,13 @@ export function withGuess(panel, element) {
   ]);
   /** @type {Mark} */
   const sketch = p.length > 2 ? { k: "l", p, stroke: "grey/50", width: 9 } : { k: "d", p, fill: "grey", size: 11 };
-  const name = { texts: ["your guess", "you"], of: "guess", where: "beside", role: "grey-text", backed: true };
+  const name = {
+    texts: ["your guess", "you"].map((words) => `${words}${guess.mark ?? ""}`),
+    of: "guess",
+    where: "beside",
+    role: "grey-text",
+    backed: true,
+  };
   return {
     ...panel,
     axes: [{ ...rest, x: { ...x, high: Math.max(x.high, from + guess.over) } }, ...others],

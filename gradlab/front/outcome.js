@@ -74,7 +74,7 @@ class Cells {
     const code = cells.filter((cell) => cell.matches(CODE));
     const folded = code.filter((cell) => cell.querySelector(FOLDED) || !cell.childElementCount); // or not rendered yet
     const shown = code.filter((cell) => cell.querySelector(OUTPUT) && !folded.includes(cell));
-    const lab = shown.find((cell) => cell.querySelector(LAB));
+    const lab = code.find((cell) => cell.querySelector(LAB) && !folded.includes(cell));
     for (const question of questions) {
       if (question?.dataset.settled !== "said") continue;
       const { gradlabGuess: guess } = /** @type {{gradlabGuess?: object}} */ (question);

@@ -37,6 +37,9 @@ Deno.test("the guess goes on from the loss at its switch, and the axis holds it"
   assertEquals(drawn.axes[0].x.high, 260);
   assertEquals(drawn.marks[drawn.ids.indexOf("guess name")].texts, ["your guess", "you"]);
   assertEquals(told(), 0);
+  element.parentElement.gradlabGuess.mark = " ✗";
+  const decided = withGuess(panel(205, { 200: "zero_grad off" }), element);
+  assertEquals(decided.marks[decided.ids.indexOf("guess name")].texts, ["your guess ✗", "you ✗"]);
 });
 
 Deno.test("the answer comes when the run has decided, not before, and not if it was turned back", () => {
