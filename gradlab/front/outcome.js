@@ -76,12 +76,14 @@ class Cells {
     const shown = code.filter((cell) => cell.querySelector(OUTPUT) && !folded.includes(cell));
     const lab = code.find((cell) => cell.querySelector(LAB) && !folded.includes(cell));
     for (const question of questions) {
-      if (question?.dataset.settled !== "said") continue;
-      const { gradlabGuess: guess } = /** @type {{gradlabGuess?: object}} */ (question);
+      const { gradlabGuess: guess, dataset } =
+        /** @type {Partial<HTMLElement & {gradlabGuess: object}>} */ (question ?? {});
+      const waits = dataset?.settled === "said";
       if (guess && lab) giveGuess(lab, guess);
-      else if (guess && question.dataset.live === "page") tellSeen(question);
-      else if (!guess && (shown.length || !folded.length)) tellSeen(question);
-      else for (const cell of code) this.changes.observe(cell, { childList: true, subtree: true });
+      else if (waits && (guess ? dataset.live === "page" : shown.length || !folded.length)) tellSeen(question);
+      else if (waits || guess) {
+        for (const cell of code) this.changes.observe(cell, { childList: true, subtree: true });
+      }
     }
     const seen = (/** @type {HTMLElement | null} */ question) => /right|wrong/.test(question?.dataset.settled ?? "");
     if (!questions.every((question) => seen(question) || question?.dataset.shown !== undefined)) return;
@@ -120,9 +122,9 @@ function stateOf(cell) {
   return cell.dataset.glBet ?? "";
 }
 
-/** Have a question tell its answer: the outcome is there. @param {HTMLElement} question */
+/** Have a question tell its answer: the outcome is there. @param {HTMLElement | null} question */
 function tellSeen(question) {
-  question.dispatchEvent(new CustomEvent("gradlab-seen"));
+  question?.dispatchEvent(new CustomEvent("gradlab-seen"));
 }
 
 /**

@@ -193,7 +193,7 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         placeholder.wait_for()
         assert placeholder.inner_text() == ""
         assert page.get_by_text(OUTCOME_SEEN).count() == 0
-        expect(page.locator("details p", has_text="It tells.")).not_to_be_visible()
+        expect(page.locator("p", has_text="It tells.")).not_to_be_visible()
         asks = page.locator(".gl-bet").first
         expect(asks).to_contain_text("To bet, run this cell")
         page.get_by_text("something else", exact=True).wait_for()
@@ -208,13 +208,13 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         expect(asks.locator(".gl-bet-reply")).to_have_text(f"You said: {RIGHT}. Run the next cell, and look. Tell me")
         assert asks.locator(".gl-bet-right, .gl-bet-wrong").count() == 0
         expect(placeholder).to_be_visible()
-        expect(page.locator("details p", has_text="It tells.")).not_to_be_visible()
+        expect(page.locator("p", has_text="It tells.")).not_to_be_visible()
         page.evaluate(
             "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 3;"
             " await jupyterapp.commands.execute('notebook:run-cell'); }"
         )
         expect(asks.locator(".gl-bet-reply")).to_contain_text(f"You said: {RIGHT}. Yes. ")
-        expect(page.locator("details p", has_text="It tells.")).to_be_visible()
+        expect(page.locator("p", has_text="It tells.")).to_be_visible()
         expect_covered(page, False)
         expect(further).not_to_be_visible()
         box = page.locator(".gl-bet-cover", has_text="Run this cell and make your bet first: what follows is covered.")
@@ -279,4 +279,4 @@ def test_a_page_without_a_kernel_asks_and_explains(offline: Any) -> None:
     assert told(offline).startswith(f"You said: {WRONG}. No.")
     assert f"The answer: {RIGHT}." in told(offline)
     expect_covered(offline, False)
-    expect(offline.get_by_text("It tells.")).to_be_visible()
+    expect(offline.locator("p", has_text="It tells.")).to_be_visible()
