@@ -16,7 +16,7 @@ from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
 from ..scenes import BEATS, PanelName, status_line
 from .controls import CONTROLS, SPEEDS, UNSWITCHED, USUAL_SPEED
 from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
-from .lab_model import INTERRUPTED, UPDATE_MS, LabModel
+from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
 from .live import Live, Packed, Still
 from .recording import MOST_UPDATES, Recording, record_lab
 
