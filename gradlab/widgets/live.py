@@ -84,16 +84,21 @@ class Live(ABC):
             if self._front is not None and not self._replying:
                 self._front.push({"frames": [self.frame()]})
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
+    def _display_(self) -> FrontEnd:
+        """Give marimo the live view; it shows an anywidget, and no stack of widgets."""
         with lock:
-            png, alt, words = self._picture().png(), self.text, repr(self)
             if self._front is None:
                 self.frame()  # for a browser that asks before the cell has ended
                 self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
                 self._html = widgets.HTML()
                 self._widget = widgets.VBox([self._html, self._front])
-            self._html.value = _still_html(self._front.lab_id, png, alt)
+            return self._front
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
+        with lock:
+            png, alt, words = self._picture().png(), self.text, repr(self)
+            self._html.value = _still_html(self._display_().lab_id, png, alt)
         view = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
         data = {
             "application/vnd.jupyter.widget-view+json": view,
