@@ -40,7 +40,7 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
 
 
 def _parts(cell: Cell, is_caption: bool) -> Iterator[tuple[Tag, int, bool]]:
-    """Yield a cell in parts, each with its weight in words, and whether it begins a slide on which only a caption follows."""
+    """Yield a cell in parts, each with its weight in words, and whether only a caption follows it on its slide."""
     if cell.kind != "text":
         lines = sum(len(pre.get_text().strip().splitlines()) for pre in cell.element.find_all("pre"))
         weight = _BET if cell.kind == "bet" else _LINE * lines + _PICTURE * (cell.element.find("img") is not None)
