@@ -48,7 +48,7 @@ def _parts(cell: Cell, is_caption: bool) -> Iterator[tuple[Tag, int, bool]]:
         return
     body = cell.element.find(class_="jp-RenderedMarkdown")
     assert body is not None
-    blocks = body.find_all(recursive=False)
+    blocks: list[Tag] = list(body.find_all(recursive=False))
     captions, blocks = (blocks[:1], blocks[1:]) if is_caption else ([], blocks)
     for group in [*filter(None, [captions]), *_groups(blocks)]:
         part = copy.copy(cell.element)
