@@ -89,8 +89,15 @@ class Live(ABC):
                     self._driven_by, self._before = cell, self._writer.newest()
                 self._front.push({"frames": [self.frame()]})
 
+    def _display_(self) -> FrontEnd:
+        """Give marimo a live view; it shows an anywidget, and no stack of widgets."""
+        with lock:
+            self.frame()  # for a browser that asks before the cell has ended
+            self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
+            return self._front
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give the live view, and beside it the picture and the words that a saved notebook keeps.
+        """Give a live view, and beside it the picture and the words that a saved notebook keeps.
 
         Where an earlier cell shows it, too, that view stays as it was when this cell began.
         """
@@ -100,10 +107,9 @@ class Live(ABC):
                 before = self._before if self._driven_by == cell_number() else None
                 self._front.freeze(before or self._writer.newest())
             self._before = None
-            self.frame()  # for a browser that asks before the cell has ended
-            self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
-            still = widgets.HTML(_still_html(self._front.lab_id, png, alt))
-            view_id = widgets.VBox([still, self._front]).model_id
+            front = self._display_()
+            still = widgets.HTML(_still_html(front.lab_id, png, alt))
+            view_id = widgets.VBox([still, front]).model_id
         view = {"version_major": 2, "version_minor": 0, "model_id": view_id}
         data = {
             "application/vnd.jupyter.widget-view+json": view,

@@ -89,6 +89,10 @@ class Prediction:
     def __repr__(self) -> str:
         return "\n".join([f"Bet. {self.question.text}", *(f"  ( ) {option}" for option in self.options)])
 
+    def _display_(self) -> anywidget.AnyWidget:
+        """Give marimo the live view; it shows an anywidget, and no stack of widgets."""
+        return self._live
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
         script = f'<script type="module">\n{bet_script()}</script>'

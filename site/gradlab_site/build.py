@@ -180,7 +180,14 @@ class _Site:
         for document in self.documents:
             html = document_html(self.root, document)
             folder = str(PurePosixPath(document.file).parent)
-            self._page(document.page, "document.html.j2", folder, title=document.title, content=html, searched=document.searched)
+            self._page(
+                document.page,
+                "document.html.j2",
+                folder,
+                title=document.title,
+                content=html,
+                searched=document.searched,
+            )
             step(document.page)
         self._write_home(home)
         step("index.html")

@@ -41,7 +41,9 @@ DOCUMENTS = (
     Document("tests/README.md", "tested.html", "How it is tested", searched=False),
     Document("gradlab/front/README.md", "front.html", "The browser's half", searched=False),
     Document("gradlab/widgets/README.md", "widgets.html", "The widgets", searched=False),
-    Document("gradlab/tasks/data/SOURCES.md", "sources.html", "Where the data come from", footer="Where the data come from"),
+    Document(
+        "gradlab/tasks/data/SOURCES.md", "sources.html", "Where the data come from", footer="Where the data come from"
+    ),
 )
 
 

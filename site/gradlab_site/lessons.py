@@ -138,8 +138,8 @@ def _fold_code(element: Tag, is_name: bool) -> None:
     """Fold the code of a lab: here it is not what the reader works with. One that only names the lab goes."""
     code = element.find(class_="jp-InputArea-editor")
     if is_name:
-        for part in element.find_all(class_="jp-Cell-inputWrapper"):
-            part.decompose()
+        for wrapper in element.find_all(class_="jp-Cell-inputWrapper"):
+            wrapper.decompose()
     elif isinstance(code, Tag) and code.find("details") is None:
         folded = html_soup('<details class="code"><summary>Code</summary></details>').find("details")
         assert isinstance(folded, Tag)

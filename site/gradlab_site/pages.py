@@ -52,7 +52,9 @@ class PageWriter:
         page = html_soup(self._templates.get_template(template).render(given))
         self._take_out(page, root)
         _set_links(page, resolve)
-        for link in page.select("a.anchor-link"):  # its sign is in site.css, or it were a word of the heading in the search
+        for link in page.select(
+            "a.anchor-link"
+        ):  # its sign is in site.css, or it were a word of the heading in the search
             link.string = ""
             link["aria-label"] = "Link to this heading"
         target = self.out / name
@@ -82,6 +84,8 @@ class PageWriter:
         for script in page.find_all("script"):
             if not script.get("src"):
                 script.decompose()  # that of a question: the page's own front end serves all of them
+        for note in page.select(".gl-bet-note"):
+            note.decompose()  # it sends a reader without a kernel to the notebook: here the page has the buttons
         for element in page.select("[style]"):
             look = str(element["style"]).strip()
             del element["style"]

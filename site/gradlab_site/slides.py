@@ -40,7 +40,7 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
 
 
 def _parts(cell: Cell, is_caption: bool) -> Iterator[tuple[Tag, int, bool]]:
-    """Yield a cell in parts, each with its weight in words, and whether it begins a slide on which only a caption follows."""
+    """Yield a cell in parts, each with its weight in words, and whether only a caption follows it on its slide."""
     if cell.kind != "text":
         lines = sum(len(pre.get_text().strip().splitlines()) for pre in cell.element.find_all("pre"))
         weight = _BET if cell.kind == "bet" else _LINE * lines + _PICTURE * (cell.element.find("img") is not None)
@@ -48,7 +48,7 @@ def _parts(cell: Cell, is_caption: bool) -> Iterator[tuple[Tag, int, bool]]:
         return
     body = cell.element.find(class_="jp-RenderedMarkdown")
     assert body is not None
-    blocks = body.find_all(recursive=False)
+    blocks: list[Tag] = list(body.find_all(recursive=False))
     captions, blocks = (blocks[:1], blocks[1:]) if is_caption else ([], blocks)
     for group in [*filter(None, [captions]), *_groups(blocks)]:
         part = copy.copy(cell.element)
