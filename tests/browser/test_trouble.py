@@ -60,9 +60,8 @@ def test_a_page_reloaded_while_playing_plays_on(lab_page: Callable[..., Notebook
 
 
 def test_a_kernel_that_is_gone_is_told_in_words(troubled_page: Callable[..., Notebook]) -> None:
-    page = troubled_page(
-        "from gradlab import Lab, Recipe\nlab = Lab('digits')", "_ = lab.run(3)", "lab", "_ = lab.run(4)"
-    )
+    cells = ("from gradlab import Lab, Recipe\nlab = Lab('digits')", "_ = lab.run(3)", "lab", "_ = lab.run(4)")
+    page = troubled_page(*cells)
     play(page)
     page.page.evaluate(f"() => {KERNEL}.restart()")
     again = page.button("Run everything up to here")

@@ -103,7 +103,7 @@ def visit(driver: Any) -> Iterator[Visit]:
 
 
 def answer_all(page: Any) -> None:
-    """Choose the first option of each question; each says whether it was right, where a replay settles it when asked."""
+    """Choose the first option of each question; a replay says whether it was right when asked."""
     for bet in page.locator(".gl-bet").all():
         bet.locator("li button").first.click()
         assert bet.get_attribute("data-settled") is not None
