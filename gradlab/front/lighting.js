@@ -18,7 +18,7 @@ const TOUCHED = {
   backward: ["fresh", "gradients"],
   unscale_: ["sum", "gradients", "scale"],
   clip_grad_norm_: ["sum", "gradients"],
-  step: ["sum", "reused", "weights", "optimizer"],
+  step: ["sum", "fresh", "reused", "weights", "optimizer"],
   update: ["scale"],
 };
 const WORD = "gradlab-word-";
