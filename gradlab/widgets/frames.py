@@ -257,7 +257,9 @@ def coloured(source: str) -> tuple[str, ...]:
     """
     taken_out = {at for at, line in enumerate(source.split("\n")) if _TAKEN_OUT.match(line)}
     html = highlight(_TAKEN_OUT.sub(r"\1\2", source), _LEXER, _FORMATTER)
-    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.)', r"\1<wbr>", html).split("\n")  # a long line may break there
+    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.)', r"\1<wbr>", html).split(
+        "\n"
+    )  # a long line may break there
     for at in taken_out:  # who copies the text, or has it read out, gets the comment
         code = lines[at].lstrip()
         lines[at] = f'{lines[at][: -len(code)]}<span class="gl-hidden"># </span><s>{code}</s>'

@@ -60,7 +60,7 @@ class LabModel:
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
         self._state_due, self._state = 0.0, ""
-        self.show(runner, runner.task.title)
+        self.show(runner, "")
 
     def show(self, runner: Run, words: str, *, keep_view: bool = False) -> None:
         """Show a run that begins; ``keep_view`` leaves a landscape as it is."""
@@ -243,7 +243,7 @@ class LabModel:
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
         """Begin again, at these weights if they are given; ValueError if they are not as many as the model has."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
-        self.show(self.runner, self.runner.task.title)
+        self.show(self.runner, "")
 
     def drag_weights(self, weights: Sequence[float]) -> None:
         """Begin again at these weights; Reset goes there from now on, and what is dragged stays under the pointer."""

@@ -56,7 +56,12 @@ class Recording:
 
     def packed(self) -> Packed:
         """Return it packed, for a page without a kernel."""
-        content: dict[str, Any] = {"title": self.title, "marks": self.marks, "opens": self.opens, "tracks": [vars(track) for track in self.tracks]}
+        content: dict[str, Any] = {
+            "title": self.title,
+            "marks": self.marks,
+            "opens": self.opens,
+            "tracks": [vars(track) for track in self.tracks],
+        }
         return Packed("replay", self.title, self.caption, self.words, self.still, packed_text(content))
 
     def save(self, path: str | Path) -> Path:
@@ -157,7 +162,11 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
     """Run update ``number`` of a track, and return its frames: one a statement at first, none before the track."""
     frames, beats = list[Frame](), list[Frame]()
     rate = SPEEDS[model.speed] or math.inf
-    goal, by_statement, in_beats = model.runner.updates + 1, 0 < number <= _STATEMENTS, number > 0 and rate <= MOST_IN_BEATS
+    goal, by_statement, in_beats = (
+        model.runner.updates + 1,
+        0 < number <= _STATEMENTS,
+        number > 0 and rate <= MOST_IN_BEATS,
+    )
     every = max(1000 / rate, UPDATE_MS)
     while True:
         try:

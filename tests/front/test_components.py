@@ -512,7 +512,9 @@ def test_no_line_lights_while_it_plays(code: Any) -> None:
 def test_the_line_is_a_switch(code: Any) -> None:
     """It is pressed by pointer or key, struck through at once, and another line is run to as before."""
     html = ["loss.backward()", "    optimizer.zero_grad()"]
-    show_code(code, code={"source": "\n".join(html), "html": html, "turns": [2], "hint": True}, values={"zero_grad": True})
+    show_code(
+        code, code={"source": "\n".join(html), "html": html, "turns": [2], "hint": True}, values={"zero_grad": True}
+    )
     line, hint = code.locator("pre.gl .turns"), code.locator(".gl-hint")
     assert (line.count(), line.get_attribute("aria-pressed")) == (1, "true")
     assert hint.inner_text() == "Press the line optimizer.zero_grad() to take it out."
