@@ -31,8 +31,6 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
   panel.marks.forEach((mark, index) => {
     const strong = strength(panel.ids[index], mark);
     context.globalAlpha = (mark.alpha ?? 1) * Math.min(strong, 1) * (panel.faint ? FAINT : 1);
-    context.shadowBlur = strong > 1 ? GLOW * scale : 0;
-    if (strong > 1) context.shadowColor = colourOf("ink", theme);
     if (mark.clip) {
       const [left, top, right, bottom] = mark.clip;
       context.save();
@@ -40,13 +38,22 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
       context.rect(left - 1, top - 1, right - left + 2, bottom - top + 2);
       context.clip();
     }
-    if (mark.k === "t") paintText(context, mark, theme);
-    else if (mark.k === "i") paintImage(context, mark, theme);
-    else paintOutline(context, mark, theme, scale);
+    if (strong > 1) { // the glow first, and the mark on it
+      Object.assign(context, { shadowBlur: GLOW * scale, shadowColor: colourOf("ink", theme) });
+      paintMark(context, mark, theme, scale);
+      context.shadowBlur = 0;
+    }
+    paintMark(context, mark, theme, scale);
     if (mark.clip) context.restore();
   });
   context.globalAlpha = 1;
-  context.shadowBlur = 0;
+}
+
+/** @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale */
+function paintMark(context, mark, theme, scale) {
+  if (mark.k === "t") paintText(context, mark, theme);
+  else if (mark.k === "i") paintImage(context, mark, theme);
+  else paintOutline(context, mark, theme, scale);
 }
 
 /** Paint a path or dots. @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale */

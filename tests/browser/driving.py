@@ -310,7 +310,7 @@ class Notebook:
         """The Lab's control with this label."""
         if label == "speed":
             return self.root.locator(".gl-speed select")
-        return self.root.locator(f".gl-controls [name={_BY_NAME.get(label, label)}]")
+        return self.root.locator(f":is(.gl-controls, .gl-rest) [name={_BY_NAME.get(label, label)}]")
 
     def turn(self, label: str, value: Any) -> None:
         """Turn a switch as a learner would: click, choose or type."""

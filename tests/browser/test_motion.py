@@ -100,5 +100,5 @@ def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Noteboo
     page.page.mouse.move(0, 0)
     expect(page.page.locator(".gradlab-lit")).to_have_count(0)
     page.root.locator("pre.gl .line", has_text="loss.backward()").hover()
-    page.page.wait_for_timeout(100)
+    page.page.wait_for_timeout(600)
     assert page.pictures() != plain
