@@ -13,8 +13,8 @@ from .frames import coloured
 
 PRESSED_LINE = "line"
 CONTROLS = ("task", *SWITCHES, PRESSED_LINE, "edit", "speed")
-"""What ``controls=[...]`` of a Lab may ask for. With "line", as with "zero_grad", the line of ``zero_grad()`` is pressed
-to take it out; "edit" is the button under the code, "speed" the choice beside Play."""
+"""What ``controls=[...]`` of a Lab may hold. With "line", as with "zero_grad", the line of ``zero_grad()`` is
+pressed to take it out; "edit" is the button under the code, "speed" the choice beside Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Words to updates a second: 0 for a statement at a time, None for as fast as it goes."""
 MOST_IN_BEATS = 10.0
