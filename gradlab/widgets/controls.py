@@ -11,10 +11,10 @@ from .._checks import number as checked_number
 from ..loop import SWITCHES, Choice, OnOff, Positive, Run, Switch, Whole
 from .frames import coloured
 
-LINE = "line"
-CONTROLS = ("task", *SWITCHES, LINE, "edit", "speed")
-"""What ``controls=[...]`` of a Lab may ask for. With "line", as with "zero_grad", the line of ``zero_grad()`` is pressed
-to take it out; "edit" is the button under the code, "speed" the choice beside Play."""
+PRESSED_LINE = "line"
+CONTROLS = ("task", *SWITCHES, PRESSED_LINE, "edit", "speed")
+"""What ``controls=[...]`` of a Lab may hold. With "line", as with "zero_grad", the line of ``zero_grad()`` is
+pressed to take it out; "edit" is the button under the code, "speed" the choice beside Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Words to updates a second: 0 for a statement at a time, None for as fast as it goes."""
 MOST_IN_BEATS = 10.0
@@ -170,10 +170,10 @@ def lab_settings(run: Run, names: Sequence[str], speed: str, unswitched: bool | 
             off.append(name)
     if unswitched is not None:
         controls.append(Control(UNSWITCHED, OnOff(label="if you had left it alone"), unswitched))
-    text, turns = run.source, {ZERO_GRAD, LINE} & set(names) and not run.loop.is_edited
+    text, turns = run.source, {ZERO_GRAD, PRESSED_LINE} & set(names) and not run.loop.is_edited
     turning = [n for n, line in enumerate(text.splitlines(), 1) if turns and f"optimizer.{ZERO_GRAD}(" in line]
     return {
-        "code": {"source": text, "html": coloured(text), "turns": turning, "hint": LINE in names},
+        "code": {"source": text, "html": coloured(text), "turns": turning, "hint": PRESSED_LINE in names},
         "controls": [control.data for control in controls if control.name in (*names, UNSWITCHED)],
         "values": {control.name: control.start for control in controls},
         "off": off,

@@ -15,7 +15,7 @@ from ..drawing import Drawing, Listing, in_rows
 from ..formatting import number_of
 from ..loop import LONGEST_WINDOW, SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import BEATS, PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, unapplied, warning
-from .controls import LINE, lab_settings
+from .controls import PRESSED_LINE, lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
 from .live import Still
 
@@ -360,7 +360,7 @@ class LabModel:
         panels = self.panels()
         loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
         counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
-        can = loss and not counted and not {*SWITCHES, LINE}.isdisjoint(self.controls)
+        can = loss and not counted and not {*SWITCHES, PRESSED_LINE}.isdisjoint(self.controls)
         return self.shows_unswitched if can else None
 
     def _end_unswitched(self, why: str) -> None:
