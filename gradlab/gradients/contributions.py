@@ -120,7 +120,7 @@ class ParameterHistory:
                 self.steps += 1
         self.events.clear()
 
-    def times(self, number: int) -> int:
+    def times_applied(self, number: int) -> int:
         """Return how many steps have applied a batch that is in ``.grad``."""
         rhythm = next(rhythm for rhythm in reversed(self.rhythms) if rhythm.first <= number)
         return self.steps - rhythm.steps_before(number)

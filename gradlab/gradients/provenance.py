@@ -116,10 +116,10 @@ class Provenance:
         norm = math.hypot(*map(float, _torch.foreach_norm(grads))) if grads else 0.0
         return GradContents(not grads, union(holds), union(applied), union(reused), norm)
 
-    def times(self, number: int) -> int:
+    def times_applied(self, number: int) -> int:
         """Return how many steps have applied a batch that is in ``.grad``: of all parameters the most."""
         histories = (history for history in self._different() if within(number, history.batches))
-        return max((history.times(number) for history in histories), default=0)
+        return max((history.times_applied(number) for history in histories), default=0)
 
     def _different(self) -> Collection[ParameterHistory]:
         """Return the histories, one of those that are alike: mostly all are."""
@@ -156,14 +156,14 @@ class Provenance:
         """
         contents = contents or self.contents()
         if (vectors := self._vectors()) is not None:
-            return measure_parts(vectors, self.times, scale)
+            return measure_parts(vectors, self.times_applied, scale)
         holds, norm = contents.holds, contents.norm / scale
         if not holds or not norm:
             return Contributions((), norm)
         if holds[0][0] == holds[-1][1]:
-            return make_contributions(holds, [(norm, norm)], self.times, norm)
+            return make_contributions(holds, [(norm, norm)], self.times_applied, norm)
         sums = self._sums(holds[-1][1])
-        return None if sums is None else newest_and_older((holds[0][0], holds[-1][1]), self.times, sums, norm)
+        return None if sums is None else newest_and_older((holds[0][0], holds[-1][1]), self.times_applied, sums, norm)
 
     def _vectors(self) -> Vectors | None:
         """Return what is kept of ``.grad``, None where nothing is."""

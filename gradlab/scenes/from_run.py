@@ -197,7 +197,7 @@ class RunScenes:
             return f"No backward has the number {number:,} yet."
         count = len(self.run.task.batches)
         epoch, index = divmod(number - 1, count)
-        times, words = provenance.times(number), "It is no longer in .grad"
+        times, words = provenance.times_applied(number), "It is no longer in .grad"
         if any(within(number, history.batches) for history in provenance.histories):
             words = ("It is in .grad, and no step has applied it yet", "One step has applied it")[min(times, 1)]
             words = words if times < 2 else f"It has been applied {times:,} times, and it is still in .grad"

@@ -168,7 +168,7 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
             number = {"forward": turn + first_loss, "backward": provenance.backwards}.get(piece, 0)
             before, contents = calls[-1].after if calls else Grad({}), provenance.contents()
             numbers = (n for first, last in contents.holds for n in range(first, last + 1))
-            after = Grad({n: provenance.times(n) for n in numbers}, contents.norm)
+            after = Grad({n: provenance.times_applied(n) for n in numbers}, contents.norm)
             calls.append(LoopCall(turn, line - body, piece, line, before, after, number, failed))
 
         try:
