@@ -14,7 +14,6 @@ export class Words {
     const words = addElement("div", root, "gl-words");
     this._state = addElement("div", words, "gl-state");
     this._note = addElement("div", words, "gl-note");
-    this._note.hidden = true; // until there is one; from then on it keeps its room
     this._live = addElement("div", words, "gl-hidden");
     Object.assign(this._live, { role: "status", ariaLive: "polite", ariaAtomic: "true" });
     /** @type {Set<string>} kinds of warnings that were read out */
@@ -28,7 +27,6 @@ export class Words {
   show({ state, alarm, note }) {
     if (state !== undefined) this._state.textContent = state;
     if (note !== undefined) this._note.textContent = note;
-    if (note) this._note.hidden = false;
     if (alarm === undefined) return;
     const kind = alarm.replace(/\d.*\d/s, ""); // "Step 4 applied batch 3 again" and with other numbers is the same warning
     const counts = this.playing && kind === this._kind; // faster than it could be read
