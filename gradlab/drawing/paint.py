@@ -165,7 +165,8 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
         for artist in artists:
             artist.set_zorder(order)
             plot.add_artist(artist)
-            if isinstance(mark, Arrow | Dots):  # a dot at the edge is whole
+            cut = isinstance(mark, Arrow) and drawing.axes[0].equal  # an arrow leaves a plane at its edge
+            if isinstance(mark, Arrow | Dots) and not cut:  # a dot at the edge is whole
                 artist.set_clip_path(None)
                 artist.set_clip_box(panel)
     if drawing.notice:

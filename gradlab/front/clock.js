@@ -20,8 +20,10 @@ export const MOST_IN_BEATS = 10; // updates a second up to which each call that 
 const SILENCE = 1500; // ms without an answer after which the reader is told
 const LOST = 8000; // ms after which the kernel may have been restarted
 const PROBE = 10000; // ms between two attempts to reach it then
+const AT_WORK = "The kernel is at work, on this loop or on a cell. Kernel > Interrupt ends that.";
 const UNANSWERED =
   "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
+const OFFLINE = "No connection. The lab goes on when it is back.";
 const MOST_ASKED = 16; // requests on their way
 const NEWEST_COUNTS = ["turn", "drag"]; // of these one is on its way: the newest that waits goes next
 const PLAY = "play"; // the kind of a request for frames that are played
@@ -247,7 +249,8 @@ export class Clock {
     const now = performance.now();
     const [first] = this.asked.values();
     const silent = now - Math.max(first.sent, this.heard);
-    this.tell(silent > LOST || (silent > SILENCE && !this.busy) ? UNANSWERED : this.busy);
+    const unanswered = navigator.onLine === false ? OFFLINE : silent > LOST ? UNANSWERED : AT_WORK;
+    this.tell(silent > LOST || (silent > SILENCE && !this.busy) ? unanswered : this.busy);
     if (silent > LOST && now - this.probed > PROBE) {
       this.probed = now;
       this.request({ do: "hello" }, 0, "");

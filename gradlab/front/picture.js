@@ -3,7 +3,7 @@
 
 import { addElement } from "./events.js";
 import { isLit } from "./lighting.js";
-import { motionBetween, REST } from "./motion.js";
+import { isStill, motionBetween, REST } from "./motion.js";
 import { paint } from "./painter.js";
 
 /** @import { Mark, PanelState } from "./wire.js" */
@@ -40,7 +40,7 @@ export class Picture {
     const now = performance.now();
     const before = way === "glide" ? this._motion?.at(now) ?? this._panel : this._panel;
     const rested = way === "glide" || (way === "steps" && now - this._shown >= REST);
-    const wanted = rested && !document.hidden && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const wanted = rested && !isStill();
     [this._panel, this._shown] = [panel, now];
     this._move(before && wanted ? motionBetween(before, panel, now, way === "glide") : null);
     this.paint();

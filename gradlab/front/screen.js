@@ -121,10 +121,9 @@ export class RunScreen extends Screen {
   setPlaying(playing) {
     this.playButton.textContent = playing ? "❚❚ Pause" : "▶ Play";
     this.ending = this.playing && !playing; // where the run has ended is in the frame that comes next
-    this.playing = this.words.playing = this.code.playing = playing;
+    this.playing = this.code.playing = playing;
     if (playing) this.strip.light(null);
     if (playing) this.tell("");
-    else this.words.write();
   }
 
   /** @override @param {Shown} shown */

@@ -11,6 +11,7 @@ const FEWEST = 2; // updates in a range that is chosen
 /** @type {Record<string, [number, number]>} height by width, and the most, by columns and panels, else by columns */
 const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [0.6, 260], 2: [0.72, 340] };
 
+const PLANE = 380; // CSS pixels of a square plane's panel, which has little room in a low one
 const AROUND = 285; // CSS pixels of a notebook's window above and below the panels: menus, switches, the warning
 
 export class PanelStrip {
@@ -61,6 +62,7 @@ export class PanelStrip {
       const data = shown.panels[name];
       if (data && data !== panel.data) panel.show(data, this.way);
     }
+    if (changed.has("order")) this.measure();
     if (this.range && this.range[0] >= this.reach && !this.to.scrubs) this.zoom(); // it begins again
   }
 
@@ -88,7 +90,6 @@ export class PanelStrip {
     }
     const body = this.root.parentElement;
     if (body) body.dataset.panels = String(order.length); // few panels are laid out otherwise (lab.css)
-    this.measure();
   }
 
   /** Give each panel its height: what there is room for. */
@@ -101,7 +102,10 @@ export class PanelStrip {
     const isFramed = /** @type {unknown} */ (globalThis.top) !== globalThis; // then the window is as high as what is in it
     const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / Math.ceil(boxes.length / columns);
     const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room)), LOWEST);
-    for (const panel of this.panels.values()) panel.resize(height);
+    for (const panel of this.panels.values()) {
+      const isPlane = columns === 1 && panel.data?.axes[0].equal === "fit";
+      panel.resize(isPlane ? Math.max(height, Math.min(PLANE, Math.round(width))) : height);
+    }
   }
 
   /** The last update on the axes. */

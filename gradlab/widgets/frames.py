@@ -112,19 +112,18 @@ class Pace:
     share: float  # between two drawings of a panel, at least, for each ms of the processor that one takes
     rests: Mapping[PanelName, float]  # and at least, for these panels; memory costs the run a Ledger
     usual_rest: float  # the same for all others
-    words: float  # between two status lines; nobody reads sixty a second
     panel_words: float = 0.0  # between two texts of a panel for who cannot see it
     always: frozenset[PanelName] = frozenset()  # are drawn at every frame, whatever they cost
 
 
 # Every second frame of sixty a second for what the lesson is about, every seventh for what costs more.
 _RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
-SLOW = Pace(2.0, {}, 0.0, 0.0, always=frozenset({PanelName.GRADIENT, PanelName.LANDSCAPE}))
+SLOW = Pace(2.0, {}, 0.0, always=frozenset({PanelName.GRADIENT, PanelName.LANDSCAPE}))
 """For statements, and for updates whose calls can be followed one by one."""
-FAST = Pace(10.0, _RESTS, 105.0, 100.0, 500.0)
-FULL = Pace(25.0, _RESTS, 150.0, 100.0, 500.0)
+FAST = Pace(10.0, _RESTS, 105.0, 500.0)
+FULL = Pace(25.0, _RESTS, 150.0, 500.0)
 """For full speed, where what pictures take is taken from the training."""
-RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
+RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0)
 _FOLLOWED = 99.0  # an update that is seen for so long, up to 10 a second, is drawn whole
 _COSTS_KEPT = 8
 
@@ -148,8 +147,7 @@ class PanelDrawings:
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
         """Return the Drawings of these panels, in their order, at ``now`` ms; ``only_due`` keeps those not yet due."""
-        self.scenes.measured = None
-        keep_words = only_due and now < self._words_due
+        keep_words = only_due and self.pace.panel_words > 0 and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
         for name in names:
@@ -257,9 +255,7 @@ def coloured(source: str) -> tuple[str, ...]:
     """
     taken_out = {at for at, line in enumerate(source.split("\n")) if _TAKEN_OUT.match(line)}
     html = highlight(_TAKEN_OUT.sub(r"\1\2", source), _LEXER, _FORMATTER)
-    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.)', r"\1<wbr>", html).split(
-        "\n"
-    )  # a long line may break there
+    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.)', r"\1<wbr>", html).split("\n")
     for at in taken_out:  # who copies the text, or has it read out, gets the comment
         code = lines[at].lstrip()
         lines[at] = f'{lines[at][: -len(code)]}<span class="gl-hidden"># </span><s>{code}</s>'

@@ -12,7 +12,7 @@ from .. import tasks
 from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
 from ..front import on_interrupt
-from ..loop import SWITCHES, LoopError, Recipe, Run
+from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
 from ..scenes import BEATS, PanelName, status_line
 from .controls import CONTROLS, SPEEDS, UNSWITCHED, USUAL_SPEED
 from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
@@ -36,7 +36,6 @@ class Lab(Live):
     """
 
     _screen = "lab"
-    _ends_on_interrupt = False  # whether an interrupt of the kernel ends the playing now
 
     def __init__(
         self,
@@ -153,20 +152,20 @@ class Lab(Live):
     # How it is shown -------------------------------------------------------------------------------------------------
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Reply to a message of the browser; while the lab is played, an interrupt of the kernel ends that."""
+        """Reply to a message of the browser; an interrupt of the kernel ends that, and the playing."""
+        on_interrupt(self._interrupt, enabled=True)
         with lock:
             reply = reply_to(message, self.model, partial(_do, self.model))
-        if self.model.playing != self._ends_on_interrupt:
-            self._ends_on_interrupt = self.model.playing
-            on_interrupt(self._interrupt, enabled=self.model.playing)
+        on_interrupt(self._interrupt, enabled=self.model.playing)
         return reply
 
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
         return self.model.frame()
 
-    def _interrupt(self) -> None:
+    def _interrupt(self) -> bool:
         self.model.interrupted = True
+        return self.runner.engine.end_soon()
 
     def _show(self) -> None:
         """Tell the browser how things are after a cell has driven the lab; Reset comes back to here."""
@@ -188,6 +187,7 @@ class Lab(Live):
         with lock:
             if self._front is None:
                 self.model.set_reset_point()
+            self.model.playing = False
             return super()._repr_mimebundle_(include, exclude)
 
 
@@ -214,10 +214,10 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
     if at_full_speed:
         count = min(count, _MOST_SLICES)
         seconds = min(max(request.number("seconds"), 0.0), _SLICE)
-        advance = partial(model.advance_for, every, seconds=seconds, limit=REQUEST_SECONDS)
+        advance = partial(model.advance_for, every, seconds=seconds)
     elif "updates" in request.fields:
         updates = max(1, min(request.whole("updates"), _MOST_BETWEEN))
-        advance = partial(model.advance_for, every, updates=updates, limit=REQUEST_SECONDS)
+        advance = partial(model.advance_for, every, updates=updates)
     else:
         advance = partial(model.run_statement_for, every)
     if in_beats := request.get("beats") is True:
@@ -227,8 +227,8 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
         model.stopped = False
         yield model.frame(only_due=True)
         return
-    if model.note == INTERRUPTED and not model.interrupted:
-        model.note = ""  # it does continue
+    if play_id != model.play_id and not model.interrupted:
+        model.note = ""  # it goes on from what that speaks of
     model.play_id, model.playing, model.stopped = play_id, True, False
     end = time.perf_counter() + _SLICE
     beats: list[Frame] = []
@@ -303,7 +303,7 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
     "frames": (_play, ""),
     "pause": (lambda model, request: None, "ends"),
     "statement": (lambda model, request: model.run_statements(), "ends"),
-    "update": (lambda model, request: model.advance_for(0.0, limit=REQUEST_SECONDS), "ends"),
+    "update": (lambda model, request: model.advance_for(0.0, window=LONGEST_WINDOW), "ends"),
     "reset": (lambda model, request: model.go_back(), "ends"),
     "restart": (lambda model, request: model.begin_again(), "ends"),
     "to_line": (lambda model, request: model.run_to_line(request.whole("line")), "ends"),
@@ -322,7 +322,11 @@ def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:
         model.stopped = False  # that an earlier play ended has been said
     if playing == "ends":
         model.playing = model.interrupted = False
+        if act is not _REQUESTS["pause"][0]:
+            model.note = ""
     frames = act(model, request)
     if playing == "ends":
         model.stop_if_done()
+        if model.interrupted:
+            model.stop(INTERRUPTED)
     return frames

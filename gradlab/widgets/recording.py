@@ -82,7 +82,7 @@ def record_lab(
     values = _values(switches, runner.recipe)
     most = _whole("turns", turns, 1, _MOST_TURNS)
     tracks = _record_tracks(lab, int(updates), values, every, most)
-    caption = "A recording of a real run, for which no kernel is needed: press Play, or drag the slider."
+    caption = "A recording of a real run: press Play, or drag the slider."
     if values and every:
         caption += f" At its ticks (update {', '.join(map(str, every))}) you can turn {' or '.join(values)}."
     title = f"{runner.task.name}, {number_of(int(updates), 'update')}"
@@ -183,6 +183,8 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
             frames.append(model.frame(only_due=True))
             if in_beats and model.at_beat:
                 beats.append(frames[-1])
+        elif model.runner.watch_gradients:
+            model.screen.scenes.gradient()  # its scale is that of the track that this one leaves
         if not (by_statement or in_beats) or model.stopped or model.runner.updates >= goal:
             break
     for frame in beats:

@@ -235,7 +235,7 @@ def words(page: Any) -> Any:
           const word = (name) => `<p><span class="gradlab-word-${name}">${name}</span></p>`;
           document.body.insertAdjacentHTML('afterbegin', word('reused'));
           document.querySelector('#host').insertAdjacentHTML('afterend', word('weights') +
-            '<div style="height: 300px"></div><div class="gradlab" id="other"></div>' + word('fresh'));
+            '<div style="height: 300px"></div><div class="gradlab" id="other"></div>' + word('applied'));
           const labs = [root, document.querySelector('#other')];
           const strips = labs.map((lab) => {
             const strip = new PanelStrip(addElement('div', lab), {ask, say: () => {}});
@@ -258,8 +258,8 @@ def test_a_marked_word_lights_the_marks_of_the_nearest_lab(words: Any) -> None:
     words.locator(".gradlab-word-weights").hover()
     assert words.evaluate("lit") == [["weights"], []]
     assert [old != new for old, new in zip(plain, words.evaluate("pixels"), strict=True)] == [True, False]
-    words.locator(".gradlab-word-fresh").hover()
-    assert words.evaluate("lit") == [[], ["fresh"]]
+    words.locator(".gradlab-word-applied").hover()
+    assert words.evaluate("lit") == [[], ["applied"]]
     words.locator(".gradlab-word-reused").hover()
     assert words.evaluate("lit") == [[], []], "no mark is reused: nothing is dim"
     words.mouse.move(899, 899)
@@ -796,3 +796,25 @@ def test_the_focus_ring_can_be_seen_in_every_theme(page: Any) -> None:
         assert paper == page.evaluate(
             "theme => [1, 3, 5].map((at) => parseInt(colourOf('paper', theme).slice(at, at + 2), 16))", theme
         )
+
+
+def test_a_view_in_a_shadow_root_has_the_style_there(page: Any) -> None:
+    """As in marimo; in the document it is once, however many views there are."""
+    module = joined_module("start")
+    seen = page.evaluate(
+        """async (module) => {
+          const code = "export default { open: ({ el }) => { el.innerHTML = '<b>seen</b>'; return () => {}; } };";
+          const style = "b { color: rgb(1, 2, 3); }";
+          let listen;
+          const model = { get: () => "a", on: (_, act) => listen = act, off() {}, send: () => listen({ code, style }) };
+          const start = (await import(URL.createObjectURL(new Blob([module], { type: "text/javascript" })))).default;
+          const shadow = addElement("div", root).attachShadow({ mode: "open" });
+          const views = [root, root, shadow, shadow].map((place) => place.appendChild(document.createElement("div")));
+          for (const el of views) await start.render({ model, el });
+          return [...views.map((el) => getComputedStyle(el.firstChild).color),
+            ...[document, shadow].map((place) => [...place.querySelectorAll("style")].filter(
+              (each) => each.textContent === style).length)];
+        }""",
+        module,
+    )
+    assert seen == ["rgb(1, 2, 3)"] * 4 + [1, 1]
