@@ -12,7 +12,6 @@ export class Words {
     const words = addElement("div", root, "gl-words");
     this._state = addElement("div", words, "gl-state");
     this._note = addElement("div", words, "gl-note");
-    this._note.hidden = true; // until there is one; from then on it keeps its room
     this._live = addElement("div", words, "gl-hidden");
     Object.assign(this._live, { role: "status", ariaLive: "polite", ariaAtomic: "true" });
     /** @type {Set<string>} kinds of warnings that were read out */
@@ -23,7 +22,6 @@ export class Words {
   show({ state, alarm, note }) {
     if (state !== undefined) this._state.textContent = state;
     if (note !== undefined) this._note.textContent = note;
-    if (note) this._note.hidden = false;
     if (alarm === undefined) return;
     this._chip.hidden = !alarm;
     this._chip.textContent = alarm && `⚠ ${alarm}`;
