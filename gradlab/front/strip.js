@@ -97,10 +97,11 @@ export class PanelStrip {
     const boxes = [...this.root.children].map((each) => each.getBoundingClientRect());
     const width = boxes[0]?.width;
     if (!width) return; // not on screen
-    const columns = boxes.length > 1 && boxes[1].left > boxes[0].right ? 2 : 1;
+    const rows = new Set(boxes.map(({ top }) => Math.round(top))).size;
+    const columns = Math.min(2, Math.ceil(boxes.length / rows)); // the loop may be in a row with one
     const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
     const isFramed = /** @type {unknown} */ (globalThis.top) !== globalThis; // then the window is as high as what is in it
-    const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / Math.ceil(boxes.length / columns);
+    const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / rows;
     const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room)), LOWEST);
     for (const panel of this.panels.values()) {
       const isPlane = columns === 1 && panel.data?.axes[0].equal === "fit";
