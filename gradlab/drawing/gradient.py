@@ -89,7 +89,7 @@ def _draw_on_contours(
     way, front = path_marks(path, drag)
     marks = [*surface_marks(contours, named=True), *way, *_yardstick(scene.one_batch * factor, axes)]
     marks += arrow_marks(scene, start, factor)
-    if scene.move is not None:
+    if scene.move is not None and np.isfinite(scene.move).all():
         end = np.clip(start + numbers(scene.move), -LARGEST_DRAWN, LARGEST_DRAWN)
         words = "where the next step goes: minus lr times .grad"
         marks.append(Arrow("move", np.concatenate([start, end]), 0.6, "weights", "paper", 1.0, words=words))

@@ -2,14 +2,7 @@
 /** Axes: where they lie in a panel, and their lines, ticks and words. */
 
 import { EDGE, placeOn, scaleOf, ticksOf } from "./scales.js";
-import {
-  LINE,
-  PANEL_MARGIN,
-  placedText,
-  shortened,
-  SMALL,
-  WORD_SIZE,
-} from "./texts.js";
+import { LINE, PANEL_MARGIN, placedText, shortened, SMALL, WORD_SIZE } from "./texts.js";
 import { pointLength, pointsOf, withPoints } from "./wire.js";
 
 /** @import { Axes, PanelData } from "./wire.js" */
@@ -33,34 +26,22 @@ const HIGHEST = 76; // CSS pixels that words below the axis may take
  */
 export function plotsOf(panel, box, measure, range) {
   const shares = panel.axes.reduce((sum, { share }) => sum + (share ?? 1), 0);
-  const around = panel.axes.reduce(
-    (sum, axes) => sum + footOf(axes, measure) + (axes.caption ? LINE : 0),
-    0,
-  );
+  const around = panel.axes.reduce((sum, axes) => sum + footOf(axes, measure) + (axes.caption ? LINE : 0), 0);
   const room = Math.max(box.bottom - box.top - around, 20);
   let next = box.top;
   const rows = panel.axes.map((axes, at) => {
     const top = next + (axes.caption ? LINE : 0);
     const bottom = top + room * (axes.share ?? 1) / shares;
     next = bottom + footOf(axes, measure);
-    return {
-      top,
-      bottom,
-      axes: at || !range ? axes : zoomed(panel, axes, range),
-    };
+    return { top, bottom, axes: at || !range ? axes : zoomed(panel, axes, range) };
   });
   const widths = rows.map(({ top, bottom, axes: { y } }) => {
-    const ticks = ticksOf(y, bottom - top, 38).map(({ words }) =>
-      measure(words, TICK_SIZE, false)
-    );
-    return (y.ticks === "none" ? 0 : Math.max(...ticks, 12) + TICK_LONG) +
-      (y.words ? 18 : 0);
+    const ticks = ticksOf(y, bottom - top, 38).map(({ words }) => measure(words, TICK_SIZE, false));
+    return (y.ticks === "none" ? 0 : Math.max(...ticks, 12) + TICK_LONG) + (y.words ? 18 : 0);
   });
   const left = box.left + Math.max(...widths);
   const right = Math.max(box.right, left + 20);
-  return rows.map(({ top, bottom, axes }) =>
-    equalPlot(axes, { left, top, right, bottom })
-  );
+  return rows.map(({ top, bottom, axes }) => equalPlot(axes, { left, top, right, bottom }));
 }
 
 /** CSS pixels below a pair of axes. @param {Axes} axes @param {Measure} measure */
@@ -68,12 +49,8 @@ function footOf({ x }, measure) {
   const words = x.words ? 17 : 0;
   if (x.spans?.length) {
     const brackets = x.spans.some(({ 4: bracket }) => bracket) ? 22 : 0;
-    const longest = Math.max(
-      ...x.spans.map(([, , texts]) => measure(texts[0], SMALL, false)),
-    );
-    return (x.ticks === "slanted"
-      ? Math.min(longest, HIGHEST) * SIN_SLANT + 18
-      : 24) + brackets + words;
+    const longest = Math.max(...x.spans.map(([, , texts]) => measure(texts[0], SMALL, false)));
+    return (x.ticks === "slanted" ? Math.min(longest, HIGHEST) * SIN_SLANT + 18 : 24) + brackets + words;
   }
   return (x.ticks === "none" || x.ticks === "lines" ? 8 : 22) + words;
 }
@@ -87,33 +64,15 @@ function equalPlot(axes, { left, top, right, bottom }) {
     if (shape < 1) x = widened(x, 1 / shape);
     else y = widened(y, shape);
   } else if (axes.equal === "fit") {
-    if (shape < 1) {
-      [left, right] = [
-        left + wide * (1 - shape) / 2,
-        right - wide * (1 - shape) / 2,
-      ];
-    } else {[top, bottom] = [
-        top + tall * (1 - 1 / shape) / 2,
-        bottom - tall * (1 - 1 / shape) / 2,
-      ];}
+    if (shape < 1) [left, right] = [left + wide * (1 - shape) / 2, right - wide * (1 - shape) / 2];
+    else [top, bottom] = [top + tall * (1 - 1 / shape) / 2, bottom - tall * (1 - 1 / shape) / 2];
   }
-  return {
-    left,
-    top,
-    right,
-    bottom,
-    x: scaleOf(x, left, right),
-    y: scaleOf(y, bottom, top),
-    cuts: !!axes.equal,
-  };
+  return { left, top, right, bottom, x: scaleOf(x, left, right), y: scaleOf(y, bottom, top), cuts: !!axes.equal };
 }
 
 /** Return an axis so many times as long, around its middle. @param {import("./wire.js").Axis} axis @param {number} times */
 function widened(axis, times) {
-  const [middle, half] = [
-    (axis.low + axis.high) / 2,
-    (axis.high - axis.low) / 2 * times,
-  ];
+  const [middle, half] = [(axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times];
   return { ...axis, low: middle - half, high: middle + half };
 }
 
@@ -121,25 +80,18 @@ function widened(axis, times) {
 function zoomed(panel, axes, [from, to]) {
   let [low, high] = [Infinity, -Infinity];
   const hold = (/** @type {number} */ value) => {
-    if (Math.abs(value) < EDGE) {
-      [low, high] = [Math.min(low, value), Math.max(high, value)];
-    }
+    if (Math.abs(value) < EDGE) [low, high] = [Math.min(low, value), Math.max(high, value)];
   };
   for (const mark of panel.marks) {
     if (mark.k === "t" || mark.k === "i" || mark.axes || mark.dash) continue; // what is dashed does not own the axis
     const [points, each] = [pointsOf(mark), pointLength(mark)];
     for (let at = 0; at < points.length; at += each) {
-      const [x, before] = [
-        points[at],
-        mark.k === "d" || !at ? NaN : points[at - each],
-      ];
+      const [x, before] = [points[at], mark.k === "d" || !at ? NaN : points[at - each]];
       for (let way = 1; way < each; way++) {
         const [y, last] = [points[at + way], points[at + way - each]];
         if (x >= from && x <= to) hold(y);
         for (const end of [from, to]) {
-          if (before < end && x > end) {
-            hold(last + (y - last) * (end - before) / (x - before));
-          }
+          if (before < end && x > end) hold(last + (y - last) * (end - before) / (x - before));
         }
       }
     }
@@ -147,15 +99,7 @@ function zoomed(panel, axes, [from, to]) {
   const x = { ...axes.x, low: from, high: to };
   if (!(high >= low)) return { ...axes, x };
   if (axes.y.log) {
-    return {
-      ...axes,
-      x,
-      y: {
-        ...axes.y,
-        low: low * (low / high) ** 0.06,
-        high: high * (high / low) ** 0.06,
-      },
-    };
+    return { ...axes, x, y: { ...axes.y, low: low * (low / high) ** 0.06, high: high * (high / low) ** 0.06 } };
   }
   const free = 0.06 * ((high - low) || Math.abs(high) || 1);
   return { ...axes, x, y: { ...axes.y, low: low - free, high: high + free } };
@@ -178,90 +122,43 @@ export function axesMarks(axes, plot, number, width, measure) {
   /** @type {Placed[]} */
   const placed = [];
   let end = 0;
-  const across = axes.x.spans?.length
-    ? []
-    : ticksOf({ ...axes.x, ...plot.x.axis }, right - left, 75);
+  const across = axes.x.spans?.length ? [] : ticksOf({ ...axes.x, ...plot.x.axis }, right - left, 75);
   across.forEach(({ value, words }, at) => {
     const place = placeOn(plot.x, value);
     lines.push(NaN, NaN, place, bottom, place, bottom + TICK_LONG);
     const half = measure(words, size, false) / 2;
     if (!words || place - half < end || place + half > width) return;
     end = place + half + 6;
-    placed.push(
-      placedText(`${name} x${at}`, words, place, bottom + TICK_LONG + 11, {
-        anchor: "middle",
-        size,
-      }),
-    );
+    placed.push(placedText(`${name} x${at}`, words, place, bottom + TICK_LONG + 11, { anchor: "middle", size }));
   });
   let last = Infinity;
   let beside = left - TICK_LONG;
-  ticksOf({ ...axes.y, ...plot.y.axis }, bottom - top, 38).forEach(
-    ({ value, words }, at) => {
-      const place = placeOn(plot.y, value);
-      lines.push(NaN, NaN, left - TICK_LONG, place, left, place);
-      if (words && last - place >= LOWEST_ROW) {
-        last = place;
-        beside = Math.min(
-          beside,
-          left - TICK_LONG - 3 - measure(words, size, false),
-        );
-        placed.push(
-          placedText(`${name} y${at}`, words, left - TICK_LONG - 3, place, {
-            anchor: "end",
-            size,
-          }),
-        );
-      }
-    },
-  );
-  if (axes.x.spans?.length) {
-    placed.push(...spanMarks(axes.x, plot, width, measure));
-  }
+  ticksOf({ ...axes.y, ...plot.y.axis }, bottom - top, 38).forEach(({ value, words }, at) => {
+    const place = placeOn(plot.y, value);
+    lines.push(NaN, NaN, left - TICK_LONG, place, left, place);
+    if (words && last - place >= LOWEST_ROW) {
+      last = place;
+      beside = Math.min(beside, left - TICK_LONG - 3 - measure(words, size, false));
+      placed.push(placedText(`${name} y${at}`, words, left - TICK_LONG - 3, place, { anchor: "end", size }));
+    }
+  });
+  if (axes.x.spans?.length) placed.push(...spanMarks(axes.x, plot, width, measure));
   if (axes.x.words) {
-    const words = shortened(
-      axes.x.words,
-      width - 2 * PANEL_MARGIN,
-      WORD_SIZE,
-      false,
-      measure,
-    );
+    const words = shortened(axes.x.words, width - 2 * PANEL_MARGIN, WORD_SIZE, false, measure);
     const half = measure(words, WORD_SIZE, false) / 2 + 2;
     const x = Math.min(Math.max((left + right) / 2, half), width - half);
-    placed.push(
-      placedText(`${name} x`, words, x, bottom + footOf(axes, measure) - 10, {
-        anchor: "middle",
-      }),
-    );
+    placed.push(placedText(`${name} x`, words, x, bottom + footOf(axes, measure) - 10, { anchor: "middle" }));
   }
   if (axes.y.words) {
-    const words = shortened(
-      axes.y.words,
-      bottom - top + 12,
-      WORD_SIZE,
-      false,
-      measure,
-    );
-    const [x, look] = [Math.max(beside - 12, 10), {
-      anchor: "middle",
-      angle: 90,
-    }];
+    const words = shortened(axes.y.words, bottom - top + 12, WORD_SIZE, false, measure);
+    const [x, look] = [Math.max(beside - 12, 10), { anchor: "middle", angle: 90 }];
     placed.push(placedText(`${name} y`, words, x, (top + bottom) / 2, look));
   }
   if (axes.caption) {
-    const words = shortened(
-      axes.caption,
-      width - left,
-      WORD_SIZE,
-      false,
-      measure,
-    );
+    const words = shortened(axes.caption, width - left, WORD_SIZE, false, measure);
     placed.push(placedText(`${name} caption`, words, left, top - 10));
   }
-  const line = withPoints(
-    { k: "p", stroke: "grey", width: 1 },
-    Float64Array.from(lines),
-  );
+  const line = withPoints({ k: "p", stroke: "grey", width: 1 }, Float64Array.from(lines));
   return lines.length ? [{ id: name, mark: line }, ...placed] : placed;
 }
 
@@ -272,14 +169,10 @@ export function axesMarks(axes, plot, number, width, measure) {
 function spanMarks(axis, plot, width, measure) {
   const { bottom } = plot;
   const slanted = axis.ticks === "slanted";
-  const spans = (axis.spans ?? []).map(
-    ([low, high, texts, rank, bracket], at) => {
-      const [left, right] = [placeOn(plot.x, low), placeOn(plot.x, high)];
-      return { at, texts, rank, bracket, left, right };
-    },
-  ).sort((one, other) =>
-    one.rank - other.rank || (other.right - other.left) - (one.right - one.left)
-  );
+  const spans = (axis.spans ?? []).map(([low, high, texts, rank, bracket], at) => {
+    const [left, right] = [placeOn(plot.x, low), placeOn(plot.x, high)];
+    return { at, texts, rank, bracket, left, right };
+  }).sort((one, other) => one.rank - other.rank || (other.right - other.left) - (one.right - one.left));
   const below = spans.some(({ bracket }) => bracket) ? 22 : 0;
   /** @type {Placed[]} */
   const marks = [];
@@ -288,20 +181,8 @@ function spanMarks(axis, plot, width, measure) {
   for (const { at, texts, bracket, left, right } of spans) {
     const [leans, middle] = [slanted && !bracket, (left + right) / 2];
     if (bracket) {
-      const corners = [
-        left + 1,
-        bottom + 3,
-        left + 1,
-        bottom + 7,
-        right - 1,
-        bottom + 7,
-        right - 1,
-        bottom + 3,
-      ];
-      const line = withPoints(
-        { k: "p", stroke: "grey", width: 1.2 },
-        Float64Array.from(corners),
-      );
+      const corners = [left + 1, bottom + 3, left + 1, bottom + 7, right - 1, bottom + 7, right - 1, bottom + 3];
+      const line = withPoints({ k: "p", stroke: "grey", width: 1.2 }, Float64Array.from(corners));
       marks.push({ id: `bracket ${at}`, mark: line });
     }
     const level = bracket ? 17 : below + (slanted ? 12 : 14);
@@ -316,23 +197,17 @@ function spanMarks(axis, plot, width, measure) {
         to: middle + half,
       };
     };
-    const forms = leans
-      ? [shortened(texts[0], HIGHEST, SMALL, false, measure)]
-      : texts;
+    const forms = leans ? [shortened(texts[0], HIGHEST, SMALL, false, measure)] : texts;
     const words = forms.find((each) => {
       const { first, from, to } = spanOf(each);
       return first >= 0 && to <= width &&
-        !taken.some((other) =>
-          other.level === level && from < other.to && to > other.from
-        );
+        !taken.some((other) => other.level === level && from < other.to && to > other.from);
     });
     if (words === undefined) continue;
     taken.push(spanOf(words));
     const look = leans ? { anchor: "end", angle: SLANT } : { anchor: "middle" };
     const id = `${bracket ? "many" : "statement"} ${at}`;
-    marks.push(
-      placedText(id, words, middle, bottom + level, { ...look, size: SMALL }),
-    );
+    marks.push(placedText(id, words, middle, bottom + level, { ...look, size: SMALL }));
   }
   return marks;
 }

@@ -13,10 +13,7 @@ import { coverAfter } from "./outcome.js";
  */
 function openSealed(sealed, name) {
   const key = new TextEncoder().encode(name);
-  const bytes = Uint8Array.from(
-    atob(sealed),
-    (character, at) => character.charCodeAt(0) ^ key[at % key.length],
-  );
+  const bytes = Uint8Array.from(atob(sealed), (character, at) => character.charCodeAt(0) ^ key[at % key.length]);
   return JSON.parse(new TextDecoder().decode(bytes));
 }
 
@@ -48,10 +45,7 @@ class Bet {
   settle(option) {
     const { dataset } = this.root;
     if (dataset.settled !== undefined || !this.buttons[option]) return false;
-    const { answer, why, remarks } = openSealed(
-      dataset.sealed ?? "",
-      dataset.name ?? "",
-    );
+    const { answer, why, remarks } = openSealed(dataset.sealed ?? "", dataset.name ?? "");
     dataset.settled = option === answer ? "right" : "wrong";
     this.buttons.forEach((button, at) => {
       button.ariaDisabled = "true"; // not `disabled`, which would take the focus away
@@ -60,14 +54,10 @@ class Bet {
       if (at === answer) button.title = "The answer";
       else if (at === option) button.title = "Your choice";
     });
-    const [chosen, right] = [option, answer].map((at) =>
-      this.buttons[at].innerHTML.replace(/(?<![.!?…])$/, ".")
-    );
+    const [chosen, right] = [option, answer].map((at) => this.buttons[at].innerHTML.replace(/(?<![.!?…])$/, "."));
     const verdict = option === answer
       ? "<b>Yes.</b>"
-      : `<b>You said: ${chosen}</b> ${
-        remarks[option]
-      }</p><p><b>The answer: ${right}</b>`;
+      : `<b>You said: ${chosen}</b> ${remarks[option]}</p><p><b>The answer: ${right}</b>`;
     this.reply.innerHTML = `<p>${verdict} ${why}</p>`;
     coverAfter(this.root);
     return true;
@@ -83,9 +73,7 @@ class Bet {
 /** Start the questions of a page without a kernel that were not started yet, and cover what follows them at once. */
 export function startBets() {
   /** @type {NodeListOf<HTMLElement>} */
-  const roots = document.querySelectorAll(
-    ".gl-bet:not([data-live], .gl-bet-still *)",
-  );
+  const roots = document.querySelectorAll(".gl-bet:not([data-live], .gl-bet-still *)");
   for (const root of roots) new Bet(root);
   for (const root of roots) coverAfter(root);
 }
@@ -94,13 +82,10 @@ export function startBets() {
 export function renderBet({ model, el }) {
   const place = addElement("div", el);
   place.innerHTML = model.get("page");
-  const bet = new Bet(
-    /** @type {HTMLElement} */ (place.firstElementChild),
-    (option) => {
-      model.set("guess", option);
-      model.save_changes();
-    },
-  );
+  const bet = new Bet(/** @type {HTMLElement} */ (place.firstElementChild), (option) => {
+    model.set("guess", option);
+    model.save_changes();
+  });
   const show = () => {
     bet.settle(model.get("guess"));
     bet.tally.textContent = model.get("tally");

@@ -68,13 +68,10 @@ export class Clock {
 
   /** Ask for what the reader wants. @param {Frame} request @returns {Promise<void>} of the answer having been shown */
   ask(request) {
-    const kind = NEWEST_COUNTS.includes(request.do)
-      ? `${request.do} ${request.name ?? ""}`
-      : "";
+    const kind = NEWEST_COUNTS.includes(request.do) ? `${request.do} ${request.name ?? ""}` : "";
     if (!kind) this.sendWaiting(); // nothing overtakes what was asked before it
     else if (this.isAsked(kind)) {
-      const waiting = this.waiting.get(kind) ??
-        { ...Promise.withResolvers(), request };
+      const waiting = this.waiting.get(kind) ?? { ...Promise.withResolvers(), request };
       waiting.request = request;
       this.waiting.set(kind, waiting);
       return waiting.promise;
@@ -112,9 +109,7 @@ export class Clock {
   take(answer) {
     if (this.closed) return;
     if (answer.busy) return this.wait(answer);
-    const request = answer.client === this.client
-      ? this.asked.get(answer.n)
-      : undefined;
+    const request = answer.client === this.client ? this.asked.get(answer.n) : undefined;
     /** @type {((value: void) => void)[]} */
     const done = [];
     if (request) {
@@ -125,10 +120,7 @@ export class Clock {
         done.push(answered);
       }
       // The shortest trip is the line's own; a longer one has waited for other work. It may become longer by and by.
-      this.trip = Math.min(
-        this.trip * 1.02 + 0.1,
-        Math.max(performance.now() - request.sent - answer.work, 1),
-      );
+      this.trip = Math.min(this.trip * 1.02 + 0.1, Math.max(performance.now() - request.sent - answer.work, 1));
       if (request.kind === PLAY) this.work += 0.2 * (answer.work - this.work);
     }
     this.remind();
@@ -184,15 +176,12 @@ export class Clock {
     const now = performance.now();
     const due = [];
     while (this.queue.length && this.next <= now + 2) {
-      const { frame, every } =
-        /** @type {{frame: Frame, every: number}} */ (this.queue.shift());
+      const { frame, every } = /** @type {{frame: Frame, every: number}} */ (this.queue.shift());
       due.push(frame);
       this.next = Math.max(this.next + every, now - every);
     }
     if (due.length) this.show(due);
-    else if (
-      !this.queue.length && this.next < now - this.every && this.asked.size
-    ) {
+    else if (!this.queue.length && this.next < now - this.every && this.asked.size) {
       this.margin = Math.min(this.margin * 1.25 + 1, MOST_MARGIN); // it has run dry: keep more in hand
       this.next = now + MARGIN / 2;
     }
@@ -202,19 +191,12 @@ export class Clock {
 
   /** Keep as much on its way as a round trip needs, and no more work than Pause may have to wait for. */
   fill() {
-    const waiting = this.queue.length * this.every +
-      Math.max(this.next - performance.now(), 0);
+    const waiting = this.queue.length * this.every + Math.max(this.next - performance.now(), 0);
     const spare = this.rate === null ? SPARE : MARGIN;
-    const most = Math.min(
-      MOST_ASKED,
-      Math.ceil((this.trip + spare) / Math.max(this.work, 1)) + 1,
-    );
+    const most = Math.min(MOST_ASKED, Math.ceil((this.trip + spare) / Math.max(this.work, 1)) + 1);
     let coming = 0;
     for (const request of this.asked.values()) coming += request.ms;
-    while (
-      this.playing && waiting + coming < this.trip + this.margin &&
-      this.asked.size < most
-    ) {
+    while (this.playing && waiting + coming < this.trip + this.margin && this.asked.size < most) {
       const request = this.bundle();
       const ms = request.count * this.every;
       this.request(request, ms, PLAY);
@@ -223,15 +205,8 @@ export class Clock {
   }
 
   bundle() {
-    const count = this.rate === null
-      ? SLICES
-      : Math.max(1, Math.round(BUNDLE / this.every));
-    const request = {
-      do: "frames",
-      count,
-      every: this.every,
-      play: this.plays,
-    };
+    const count = this.rate === null ? SLICES : Math.max(1, Math.round(BUNDLE / this.every));
+    const request = { do: "frames", count, every: this.every, play: this.plays };
     if (this.rate === null) return { ...request, seconds: SLICE / 1000 };
     if (this.rate === 0) return request;
     return { ...request, updates: Math.max(1, Math.round(this.rate / 60)) };
@@ -255,8 +230,7 @@ export class Clock {
   request(request, ms, kind) {
     if (this.closed) return Promise.resolve();
     const n = this.count += 1;
-    const { promise, resolve } =
-      /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
+    const { promise, resolve } = /** @type {PromiseWithResolvers<void>} */ (Promise.withResolvers());
     this.asked.set(n, { sent: performance.now(), ms, kind, answered: resolve });
     this.send({ ...request, n, client: this.client });
     this.remind();
@@ -271,11 +245,7 @@ export class Clock {
     const now = performance.now();
     const [first] = this.asked.values();
     const silent = now - Math.max(first.sent, this.heard);
-    this.tell(
-      silent > LOST || (silent > SILENCE && !this.busy)
-        ? UNANSWERED
-        : this.busy,
-    );
+    this.tell(silent > LOST || (silent > SILENCE && !this.busy) ? UNANSWERED : this.busy);
     if (silent > LOST && now - this.probed > PROBE) {
       this.probed = now;
       this.request({ do: "hello" }, 0, "");

@@ -23,14 +23,7 @@ export class CodePane {
     this._ask = ask;
     this._onPlay = onPlay;
     /** @type {Required<CodeState>} */
-    this._state = {
-      code: { source: "", html: [] },
-      lit: [0, 0],
-      changed: [],
-      wrong: 0,
-      draft: "",
-      editable: false,
-    };
+    this._state = { code: { source: "", html: [] }, lit: [0, 0], changed: [], wrong: 0, draft: "", editable: false };
     /** @type {string | null} the learner's own text, null where there is none: it outlives Cancel, switches and Reset */
     this._own = null;
     /** @type {string | null} the text that was handed in and not yet answered */
@@ -40,9 +33,7 @@ export class CodePane {
 
     const pane = this.pane = addElement("div", root, "gl-code");
     const lines = this._lines = addElement("pre", pane, "gl");
-    const ariaLabel = onPlay
-      ? "the training loop; press a line to run up to it"
-      : "the code that runs";
+    const ariaLabel = onPlay ? "the training loop; press a line to run up to it" : "the code that runs";
     Object.assign(lines, { role: "group", ariaLabel });
     if (onPlay) {
       lines.addEventListener("click", (event) => this._press(event.target));
@@ -51,24 +42,16 @@ export class CodePane {
     /** @type {Element | null} */
     let from = null;
     const lightLine = (/** @type {Event} */ { type, target }) => {
-      const line = target instanceof Element && !/leave|out/.test(type)
-        ? target.closest(".line")
-        : null;
+      const line = target instanceof Element && !/leave|out/.test(type) ? target.closest(".line") : null;
       if (line === from) return;
       from = line;
       const tags = tagsOfLine(line?.querySelector(".text")?.textContent ?? "");
       light(tags.size ? tags : null);
     };
     // Moves only: a page that scrolls under a pointer at rest sends pointerover, and the picture would be dim at first.
-    for (const kind of ["pointermove", "focusin", "pointerleave", "focusout"]) {
-      lines.addEventListener(kind, lightLine);
-    }
+    for (const kind of ["pointermove", "focusin", "pointerleave", "focusout"]) lines.addEventListener(kind, lightLine);
 
-    this._editor = new Editor(
-      pane,
-      (text) => this._own = this._runs(text) ? null : text,
-      () => this._run(),
-    );
+    this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, () => this._run());
     /** Opens the field; a screen with a bar of buttons puts it there. */
     this.edit = addButton(pane, "Edit the loop", () => this._open());
     this._buttons = addElement("div", pane, "gl-buttons");
@@ -89,9 +72,7 @@ export class CodePane {
     if (state.code.html !== before.code.html) this._write(state.code.html);
     this._reply(change, before.draft);
     this._mark(state.draft ? 0 : state.wrong); // a line of the draft is none of the loop's
-    if ("draft" in change || "wrong" in change) {
-      this._editor.mark(state.draft ? state.wrong : 0);
-    }
+    if ("draft" in change || "wrong" in change) this._editor.mark(state.draft ? state.wrong : 0);
     this._showField(!this._editor.box.hidden);
   }
 
@@ -99,9 +80,7 @@ export class CodePane {
 
   /** @param {string[]} html */
   _write(html) {
-    const focused = this._rows.findIndex((row) =>
-      row === document.activeElement
-    );
+    const focused = this._rows.findIndex((row) => row === document.activeElement);
     this._rows = html.map((line, index) => {
       const row = addElement("span", null, "line");
       addElement("span", row, "gutter", `  ${index + 1}`);
@@ -109,15 +88,12 @@ export class CodePane {
       text.innerHTML = line;
       const deep = (text.textContent.match(/^ */) ?? [""])[0].length; // what is wrapped starts further in than this
       text.style.setProperty("--gl-deep", `${deep}ch`);
-      if (this._onPlay && text.textContent) {
-        Object.assign(row, { role: "button", tabIndex: -1 });
-      }
+      if (this._onPlay && text.textContent) Object.assign(row, { role: "button", tabIndex: -1 });
       return row;
     });
     this._lines.replaceChildren(...this._rows);
     const buttons = this._buttonRows();
-    const stop = buttons.find((row) => this._rows.indexOf(row) >= focused) ??
-      buttons.at(-1);
+    const stop = buttons.find((row) => this._rows.indexOf(row) >= focused) ?? buttons.at(-1);
     if (stop) stop.tabIndex = 0;
     if (focused >= 0) stop?.focus();
   }
@@ -134,38 +110,17 @@ export class CodePane {
       const number = index + 1;
       const lit = number >= first && number <= last;
       const isNew = changed.includes(number);
-      const sign = number === wrong
-        ? "✗"
-        : lit && number === first
-        ? "▶"
-        : isNew
-        ? "∗"
-        : " ";
-      const classes = [
-        "line",
-        lit && "lit",
-        isNew && "changed",
-        number === wrong && "wrong",
-      ].filter(Boolean).join(" ");
-      const [gutter, words] = [
-        /** @type {Element} */ (row.firstElementChild),
-        `${sign} ${number}`,
-      ];
-      if (row.className !== classes) {
-        Object.assign(row, {
-          className: classes,
-          ariaCurrent: lit ? "step" : null,
-        });
-      }
+      const sign = number === wrong ? "✗" : lit && number === first ? "▶" : isNew ? "∗" : " ";
+      const classes = ["line", lit && "lit", isNew && "changed", number === wrong && "wrong"].filter(Boolean).join(" ");
+      const [gutter, words] = [/** @type {Element} */ (row.firstElementChild), `${sign} ${number}`];
+      if (row.className !== classes) Object.assign(row, { className: classes, ariaCurrent: lit ? "step" : null });
       if (gutter.textContent !== words) gutter.textContent = words;
     });
   }
 
   /** @param {EventTarget | null} target */
   _press(target) {
-    const row = this._buttonRows().find((each) =>
-      target instanceof Node && each.contains(target)
-    );
+    const row = this._buttonRows().find((each) => target instanceof Node && each.contains(target));
     if (!row || getSelection()?.type === "Range") return; // who marks text to copy it presses nothing
     this._focus(row);
     this._ask({ do: "to_line", line: this._rows.indexOf(row) + 1 });
@@ -173,32 +128,19 @@ export class CodePane {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) {
-      return;
-    }
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     const buttons = this._buttonRows();
-    const [here, last] = [
-      buttons.indexOf(/** @type {HTMLElement} */ (event.target)),
-      buttons.length - 1,
-    ];
-    const to = {
-      ArrowUp: Math.max(0, here - 1),
-      ArrowDown: Math.min(last, here + 1),
-      Home: 0,
-      End: last,
-    }[event.key];
+    const [here, last] = [buttons.indexOf(/** @type {HTMLElement} */ (event.target)), buttons.length - 1];
+    const to = { ArrowUp: Math.max(0, here - 1), ArrowDown: Math.min(last, here + 1), Home: 0, End: last }[event.key];
     if (to !== undefined) this._focus(buttons[to]);
-    else if (event.key === "Enter" || event.key === " ") {
-      this._press(event.target);
-    } else return;
+    else if (event.key === "Enter" || event.key === " ") this._press(event.target);
+    else return;
     event.preventDefault();
   }
 
   /** @param {HTMLElement} row */
   _focus(row) {
-    for (const each of this._buttonRows()) {
-      each.tabIndex = each === row ? 0 : -1;
-    }
+    for (const each of this._buttonRows()) each.tabIndex = each === row ? 0 : -1;
     row.focus();
   }
 
@@ -207,10 +149,7 @@ export class CodePane {
   /** Close the field when its text was taken, open it else. @param {CodeState} change @param {string} before the draft */
   _reply(change, before) {
     const { draft = before } = change;
-    if (
-      this._sent !== null &&
-      ("draft" in change ? !draft : this._runs(this._sent))
-    ) {
+    if (this._sent !== null && ("draft" in change ? !draft : this._runs(this._sent))) {
       if (this._own === this._sent) this._own = null; // else more was typed meanwhile
       this._sent = null;
       if (this._own === null) this._close();
@@ -238,8 +177,7 @@ export class CodePane {
   }
 
   _close() {
-    const inside = !this._editor.box.hidden &&
-      this.pane.contains(document.activeElement);
+    const inside = !this._editor.box.hidden && this.pane.contains(document.activeElement);
     this._showField(false);
     if (inside) this.edit.focus();
   }
@@ -268,12 +206,7 @@ class Editor {
     this._numbers.ariaHidden = "true";
     this.field = addElement("textarea", this.box);
     // A line is a line, with its number beside it: it does not wrap.
-    Object.assign(this.field, {
-      ariaLabel: "your own loop",
-      wrap: "off",
-      spellcheck: false,
-      autocapitalize: "off",
-    });
+    Object.assign(this.field, { ariaLabel: "your own loop", wrap: "off", spellcheck: false, autocapitalize: "off" });
     this._wrong = 0;
     this.field.addEventListener("input", () => {
       onInput(this.field.value);
@@ -302,12 +235,7 @@ class Editor {
     this.field.rows = Math.max(14, count + 1);
     const numbers = Array.from({ length: count }, (_, index) => {
       const wrong = index + 1 === this._wrong;
-      return addElement(
-        "div",
-        null,
-        wrong ? "wrong" : "",
-        `${wrong ? "✗ " : ""}${index + 1}`,
-      );
+      return addElement("div", null, wrong ? "wrong" : "", `${wrong ? "✗ " : ""}${index + 1}`);
     });
     this._numbers.replaceChildren(...numbers);
     this.field.ariaInvalid = this._wrong ? "true" : null;

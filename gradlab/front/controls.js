@@ -64,26 +64,16 @@ export class ControlBar {
   /** @param {Control[]} controls */
   _make(controls) {
     this._made = JSON.stringify(controls);
-    const focused =
-      [...this._parts].find(([, part]) =>
-        part.element.contains(document.activeElement)
-      )?.[0] ?? "";
+    const focused = [...this._parts].find(([, part]) => part.element.contains(document.activeElement))?.[0] ?? "";
     this.close();
     this._parts = new Map(controls.map((control) => {
       const make = MAKERS[control.kind];
-      return [
-        control.name,
-        make(control, (value) => this._turn(control.name, value)),
-      ];
+      return [control.name, make(control, (value) => this._turn(control.name, value))];
     }));
     this._bar.hidden = !controls.length;
-    this._bar.replaceChildren(
-      ...[...this._parts.values()].map((part) => part.element),
-    );
+    this._bar.replaceChildren(...[...this._parts.values()].map((part) => part.element));
     /** @type {HTMLElement | null | undefined} */
-    const again = this._parts.get(focused)?.element.querySelector(
-      "input, select, button",
-    );
+    const again = this._parts.get(focused)?.element.querySelector("input, select, button");
     again?.focus();
   }
 
@@ -108,10 +98,7 @@ export class ControlBar {
 function setOff({ element, stop }, off) {
   if (element.classList.contains("gl-off") === off) return;
   element.classList.toggle("gl-off", off);
-  const fields =
-    /** @type {NodeListOf<HTMLInputElement>} */ (element.querySelectorAll(
-      "input, select, button",
-    ));
+  const fields = /** @type {NodeListOf<HTMLInputElement>} */ (element.querySelectorAll("input, select, button"));
   for (const field of fields) field.disabled = off;
   if (off) stop?.();
 }
@@ -119,10 +106,7 @@ function setOff({ element, stop }, off) {
 /** @param {Control} control @param {Turn} turn @returns {Part} */
 function tickBox({ name, label }, turn) {
   const element = addElement("label", null, "gl-control gl-tick");
-  const box = Object.assign(addElement("input", element), {
-    type: "checkbox",
-    name,
-  });
+  const box = Object.assign(addElement("input", element), { type: "checkbox", name });
   element.append(label);
   box.addEventListener("change", () => turn(box.checked));
   return { element, show: (value) => box.checked = Boolean(value) };
@@ -161,22 +145,13 @@ function numberField({ name, label, kind, low, high, step }, turn) {
   const less = addButton(element, "−", () => go(-1));
   const field = addElement("input", element);
   const more = addButton(element, "+", () => go(1));
-  Object.assign(field, {
-    type: "number",
-    name,
-    min: low ?? "",
-    max: high ?? "",
-    step: step ?? 1,
-    ariaLabel: label,
-  });
+  Object.assign(field, { type: "number", name, min: low ?? "", max: high ?? "", step: step ?? 1, ariaLabel: label });
   Object.assign(less, { tabIndex: -1, ariaLabel: `${label}: less` }); // the arrow keys do the same
   Object.assign(more, { tabIndex: -1, ariaLabel: `${label}: more` });
   let [shown, sent] = ["", ""]; // the value that holds, and what was told last
   const takeAsBase = () => { // steps are counted from it
     field.defaultValue = field.value;
-    if (kind === "number" && !step) {
-      field.step = (Math.abs(Number(field.value)) / 10 || 0.1).toPrecision(1);
-    }
+    if (kind === "number" && !step) field.step = (Math.abs(Number(field.value)) / 10 || 0.1).toPrecision(1);
   };
   const tell = () => {
     takeAsBase();
@@ -197,11 +172,7 @@ function numberField({ name, label, kind, low, high, step }, turn) {
   });
   words.addEventListener("pointermove", ({ clientX, pointerId }) => {
     if (!words.hasPointerCapture(pointerId)) return;
-    for (
-      ;
-      Math.abs(clientX - from) >= DRAG;
-      from += DRAG * Math.sign(clientX - from)
-    ) go(clientX - from);
+    for (; Math.abs(clientX - from) >= DRAG; from += DRAG * Math.sign(clientX - from)) go(clientX - from);
   });
   return {
     element,
@@ -220,31 +191,17 @@ function numberField({ name, label, kind, low, high, step }, turn) {
 }
 
 /** A slider over listed values, which can play, or over a range. @param {Control} control @param {Turn} turn @returns {Part} */
-function sliderField(
-  { name, label, options = [], every = 0, low, high, step },
-  turn,
-) {
-  const [first, last] = step
-    ? [Number(low), Number(high)]
-    : [0, options.length - 1];
-  const textAt = (/** @type {number} */ at) =>
-    step ? String(Number(at.toPrecision(6))) : options[at][0];
+function sliderField({ name, label, options = [], every = 0, low, high, step }, turn) {
+  const [first, last] = step ? [Number(low), Number(high)] : [0, options.length - 1];
+  const textAt = (/** @type {number} */ at) => step ? String(Number(at.toPrecision(6))) : options[at][0];
   const element = addElement("div", null, "gl-control gl-slider");
   const words = addElement("label", element);
   addElement("span", words, "gl-label", label);
   const range = addElement("input", words);
-  Object.assign(range, {
-    type: "range",
-    name,
-    min: first,
-    max: last,
-    step: step ?? 1,
-  });
+  Object.assign(range, { type: "range", name, min: first, max: last, step: step ?? 1 });
   const text = addElement("span", element, "gl-value");
   text.setAttribute("aria-hidden", "true"); // the range says it
-  const texts = step
-    ? [first, first + step, last].map(textAt)
-    : options.map(([words]) => words);
+  const texts = step ? [first, first + step, last].map(textAt) : options.map(([words]) => words);
   text.style.minWidth = `${Math.max(...texts.map((text) => text.length))}ch`; // nothing shifts while it is moved
   const write = (/** @type {number} */ at) => {
     range.value = String(at);
@@ -260,23 +217,14 @@ function sliderField(
   });
 
   let timer = 0; // 0 while it does not play
-  const button = every
-    ? addButton(element, "", () => timer ? stop() : play(), "gl-small")
-    : null;
+  const button = every ? addButton(element, "", () => timer ? stop() : play(), "gl-small") : null;
   const writeButton = () => {
     if (button) {
-      Object.assign(button, {
-        textContent: timer ? "❚❚" : "▶",
-        ariaLabel: `${timer ? "pause" : "play"} ${label}`,
-      });
+      Object.assign(button, { textContent: timer ? "❚❚" : "▶", ariaLabel: `${timer ? "pause" : "play"} ${label}` });
     }
   };
   const tick = async () => {
-    const [began, at, running] = [
-      performance.now(),
-      Number(range.value) + 1,
-      timer,
-    ];
+    const [began, at, running] = [performance.now(), Number(range.value) + 1, timer];
     await go(at);
     if (timer !== running) return; // stopped, or begun anew, while it was answered
     if (at >= last) return stop();
@@ -313,8 +261,7 @@ const STILL = 5; // CSS pixels that a pointer may move and still be said to clic
 function orderField({ name, label, options = [], high }, turn) {
   const element = addElement("div", null, "gl-control gl-order");
   element.dataset.name = name;
-  const ariaLabel =
-    `${label}: drag a call, or move it with the arrow keys; Delete leaves it out`;
+  const ariaLabel = `${label}: drag a call, or move it with the arrow keys; Delete leaves it out`;
   Object.assign(element, { role: "group", ariaLabel });
   addElement("span", element, "gl-label", label);
   const row = addElement("span", element, "gl-chips");
@@ -322,28 +269,18 @@ function orderField({ name, label, options = [], high }, turn) {
   /** @type {string[]} */
   let order = [];
   for (const call of options) {
-    const button = addButton(
-      more,
-      `+ ${call}`,
-      () => set([...order, call], order.length),
-      "gl-small",
-    );
+    const button = addButton(more, `+ ${call}`, () => set([...order, call], order.length), "gl-small");
     button.ariaLabel = `add ${call} at the end`;
   }
-  const chipOf = (/** @type {Event} */ { target }) =>
-    [...row.children].indexOf(/** @type {Element} */ (target));
+  const chipOf = (/** @type {Event} */ { target }) => [...row.children].indexOf(/** @type {Element} */ (target));
   /** @param {string[]} calls @param {number} focused the one that gets the focus, -1 for none */
   const write = (calls, focused) => {
     order = calls;
     row.replaceChildren(...order.map((call, at) => {
       const chip = addElement("button", null, "gl-chip-call", call);
-      return Object.assign(chip, {
-        type: "button",
-        ariaLabel: `${call}, ${at + 1} of ${order.length}`,
-      });
+      return Object.assign(chip, { type: "button", ariaLabel: `${call}, ${at + 1} of ${order.length}` });
     }));
-    const chip = /** @type {HTMLElement | undefined} */ (row
-      .children[Math.min(focused, order.length - 1)]);
+    const chip = /** @type {HTMLElement | undefined} */ (row.children[Math.min(focused, order.length - 1)]);
     chip?.focus();
   };
   /** @param {string[]} calls @param {number} focused */
@@ -352,24 +289,19 @@ function orderField({ name, label, options = [], high }, turn) {
     write(calls, focused);
     turn(calls.join(" "));
   };
-  const without = (/** @type {number} */ at) =>
-    set(order.toSpliced(at, 1), Math.max(0, at - 1));
+  const without = (/** @type {number} */ at) => set(order.toSpliced(at, 1), Math.max(0, at - 1));
   const move = (/** @type {number} */ at, /** @type {number} */ to) =>
     set(order.toSpliced(at, 1).toSpliced(to, 0, order[at]), to);
   row.addEventListener("keydown", (event) => {
     const at = chipOf(event);
-    const by =
-      { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     if (by) order[at + by] && move(at, at + by);
     else if (event.key === "Delete" || event.key === "Backspace") without(at);
     else return;
     event.preventDefault();
   });
   row.addEventListener("pointerdown", (event) => {
-    const [at, chip] = [
-      chipOf(event),
-      /** @type {HTMLButtonElement} */ (event.target),
-    ];
+    const [at, chip] = [chipOf(event), /** @type {HTMLButtonElement} */ (event.target)];
     if (at < 0 || event.button || chip.disabled) return;
     const boxes = [...row.children].map((each) => each.getBoundingClientRect());
     const others = [...row.children].toSpliced(at, 1);
@@ -378,8 +310,7 @@ function orderField({ name, label, options = [], high }, turn) {
     row.onpointermove = ({ clientX: x, clientY: y }) => { // the others make room where it would come to stand
       isDragged ||= Math.hypot(x - event.clientX, y - event.clientY) >= STILL;
       if (!isDragged) return;
-      isOut = order.length > 1 &&
-        boxes.every(({ top, bottom }) => y < top - FAR || y > bottom + FAR);
+      isOut = order.length > 1 && boxes.every(({ top, bottom }) => y < top - FAR || y > bottom + FAR);
       to = nearestBox(boxes, x, y);
       row.insertBefore(chip, others[to] ?? null);
       chip.classList.add("gl-dragged");
@@ -396,9 +327,7 @@ function orderField({ name, label, options = [], high }, turn) {
     element,
     show(value) {
       const calls = String(value ?? "").split(" ").filter(Boolean);
-      const focused = [...row.children].indexOf(
-        /** @type {Element} */ (document.activeElement),
-      );
+      const focused = [...row.children].indexOf(/** @type {Element} */ (document.activeElement));
       if (calls.join(" ") !== order.join(" ")) write(calls, focused);
     },
   };

@@ -44,14 +44,7 @@ export class PanelDrag {
 
   /** Tell the kernel where a mark was dragged to. @param {Mark} mark @param {Place} place */
   tell({ drag, scales }, [x, y]) {
-    if (scales) {
-      this._panel.ask({
-        do: "drag",
-        name: drag,
-        x: valueAt(scales.x, x),
-        y: valueAt(scales.y, y),
-      });
-    }
+    if (scales) this._panel.ask({ do: "drag", name: drag, x: valueAt(scales.x, x), y: valueAt(scales.y, y) });
   }
 
   /** @param {PointerEvent} event */
@@ -62,11 +55,8 @@ export class PanelDrag {
     this._from = panel.placeOf(event);
     this._mark = panel.grab(event);
     this._ground = this._mark ? null : panel.groundAt(this._from);
-    this._scrubs = panel.scrubs && event.pointerType === "touch" &&
-      this._ground !== null;
-    if (this._mark || this._ground) {
-      panel.canvas.setPointerCapture(event.pointerId);
-    }
+    this._scrubs = panel.scrubs && event.pointerType === "touch" && this._ground !== null;
+    if (this._mark || this._ground) panel.canvas.setPointerCapture(event.pointerId);
   }
 
   /** @param {PointerEvent} event */
@@ -77,17 +67,11 @@ export class PanelDrag {
     const [right, down] = [to[0] - this._from[0], to[1] - this._from[1]];
     this.moved ||= Math.hypot(right, down) >= CLICK;
     if (!this.moved) return;
-    if (this._scrubs && begins && Math.abs(down) > Math.abs(right)) {
-      return this._stop(); // it scrolls the page
-    }
+    if (this._scrubs && begins && Math.abs(down) > Math.abs(right)) return this._stop(); // it scrolls the page
     this._panel.follow(mark && to);
     if (mark) this.tell(mark, to);
     else if (ground && this._scrubs) {
-      this._panel.ask({
-        do: "scrub",
-        begins,
-        share: right / (ground.right - ground.left),
-      });
+      this._panel.ask({ do: "scrub", begins, share: right / (ground.right - ground.left) });
     } else if (ground) {
       const [low, high] = this._chosen(ground, to);
       this._range.hidden = false;
@@ -97,19 +81,13 @@ export class PanelDrag {
 
   /** @param {PointerEvent} event */
   _end(event) {
-    const [mark, ground, to] = [
-      this._mark,
-      this._ground,
-      this._panel.placeOf(event),
-    ];
+    const [mark, ground, to] = [this._mark, this._ground, this._panel.placeOf(event)];
     this._stop();
     if (!this.moved) return;
     if (mark) this.tell(mark, to);
     else if (this._scrubs) this._panel.ask({ do: "scrub", ends: true });
     else if (ground) {
-      const [low, high] = this._chosen(ground, to).map((place) =>
-        valueAt(ground.x, place)
-      );
+      const [low, high] = this._chosen(ground, to).map((place) => valueAt(ground.x, place));
       this._panel.zoom(low, high);
     }
   }
@@ -123,7 +101,6 @@ export class PanelDrag {
 
   /** Return both ends of the range between where the pointer went down and where it is. @param {Plot} ground @param {Place} to */
   _chosen({ left, right }, to) {
-    return [this._from[0], to[0]].map((x) => Math.min(right, Math.max(left, x)))
-      .sort((a, b) => a - b);
+    return [this._from[0], to[0]].map((x) => Math.min(right, Math.max(left, x))).sort((a, b) => a - b);
   }
 }

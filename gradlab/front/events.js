@@ -23,36 +23,23 @@ export function keepKeys(root) {
     else target.dataset.lmSuppressShortcuts = "true";
   };
   const stop = (/** @type {Event} */ event) => {
-    if (!(event instanceof KeyboardEvent) || !isForNotebook(event)) {
-      event.stopPropagation();
-    } else if (event.key === "Enter" && event.type === "keypress") {
-      event.preventDefault(); // it presses no button
-    } else if (
-      event.key === "Escape" && event.type === "keydown" &&
-      !event.defaultPrevented
-    ) {
+    if (!(event instanceof KeyboardEvent) || !isForNotebook(event)) event.stopPropagation();
+    else if (event.key === "Enter" && event.type === "keypress") event.preventDefault(); // it presses no button
+    else if (event.key === "Escape" && event.type === "keydown" && !event.defaultPrevented) {
       const cell = root.closest(".jp-Cell");
       if (cell instanceof HTMLElement) cell.focus({ preventScroll: true });
     }
   };
   const end = new AbortController();
-  globalThis.addEventListener("keydown", mark, {
-    capture: true,
-    signal: end.signal,
-  }); // the first to hear of a key
-  for (const kind of ["keydown", "keypress", "keyup"]) {
-    root.addEventListener(kind, stop, { signal: end.signal });
-  }
+  globalThis.addEventListener("keydown", mark, { capture: true, signal: end.signal }); // the first to hear of a key
+  for (const kind of ["keydown", "keypress", "keyup"]) root.addEventListener(kind, stop, { signal: end.signal });
   return () => end.abort();
 }
 
 /** Is it Escape, or Enter with Shift, Ctrl, Cmd or Alt, other than what runs a text? @param {KeyboardEvent} event */
 function isForNotebook({ key, shiftKey, ctrlKey, metaKey, altKey, target }) {
-  const runsText = target instanceof HTMLTextAreaElement &&
-    (ctrlKey || metaKey);
-  return key === "Escape" ||
-    (key === "Enter" && (shiftKey || altKey || ctrlKey || metaKey) &&
-      !runsText);
+  const runsText = target instanceof HTMLTextAreaElement && (ctrlKey || metaKey);
+  return key === "Escape" || (key === "Enter" && (shiftKey || altKey || ctrlKey || metaKey) && !runsText);
 }
 
 /**
@@ -71,12 +58,7 @@ export function addElement(tag, parent, classes = "", text = "") {
 
 /** @param {Element} parent @param {string} words on the button @param {() => void} press @param {string} [classes] */
 export function addButton(parent, words, press, classes = "") {
-  const button = addElement(
-    "button",
-    parent,
-    `gl-button ${classes}`.trim(),
-    words,
-  );
+  const button = addElement("button", parent, `gl-button ${classes}`.trim(), words);
   button.type = "button";
   button.addEventListener("click", press);
   return button;
@@ -84,13 +66,6 @@ export function addButton(parent, words, press, classes = "") {
 
 /** Lay an element over a part of the one that it is in. @param {HTMLElement} element @param {number[]} box its edges */
 export function putOver(element, [left, top, right, bottom]) {
-  const sides = {
-    left,
-    top,
-    width: Math.max(right - left, 1),
-    height: bottom - top,
-  };
-  for (const [side, pixels] of Object.entries(sides)) {
-    element.style.setProperty(side, `${pixels}px`);
-  }
+  const sides = { left, top, width: Math.max(right - left, 1), height: bottom - top };
+  for (const [side, pixels] of Object.entries(sides)) element.style.setProperty(side, `${pixels}px`);
 }

@@ -1,22 +1,8 @@
 // @ts-check
 /** What stands around the axes of a panel: its title and corner, notes, the key, and a notice in a frame. */
 
-import {
-  boxPoints,
-  fitting,
-  placedText,
-  shortened,
-  swatchMark,
-  wrapped,
-} from "./texts.js";
-import {
-  LINE,
-  PANEL_MARGIN,
-  SMALL,
-  SWATCH,
-  SWATCH_GAP,
-  WORD_SIZE,
-} from "./texts.js";
+import { boxPoints, fitting, placedText, shortened, swatchMark, wrapped } from "./texts.js";
+import { LINE, PANEL_MARGIN, SMALL, SWATCH, SWATCH_GAP, WORD_SIZE } from "./texts.js";
 import { withPoints } from "./wire.js";
 
 /** @import { Mark, PanelData } from "./wire.js" */
@@ -33,61 +19,25 @@ export function headOf(panel, width, measure) {
   /** @type {Placed[]} */
   const placed = [];
   const room = width - 2 * PANEL_MARGIN;
-  const size = Math.min(
-    TITLE,
-    Math.max(
-      SMALL,
-      TITLE * room / Math.max(measure(panel.title, TITLE, true), 1),
-    ),
-  );
+  const size = Math.min(TITLE, Math.max(SMALL, TITLE * room / Math.max(measure(panel.title, TITLE, true), 1)));
   const title = shortened(panel.title, room, size, true, measure);
-  if (title) {
-    placed.push(
-      placedText("title", title, PANEL_MARGIN, TITLE_Y, { size, bold: true }),
-    );
-  }
+  if (title) placed.push(placedText("title", title, PANEL_MARGIN, TITLE_Y, { size, bold: true }));
   let y = TITLE_Y + 1;
   const left = room - measure(title, size, true) - 12;
-  const { corner = [], corner_role: role = "ink", notes = [], key = [] } =
-    panel;
-  const beside = [WORD_SIZE, SMALL].flatMap((size) =>
-    corner.map((words) => ({ words, size }))
-  )
+  const { corner = [], corner_role: role = "ink", notes = [], key = [] } = panel;
+  const beside = [WORD_SIZE, SMALL].flatMap((size) => corner.map((words) => ({ words, size })))
     .find(({ words, size }) => measure(words, size, false) <= left);
   if (beside) {
     const look = { role, size: beside.size, anchor: "end" };
-    placed.push(
-      placedText("corner", beside.words, width - PANEL_MARGIN, TITLE_Y, look),
-    );
+    placed.push(placedText("corner", beside.words, width - PANEL_MARGIN, TITLE_Y, look));
   } else if (corner.length) {
-    placed.push(
-      placedText(
-        "corner",
-        fitting(corner, room, measure),
-        PANEL_MARGIN,
-        y += LINE,
-        { role },
-      ),
-    );
+    placed.push(placedText("corner", fitting(corner, room, measure), PANEL_MARGIN, y += LINE, { role }));
   }
   for (const [at, texts] of notes.entries()) {
-    placed.push(
-      placedText(
-        `note ${at}`,
-        fitting(texts, room, measure),
-        PANEL_MARGIN,
-        y += LINE,
-      ),
-    );
+    placed.push(placedText(`note ${at}`, fitting(texts, room, measure), PANEL_MARGIN, y += LINE));
   }
   if (!key.length) return { placed, bottom: y + 14 };
-  const below = keyMarks(
-    key,
-    PANEL_MARGIN,
-    y + LINE + 2,
-    width - PANEL_MARGIN,
-    measure,
-  );
+  const below = keyMarks(key, PANEL_MARGIN, y + LINE + 2, width - PANEL_MARGIN, measure);
   return { placed: [...placed, ...below.placed], bottom: below.y + 14 };
 }
 
@@ -98,27 +48,17 @@ export function headOf(panel, width, measure) {
  */
 function keyMarks(key, left, y, right, measure) {
   const before = SWATCH + SWATCH_GAP;
-  const wide = (/** @type {string} */ words) =>
-    before + measure(words, WORD_SIZE, false);
-  const whole =
-    key.reduce((sum, { texts }) => sum + wide(texts[0]) + BETWEEN, -BETWEEN) <=
-      right - left;
+  const wide = (/** @type {string} */ words) => before + measure(words, WORD_SIZE, false);
+  const whole = key.reduce((sum, { texts }) => sum + wide(texts[0]) + BETWEEN, -BETWEEN) <= right - left;
   let x = left;
   /** @type {Placed[]} */
   const placed = [];
   for (const entry of key) {
     const name = entry.texts.at(-1) ?? "";
-    const words = fitting(
-      [whole ? entry.texts[0] : name],
-      right - left - before,
-      measure,
-    );
+    const words = fitting([whole ? entry.texts[0] : name], right - left - before, measure);
     if (x > left && x + wide(words) > right) [x, y] = [left, y + LINE];
     const id = `key ${name}`;
-    placed.push(
-      { id, mark: swatchMark(entry, x, y) },
-      placedText(`${id} word`, words, x + before, y),
-    );
+    placed.push({ id, mark: swatchMark(entry, x, y) }, placedText(`${id} word`, words, x + before, y));
     x += wide(words) + BETWEEN;
   }
   return { placed, y };
@@ -129,66 +69,25 @@ function keyMarks(key, left, y, right, measure) {
  * @param {string} notice @param {Plot} plot @param {[number, number]} size of the panel
  * @param {number} top what lies above stays free @param {boolean} framed @param {Measure} measure
  */
-export function noticeMarks(
-  notice,
-  plot,
-  [width, height],
-  top,
-  framed,
-  measure,
-) {
-  const room = Math.min(
-    Math.max(plot.right - plot.left - 24, 200),
-    width - 4 * PANEL_MARGIN,
-  );
+export function noticeMarks(notice, plot, [width, height], top, framed, measure) {
+  const room = Math.min(Math.max(plot.right - plot.left - 24, 200), width - 4 * PANEL_MARGIN);
   const wide = (/** @type {string} */ line) => measure(line, NOTICE, framed);
   const most = Math.max(Math.floor((height - top - 8) / NOTICE_LINE), 1);
   const lines = wrapped(notice, room, NOTICE, framed, measure).slice(0, most);
-  const [half, tall] = [
-    Math.max(...lines.map(wide)) / 2 + 8,
-    NOTICE_LINE * lines.length,
-  ];
-  const x = Math.min(
-    Math.max((plot.left + plot.right) / 2, half + 2),
-    width - half - 2,
-  );
-  const wanted = framed
-    ? plot.bottom - 10 - tall / 2
-    : (plot.top + plot.bottom) / 2;
-  const y = Math.max(
-    Math.min(wanted, height - tall / 2 - 4),
-    top + tall / 2 + 4,
-  );
+  const [half, tall] = [Math.max(...lines.map(wide)) / 2 + 8, NOTICE_LINE * lines.length];
+  const x = Math.min(Math.max((plot.left + plot.right) / 2, half + 2), width - half - 2);
+  const wanted = framed ? plot.bottom - 10 - tall / 2 : (plot.top + plot.bottom) / 2;
+  const y = Math.max(Math.min(wanted, height - tall / 2 - 4), top + tall / 2 + 4);
   /** @type {Placed[]} */
   const placed = [];
   if (framed) {
-    const frame = /** @type {Mark} */ ({
-      k: "p",
-      fill: "paper",
-      stroke: "ink",
-      width: 1.5,
-      dash: "dashed",
-    });
-    const box = boxPoints(
-      x - half,
-      y - tall / 2 - 4,
-      x + half,
-      y + tall / 2 + 4,
-    );
+    const frame = /** @type {Mark} */ ({ k: "p", fill: "paper", stroke: "ink", width: 1.5, dash: "dashed" });
+    const box = boxPoints(x - half, y - tall / 2 - 4, x + half, y + tall / 2 + 4);
     placed.push({ id: "notice frame", mark: withPoints(frame, box) });
   }
-  const look =
-    /** @type {const} */ ({ anchor: "middle", size: NOTICE, bold: framed });
+  const look = /** @type {const} */ ({ anchor: "middle", size: NOTICE, bold: framed });
   lines.forEach((line, at) =>
-    placed.push(
-      placedText(
-        `notice ${at}`,
-        line,
-        x,
-        y + NOTICE_LINE * (at - (lines.length - 1) / 2),
-        look,
-      ),
-    )
+    placed.push(placedText(`notice ${at}`, line, x, y + NOTICE_LINE * (at - (lines.length - 1) / 2), look))
   );
   return placed;
 }

@@ -13,12 +13,8 @@ export class InstrumentPage extends RecordedPage {
   constructor(root, recording, { id = "", title = recording.title } = {}) {
     super(id);
     this.recording = recording;
-    const ask = (/** @type {Record<string, any>} */ request) =>
-      this.ask(request);
-    this.screen = new InstrumentScreen(root, {
-      ask,
-      label: `gradlab recording: ${title}`,
-    });
+    const ask = (/** @type {Record<string, any>} */ request) => this.ask(request);
+    this.screen = new InstrumentScreen(root, { ask, label: `gradlab recording: ${title}` });
     this.screen.strip.way = "glide";
     /** @type {Settings} what the reader has chosen */
     this.at = recording.settings[0];
@@ -44,11 +40,7 @@ export class InstrumentPage extends RecordedPage {
     const shown = this.shownAt(this.recording.frames, index);
     this.at = this.recording.settings[index];
     const values = { ...shown.values }; // a control that was turned in vain goes back
-    this.screen.show({
-      ...shown,
-      values,
-      note: [note, shown.note].filter(Boolean).join("\n"),
-    });
+    this.screen.show({ ...shown, values, note: [note, shown.note].filter(Boolean).join("\n") });
   }
 
   /**
@@ -62,25 +54,17 @@ export class InstrumentPage extends RecordedPage {
     const now = this.at[name];
     /** @type {import("./controls.js").Control[]} */
     const controls = this.screen.shown.controls;
-    const slides = controls.some((control) =>
-      control.name === name && control.kind === "slider"
-    );
+    const slides = controls.some((control) => control.name === name && control.kind === "slider");
     const isMeant = (/** @type {Settings} */ { [name]: each }) =>
       slides ? (value > now ? each > now : each < now) : each === value;
     const away = (/** @type {Settings} */ { [name]: each, ...others }) =>
       3 * distance(others, this.at) + distance({ each }, { each: value });
-    const best =
-      settings.filter(isMeant).sort((one, other) => away(one) - away(other))[0];
-    const turned = Object.keys(best ?? {}).filter((key) =>
-      key !== name && best[key] !== this.at[key]
-    );
-    const labels = turned.map((key) =>
-      controls.find((control) => control.name === key)?.label ?? key
-    ).join(" and ");
+    const best = settings.filter(isMeant).sort((one, other) => away(one) - away(other))[0];
+    const turned = Object.keys(best ?? {}).filter((key) => key !== name && best[key] !== this.at[key]);
+    const labels = turned.map((key) => controls.find((control) => control.name === key)?.label ?? key).join(" and ");
     const note = !best
       ? "This page does not hold that: it was recorded without it."
-      : labels &&
-        `This page holds that only with another ${labels}, which was turned too.`;
+      : labels && `This page holds that only with another ${labels}, which was turned too.`;
     this.show(settings.indexOf(best ?? this.at), note);
     this.write();
   }
@@ -89,9 +73,6 @@ export class InstrumentPage extends RecordedPage {
 /** Return how many settings differ, and by how much. @param {Settings} one @param {Settings} other may have more */
 function distance(one, other) {
   const differing = Object.keys(one).filter((key) => one[key] !== other[key]);
-  const apart = differing.reduce(
-    (sum, key) => sum + Math.abs(Number(one[key]) - Number(other[key]) || 0),
-    0,
-  );
+  const apart = differing.reduce((sum, key) => sum + Math.abs(Number(one[key]) - Number(other[key]) || 0), 0);
   return differing.length + apart / (1 + apart);
 }

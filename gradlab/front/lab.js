@@ -9,14 +9,7 @@ import { InstrumentScreen, RunScreen } from "./screen.js";
 /** What anywidget hands over. @typedef {{send: (content: any) => void, on: Function, off: Function, get: Function}} Model */
 
 const RESTS = 300; // ms without another request until what the kernel wants to be asked next is asked
-const ENDS_PLAY = [
-  "statement",
-  "update",
-  "reset",
-  "restart",
-  "to_line",
-  "drag",
-];
+const ENDS_PLAY = ["statement", "update", "reset", "restart", "to_line", "drag"];
 
 /** A lab as this page knows it, however many views show it. */
 class LabClient {
@@ -49,25 +42,15 @@ class LabClient {
       "comm:close": () => this.end(),
       comm_live_update: () => this.clock.ask({ do: "hello" }), // which fails where the kernel has been restarted
     };
-    for (const [kind, listen] of Object.entries(this.listeners)) {
-      model.on(kind, listen);
-    }
+    for (const [kind, listen] of Object.entries(this.listeners)) model.on(kind, listen);
   }
 
   /** @param {Record<string, any>} message */
   take(message) {
-    if (message.new) {
-      for (const { root } of this.screens) {
-        bringIntoView(root);
-      }
-    }
+    if (message.new) { for (const { root } of this.screens) bringIntoView(root); }
     if (message.working !== undefined) {
       this.clock.working = message.working;
-      for (const screen of this.screens) {
-        if (screen instanceof InstrumentScreen) {
-          screen.setWorking(message.working);
-        }
-      }
+      for (const screen of this.screens) if (screen instanceof InstrumentScreen) screen.setWorking(message.working);
     }
     if (message.frames) this.clock.take({ work: 0, ...message });
   }
@@ -85,23 +68,17 @@ class LabClient {
 
   /** @param {boolean} playing */
   setPlaying(playing) {
-    for (const screen of this.screens) {
-      if (screen instanceof RunScreen) screen.setPlaying(playing);
-    }
+    for (const screen of this.screens) if (screen instanceof RunScreen) screen.setPlaying(playing);
   }
 
   /** @param {HTMLElement} root */
   open(root) {
     const { clock, shown } = this;
-    const ask = (/** @type {Record<string, any>} */ request) =>
-      this.ask(request);
-    const play = (/** @type {boolean} */ on) =>
-      on ? clock.play() : clock.pause();
+    const ask = (/** @type {Record<string, any>} */ request) => this.ask(request);
+    const play = (/** @type {boolean} */ on) => on ? clock.play() : clock.pause();
     const speed = (/** @type {number | null} */ rate) => clock.rate = rate;
     const isRun = this.model.get("kind") === "lab";
-    const screen = isRun
-      ? new RunScreen(root, { ask, play, speed })
-      : new InstrumentScreen(root, { ask });
+    const screen = isRun ? new RunScreen(root, { ask, play, speed }) : new InstrumentScreen(root, { ask });
     this.screens.add(screen);
     hideStill(this.model.get("lab_id"));
     if (shown.f < 0) ask({ do: "hello" });
@@ -136,27 +113,21 @@ class LabClient {
     await this.clock.ask(request);
     this.wait(-1);
     const { then } = this.shown;
-    if (then && !this.unanswered) {
-      this.then = setTimeout(() => this.ask({ do: then }), RESTS);
-    }
+    if (then && !this.unanswered) this.then = setTimeout(() => this.ask({ do: then }), RESTS);
   }
 
   /** Count what is not answered. @param {1 | -1} by */
   wait(by) {
     this.unanswered += by;
     for (const screen of this.screens) {
-      if (screen instanceof InstrumentScreen) {
-        screen.root.ariaBusy = String(this.unanswered > 0);
-      }
+      if (screen instanceof InstrumentScreen) screen.root.ariaBusy = String(this.unanswered > 0);
     }
   }
 
   close() {
     this.clock.close();
     clearTimeout(this.then);
-    for (const [kind, listen] of Object.entries(this.listeners)) {
-      this.model.off(kind, listen);
-    }
+    for (const [kind, listen] of Object.entries(this.listeners)) this.model.off(kind, listen);
   }
 }
 

@@ -27,18 +27,7 @@ const LABEL_STEPS = {
   above: [[0, -13], [0, -24]],
   below: [[0, 13], [0, 28]],
   center: [[0, 0]],
-  around: [
-    [9, -11],
-    [-9, -11],
-    [9, 11],
-    [-9, 11],
-    [0, -16],
-    [0, 16],
-    [14, 0],
-    [-14, 0],
-    [12, -28],
-    [-12, -28],
-  ],
+  around: [[9, -11], [-9, -11], [9, 11], [-9, 11], [0, -16], [0, 16], [14, 0], [-14, 0], [12, -28], [-12, -28]],
 };
 
 /**
@@ -50,32 +39,18 @@ export function placeLabels(texts, placed, plots, size, measure) {
   if (!texts.length) return [];
   const margins = texts.filter(({ mark }) => mark.where === "margin");
   const labels = plots.flatMap((plot, at) =>
-    marginLabels(
-      margins.filter(({ mark }) => (mark.axes ?? 0) === at),
-      plot,
-      size,
-      measure,
-    )
+    marginLabels(margins.filter(({ mark }) => (mark.axes ?? 0) === at), plot, size, measure)
   );
-  const boxes = [...placed, ...labels].flatMap(({ mark }) =>
-    mark.k === "t" ? [boxOf(mark)] : []
-  );
+  const boxes = [...placed, ...labels].flatMap(({ mark }) => mark.k === "t" ? [boxOf(mark)] : []);
   const things = placed.map(({ mark }) => coveredBy(mark));
-  const beforeContours = placed.flatMap(({ mark }, at) =>
-    mark.stroke?.startsWith("grey/") ? [] : [things[at]]
-  );
+  const beforeContours = placed.flatMap(({ mark }, at) => mark.stroke?.startsWith("grey/") ? [] : [things[at]]);
   const marks = new Map(placed.map(({ id, mark }) => [id, mark]));
   for (const { id, mark } of texts) {
     if (mark.where === "margin") continue;
-    const label = bestPlace(
-      mark,
-      plots[mark.axes ?? 0],
-      marks.get(mark.of ?? ""),
-      {
-        ...{ boxes, size, measure },
-        things: mark.where === "on" ? beforeContours : things,
-      },
-    );
+    const label = bestPlace(mark, plots[mark.axes ?? 0], marks.get(mark.of ?? ""), {
+      ...{ boxes, size, measure },
+      things: mark.where === "on" ? beforeContours : things,
+    });
     if (!label) continue;
     boxes.push(boxOf(label));
     labels.push({ id, mark: label });
@@ -88,12 +63,7 @@ export function placeLabels(texts, placed, plots, size, measure) {
  * @param {{boxes: Box[], things: Float64Array[], size: [number, number], measure: Measure}} around
  * @returns {Mark | null}
  */
-function bestPlace(
-  mark,
-  plot,
-  of,
-  { boxes, things, size: [panelWidth, panelHeight], measure },
-) {
+function bestPlace(mark, plot, of, { boxes, things, size: [panelWidth, panelHeight], measure }) {
   const { size = 12, bold = false, where = "around" } = mark;
   const inside = where === "top" || where === "on" || where === "beside";
   const [left, top, right, bottom] = inside
@@ -105,16 +75,9 @@ function bestPlace(
     spotsOf(mark, plot, of, width, panelWidth).forEach((spot, at) => {
       const cost = LATER * at + SHORTER * form;
       if (cost >= least) return;
-      const label = text(words, spot.x, spot.y, {
-        ...lookOf(mark),
-        anchor: spot.anchor,
-        size,
-        width,
-      });
+      const label = text(words, spot.x, spot.y, { ...lookOf(mark), anchor: spot.anchor, size, width });
       const box = boxOf(label);
-      if (box[0] < left || box[1] < top || box[2] > right || box[3] > bottom) {
-        return;
-      }
+      if (box[0] < left || box[1] < top || box[2] > right || box[3] > bottom) return;
       if (boxes.some((other) => boxesTouch(box, other))) return;
       const hidden = hiddenBy(box, things);
       if (mark.clear && hidden) return;
@@ -137,31 +100,16 @@ function lookOf({ role, bold, backed, words }) {
 function spotsOf(mark, plot, of, wide, panelWidth) {
   const where = mark.where ?? "around";
   if (mark.of) {
-    return !of
-      ? []
-      : of.tail
-      ? spotsAside(of)
-      : where === "on"
-      ? spotsOn(of, plot)
-      : spotsBeside(of, plot, wide);
+    return !of ? [] : of.tail ? spotsAside(of) : where === "on" ? spotsOn(of, plot) : spotsBeside(of, plot, wide);
   }
   const x = placeOn(plot.x, mark.x ?? 0);
   const y = where === "top" ? plot.top : placeOn(plot.y, mark.y ?? 0);
-  if (
-    !(x >= plot.left - 1 && x <= plot.right + 1 && y >= plot.top - 1 &&
-      y <= plot.bottom + 1)
-  ) return [];
+  if (!(x >= plot.left - 1 && x <= plot.right + 1 && y >= plot.top - 1 && y <= plot.bottom + 1)) return [];
   const rows = Array.from({ length: ROWS }, (_, row) => (row + 0.5) * ROW);
   const steps = where === "top"
-    ? rows.map((
-      down,
-    ) => [x + 5 + wide <= Math.min(plot.right + 10, panelWidth) ? 5 : -5, down])
+    ? rows.map((down) => [x + 5 + wide <= Math.min(plot.right + 10, panelWidth) ? 5 : -5, down])
     : where.split(" ").flatMap((side) => LABEL_STEPS[side]);
-  return steps.map(([right, down]) => ({
-    x: x + right,
-    y: y + down,
-    anchor: anchorOf(right),
-  }));
+  return steps.map(([right, down]) => ({ x: x + right, y: y + down, anchor: anchorOf(right) }));
 }
 
 /** Return places beside an arrow: near its middle first, on its right and on its left. @param {Mark} arrow @returns {Spot[]} */
@@ -177,10 +125,7 @@ function spotsAside(arrow) {
   for (const far of [thick + 9, 2.2 * thick + 10]) {
     for (const share of [0.5, 0.3, 0.7]) {
       for (const away of [far, -far]) {
-        const [x, y] = [
-          x0 + share * (x1 - x0) + away * across,
-          y0 + share * (y1 - y0) + away * down,
-        ];
+        const [x, y] = [x0 + share * (x1 - x0) + away * across, y0 + share * (y1 - y0) + away * down];
         spots.push({ x, y, anchor: anchorOf(away * across, 5) });
       }
     }
@@ -201,9 +146,7 @@ function spotsOn(line, plot) {
   const spots = [];
   for (let at = 0; at < points.length; at += stride) {
     const [x, y] = [points[at], points[at + 1]];
-    if (x > plot.left && x < plot.right && y > plot.top && y < plot.bottom) {
-      spots.push({ x, y, anchor: "middle" });
-    }
+    if (x > plot.left && x < plot.right && y > plot.top && y < plot.bottom) spots.push({ x, y, anchor: "middle" });
   }
   return spots.sort((one, other) => one.x - other.x);
 }
@@ -216,31 +159,17 @@ function spotsBeside(line, plot, wide) {
   const last = points.length - 2;
   for (const share of [1, 0.75, 0.5, 0.25, 0]) {
     const end = 2 * Math.round(share * last / 2);
-    const x = Math.min(
-      Math.max(points[end] - share * wide, plot.left + 4),
-      plot.right - wide,
-    );
+    const x = Math.min(Math.max(points[end] - share * wide, plot.left + 4), plot.right - wide);
     let [highest, lowest] = [Infinity, -Infinity];
     for (let at = 0; at <= last; at += 2) {
       if (points[at] < x - 4 || points[at] > x + wide + 4) continue;
-      [highest, lowest] = [
-        Math.min(highest, points[at + 1]),
-        Math.max(lowest, points[at + 1]),
-      ];
+      [highest, lowest] = [Math.min(highest, points[at + 1]), Math.max(lowest, points[at + 1])];
     }
-    if (!(lowest >= highest)) {
-      [highest, lowest] = [points[end + 1], points[end + 1]];
-    }
-    for (const y of [highest - 10, lowest + 11, highest - 26, lowest + 27]) {
-      spots.push({ x, y, anchor: "start" });
-    }
+    if (!(lowest >= highest)) [highest, lowest] = [points[end + 1], points[end + 1]];
+    for (const y of [highest - 10, lowest + 11, highest - 26, lowest + 27]) spots.push({ x, y, anchor: "start" });
   }
   for (let row = 0; row < ROWS; row++) {
-    spots.push({
-      x: plot.left + 8,
-      y: plot.top + (row + 0.5) * ROW,
-      anchor: "start",
-    });
+    spots.push({ x: plot.left + 8, y: plot.top + (row + 0.5) * ROW, anchor: "start" });
   }
   return spots.filter(({ x }) => Number.isFinite(x));
 }
@@ -253,18 +182,10 @@ function spotsBeside(line, plot, wide) {
  */
 function marginLabels(margins, plot, [width], measure) {
   const [first, last] = [plot.top + 4, plot.bottom - 1];
-  const order = margins.map((each) => ({
-    ...each,
-    y: placeOn(plot.y, each.mark.y ?? 0),
-  }))
-    .filter(({ y }) => Number.isFinite(y)).slice(
-      0,
-      Math.floor((last - first) / ROWS_APART) + 1,
-    )
+  const order = margins.map((each) => ({ ...each, y: placeOn(plot.y, each.mark.y ?? 0) }))
+    .filter(({ y }) => Number.isFinite(y)).slice(0, Math.floor((last - first) / ROWS_APART) + 1)
     .sort((one, other) => one.y - other.y);
-  order.forEach((each, at) =>
-    each.y = Math.max(each.y, at ? order[at - 1].y + ROWS_APART : first)
-  );
+  order.forEach((each, at) => each.y = Math.max(each.y, at ? order[at - 1].y + ROWS_APART : first));
   let floor = last;
   for (const each of order.toReversed()) {
     each.y = Math.min(each.y, floor);
@@ -274,14 +195,8 @@ function marginLabels(margins, plot, [width], measure) {
     const { size = 12, bold = false, swatch } = mark;
     const x = plot.right + 8 + (swatch ? 13 : 0);
     const words = fitting(mark.texts ?? [], width - x - 2, measure, size, bold);
-    const label = text(words, x, y, {
-      ...lookOf(mark),
-      size,
-      width: measure(words, size, bold),
-    });
-    const box = swatch
-      ? [{ id: `swatch ${id}`, mark: swatchMark(swatch, x - 13, y, 9, 9) }]
-      : [];
+    const label = text(words, x, y, { ...lookOf(mark), size, width: measure(words, size, bold) });
+    const box = swatch ? [{ id: `swatch ${id}`, mark: swatchMark(swatch, x - 13, y, 9, 9) }] : [];
     return [...box, { id, mark: label }];
   });
 }
@@ -305,11 +220,7 @@ const knownCovers = new WeakMap();
 
 /** Return places along a mark (x0, y0, x1, y1, ...), which words had better not hide. @param {Mark} mark */
 export function coveredBy(mark) {
-  return remembered(
-    knownCovers,
-    mark,
-    () => Float64Array.from(placesAlong(mark)),
-  );
+  return remembered(knownCovers, mark, () => Float64Array.from(placesAlong(mark)));
 }
 
 /** @param {Mark} mark */
@@ -318,9 +229,7 @@ function placesAlong(mark) {
   const places = [];
   if (mark.k === "t") {
     const [left, top, right, bottom] = boxOf(mark);
-    for (let x = left; x < right; x += TEXT_APART) {
-      places.push(x, (top + bottom) / 2);
-    }
+    for (let x = left; x < right; x += TEXT_APART) places.push(x, (top + bottom) / 2);
     return [...places, right, (top + bottom) / 2];
   }
   if (!mark.stroke && mark.k !== "d") return places;
@@ -328,15 +237,10 @@ function placesAlong(mark) {
   let [lastX, lastY] = [NaN, NaN];
   for (let at = 0; at < points.length; at += 2) {
     const [x, y] = [points[at], points[at + 1]];
-    const steps = mark.k === "d"
-      ? 1
-      : Math.min(Math.hypot(x - lastX, y - lastY) / ALONG, MOST_THINGS);
+    const steps = mark.k === "d" ? 1 : Math.min(Math.hypot(x - lastX, y - lastY) / ALONG, MOST_THINGS);
     if (steps < 1) continue; // so close to the one before that it is the same
     for (let step = 1; step < steps; step++) {
-      places.push(
-        lastX + (x - lastX) * step / steps,
-        lastY + (y - lastY) * step / steps,
-      );
+      places.push(lastX + (x - lastX) * step / steps, lastY + (y - lastY) * step / steps);
     }
     if (!Number.isNaN(x)) places.push(x, y);
     [lastX, lastY] = [x, y];

@@ -20,10 +20,7 @@ const RIGHT = 14; // CSS pixels
 const WIDEST = 0.4; // of the panel, for words at the right of the axes
 const [THINNEST, THICKEST] = [5, 18]; // CSS pixels across a usual arrow
 /** @type {Record<string, Partial<Mark>>} what the kernel leaves out (`gradlab/drawing/marks.py`) */
-const DEFAULTS = {
-  l: { stroke: "ink", width: 1.5 },
-  v: { stroke: "ink", line: 1 },
-};
+const DEFAULTS = { l: { stroke: "ink", width: 1.5 }, v: { stroke: "ink", line: 1 } };
 const FAR_OUT = 1e6; // CSS pixels beyond the axes at which a point is as good as anywhere
 
 /**
@@ -44,60 +41,22 @@ export function layOut(panel, size, measure, range = null) {
   const plots = plotsOf(panel, box, measure, range);
   const plotKeys = plots.map((plot) => JSON.stringify(plot));
   /** @type {Placed[]} */
-  let placed = [
-    ...head.placed,
-    ...plots.flatMap((plot, at) =>
-      axesMarks(panel.axes[at], plot, at, width, measure)
-    ),
-  ];
-  const notice = panel.notice
-    ? noticeMarks(
-      panel.notice,
-      plots[0],
-      size,
-      head.bottom,
-      data.length > 0,
-      measure,
-    )
-    : [];
+  let placed = [...head.placed, ...plots.flatMap((plot, at) => axesMarks(panel.axes[at], plot, at, width, measure))];
+  const notice = panel.notice ? noticeMarks(panel.notice, plots[0], size, head.bottom, data.length > 0, measure) : [];
   for (const { mark } of [...placed, ...notice]) {
-    if (mark.k === "t") {
-      mark.width = measure(
-        mark.text ?? "",
-        mark.size ?? WORD_SIZE,
-        mark.bold ?? false,
-      );
-    }
+    if (mark.k === "t") mark.width = measure(mark.text ?? "", mark.size ?? WORD_SIZE, mark.bold ?? false);
   }
   if (notice.length) { // what lies under it is not seen
     const boxes = notice.map(({ mark }) => boxOf(mark));
-    placed = placed.filter(({ mark }) =>
-      mark.k !== "t" || !boxes.some((each) => boxesTouch(each, boxOf(mark)))
-    );
+    placed = placed.filter(({ mark }) => mark.k !== "t" || !boxes.some((each) => boxesTouch(each, boxOf(mark))));
   }
   const unit = arrowUnit(data, plots[0], size);
   const texts = [];
   for (const { id, mark } of data) {
-    if (mark.k === "t") {
-      texts.push({
-        id,
-        mark: panel.live && mark.live ? { ...mark, texts: [mark.live] } : mark,
-      });
-    } else {placed.push({
-        id,
-        mark: placedMark(
-          mark,
-          plots[mark.axes ?? 0],
-          unit,
-          plotKeys[mark.axes ?? 0],
-        ),
-      });}
+    if (mark.k === "t") texts.push({ id, mark: panel.live && mark.live ? { ...mark, texts: [mark.live] } : mark });
+    else placed.push({ id, mark: placedMark(mark, plots[mark.axes ?? 0], unit, plotKeys[mark.axes ?? 0]) });
   }
-  const all = [
-    ...placed,
-    ...placeLabels(texts, [...placed, ...notice], plots, size, measure),
-    ...notice,
-  ];
+  const all = [...placed, ...placeLabels(texts, [...placed, ...notice], plots, size, measure), ...notice];
   return {
     size,
     plots,
@@ -111,24 +70,14 @@ export function layOut(panel, size, measure, range = null) {
 /** CSS pixels at the right of the axes: for words there, or for half of the last tick. @param {PanelData} panel @param {number} width @param {Measure} measure */
 function rightMargin(panel, width, measure) {
   const words = panel.marks.map((mark) =>
-    mark.k !== "t" || mark.where !== "margin" ? 0 : measure(
-      mark.texts?.[0] ?? "",
-      mark.size ?? WORD_SIZE,
-      mark.bold ?? false,
-    ) + (mark.swatch ? 15 : 0) + 12
+    mark.k !== "t" || mark.where !== "margin"
+      ? 0
+      : measure(mark.texts?.[0] ?? "", mark.size ?? WORD_SIZE, mark.bold ?? false) + (mark.swatch ? 15 : 0) + 12
   );
   const ticks = panel.axes.flatMap(({ x }) =>
-    x.spans?.length
-      ? []
-      : ticksOf(x, width, 75).map((tick) =>
-        measure(tick.words, WORD_SIZE, false) / 2 + 2
-      )
+    x.spans?.length ? [] : ticksOf(x, width, 75).map((tick) => measure(tick.words, WORD_SIZE, false) / 2 + 2)
   );
-  return Math.max(
-    RIGHT,
-    Math.min(WIDEST * width, Math.max(0, ...words)),
-    ...ticks,
-  );
+  return Math.max(RIGHT, Math.min(WIDEST * width, Math.max(0, ...words)), ...ticks);
 }
 
 // Marks ---------------------------------------------------------------------------------------------------------------
@@ -139,10 +88,7 @@ function arrowUnit(data, plot, size) {
     const [x0, y0, x1, y1] = placesOf(mark, plot);
     return Math.hypot(x1 - x0, y1 - y0);
   });
-  return Math.max(
-    Math.min(Math.min(...size) / 32, Math.max(...lengths) / 8, THICKEST),
-    THINNEST,
-  );
+  return Math.max(Math.min(Math.min(...size) / 32, Math.max(...lengths) / 8, THICKEST), THINNEST);
 }
 
 /** @type {WeakMap<Mark, {key: string, placed: Mark}>} */
@@ -153,10 +99,7 @@ const knownPlaced = new WeakMap();
  * @param {Mark} mark @param {Plot} plot @param {number} unit @param {string} plotKey @returns {Mark}
  */
 function placedMark(mark, plot, unit, plotKey) {
-  const [before, key] = [
-    knownPlaced.get(mark),
-    mark.k === "v" ? `${unit} ${plotKey}` : plotKey,
-  ];
+  const [before, key] = [knownPlaced.get(mark), mark.k === "v" ? `${unit} ${plotKey}` : plotKey];
   if (before?.key === key) return before.placed;
   const placed = markOn(plot, mark, unit);
   knownPlaced.set(mark, { key, placed });
@@ -168,38 +111,24 @@ function markOn(plot, mark, unit) {
   const { left, top, right, bottom, x, y, cuts } = plot;
   const clip = [left, top, right, bottom];
   const places = placesOf(mark, plot);
-  const reads = mark.readout || mark.drag
-    ? { data: pointsOf(mark), scales: { x, y } }
-    : {};
+  const reads = mark.readout || mark.drag ? { data: pointsOf(mark), scales: { x, y } } : {};
   const base = { ...DEFAULTS[mark.k], ...mark, ...reads };
   if (mark.k === "v") {
     const corners = arrowPoints(places, unit * (mark.width ?? 1));
     const edge = cuts ? { clip } : {}; // of a plane
-    return withPoints({
-      ...base,
-      ...edge,
-      k: "p",
-      width: base.line,
-      tail: places,
-    }, corners);
+    return withPoints({ ...base, ...edge, k: "p", width: base.line, tail: places }, corners);
   }
   if (mark.k === "d") {
     for (let at = 0; at < places.length; at += 2) {
       const [across, down] = [places[at], places[at + 1]];
-      const inside = across >= left - 1 && across <= right + 1 &&
-        down >= top - 1 && down <= bottom + 1;
+      const inside = across >= left - 1 && across <= right + 1 && down >= top - 1 && down <= bottom + 1;
       if (!inside) places[at] = places[at + 1] = NaN;
     }
     return withPoints(base, places);
   }
   if (mark.k === "i") {
     const [x0, y0, x1, y1] = places;
-    const box = {
-      x: Math.min(x0, x1),
-      y: Math.min(y0, y1),
-      width: Math.abs(x1 - x0),
-      height: Math.abs(y1 - y0),
-    };
+    const box = { x: Math.min(x0, x1), y: Math.min(y0, y1), width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) };
     return { ...base, ...box, clip };
   }
   const path = mark.k === "b" ? outlineOfBand(places) : places;
@@ -211,12 +140,8 @@ export function outlineOfBand(triples) {
   const corners = [];
   for (let from = 0, to = 0; to <= triples.length; to += 3) {
     if (to < triples.length && !Number.isNaN(triples[to])) continue;
-    for (let at = from; at < to; at += 3) {
-      corners.push(triples[at], triples[at + 1]);
-    }
-    for (let at = to - 3; at >= from; at -= 3) {
-      corners.push(triples[at], triples[at + 2]);
-    }
+    for (let at = from; at < to; at += 3) corners.push(triples[at], triples[at + 1]);
+    for (let at = to - 3; at >= from; at -= 3) corners.push(triples[at], triples[at + 2]);
     corners.push(NaN, NaN);
     from = to + 3;
   }
@@ -229,10 +154,7 @@ function placesOf(mark, { x, y }) {
   const places = new Float64Array(data.length);
   for (let way = 0; way < each; way++) {
     const scale = way ? y : x;
-    const [least, most] = [
-      Math.min(...scale.ends) - FAR_OUT,
-      Math.max(...scale.ends) + FAR_OUT,
-    ];
+    const [least, most] = [Math.min(...scale.ends) - FAR_OUT, Math.max(...scale.ends) + FAR_OUT];
     for (let at = way; at < data.length; at += each) {
       places[at] = Math.min(Math.max(placeOn(scale, data[at]), least), most);
     }
@@ -248,18 +170,8 @@ function arrowPoints([x0, y0, x1, y1], width) {
   const tip = Math.min(length * 0.7, 1.7 * width);
   const neck = length - tip;
   const [half, wing] = [width / 2, Math.min(width, tip * 0.6 + width / 4)];
-  const corners = [
-    [0, half],
-    [neck, half],
-    [neck, wing],
-    [length, 0],
-    [neck, -wing],
-    [neck, -half],
-    [0, -half],
-  ];
+  const corners = [[0, half], [neck, half], [neck, wing], [length, 0], [neck, -wing], [neck, -half], [0, -half]];
   return Float64Array.from(
-    corners.flatMap((
-      [along, aside],
-    ) => [x0 + ax * along - ay * aside, y0 + ay * along + ax * aside]),
+    corners.flatMap(([along, aside]) => [x0 + ax * along - ay * aside, y0 + ay * along + ax * aside]),
   );
 }

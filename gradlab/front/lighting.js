@@ -29,9 +29,7 @@ const WORDS = `[class^="${WORD}"]`;
 export function tagsOfLine(line) {
   const code = line.replace(/#.*$/, "");
   return new Set(
-    [...code.matchAll(/(\w+)\(/g)].flatMap(([, call]) =>
-      Object.hasOwn(TOUCHED, call) ? TOUCHED[call] : []
-    ),
+    [...code.matchAll(/(\w+)\(/g)].flatMap(([, call]) => Object.hasOwn(TOUCHED, call) ? TOUCHED[call] : []),
   );
 }
 
@@ -42,9 +40,7 @@ export function tagsOfWord(word) {
 
 /** Return the roles of a mark's colours, and its id. @param {string} id @param {Mark} mark @returns {Tags} */
 export function tagsOfMark(id, mark) {
-  const roles = [mark.fill, mark.stroke, mark.role].map((role) =>
-    (role ?? "").split(/[/-]/)[0]
-  );
+  const roles = [mark.fill, mark.stroke, mark.role].map((role) => (role ?? "").split(/[/-]/)[0]);
   return new Set([...roles, id.replace(/^key | word$/g, "")].filter(Boolean));
 }
 
@@ -63,30 +59,18 @@ export class MarkedWords {
     this._light = light;
     const enter = (/** @type {Event} */ { target }) => {
       const word = target instanceof Element ? target.closest(WORDS) : null;
-      if (word !== this._from) {
-        this._choose(word && nearestLab(word) === this._root ? word : null);
-      }
+      if (word !== this._from) this._choose(word && nearestLab(word) === this._root ? word : null);
     };
     // A notebook shows its texts by and by; who tabs to a lab, or has it made, finds them ready.
     const ready = () => {
-      for (const word of document.querySelectorAll(WORDS)) {
-        if (word instanceof HTMLElement) word.tabIndex = 0;
-      }
+      for (const word of document.querySelectorAll(WORDS)) if (word instanceof HTMLElement) word.tabIndex = 0;
     };
     ready();
     this._end = new AbortController();
     // Moves only: a page that scrolls under a pointer at rest sends pointerover.
-    const heard = {
-      pointermove: enter,
-      focusin: enter,
-      focusout: () => this._choose(null),
-      keydown: ready,
-    };
+    const heard = { pointermove: enter, focusin: enter, focusout: () => this._choose(null), keydown: ready };
     for (const [kind, hear] of Object.entries(heard)) {
-      document.addEventListener(kind, hear, {
-        capture: true,
-        signal: this._end.signal,
-      });
+      document.addEventListener(kind, hear, { capture: true, signal: this._end.signal });
     }
     document.body.classList.add(LIGHTS);
   }
@@ -94,8 +78,7 @@ export class MarkedWords {
   /** Light the words for what a mark is; none for null. @param {Tags | null} tags */
   mark(tags) {
     for (const word of document.querySelectorAll(WORDS)) {
-      const lit = tags?.has(nameOfWord(word)) &&
-        nearestLab(word) === this._root;
+      const lit = tags?.has(nameOfWord(word)) && nearestLab(word) === this._root;
       word.classList.toggle("gradlab-lit", Boolean(lit));
     }
   }
@@ -104,10 +87,7 @@ export class MarkedWords {
     this._choose(null);
     this.mark(null);
     this._end.abort();
-    document.body.classList.toggle(
-      LIGHTS,
-      document.querySelector(".gradlab .gl-panel") !== null,
-    );
+    document.body.classList.toggle(LIGHTS, document.querySelector(".gradlab .gl-panel") !== null);
   }
 
   /** @param {Element | null} word */

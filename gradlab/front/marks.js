@@ -27,17 +27,12 @@ const LINE_HEIGHT = 1.15; // of a text, in sizes of its letters
 export function meantAt(panel, x, y, grab) {
   const moved = nearestMark(panel, x, y, isMoved, grab);
   if (moved) return moved;
-  const on = panel.marks.findLastIndex((mark) =>
-    isThing(mark) && isArea(mark) && isInside(mark, x, y)
-  );
-  if (on >= 0) {
-    return foundAt(panel, on, nearestPoint(panel.marks[on], x, y).point);
-  }
+  const on = panel.marks.findLastIndex((mark) => isThing(mark) && isArea(mark) && isInside(mark, x, y));
+  if (on >= 0) return foundAt(panel, on, nearestPoint(panel.marks[on], x, y).point);
   const near = nearestMark(panel, x, y, isSpokenOf);
   if (near && !isCurve(near.mark) && !isColumn(panel, near.mark)) return near;
   if (y < TITLE_DOWN) return null;
-  return aboveOrBelow(panel, x, y) ??
-    nearestMark(panel, x, y, isThing, REACH, REACH);
+  return aboveOrBelow(panel, x, y) ?? nearestMark(panel, x, y, isThing, REACH, REACH);
 }
 
 /** Find the point or column above or below. @param {PanelState} panel @param {number} x @param {number} y */
@@ -48,18 +43,14 @@ function aboveOrBelow(panel, x, y) {
       const [points, numbers] = [pointsOf(mark), pointNumbers(mark)];
       if (!numbers.length) return;
       const best = numbers.reduce((best, point) =>
-        Math.abs(points[2 * point] - x) <= Math.abs(points[2 * best] - x)
-          ? point
-          : best
+        Math.abs(points[2 * point] - x) <= Math.abs(points[2 * best] - x) ? point : best
       );
       const away = Math.abs(points[2 * best + 1] - y);
       if (away < least) [least, found] = [away, foundAt(panel, index, best)];
     } else if (isColumn(panel, mark)) {
       const [left, , right] = boxOf(mark);
       const away = panel.size[1] + Math.max(left - x, x - right, 0);
-      if (away < least) {
-        [least, found] = [away, { ...foundAt(panel, index, -1), y }];
-      }
+      if (away < least) [least, found] = [away, { ...foundAt(panel, index, -1), y }];
     }
   });
   return found;
@@ -77,19 +68,14 @@ const knownCurves = new WeakMap();
 export function isCurve(mark) {
   if (!mark.readout || mark.k !== "p" || isArea(mark)) return false;
   return remembered(knownCurves, mark, () => {
-    const across = pointsOf(mark).filter((place, at) =>
-      at % 2 === 0 && !Number.isNaN(place)
-    );
+    const across = pointsOf(mark).filter((place, at) => at % 2 === 0 && !Number.isNaN(place));
     return across.every((place, at) => !at || place >= across[at - 1]);
   });
 }
 
 /** Whether a mark is a column of a chart: an area in the colour of the paper behind all else. @param {PanelState} panel @param {Mark} mark */
 export function isColumn(panel, mark) {
-  if (
-    mark.k !== "p" || mark.fill !== "paper" || !mark.words || mark.press ||
-    mark.moves
-  ) return false;
+  if (mark.k !== "p" || mark.fill !== "paper" || !mark.words || mark.press || mark.moves) return false;
   const [, top, , bottom] = boxOf(mark);
   return bottom - top > TALL * panel.size[1];
 }
@@ -111,23 +97,15 @@ export function isMoved(mark) {
  * @param {number} [brink] pixels from an area that stands for one thing @returns {Found | null}
  */
 export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
-  let [least, found, within] = [
-    near,
-    /** @type {Found | null} */ (null),
-    /** @type {Found | null} */ (null),
-  ];
+  let [least, found, within] = [near, /** @type {Found | null} */ (null), /** @type {Found | null} */ (null)];
   for (let index = panel.marks.length - 1; index >= 0; index--) {
     const mark = panel.marks[index];
     if (!wanted(mark)) continue;
     const area = isArea(mark);
-    if (area && !within && isInside(mark, x, y)) {
-      within = foundAt(panel, index, nearestPoint(mark, x, y).point);
-    }
+    if (area && !within && isInside(mark, x, y)) within = foundAt(panel, index, nearestPoint(mark, x, y).point);
     if (area && !isThing(mark)) continue;
     const { point, distance } = nearestPoint(mark, x, y);
-    if (distance < least && !(area && distance > brink)) {
-      [least, found] = [distance, foundAt(panel, index, point)];
-    }
+    if (distance < least && !(area && distance > brink)) [least, found] = [distance, foundAt(panel, index, point)];
   }
   return found ?? within;
 }
@@ -138,38 +116,17 @@ export function foundAt(panel, index, point) {
   const words = mark.words ?? "";
   if (point < 0) {
     const [left, top, right, bottom] = boxOf(mark);
-    return {
-      index,
-      mark,
-      point,
-      words,
-      x: (left + right) / 2,
-      y: (top + bottom) / 2,
-    };
+    return { index, mark, point, words, x: (left + right) / 2, y: (top + bottom) / 2 };
   }
-  const [points, data, across, up] = [
-    pointsOf(mark),
-    mark.data ?? [],
-    2 * point,
-    2 * point + 1,
-  ];
-  const readout = (mark.readout ?? "").replace("{x}", countText(data[across]))
-    .replace("{y}", shortNumber(data[up]));
-  return {
-    index,
-    mark,
-    point,
-    words: [readout, words].filter(Boolean).join("\n"),
-    x: points[across],
-    y: points[up],
-  };
+  const [points, data, across, up] = [pointsOf(mark), mark.data ?? [], 2 * point, 2 * point + 1];
+  const readout = (mark.readout ?? "").replace("{x}", countText(data[across])).replace("{y}", shortNumber(data[up]));
+  return { index, mark, point, words: [readout, words].filter(Boolean).join("\n"), x: points[across], y: points[up] };
 }
 
 /** Whether a place lies within the axes of a mark. @param {Mark} mark @param {number} x @param {number} y */
 function isSeen({ clip }, x, y) {
   if (!clip) return !Number.isNaN(x);
-  return x >= clip[0] - 1 && x <= clip[2] + 1 && y >= clip[1] - 1 &&
-    y <= clip[3] + 1;
+  return x >= clip[0] - 1 && x <= clip[2] + 1 && y >= clip[1] - 1 && y <= clip[3] + 1;
 }
 
 /** Return the numbers of a mark's points that are seen. @param {Mark} mark */
@@ -192,26 +149,15 @@ export function boxOf(mark) {
   for (let at = 0; at < points.length; at += 2) {
     if (Number.isNaN(points[at])) continue;
     [left, right] = [Math.min(left, points[at]), Math.max(right, points[at])];
-    [top, bottom] = [
-      Math.min(top, points[at + 1]),
-      Math.max(bottom, points[at + 1]),
-    ];
+    [top, bottom] = [Math.min(top, points[at + 1]), Math.max(bottom, points[at + 1])];
   }
   return [left, top, right, bottom];
 }
 
 /** @param {Mark} mark @returns {Box} */
-function textBox(
-  { x = 0, y = 0, width = 0, size = 12, anchor = "start", angle = 0 },
-) {
-  const [from, half] = [
-    anchor === "middle" ? -width / 2 : anchor === "end" ? -width : 0,
-    size * LINE_HEIGHT / 2,
-  ];
-  const [sin, cos] = [
-    Math.sin(angle * Math.PI / 180),
-    Math.cos(angle * Math.PI / 180),
-  ];
+function textBox({ x = 0, y = 0, width = 0, size = 12, anchor = "start", angle = 0 }) {
+  const [from, half] = [anchor === "middle" ? -width / 2 : anchor === "end" ? -width : 0, size * LINE_HEIGHT / 2];
+  const [sin, cos] = [Math.sin(angle * Math.PI / 180), Math.cos(angle * Math.PI / 180)];
   const across = [x + from * cos, x + (from + width) * cos];
   const down = [y - from * sin, y - (from + width) * sin];
   const [aside, above] = [half * sin, half * cos];
@@ -249,8 +195,7 @@ function isInPolygon(points, x, y) {
     const next = last ? first : at + 2;
     const [fromY, toY] = [points[at + 1], points[next + 1]];
     if (fromY > y === toY > y) continue;
-    const cut = points[at] +
-      ((y - fromY) / (toY - fromY)) * (points[next] - points[at]);
+    const cut = points[at] + ((y - fromY) / (toY - fromY)) * (points[next] - points[at]);
     if (x < cut) inside = !inside;
   }
   return inside;
@@ -269,25 +214,13 @@ function nearestPoint(mark, x, y) {
     const [fromX, fromY] = [points[at - 2], points[at - 1]];
     const [alongX, alongY] = [toX - fromX, toY - fromY];
     const length = alongX * alongX + alongY * alongY;
-    const share = length
-      ? Math.min(
-        1,
-        Math.max(0, ((x - fromX) * alongX + (y - fromY) * alongY) / length),
-      )
-      : 0;
+    const share = length ? Math.min(1, Math.max(0, ((x - fromX) * alongX + (y - fromY) * alongY) / length)) : 0;
     const [cutX, cutY] = [fromX + share * alongX, fromY + share * alongY];
     const away = Math.hypot(cutX - x, cutY - y);
     if (!(away < least) || !isSeen(mark, cutX, cutY)) continue;
     const ends = share < 0.5 ? [at - 2, at] : [at, at - 2];
-    const end = ends.find((each) =>
-      isSeen(mark, points[each], points[each + 1])
-    );
+    const end = ends.find((each) => isSeen(mark, points[each], points[each + 1]));
     if (end !== undefined) [point, least] = [end / 2, away];
   }
-  return {
-    point,
-    distance: mark.k === "d"
-      ? Math.max(0, least - (mark.size ?? 6) / 2)
-      : least,
-  };
+  return { point, distance: mark.k === "d" ? Math.max(0, least - (mark.size ?? 6) / 2) : least };
 }

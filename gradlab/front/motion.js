@@ -25,23 +25,14 @@ export class Motion {
   constructor(to, courses, gone, began) {
     this.isOver = (/** @type {number} */ now) => now - began >= MOVES_FOR;
     const all = [
-      ...to.marks.map((mark, at) => ({
-        id: to.ids[at],
-        course: courses.get(at) ?? (() => [mark]),
-      })),
+      ...to.marks.map((mark, at) => ({ id: to.ids[at], course: courses.get(at) ?? (() => [mark]) })),
       ...gone,
     ];
     /** Return the state to paint: marks have an `alpha` where they are not all there. @param {number} now @returns {PanelState} */
     this.at = (now) => {
       const share = Math.min(Math.max((now - began) / MOVES_FOR, 0), 1);
-      const painted = all.flatMap(({ id, course }) =>
-        course(share).map((mark) => ({ id, mark }))
-      );
-      return {
-        ...to,
-        ids: painted.map(({ id }) => id),
-        marks: painted.map(({ mark }) => mark),
-      };
+      const painted = all.flatMap(({ id, course }) => course(share).map((mark) => ({ id, mark })));
+      return { ...to, ids: painted.map(({ id }) => id), marks: painted.map(({ mark }) => mark) };
     };
   }
 }
@@ -52,13 +43,8 @@ export class Motion {
  */
 export function motionBetween(from, to, now, glides = false) {
   if (from.size.join() !== to.size.join()) return null;
-  const moves = (/** @type {Mark} */ mark) =>
-    glides ? mark.k !== "i" : mark.moves;
-  const before = new Map(
-    from.marks.flatMap((mark, at) =>
-      moves(mark) ? [[nameOf(mark, from.ids[at]), mark]] : []
-    ),
-  );
+  const moves = (/** @type {Mark} */ mark) => glides ? mark.k !== "i" : mark.moves;
+  const before = new Map(from.marks.flatMap((mark, at) => moves(mark) ? [[nameOf(mark, from.ids[at]), mark]] : []));
   /** @type {Map<number, Course>} */
   const courses = new Map();
   to.marks.forEach((mark, index) => {
@@ -66,25 +52,17 @@ export function motionBetween(from, to, now, glides = false) {
     const name = nameOf(mark, to.ids[index]);
     const old = before.get(name);
     before.delete(name);
-    if (glides && old && old !== mark && old.k === mark.k) {
-      courses.set(index, gliding(old, mark));
-    } else if (glides) return;
+    if (glides && old && old !== mark && old.k === mark.k) courses.set(index, gliding(old, mark));
+    else if (glides) return;
     else if (!old) courses.set(index, entering(mark, firstOfFamily(to, index)));
-    else if (old !== mark && differ(old, mark)) {
-      courses.set(index, changing(old, mark));
-    }
+    else if (old !== mark && differ(old, mark)) courses.set(index, changing(old, mark));
   });
   if (glides) return courses.size ? new Motion(to, courses, [], now) : null;
-  const gone = [...before].map(([id, mark]) => ({
-    id,
-    course: leaving(mark, from.size[0]),
-  }));
+  const gone = [...before].map(([id, mark]) => ({ id, course: leaving(mark, from.size[0]) }));
   if (!courses.size && !gone.length) return null;
   const known = new Set(from.ids);
   to.marks.forEach((mark, index) => {
-    if (mark.k === "t" && !known.has(to.ids[index])) {
-      courses.set(index, (share) => [{ ...mark, alpha: share }]);
-    }
+    if (mark.k === "t" && !known.has(to.ids[index])) courses.set(index, (share) => [{ ...mark, alpha: share }]);
   });
   return new Motion(to, courses, gone, now);
 }
@@ -96,17 +74,14 @@ function nameOf(mark, id) {
 
 /** @param {Mark} one @param {Mark} other */
 function differ(one, other) {
-  const looks = (/** @type {Mark} */ { fill, hatch, stroke, dash }) =>
-    [fill, hatch, stroke, dash].join();
-  return looks(one) !== looks(other) ||
-    pointsOf(one).join() !== pointsOf(other).join();
+  const looks = (/** @type {Mark} */ { fill, hatch, stroke, dash }) => [fill, hatch, stroke, dash].join();
+  return looks(one) !== looks(other) || pointsOf(one).join() !== pointsOf(other).join();
 }
 
 /** Return the first mark with the same id but for its number. @param {PanelState} panel @param {number} index */
 function firstOfFamily(panel, index) {
   const family = panel.ids[index].replace(/\d+$/, "");
-  return panel
-    .marks[panel.ids.findIndex((id) => id.replace(/\d+$/, "") === family)];
+  return panel.marks[panel.ids.findIndex((id) => id.replace(/\d+$/, "") === family)];
 }
 
 /** A new mark slides from where the first of its family begins; that one grows. @param {Mark} mark @param {Mark} first @returns {Course} */
@@ -114,13 +89,9 @@ function entering(mark, first) {
   const points = pointsOf(mark);
   const origin = pointsOf(first).length ? pointsOf(first) : points; // an arrow without a length has no corners
   return (share) => {
-    const [rest, size] = [
-      1 - eased(share),
-      mark === first && mark.k === "p" ? eased(share) : 1,
-    ];
+    const [rest, size] = [1 - eased(share), mark === first && mark.k === "p" ? eased(share) : 1];
     const place = points.map((value, at) =>
-      points[at % 2] + (value - points[at % 2]) * size +
-      (origin[at % 2] - points[at % 2]) * rest
+      points[at % 2] + (value - points[at % 2]) * size + (origin[at % 2] - points[at % 2]) * rest
     );
     return [withPoints(mark, place, Math.min(1, 2 * share))];
   };
@@ -130,34 +101,23 @@ function entering(mark, first) {
 function changing(old, mark) {
   const [from, to] = [pointsOf(old), pointsOf(mark)];
   const same = from.length === to.length;
-  const restyled = old.fill !== mark.fill || old.hatch !== mark.hatch ||
-    old.dash !== mark.dash;
+  const restyled = old.fill !== mark.fill || old.hatch !== mark.hatch || old.dash !== mark.dash;
   return (share) => {
     const part = eased(share);
     const place = same ? placesBetween(from, to, part) : to;
-    const before = same
-      ? withPoints(old, place)
-      : withPoints(old, from, 1 - share);
-    return same && !restyled
-      ? [withPoints(mark, place)]
-      : [before, withPoints(mark, place, share)];
+    const before = same ? withPoints(old, place) : withPoints(old, from, 1 - share);
+    return same && !restyled ? [withPoints(mark, place)] : [before, withPoints(mark, place, share)];
   };
 }
 
 /** @param {Mark} old @param {Mark} mark @returns {Course} */
 function gliding(old, mark) {
   const isText = mark.k === "t";
-  const [from, to] = [old, mark].map((each) =>
-    isText ? Float64Array.of(each.x ?? 0, each.y ?? 0) : pointsOf(each)
-  );
-  if (old.text !== mark.text || (mark.closed && from.length !== to.length)) {
-    return () => [mark]; // another outline
-  }
+  const [from, to] = [old, mark].map((each) => isText ? Float64Array.of(each.x ?? 0, each.y ?? 0) : pointsOf(each));
+  if (old.text !== mark.text || (mark.closed && from.length !== to.length)) return () => [mark]; // another outline
   return (share) => {
     const place = placesBetween(from, to, eased(share));
-    return [
-      isText ? { ...mark, x: place[0], y: place[1] } : withPoints(mark, place),
-    ];
+    return [isText ? { ...mark, x: place[0], y: place[1] } : withPoints(mark, place)];
   };
 }
 
@@ -166,9 +126,7 @@ function gliding(old, mark) {
  * @param {Float64Array} from @param {Float64Array} to @param {number} share
  */
 function placesBetween(from, to, share) {
-  return to.map((end, at) =>
-    Number.isFinite(end - from[at]) ? from[at] + (end - from[at]) * share : end
-  );
+  return to.map((end, at) => Number.isFinite(end - from[at]) ? from[at] + (end - from[at]) * share : end);
 }
 
 /** What is gone is swept out to the right. @param {Mark} mark @param {number} width of the panel @returns {Course} */
@@ -176,13 +134,7 @@ function leaving(mark, width) {
   const points = pointsOf(mark);
   return (share) => {
     const away = SWEPT * width * share * share;
-    return [
-      withPoints(
-        mark,
-        points.map((value, at) => at % 2 ? value : value + away),
-        1 - share,
-      ),
-    ];
+    return [withPoints(mark, points.map((value, at) => at % 2 ? value : value + away), 1 - share)];
   };
 }
 
@@ -198,15 +150,9 @@ export class Camera {
   aim(axes, now, still = false) {
     if (axes === this._to) return;
     const from = this.at(now);
-    const eases = !still && limitsOf(from).length === limitsOf(axes).length &&
-      axes.every(({ equal }) => equal);
-    if (eases && limitsOf(axes).join() === limitsOf(this._to).join()) {
-      this._to = axes;
-    } else {[this._from, this._to, this._began] = [
-        eases ? from : axes,
-        axes,
-        eases ? now : -Infinity,
-      ];}
+    const eases = !still && limitsOf(from).length === limitsOf(axes).length && axes.every(({ equal }) => equal);
+    if (eases && limitsOf(axes).join() === limitsOf(this._to).join()) this._to = axes;
+    else [this._from, this._to, this._began] = [eases ? from : axes, axes, eases ? now : -Infinity];
   }
 
   /** @param {number} now */
@@ -243,8 +189,7 @@ function limitsOf(axes) {
 
 /** Whether nothing may move. */
 export function isStill() {
-  return document.hidden ||
-    matchMedia("(prefers-reduced-motion: reduce)").matches;
+  return document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 /** Fast at first, slow at the end. @param {number} share */

@@ -6,9 +6,7 @@ const GROUPED = new Intl.NumberFormat("en");
 
 /** Write a whole number up to 100,000 with its thousands apart, any other in short. @param {number} value */
 export function countText(value) {
-  return Number.isInteger(value) && Math.abs(value) < 1e5
-    ? GROUPED.format(value)
-    : shortNumber(value);
+  return Number.isInteger(value) && Math.abs(value) < 1e5 ? GROUPED.format(value) : shortNumber(value);
 }
 
 /** Write a number in about six characters at most: `0.31`, `12.4`, `25k`, `1e30`, `inf`, `NaN`. @param {number} value */
@@ -18,9 +16,7 @@ export function shortNumber(value) {
   const size = Math.abs(value);
   if (size === Infinity) return `${sign}inf`;
   if (size === 0) return "0";
-  if (size >= 999_500 || size < 0.0005) {
-    return sign + scientific(size).replace("-", MINUS);
-  }
+  if (size >= 999_500 || size < 0.0005) return sign + scientific(size).replace("-", MINUS);
   if (size >= 9_999.5) return `${sign}${significant(size / 1000, 3)}k`;
   if (size >= 999.5) return `${sign}${significant(Math.max(size, 1000), 4)}`;
   return `${sign}${significant(size, 3)}`;
@@ -44,10 +40,7 @@ function significant(size, digits) {
  */
 function rounded(size, digits) {
   const [mantissa, exponent] = size.toExponential(100).split("e");
-  const [head, rest] = [
-    mantissa.slice(0, digits + 1),
-    mantissa.slice(digits + 1),
-  ];
+  const [head, rest] = [mantissa.slice(0, digits + 1), mantissa.slice(digits + 1)];
   const halfWay = /^50*$/.test(rest) && Number(head.at(-1)) % 2 === 0;
   return halfWay ? `${head}e${exponent}` : size.toExponential(digits - 1);
 }
@@ -56,9 +49,7 @@ function rounded(size, digits) {
 export function bytesText(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let [size, at] = [Math.abs(count), 0];
-  while (size >= 999.5 && at < units.length - 1) {
-    [size, at] = [size / 1024, at + 1];
-  }
+  while (size >= 999.5 && at < units.length - 1) [size, at] = [size / 1024, at + 1];
   const text = at === units.length - 1
     ? shortNumber(size)
     : at === 0 || size >= 100

@@ -10,11 +10,9 @@ import { addButton, addElement } from "./events.js";
 const CELL = ".jp-Cell, div.cell";
 const WRAPPER = "[cell-index]"; // Voila puts one around each cell
 const CODE = ".jp-CodeCell, .code_cell";
-const HEADING =
-  ":is(.jp-RenderedMarkdown, .text_cell_render) > :is(h1, h2, h3)"; // as in bet.css
+const HEADING = ":is(.jp-RenderedMarkdown, .text_cell_render) > :is(h1, h2, h3)"; // as in bet.css
 const OUTPUT = ".jp-OutputArea-child, .output_area";
-const OPEN =
-  "Make your bet before you read on: here, what follows cannot be covered.";
+const OPEN = "Make your bet before you read on: here, what follows cannot be covered.";
 const FOLDED = ".jp-OutputPlaceholder";
 
 /** Cover what follows a question and is to be covered now, and show the rest. @param {HTMLElement} root of the question */
@@ -23,11 +21,8 @@ export function coverAfter(root) {
   const cell = root.closest(CELL);
   const cells = (cell?.closest(WRAPPER) ?? cell)?.parentElement;
   // Each question has this module anew; what the first one made serves them all.
-  if (cells) {
-    (/** @type {any} */ (cells).gradlabCells ??= new Cells(cells)).look();
-  } else if (!root.querySelector(".gl-bet-open")) {
-    addElement("p", root, "gl-bet-open", OPEN);
-  }
+  if (cells) (/** @type {any} */ (cells).gradlabCells ??= new Cells(cells)).look();
+  else if (!root.querySelector(".gl-bet-open")) addElement("p", root, "gl-bet-open", OPEN);
 }
 
 /** The cells of a notebook in their order. */
@@ -41,27 +36,18 @@ class Cells {
   /** Go through all cells: what follows an open question is covered up to the next question or heading. */
   look() {
     const places = [...this.list.children];
-    const cells = places.map((place) =>
-      place.matches(CELL) ? place : place.querySelector(CELL)
-    );
-    const states = cells.map((cell) =>
-      cell instanceof HTMLElement ? stateOf(cell) : ""
-    );
+    const cells = places.map((place) => place.matches(CELL) ? place : place.querySelector(CELL));
+    const states = cells.map((cell) => cell instanceof HTMLElement ? stateOf(cell) : "");
     // In JupyterLab's windowing mode "full" the question may not be on the page, far above what is seen.
-    let covered =
-      Number(cells[0]?.getAttribute("data-windowed-list-index")) > 0 &&
-      isCovered(cells[0]);
+    let covered = Number(cells[0]?.getAttribute("data-windowed-list-index")) > 0 && isCovered(cells[0]);
     this.changes.disconnect();
     this.changes.observe(this.list, { childList: true });
     cells.forEach((cell, at) => {
-      if (!cell?.matches(CODE)) {
-        this.changes.observe(places[at], { childList: true, subtree: true });
-      }
+      if (!cell?.matches(CODE)) this.changes.observe(places[at], { childList: true, subtree: true });
       if (!cell) return;
       if (states[at]) {
         const inARow = Boolean(states[at - 1]); // such questions share what follows the last of them
-        covered = states[at] === "open" ||
-          (inARow && covered && states[at] !== "shown");
+        covered = states[at] === "open" || (inARow && covered && states[at] !== "shown");
         this.tell(questionIn(cell), covered && !states[at + 1]);
       }
       cover(cell, covered && !states[at]);
@@ -74,15 +60,8 @@ class Cells {
     const before = question?.querySelector(".gl-bet-cover");
     if (!covers) before?.remove();
     if (!question || !covers || before) return;
-    const todo = question.dataset.live === undefined
-      ? "Run this cell and make your bet first"
-      : "Make your bet first";
-    const box = addElement(
-      "div",
-      question,
-      "gl-bet-cover",
-      `${todo}: what follows is covered. `,
-    );
+    const todo = question.dataset.live === undefined ? "Run this cell and make your bet first" : "Make your bet first";
+    const box = addElement("div", question, "gl-bet-cover", `${todo}: what follows is covered. `);
     addButton(box, "Show it anyway", () => {
       question.dataset.shown = "";
       this.look();
@@ -99,16 +78,9 @@ function questionIn(cell) {
 /** Return how a question stands: "open", "settled" or "shown"; "" for any other cell. @param {HTMLElement} cell */
 function stateOf(cell) {
   const { settled, shown } = questionIn(cell)?.dataset ?? {};
-  if (questionIn(cell)) {
-    cell.dataset.glBet = shown !== undefined
-      ? "shown"
-      : settled !== undefined
-      ? "settled"
-      : "open";
-  } // A question that is run again has no output for a moment, and then one that is still loading.
-  else if (cell.querySelector(OUTPUT) && !cell.querySelector(".gl-bet-still")) {
-    delete cell.dataset.glBet;
-  }
+  if (questionIn(cell)) cell.dataset.glBet = shown !== undefined ? "shown" : settled !== undefined ? "settled" : "open";
+  // A question that is run again has no output for a moment, and then one that is still loading.
+  else if (cell.querySelector(OUTPUT) && !cell.querySelector(".gl-bet-still")) delete cell.dataset.glBet;
   return cell.dataset.glBet ?? "";
 }
 
@@ -116,9 +88,7 @@ function stateOf(cell) {
 function cover(cell, covered) {
   if (isCovered(cell) === covered) return;
   cell.classList.toggle("gl-bet-hides", covered);
-  if (!covered) {
-    cell.dispatchEvent(new CustomEvent("gradlab-uncovered", { bubbles: true })); // page.js loads what is in it
-  }
+  if (!covered) cell.dispatchEvent(new CustomEvent("gradlab-uncovered", { bubbles: true })); // page.js loads what is in it
   const folded = covered ? null : cell.querySelector(FOLDED);
   if (folded instanceof HTMLElement) folded.click();
 }

@@ -15,8 +15,7 @@ import { unpacked } from "./recorded_page.js";
 import { Replay } from "./replay.js";
 
 const AHEAD = "100% 0px"; // how far from the window a recording is loaded: a screen above and below
-const FAILED =
-  "The live version of this picture could not be loaded. Reload the page to try again.";
+const FAILED = "The live version of this picture could not be loaded. Reload the page to try again.";
 
 /** @type {Map<string, (packed: string) => void>} who waits for the recordings, by the stem of the file's name */
 const awaited = new Map();
@@ -33,10 +32,7 @@ Object.assign(globalThis, {
 /** Load what is packed in a script. @param {string} source its address @returns {Promise<string>} */
 function packedFrom(source) {
   return new Promise((arrived, failed) => {
-    awaited.set(
-      /** @type {string} */ (source.split("/").pop()).replace(/\.js.*$/, ""),
-      arrived,
-    );
+    awaited.set(/** @type {string} */ (source.split("/").pop()).replace(/\.js.*$/, ""), arrived);
     const script = addElement("script", null);
     script.onload = script.onerror = () => {
       script.remove();
@@ -56,16 +52,10 @@ async function load(place) {
   try {
     const recording = await unpacked(await packedFrom(src));
     place.append(root);
-    const shown = new (kind === "instrument" ? InstrumentPage : Replay)(
-      root,
-      recording,
-      { id: place.id, title },
-    );
+    const shown = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, { id: place.id, title });
     place.dataset.live = ""; // hides the still: the screen has been painted
     if (wanted.place === place) place.scrollIntoView(); // what is above may have changed its height meanwhile
-    place.dispatchEvent(
-      new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }),
-    );
+    place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }));
   } catch (error) {
     root.remove();
     console.warn(error);
@@ -76,32 +66,22 @@ async function load(place) {
 /** Start the questions, and the recordings as they come near. */
 function startPage() {
   startBets();
-  const places = /** @type {HTMLElement[]} */ ([
-    ...document.querySelectorAll(".gl-recording"),
-  ]);
+  const places = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".gl-recording")]);
   const look = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (isIntersecting) load(/** @type {HTMLElement} */ (target));
-    }
+    for (const { isIntersecting, target } of entries) if (isIntersecting) load(/** @type {HTMLElement} */ (target));
   }, { rootMargin: AHEAD });
   for (const place of places) {
     look.observe(place);
     if (place.dataset.eager !== undefined) load(place);
   }
   document.addEventListener("gradlab-uncovered", ({ target }) => {
-    for (
-      const place of places.filter((each) =>
-        target instanceof Element && target.contains(each)
-      )
-    ) {
+    for (const place of places.filter((each) => target instanceof Element && target.contains(each))) {
       look.unobserve(place); // observed anew, it is looked at anew
       look.observe(place);
     }
   });
   const goToNamed = () => {
-    const place = places.find(({ id }) =>
-      location.hash.slice(1).split("&")[0] === encodeURIComponent(id)
-    );
+    const place = places.find(({ id }) => location.hash.slice(1).split("&")[0] === encodeURIComponent(id));
     if (!place) return;
     place.scrollIntoView();
     wanted.place = isCovered(place) ? null : place;

@@ -9,14 +9,9 @@ import { pointsOf, remembered } from "./wire.js";
 /** @import { Theme } from "./palette.js" */
 /** @typedef {CanvasRenderingContext2D} Context */
 
-const FONT =
-  'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
 /** @type {Record<string, number[]>} lengths of strokes and gaps in widths of the line, as matplotlib has them */
-const DASHES = {
-  dashed: [3.7, 1.6],
-  dotted: [1, 1.65],
-  dashdot: [6.4, 1.6, 1, 1.6],
-};
+const DASHES = { dashed: [3.7, 1.6], dotted: [1, 1.65], dashdot: [6.4, 1.6, 1, 1.6] };
 const FAINT = 0.4; // of what is out of date
 const TILE = 8; // CSS pixels after which a hatch repeats
 
@@ -33,8 +28,7 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
   context.fillRect(0, 0, width, height);
   context.lineJoin = "round";
   panel.marks.forEach((mark, index) => {
-    context.globalAlpha = (mark.alpha ?? 1) * strength(panel.ids[index], mark) *
-      (panel.faint ? FAINT : 1);
+    context.globalAlpha = (mark.alpha ?? 1) * strength(panel.ids[index], mark) * (panel.faint ? FAINT : 1);
     if (mark.clip) {
       const [left, top, right, bottom] = mark.clip;
       context.save();
@@ -60,12 +54,7 @@ function paintOutline(context, mark, theme, scale) {
     context.fill(path);
   }
   if (hatch) {
-    context.fillStyle = hatching(
-      context,
-      hatch,
-      colourOf(stroke || "ink", theme),
-      scale,
-    );
+    context.fillStyle = hatching(context, hatch, colourOf(stroke || "ink", theme), scale);
     context.fill(path);
   }
   if (!stroke) return;
@@ -83,11 +72,7 @@ const knownOutlines = new WeakMap();
 
 /** Return what is filled and stroked of a mark. @param {Mark} mark */
 function outlineOf(mark) {
-  return remembered(
-    knownOutlines,
-    mark,
-    () => mark.k === "d" ? dotsOutline(mark) : pathOutline(mark),
-  );
+  return remembered(knownOutlines, mark, () => mark.k === "d" ? dotsOutline(mark) : pathOutline(mark));
 }
 
 /** @param {Mark} mark */
@@ -122,11 +107,7 @@ const SHAPES = {
 
 /** @param {Mark} mark */
 function dotsOutline(mark) {
-  const [path, points, half] = [
-    new Path2D(),
-    pointsOf(mark),
-    (mark.size ?? 6) / 2,
-  ];
+  const [path, points, half] = [new Path2D(), pointsOf(mark), (mark.size ?? 6) / 2];
   const shape = new Path2D(SHAPES[mark.shape ?? ""] ?? SHAPES.circle);
   for (let at = 0; at < points.length; at += 2) {
     const [x, y] = [points[at], points[at + 1]];
@@ -150,10 +131,7 @@ const hatches = new Map();
 function hatching(context, hatch, colour, scale) {
   return remembered(hatches, `${hatch} ${colour} ${scale}`, () => {
     const side = Math.max(1, Math.round(TILE * scale));
-    const pattern = context.createPattern(
-      hatchTile(hatch, colour, side),
-      "repeat",
-    );
+    const pattern = context.createPattern(hatchTile(hatch, colour, side), "repeat");
     pattern?.setTransform(new DOMMatrix().scale(TILE / side));
     return pattern ?? colour;
   });
@@ -173,21 +151,9 @@ function hatchTile(hatch, colour, side) {
 
 /** @param {Context} context @param {Mark} mark @param {Theme} theme */
 function paintText(context, mark, theme) {
-  const {
-    x = 0,
-    y = 0,
-    text = "",
-    role = "ink",
-    size = 12,
-    anchor = "start",
-    angle = 0,
-  } = mark;
+  const { x = 0, y = 0, text = "", role = "ink", size = 12, anchor = "start", angle = 0 } = mark;
   context.font = fontOf(mark);
-  context.textAlign = anchor === "middle"
-    ? "center"
-    : anchor === "end"
-    ? "right"
-    : "left";
+  context.textAlign = anchor === "middle" ? "center" : anchor === "end" ? "right" : "left";
   if (angle) {
     context.save();
     context.translate(x, y);
@@ -237,11 +203,7 @@ const knownCells = new WeakMap();
 
 /** @param {Context} context @param {Mark} mark @param {Theme} theme */
 function paintImage(context, mark, theme) {
-  const cells = remembered(
-    remembered(knownCells, mark, () => new Map()),
-    theme,
-    () => cellCanvas(mark, theme),
-  );
+  const cells = remembered(remembered(knownCells, mark, () => new Map()), theme, () => cellCanvas(mark, theme));
   const { x = 0, y = 0, width = 0, height = 0 } = mark;
   context.imageSmoothingEnabled = false;
   context.drawImage(cells, x, y, width, height);
@@ -250,21 +212,15 @@ function paintImage(context, mark, theme) {
 /** Return a canvas with a pixel for each cell. @param {Mark} mark @param {Theme} theme */
 function cellCanvas(mark, theme) {
   const { cells = "", columns = 1, palette = [] } = mark;
-  const canvas = blankCanvas(
-    columns,
-    Math.max(1, Math.ceil(cells.length / columns)),
-  );
+  const canvas = blankCanvas(columns, Math.max(1, Math.ceil(cells.length / columns)));
   const pen = /** @type {Context} */ (canvas.getContext("2d"));
   const pixels = pen.createImageData(canvas.width, canvas.height);
   const words = new Uint32Array(pixels.data.buffer); // alpha, blue, green, red from the highest byte down
   const inks = palette.map((role) => {
     const colour = parseInt(colourOf(role, theme).slice(1), 16);
-    return (0xff000000 | ((colour & 0xff) << 16) | (colour & 0xff00) |
-      (colour >> 16)) >>> 0;
+    return (0xff000000 | ((colour & 0xff) << 16) | (colour & 0xff00) | (colour >> 16)) >>> 0;
   });
-  for (let at = 0; at < cells.length; at++) {
-    words[at] = inks[cells.charCodeAt(at) - 48];
-  }
+  for (let at = 0; at < cells.length; at++) words[at] = inks[cells.charCodeAt(at) - 48];
   pen.putImageData(pixels, 0, 0);
   return canvas;
 }

@@ -16,34 +16,10 @@ const PALE = new Set(["paper", "faint", "fresh"]); // a rule of the grid is fain
 
 /** @type {Record<Theme, {dark: boolean, paper: string, ink: string, mark: number, text: number}>} */
 const THEMES = {
-  light: {
-    dark: false,
-    paper: COLOURS.paper[0],
-    ink: COLOURS.ink[0],
-    mark: 3,
-    text: 4.5,
-  },
-  dark: {
-    dark: true,
-    paper: COLOURS.paper[1],
-    ink: COLOURS.ink[1],
-    mark: 3,
-    text: 4.5,
-  },
-  contrast: {
-    dark: true,
-    paper: "#000000",
-    ink: "#FFFFFF",
-    mark: 4.5,
-    text: 7,
-  },
-  "contrast-light": {
-    dark: false,
-    paper: "#FFFFFF",
-    ink: "#000000",
-    mark: 4.5,
-    text: 7,
-  },
+  light: { dark: false, paper: COLOURS.paper[0], ink: COLOURS.ink[0], mark: 3, text: 4.5 },
+  dark: { dark: true, paper: COLOURS.paper[1], ink: COLOURS.ink[1], mark: 3, text: 4.5 },
+  contrast: { dark: true, paper: "#000000", ink: "#FFFFFF", mark: 4.5, text: 7 },
+  "contrast-light": { dark: false, paper: "#FFFFFF", ink: "#000000", mark: 4.5, text: 7 },
 };
 
 /** @type {Map<string, string>} */
@@ -51,11 +27,7 @@ const knownColours = new Map();
 
 /** `weights/50` is half way to the paper, `weights-text` can be read. @param {string} role @param {Theme} theme */
 export function colourOf(role, theme) {
-  return remembered(
-    knownColours,
-    `${theme} ${role}`,
-    () => mixColour(role, theme),
-  );
+  return remembered(knownColours, `${theme} ${role}`, () => mixColour(role, theme));
 }
 
 /** @param {string} role @param {Theme} theme */
@@ -63,51 +35,28 @@ function mixColour(role, theme) {
   const [name, strength] = role.split("/");
   const [base, text] = name.split("-");
   const { dark, paper, ink, mark, text: readable } = THEMES[theme];
-  if (!(base in COLOURS)) {
-    throw new Error(
-      `no colour for the role "${role}"; there are: ${Object.keys(COLOURS)}`,
-    );
-  }
-  let channels = channelsOf(
-    base === "paper"
-      ? paper
-      : base === "ink"
-      ? ink
-      : COLOURS[base][dark ? 1 : 0],
-  );
-  const [ground, front] = [
-    channelsOf(paper),
-    dark ? channelsOf("#FFFFFF") : channelsOf("#000000"),
-  ];
+  if (!(base in COLOURS)) throw new Error(`no colour for the role "${role}"; there are: ${Object.keys(COLOURS)}`);
+  let channels = channelsOf(base === "paper" ? paper : base === "ink" ? ink : COLOURS[base][dark ? 1 : 0]);
+  const [ground, front] = [channelsOf(paper), dark ? channelsOf("#FFFFFF") : channelsOf("#000000")];
   const least = text ? readable : PALE.has(base) ? 1 : mark;
   const wanted = text ? between(channels, front, 0.3) : channels;
   channels = wanted;
-  for (
-    let step = 1;
-    contrastBetween(channels, ground) < least && step <= 50;
-    step++
-  ) {
+  for (let step = 1; contrastBetween(channels, ground) < least && step <= 50; step++) {
     channels = between(wanted, front, step / 50);
   }
   if (strength) channels = between(ground, channels, Number(strength) / 100);
-  return "#" +
-    channels.map((channel) => Math.round(channel).toString(16).padStart(2, "0"))
-      .join("").toUpperCase();
+  return "#" + channels.map((channel) => Math.round(channel).toString(16).padStart(2, "0")).join("").toUpperCase();
 }
 
 /** @param {string} colour `#RRGGBB` @returns {Channels} */
 function channelsOf(colour) {
-  const [red, green, blue] = [1, 3, 5].map((at) =>
-    parseInt(colour.slice(at, at + 2), 16)
-  );
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   return [red, green, blue];
 }
 
 /** @param {Channels} from @param {Channels} to @param {number} share @returns {Channels} */
 function between(from, to, share) {
-  const [red, green, blue] = from.map((channel, index) =>
-    channel + (to[index] - channel) * share
-  );
+  const [red, green, blue] = from.map((channel, index) => channel + (to[index] - channel) * share);
   return [red, green, blue];
 }
 
@@ -128,33 +77,22 @@ function luminance(channels) {
 
 // Themes --------------------------------------------------------------------------------------------------------------
 
-const QUERIES = [
-  "(prefers-color-scheme: dark)",
-  "(prefers-contrast: more)",
-  "(forced-colors: active)",
-];
+const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"];
 
 /** Return the theme that the page names, else that of the background there. @param {Element} element @returns {Theme} */
 export function themeOf(element) {
   const { body, documentElement } = document;
   const [, more, forced] = QUERIES.map((query) => matchMedia(query).matches);
-  const dark = saidDark(body, documentElement) ?? measuredDark(element) ??
-    matchMedia(QUERIES[0]).matches;
+  const dark = saidDark(body, documentElement) ?? measuredDark(element) ?? matchMedia(QUERIES[0]).matches;
   const high = more || forced || /vscode-high-contrast/.test(body.className);
-  return high
-    ? (dark ? "contrast" : "contrast-light")
-    : dark
-    ? "dark"
-    : "light";
+  return high ? (dark ? "contrast" : "contrast-light") : dark ? "dark" : "light";
 }
 
 /** @param {HTMLElement} body @param {HTMLElement} page @returns {boolean | undefined} */
 function saidDark(body, page) {
   if (matchMedia(QUERIES[2]).matches) return undefined; // the system's colours are in force: measure
   if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
-  const [vscode] = /vscode-(high-contrast-light|high-contrast|dark|light)/.exec(
-    body.className,
-  ) ?? [];
+  const [vscode] = /vscode-(high-contrast-light|high-contrast|dark|light)/.exec(body.className) ?? [];
   if (vscode) return !vscode.endsWith("light");
   const colab = page.getAttribute("theme");
   return colab ? colab === "dark" : undefined;
@@ -163,11 +101,8 @@ function saidDark(body, page) {
 /** Return whether the nearest background is dark. @param {Element | null} element @returns {boolean | undefined} */
 function measuredDark(element) {
   for (let at = element?.parentElement; at; at = at.parentElement) {
-    const [red, green, blue, alpha = 1] =
-      (getComputedStyle(at).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
-    if (blue !== undefined && alpha > 0.5) {
-      return luminance([red, green, blue]) < 0.18;
-    }
+    const [red, green, blue, alpha = 1] = (getComputedStyle(at).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
+    if (blue !== undefined && alpha > 0.5) return luminance([red, green, blue]) < 0.18;
   }
   return undefined;
 }
@@ -185,9 +120,7 @@ export function followTheme(element, onChange) {
   };
   look();
   const observer = new MutationObserver(look);
-  for (const each of [document.documentElement, document.body]) {
-    observer.observe(each, { attributes: true });
-  }
+  for (const each of [document.documentElement, document.body]) observer.observe(each, { attributes: true });
   const queries = QUERIES.map((query) => matchMedia(query));
   for (const query of queries) query.addEventListener("change", look);
   return () => {

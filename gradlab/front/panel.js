@@ -5,15 +5,7 @@ import { PanelDrag } from "./drag.js";
 import { addButton, addElement } from "./events.js";
 import { tagsOfMark } from "./lighting.js";
 import { layOut } from "./layout.js";
-import {
-  boxOf,
-  foundAt,
-  isMoved,
-  isSpokenOf,
-  meantAt,
-  nearestMark,
-  pointNumbers,
-} from "./marks.js";
+import { boxOf, foundAt, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
 import { Camera, isStill } from "./motion.js";
 import { measureText } from "./painter.js";
 import { Picture } from "./picture.js";
@@ -32,23 +24,11 @@ import { PanelTip } from "./tip.js";
 
 const GRAB = { mouse: 16, touch: 22 }; // CSS pixels from what can be moved: 32 and 44 across
 /** @type {Record<string, number>} how many points along a curve a key goes */
-const CURVE_KEYS = {
-  ArrowLeft: -1,
-  ArrowRight: 1,
-  PageUp: 10,
-  PageDown: -10,
-  Home: -Infinity,
-  End: Infinity,
-};
+const CURVE_KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
 /** @type {Record<string, number>} how many marks */
 const MARK_KEYS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
 /** @type {Record<string, [number, number]>} to the right and down */
-const PUSH_KEYS = {
-  ArrowLeft: [-1, 0],
-  ArrowRight: [1, 0],
-  ArrowUp: [0, -1],
-  ArrowDown: [0, 1],
-};
+const PUSH_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can be dragged
 
 /** A `<figure>` that paints a panel's state, and tells the kernel what is pressed and dragged in it. */
@@ -59,10 +39,7 @@ export class Panel {
    *   name: string, zoom?: (low?: number, high?: number) => void, point?: (tags: Tags | null) => void,
    * }} options `zoom` shows a range of the x axes or all of them, `point` is told what the mark at the pointer is
    */
-  constructor(
-    root,
-    { name, say, ask, zoom = () => {}, point = () => {}, scrubs = false },
-  ) {
+  constructor(root, { name, say, ask, zoom = () => {}, point = () => {}, scrubs = false }) {
     this.name = name;
     this.figure = addElement("figure", root, "gl-panel");
     this.figure.dataset.panel = name;
@@ -103,11 +80,7 @@ export class Panel {
     canvas.addEventListener("pointermove", (event) => this._hover(event));
     canvas.addEventListener("pointerleave", () => this._leave());
     canvas.addEventListener("click", (event) => {
-      if (!this._drag.moved) {
-        this._press(
-          this._panel && meantAt(this._panel, ...this.placeOf(event), 0),
-        );
-      }
+      if (!this._drag.moved) this._press(this._panel && meantAt(this._panel, ...this.placeOf(event), 0));
     });
     canvas.addEventListener("dblclick", () => {
       if (this._panel?.zooms) this.zoom();
@@ -155,12 +128,8 @@ export class Panel {
     const idle = this._camera.isOver(now);
     this._camera.aim(data.axes, now, isStill());
     const axes = this._held ?? this._camera.at(now);
-    if (idle && !this._camera.isOver(now)) {
-      requestAnimationFrame(() => this._ease());
-    }
-    const range = this._range && this._range[0] < this.reach
-      ? this._range
-      : null;
+    if (idle && !this._camera.isOver(now)) requestAnimationFrame(() => this._ease());
+    const range = this._range && this._range[0] < this.reach ? this._range : null;
     const panel = this._panel = layOut(
       { ...data, axes, live: !this.scrubs },
       [width, this._height],
@@ -172,9 +141,8 @@ export class Panel {
     const title = panel.marks[panel.ids.indexOf("title")];
     if (range && title) this._all.style.left = `${boxOf(title)[2] + 10}px`;
     if (this._drag.busy) return;
-    if (this._pointer) {
-      this._showTip(meantAt(panel, ...this._pointer, this._near));
-    } else if (this._stop) this._showTip(this._atStop());
+    if (this._pointer) this._showTip(meantAt(panel, ...this._pointer, this._near));
+    else if (this._stop) this._showTip(this._atStop());
   }
 
   /** Lay the panel out on the next axes of those between. */
@@ -190,13 +158,9 @@ export class Panel {
   describe() {
     const panel = this._panel;
     if (!panel) return;
-    const words = panel.marks.map((mark, index) =>
-      foundAt(panel, index, lastPoint(mark)).words
-    );
+    const words = panel.marks.map((mark, index) => foundAt(panel, index, lastPoint(mark)).words);
     const texts = [this.data?.words, ...words].filter(Boolean);
-    this._list.replaceChildren(
-      ...texts.map((text) => addElement("li", null, "", text)),
-    );
+    this._list.replaceChildren(...texts.map((text) => addElement("li", null, "", text)));
   }
 
   /** Take the figure away. */
@@ -241,8 +205,7 @@ export class Panel {
   /** Hold what can be moved there. @param {PointerEvent} event */
   grab(event) {
     const panel = this._panel;
-    const found = panel &&
-      nearestMark(panel, ...this.placeOf(event), isMoved, reachOf(event));
+    const found = panel && nearestMark(panel, ...this.placeOf(event), isMoved, reachOf(event));
     if (found) this._held = this.data?.axes ?? null;
     return found?.mark ?? null;
   }
@@ -267,10 +230,7 @@ export class Panel {
   /** Return the axes of which a range can be chosen there. @param {[number, number]} place @returns {Plot | null} */
   groundAt([x, y]) {
     const plot = this._panel?.zooms ? this._panel.plots[0] : null;
-    return plot && x >= plot.left && x <= plot.right && y >= plot.top &&
-        y <= plot.bottom
-      ? plot
-      : null;
+    return plot && x >= plot.left && x <= plot.right && y >= plot.top && y <= plot.bottom ? plot : null;
   }
 
   /** @param {Found | null | undefined} found */
@@ -283,12 +243,8 @@ export class Panel {
   /** @param {Found | null} found */
   _showTip(found) {
     const panel = this._panel;
-    if (!panel || !found || !(found.words || this._stop)) {
-      return this._tip.hide();
-    }
-    const hint = this._pointer && panel.zooms
-      ? !this._all.hidden ? "double-click shows all" : "drag to zoom"
-      : "";
+    if (!panel || !found || !(found.words || this._stop)) return this._tip.hide();
+    const hint = this._pointer && panel.zooms ? !this._all.hidden ? "double-click shows all" : "drag to zoom" : "";
     this._tip.show(panel, found, hint);
   }
 
@@ -301,46 +257,30 @@ export class Panel {
     const { key } = event;
     if (event.shiftKey && key.startsWith("Arrow")) return this._push(key);
     if (key === "Escape") this._leave();
-    else if ((key === "Enter" && !event.shiftKey) || key === " ") {
-      this._press(this._atStop());
-    } else if (key === "0" && panel.zooms) this.zoom();
-    else if ((key === "+" || key === "=") && panel.zooms) {
-      this._zoomBy(panel, 0.5);
-    } else if (key === "-" && panel.zooms) this._zoomBy(panel, 2);
+    else if ((key === "Enter" && !event.shiftKey) || key === " ") this._press(this._atStop());
+    else if (key === "0" && panel.zooms) this.zoom();
+    else if ((key === "+" || key === "=") && panel.zooms) this._zoomBy(panel, 0.5);
+    else if (key === "-" && panel.zooms) this._zoomBy(panel, 2);
     else return this._go(panel, key);
     return true;
   }
 
   /** Go to the next mark or point, and say what is there. @param {PanelState} panel @param {string} key */
   _go(panel, key) {
-    const stops = panel.marks.map((mark, index) => ({
-      mark,
-      id: panel.ids[index],
-    })).filter(({ mark }) =>
-      isSpokenOf(mark) &&
-      (mark.k === "t" || mark.k === "i" || pointNumbers(mark).length) // an empty one is nowhere
+    const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) =>
+      isSpokenOf(mark) && (mark.k === "t" || mark.k === "i" || pointNumbers(mark).length) // an empty one is nowhere
     );
     const at = stops.findIndex(({ id }) => id === this._stop?.id);
     const points = stops[at]?.mark.readout ? pointNumbers(stops[at].mark) : [];
     if (points.length && key in CURVE_KEYS) {
-      const from = points.findIndex((point) =>
-        point >= (this._stop?.point ?? -1)
-      );
+      const from = points.findIndex((point) => point >= (this._stop?.point ?? -1));
       const to = (from < 0 ? points.length - 1 : from) + CURVE_KEYS[key];
-      this._stop = {
-        id: stops[at].id,
-        point: points[Math.min(Math.max(to, 0), points.length - 1)],
-      };
+      this._stop = { id: stops[at].id, point: points[Math.min(Math.max(to, 0), points.length - 1)] };
     } else {
-      const first = Math.max(
-        0,
-        stops.findIndex(({ mark }) => mark.readout || mark.press || mark.drag),
-      );
+      const first = Math.max(0, stops.findIndex(({ mark }) => mark.readout || mark.press || mark.drag));
       const step = at < 0 ? first : (at + MARK_KEYS[key]) % stops.length; // at first to where something can be done
       const stop = stops.at(key === "Home" ? 0 : key === "End" ? -1 : step);
-      if (!stop || !(key in MARK_KEYS || key === "Home" || key === "End")) {
-        return false;
-      }
+      if (!stop || !(key in MARK_KEYS || key === "Home" || key === "End")) return false;
       this._stop = { id: stop.id, point: lastPoint(stop.mark) };
     }
     this._pointer = null;
@@ -357,11 +297,7 @@ export class Panel {
     if (!panel || !stop || index < 0) return null;
     const mark = panel.marks[index];
     const has = mark.k !== "t" && mark.k !== "i" && stop.point >= 0;
-    return foundAt(
-      panel,
-      index,
-      has ? Math.min(stop.point, Math.max(...pointNumbers(mark), -1)) : -1,
-    );
+    return foundAt(panel, index, has ? Math.min(stop.point, Math.max(...pointNumbers(mark), -1)) : -1);
   }
 
   /** Move what can be dragged a little. @param {string} key */
@@ -379,9 +315,7 @@ export class Panel {
   /** Show a share of the range, around where the keys are. @param {PanelState} panel @param {number} share */
   _zoomBy({ plots: [{ x, right }] }, share) {
     const middle = valueAt(x, this._atStop()?.x ?? right);
-    const [low, high] = [x.axis.low, x.axis.high].map((limit) =>
-      middle + (limit - middle) * share
-    );
+    const [low, high] = [x.axis.low, x.axis.high].map((limit) => middle + (limit - middle) * share);
     this.zoom(low, high);
   }
 }

@@ -23,8 +23,7 @@ export class Picture {
   constructor(figure) {
     this.figure = figure;
     this.canvas = addElement("canvas", figure);
-    this.context =
-      /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
     /** @type {PanelState | null} */
     this._panel = null;
     /** @type {Motion | null} how the state before becomes this one */
@@ -39,18 +38,11 @@ export class Picture {
   /** Show a state, on its way for a moment. @param {PanelState} panel @param {Way} way */
   show(panel, way) {
     const now = performance.now();
-    const before = way === "glide"
-      ? this._motion?.at(now) ?? this._panel
-      : this._panel;
-    const rested = way === "glide" ||
-      (way === "steps" && now - this._shown >= REST);
+    const before = way === "glide" ? this._motion?.at(now) ?? this._panel : this._panel;
+    const rested = way === "glide" || (way === "steps" && now - this._shown >= REST);
     const wanted = rested && !isStill();
     [this._panel, this._shown] = [panel, now];
-    this._move(
-      before && wanted
-        ? motionBetween(before, panel, now, way === "glide")
-        : null,
-    );
+    this._move(before && wanted ? motionBetween(before, panel, now, way === "glide") : null);
     this.paint();
   }
 
@@ -64,12 +56,8 @@ export class Picture {
   paint() {
     const [panel, { canvas }] = [this._panel, this];
     if (!panel) return;
-    const [width, height] = panel.size.map((side) =>
-      Math.round(side * density())
-    );
-    if (canvas.width !== width || canvas.height !== height) {
-      Object.assign(canvas, { width, height }); // which clears it
-    }
+    const [width, height] = panel.size.map((side) => Math.round(side * density()));
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height }); // which clears it
     canvas.style.height = `${panel.size[1]}px`;
     const painted = this._motion?.at(performance.now()) ?? panel;
     const lit = this._lit;
@@ -113,7 +101,6 @@ export class Picture {
   /** Whether a mark of this panel has one of these tags. @param {Tags} tags */
   has(tags) {
     const panel = this._panel;
-    return panel !== null &&
-      panel.marks.some((mark, at) => isLit(tags, panel.ids[at], mark));
+    return panel !== null && panel.marks.some((mark, at) => isLit(tags, panel.ids[at], mark));
   }
 }

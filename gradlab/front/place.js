@@ -11,12 +11,7 @@ const LOOKS = 100; // ms between two looks
 
 /** Hide the still picture of a lab, whether it is there already or not. @param {string} id */
 export function hideStill(id) {
-  addElement(
-    "style",
-    document.head,
-    "",
-    `[data-gradlab-still="${id}"] { display: none; }`,
-  );
+  addElement("style", document.head, "", `[data-gradlab-still="${id}"] { display: none; }`);
 }
 
 /**
@@ -31,30 +26,20 @@ export function bringIntoView(root) {
     if (performance.now() > end || !root.isConnected) return stop.abort();
     if (!isWhereTheReaderIs(root)) return;
     root.scrollIntoView({ block: "nearest" });
-    root.querySelector(":scope > :not([hidden])")?.scrollIntoView({
-      block: "nearest",
-    }); // of a high one its top is seen
+    root.querySelector(":scope > :not([hidden])")?.scrollIntoView({ block: "nearest" }); // of a high one its top is seen
   }, LOOKS);
   stop.signal.addEventListener("abort", () => clearInterval(timer));
   for (const kind of ["wheel", "pointerdown", "keydown", "touchstart"]) {
-    addEventListener(kind, () => stop.abort(), {
-      capture: true,
-      signal: stop.signal,
-    });
+    addEventListener(kind, () => stop.abort(), { capture: true, signal: stop.signal });
   }
 }
 
 /** Is the cell of this element the active one, or the one before it, as after Shift+Enter? @param {HTMLElement} root */
 function isWhereTheReaderIs(root) {
   const cell = root.closest(".jp-Cell");
-  const cells = [
-    ...root.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? [],
-  ];
-  const active = cells.findIndex((each) =>
-    each.classList.contains("jp-mod-active")
-  );
-  return active >= 0 &&
-    [cells[active], cells[active - 1]].includes(/** @type {Element} */ (cell));
+  const cells = [...root.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? []];
+  const active = cells.findIndex((each) => each.classList.contains("jp-mod-active"));
+  return active >= 0 && [cells[active], cells[active - 1]].includes(/** @type {Element} */ (cell));
 }
 
 /**
@@ -81,35 +66,22 @@ export function endLab(root) {
   if (root.classList.contains("gl-ended")) return;
   root.classList.add("gl-ended");
   const fields =
-    /** @type {NodeListOf<HTMLButtonElement>} */ (root.querySelectorAll(
-      "button, input, select, textarea",
-    ));
+    /** @type {NodeListOf<HTMLButtonElement>} */ (root.querySelectorAll("button, input, select, textarea"));
   for (const field of fields) {
     field.disabled = true;
     field.classList.remove("gl-main");
   }
-  for (const line of root.querySelectorAll("pre.gl [role=button]")) {
-    line.ariaDisabled = "true";
-  }
+  for (const line of root.querySelectorAll("pre.gl [role=button]")) line.ariaDisabled = "true";
   const told = addElement("div", null, "gl-gone");
   root.prepend(told);
   const status = Object.assign(addElement("span", told), { role: "status" });
-  status.append(
-    "The kernel behind this is gone, so it is a picture now. Run the cells above again, then this one.",
-  );
+  status.append("The kernel behind this is gone, so it is a picture now. Run the cells above again, then this one.");
   /** @type {HTMLElement | null} */
   const cell = root.closest(".jp-CodeCell");
   if (!cell) return;
   addButton(told, "Run this cell again", () => { // as its reader would: Ctrl+Enter in it
     cell.focus();
-    const key = {
-      key: "Enter",
-      code: "Enter",
-      keyCode: 13,
-      ctrlKey: true,
-      bubbles: true,
-      cancelable: true,
-    };
+    const key = { key: "Enter", code: "Enter", keyCode: 13, ctrlKey: true, bubbles: true, cancelable: true };
     cell.dispatchEvent(new KeyboardEvent("keydown", key));
   });
 }

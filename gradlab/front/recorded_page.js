@@ -33,23 +33,14 @@ export class RecordedPage {
   /** The moment that the address names, null where it names none of this recording. */
   get named() {
     const [own, ...state] = location.hash.slice(1).split("&");
-    if (!this.id) {
-      return location.hash ? new URLSearchParams(location.hash.slice(1)) : null;
-    }
-    return own === encodeURIComponent(this.id) && state.length
-      ? new URLSearchParams(state.join("&"))
-      : null;
+    if (!this.id) return location.hash ? new URLSearchParams(location.hash.slice(1)) : null;
+    return own === encodeURIComponent(this.id) && state.length ? new URLSearchParams(state.join("&")) : null;
   }
 
   /** The address of the moment, whole. */
   get link() {
-    const pairs = Object.entries(this.moment).map((
-      [name, value],
-    ) => [name, String(value)]);
-    const parts = [
-      encodeURIComponent(this.id),
-      String(new URLSearchParams(pairs)),
-    ];
+    const pairs = Object.entries(this.moment).map(([name, value]) => [name, String(value)]);
+    const parts = [encodeURIComponent(this.id), String(new URLSearchParams(pairs))];
     return `${location.href.split("#")[0]}#${parts.filter(Boolean).join("&")}`;
   }
 
@@ -66,9 +57,7 @@ export class RecordedPage {
   shownAt(frames, index) {
     const known = remembered(this.known, frames, () => []);
     while (known.length <= index) {
-      known.push(
-        mergeFrame(known.at(-1) ?? nothingShown(), frames[known.length]),
-      );
+      known.push(mergeFrame(known.at(-1) ?? nothingShown(), frames[known.length]));
     }
     return known[index];
   }
@@ -79,8 +68,6 @@ export async function unpacked(packed) {
   const letters = atob(packed.trim());
   const bytes = new Uint8Array(letters.length);
   for (let at = 0; at < bytes.length; at++) bytes[at] = letters.charCodeAt(at); // a call a letter takes a phone long
-  const stream = new Blob([bytes]).stream().pipeThrough(
-    new DecompressionStream("gzip"),
-  );
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return await new Response(stream).json();
 }

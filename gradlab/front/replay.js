@@ -50,30 +50,15 @@ export class Replay extends RecordedPage {
       speed: (rate) => this.rate = rate,
     });
     addButton(this.screen.bar, "Copy link", () => this.copy());
-    const label = addElement(
-      "label",
-      this.screen.bar,
-      "gl-control gl-scrub",
-      "update ",
-    );
+    const label = addElement("label", this.screen.bar, "gl-control gl-scrub", "update ");
     const ticks = addElement("datalist", label);
     ticks.id = `gl-marks-${id}`;
-    ticks.append(
-      ...recording.marks.map((mark) => new Option("", String(mark))),
-    );
-    this.scrub = Object.assign(addElement("input", label), {
-      type: "range",
-      min: "0",
-    });
+    ticks.append(...recording.marks.map((mark) => new Option("", String(mark))));
+    this.scrub = Object.assign(addElement("input", label), { type: "range", min: "0" });
     this.scrub.setAttribute("list", ticks.id);
-    this.scrub.addEventListener(
-      "input",
-      () => this.goToUpdate(Number(this.scrub.value)),
-    );
+    this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub.value)));
     this.scrub.addEventListener("change", () => this.write());
-    this.at = Object.assign(addElement("span", label, "gl-value"), {
-      ariaHidden: "true",
-    }); // the slider says it
+    this.at = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // the slider says it
     this.read();
     followSight(root, (inSight) => {
       if (!inSight) this.pause();
@@ -102,31 +87,18 @@ export class Replay extends RecordedPage {
     const panels = Object.entries(shown.panels);
     this.screen.show({
       ...shown,
-      values: {
-        ...shown.values,
-        ...(coming && { [coming.switch]: coming.value }),
-        unswitched,
-      },
+      values: { ...shown.values, ...(coming && { [coming.switch]: coming.value }), unswitched },
       left_off: this.recording.marks[0] || null, // where it opens, and Reset goes back to
-      panels: unswitched ? shown.panels : Object.fromEntries(
-        panels.map(([name, each]) => [name, switchedOnly(each)]),
-      ),
+      panels: unswitched ? shown.panels : Object.fromEntries(panels.map(([name, each]) => [name, switchedOnly(each)])),
     });
-    this.scrub.max = String(
-      this.frames.at(-1)?.updates ??
-        this.shownAt(this.frames, this.frames.length - 1).updates,
-    );
+    this.scrub.max = String(this.frames.at(-1)?.updates ?? this.shownAt(this.frames, this.frames.length - 1).updates);
     this.scrub.value = this.at.textContent = String(shown.updates);
   }
 
   /** Go to an update. Going back over a turn leaves it to come; going on over one takes it. @param {number} updates */
   goToUpdate(updates) {
     this.pause();
-    for (
-      let parent;
-      (parent = this.parentOf(this.track)) && updates < this.track.at;
-      this.track = parent
-    ) {
+    for (let parent; (parent = this.parentOf(this.track)) && updates < this.track.at; this.track = parent) {
       this.coming = this.track;
     }
     this.screen.tell("");
@@ -137,9 +109,7 @@ export class Replay extends RecordedPage {
 
   /** Return the first frame of this track at an update or after it, else the last. @param {number} updates */
   frameAt(updates) {
-    const found = this.frames.findIndex((_, index) =>
-      this.shownAt(this.frames, index).updates >= updates
-    );
+    const found = this.frames.findIndex((_, index) => this.shownAt(this.frames, index).updates >= updates);
     return found < 0 ? this.frames.length - 1 : found;
   }
 
@@ -234,20 +204,14 @@ export class Replay extends RecordedPage {
     this.track = track;
     this.coming = null;
     this.go(0); // which brings a note of its own, before what is told
-    this.screen.tell(
-      `Here ${name} was turned to ${valueWords(value)} (update ${at}).`,
-    );
+    this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${at}).`);
   }
 
   /** Say which turn is still to come, if any. */
   tellTurn() {
     if (!this.coming) return;
     const { switch: name, value, at } = this.coming;
-    this.screen.tell(
-      `${name} will be turned to ${
-        valueWords(value)
-      } at update ${at}, where that was recorded.`,
-    );
+    this.screen.tell(`${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded.`);
   }
 
   // What the reader does
@@ -258,20 +222,13 @@ export class Replay extends RecordedPage {
     if (what === "turn") return this.turnSwitch(request.name, request.value);
     if (what === "scrub") return this.scrubBy(request);
     if (what === "press") {
-      const marks = Object.values(this.shown.panels).flatMap(({ marks }) =>
-        marks
-      );
-      return this.screen.tell(
-        marks.find(({ press }) => press === request.what)?.words ?? "",
-      );
+      const marks = Object.values(this.shown.panels).flatMap(({ marks }) => marks);
+      return this.screen.tell(marks.find(({ press }) => press === request.what)?.words ?? "");
     }
     this.pause();
     if (what === "statement" || what === "update") {
       this.next(what === "update");
-      const [before, now] = [
-        this.frames[this.index - 1],
-        this.frames[this.index],
-      ];
+      const [before, now] = [this.frames[this.index - 1], this.frames[this.index]];
       if (what === "statement" && now.end && (before.end || before.whole)) {
         this.screen.tell(
           "Here the recording goes an update at a time: its first updates, and those after a turn, hold every statement.",
@@ -280,9 +237,7 @@ export class Replay extends RecordedPage {
     } else if (what === "reset") this.reset();
     else if (what === "restart") this.restart();
     else if (what === "to_line") this.goToLine(request.line);
-    else {return this.screen.tell(
-        "This is a recording: dragging weights and editing the loop need a live lab.",
-      );}
+    else return this.screen.tell("This is a recording: dragging weights and editing the loop need a live lab.");
     this.go(this.index);
     this.write();
   }
@@ -292,9 +247,7 @@ export class Replay extends RecordedPage {
     if (ends) return this.write();
     if (begins) this.scrubbed = this.shown.updates;
     const [low, high] = this.screen.strip.range ?? [0, Number(this.scrub.max)];
-    this.goToUpdate(
-      Math.max(Math.round(this.scrubbed + share * (high - low)), 0),
-    );
+    this.goToUpdate(Math.max(Math.round(this.scrubbed + share * (high - low)), 0));
   }
 
   /** Go to the next statement on a line, or else back to the last one before. @param {number} line */
@@ -303,18 +256,11 @@ export class Replay extends RecordedPage {
       const [first, last] = this.shownAt(this.frames, index).lit;
       return first <= line && line <= last;
     };
-    const on = this.frames.findIndex((_, index) =>
-      index > this.index && isLit(index)
-    );
-    const back = this.frames.findLastIndex((_, index) =>
-      index < this.index && isLit(index)
-    );
+    const on = this.frames.findIndex((_, index) => index > this.index && isLit(index));
+    const back = this.frames.findLastIndex((_, index) => index < this.index && isLit(index));
     let words = `The recording does not stop at line ${line}.`;
     if (on >= 0) words = `Went on until line ${line} had run.`;
-    else if (back >= 0) {
-      words =
-        `Went back to line ${line}: the recording does not stop there further on.`;
-    }
+    else if (back >= 0) words = `Went back to line ${line}: the recording does not stop there further on.`;
     if (on >= 0 || back >= 0) this.go(on >= 0 ? on : back); // which brings a note of its own, before what is told
     this.screen.tell(words);
   }
@@ -326,28 +272,18 @@ export class Replay extends RecordedPage {
       return this.go(this.index);
     }
     const { shown } = this;
-    const isSame = (/** @type {any} */ other) =>
-      String(other) === String(value);
+    const isSame = (/** @type {any} */ other) => String(other) === String(value);
     const ways = this.recording.tracks
-      .filter((track) =>
-        this.parentOf(track) === this.track && track.switch === name &&
-        isSame(track.value)
-      )
+      .filter((track) => this.parentOf(track) === this.track && track.switch === name && isSame(track.value))
       .sort((one, other) => one.at - other.at);
     this.coming = ways.find(({ at }) => at >= shown.updates) ?? null;
-    if (this.coming && this.coming.at <= shown.updates) {
-      this.takeTurn(this.coming);
-    } else if (this.coming) this.tellTurn();
-    else if (isSame(shown.values[name])) {
-      this.screen.tell(`${name} stays as it is.`);
-    } else if (ways.length) {
+    if (this.coming && this.coming.at <= shown.updates) this.takeTurn(this.coming);
+    else if (this.coming) this.tellTurn();
+    else if (isSame(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
+    else if (ways.length) {
       this.takeTurn(ways[ways.length - 1]);
-      this.screen.tell(
-        `That was recorded at update ${this.track.at}: gone back to it, and turned ${name} there.`,
-      );
-    } else {this.screen.tell(
-        `This recording does not hold that turn of ${name}. Reset begins it again.`,
-      );}
+      this.screen.tell(`That was recorded at update ${this.track.at}: gone back to it, and turned ${name} there.`);
+    } else this.screen.tell(`This recording does not hold that turn of ${name}. Reset begins it again.`);
     this.go(this.index);
   }
 
@@ -356,17 +292,10 @@ export class Replay extends RecordedPage {
   /** @override The frame, and the turns on the way to its track. */
   get moment() {
     const turns = [];
-    for (
-      let track = this.track, parent;
-      (parent = this.parentOf(track));
-      track = parent
-    ) {
+    for (let track = this.track, parent; (parent = this.parentOf(track)); track = parent) {
       turns.unshift(turnText(track));
     }
-    return {
-      frame: this.index,
-      ...(turns.length ? { turns: turns.join("~") } : {}),
-    };
+    return { frame: this.index, ...(turns.length ? { turns: turns.join("~") } : {}) };
   }
 
   /** @override */
@@ -376,9 +305,7 @@ export class Replay extends RecordedPage {
     const { named } = this;
     for (const turn of named?.get("turns")?.split("~") ?? []) {
       const { track: before } = this;
-      this.track = this.recording.tracks.find((each) =>
-        this.parentOf(each) === before && turn === turnText(each)
-      ) ??
+      this.track = this.recording.tracks.find((each) => this.parentOf(each) === before && turn === turnText(each)) ??
         before;
     }
     const frame = Number(named?.get("frame") ?? this.opening);
@@ -392,14 +319,8 @@ const knownSwitched = new WeakMap();
 /** Return a panel without the curves of the run without the newest switch. @param {PanelData} panel */
 function switchedOnly(panel) {
   return remembered(knownSwitched, panel, () => {
-    const all = [...panel.ids.keys()].filter((at) =>
-      !panel.ids[at].startsWith("without")
-    );
-    return {
-      ...panel,
-      ids: all.map((at) => panel.ids[at]),
-      marks: all.map((at) => panel.marks[at]),
-    };
+    const all = [...panel.ids.keys()].filter((at) => !panel.ids[at].startsWith("without"));
+    return { ...panel, ids: all.map((at) => panel.ids[at]), marks: all.map((at) => panel.marks[at]) };
   });
 }
 
@@ -410,9 +331,5 @@ function turnText({ switch: name, at, value }) {
 
 /** @param {any} value */
 function valueWords(value) {
-  return value === true
-    ? "on"
-    : value === false || value === null
-    ? "off"
-    : String(value);
+  return value === true ? "on" : value === false || value === null ? "off" : String(value);
 }

@@ -20,13 +20,7 @@ const DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 export function scaleOf({ low = 0, high = 1, log = false }, from, to) {
   const [start, end] = log ? [Math.log10(low), Math.log10(high)] : [low, high];
   const per_pixel = (end - start) / (to - from);
-  return {
-    start: start - per_pixel * from,
-    per_pixel,
-    log,
-    axis: { low, high },
-    ends: [from, to],
-  };
+  return { start: start - per_pixel * from, per_pixel, log, axis: { low, high }, ends: [from, to] };
 }
 
 export const EDGE = 1e299; // beyond this a number stands for the edge of the axes (`AXES_EDGE` in `gradlab/drawing/marks.py`)
@@ -34,8 +28,7 @@ export const EDGE = 1e299; // beyond this a number stands for the edge of the ax
 /** Return where a number lies, in CSS pixels. @param {Scale} scale @param {number} value */
 export function placeOn({ start, per_pixel, log, ends }, value) {
   if (Math.abs(value) > EDGE) return ends[value < 0 ? 0 : 1];
-  return ((log ? Math.log10(Math.max(value, 1e-300)) : value) - start) /
-    per_pixel;
+  return ((log ? Math.log10(Math.max(value, 1e-300)) : value) - start) / per_pixel;
 }
 
 /** Return the number at a place in CSS pixels. @param {Scale} scale @param {number} place */
@@ -49,11 +42,7 @@ export function valueAt({ start, per_pixel, log }, place) {
  * @param {Axis} axis @param {number} long CSS pixels of the axis
  * @param {number} each CSS pixels from one tick to the next, about @returns {Tick[]}
  */
-export function ticksOf(
-  { low = 0, high = 1, log = false, ticks = "number" },
-  long,
-  each,
-) {
+export function ticksOf({ low = 0, high = 1, log = false, ticks = "number" }, long, each) {
   if (ticks === "none" || ticks === "slanted") return [];
   const count = Math.min(Math.max(long / each, 2), 10);
   const whole = ticks === "updates" || ticks === "powers" || ticks === "lines";
@@ -72,11 +61,7 @@ const FORMATS = {
   number: shortNumber,
   updates: countText,
   bytes: bytesText,
-  powers: (value) =>
-    `2${
-      [...String(Math.round(value))].map((each) => DIGITS[Number(each)] ?? "⁻")
-        .join("")
-    }`,
+  powers: (value) => `2${[...String(Math.round(value))].map((each) => DIGITS[Number(each)] ?? "⁻").join("")}`,
   shares: (value) => `${Math.round(100 * value)}%`,
   lines: () => "",
 };
@@ -85,15 +70,9 @@ const FORMATS = {
 function byteSteps(top) {
   const units = Array.from({ length: 6 }, (_, power) => 1024 ** power);
   const unit = Math.max(1, ...units.filter((each) => each <= top / 1.5));
-  const steps = 0.97 * top > 999 * unit
-    ? [256, 512]
-    : [1, 2, 5, 10, 20, 50, 100, 200]; // none is written "0.98 MiB"
-  const step =
-    (steps.find((each) => top / (each * unit) <= 5.5) ?? top / 4 / unit) * unit;
-  return Array.from(
-    { length: Math.ceil(0.97 * top / step) },
-    (_, at) => at * step,
-  );
+  const steps = 0.97 * top > 999 * unit ? [256, 512] : [1, 2, 5, 10, 20, 50, 100, 200]; // none is written "0.98 MiB"
+  const step = (steps.find((each) => top / (each * unit) <= 5.5) ?? top / 4 / unit) * unit;
+  return Array.from({ length: Math.ceil(0.97 * top / step) }, (_, at) => at * step);
 }
 
 /** @param {number} low @param {number} high @param {number} count */
@@ -101,10 +80,7 @@ function powersBetween(low, high, count) {
   const [bottom, top] = [Math.log10(low), Math.log10(high)];
   const [first, last] = [Math.ceil(bottom - 1e-9), Math.floor(top + 1e-9)];
   const stride = Math.max(1, Math.ceil((top - bottom) / Math.floor(count)));
-  return Array.from(
-    { length: Math.floor((last - first) / stride) + 1 },
-    (_, at) => 10 ** (first + at * stride),
-  );
+  return Array.from({ length: Math.floor((last - first) / stride) + 1 }, (_, at) => 10 ** (first + at * stride));
 }
 
 /**
@@ -117,21 +93,13 @@ function stepsBetween(low, high, count, least) {
   const power = 10 ** Math.floor(Math.log10(wanted));
   const rungs = [0.5, 1, 2, 5, 10];
   let rung = rungs.findIndex((each) => power * each >= wanted * (1 - 1e-9));
-  if (
-    multiplesBetween(low, high, Math.max(power * rungs[rung], least)).length < 2
-  ) rung--;
+  if (multiplesBetween(low, high, Math.max(power * rungs[rung], least)).length < 2) rung--;
   return multiplesBetween(low, high, Math.max(power * rungs[rung], least));
 }
 
 /** @param {number} low @param {number} high @param {number} step */
 function multiplesBetween(low, high, step) {
-  const [first, last] = [
-    Math.ceil(low / step - 1e-9),
-    Math.floor(high / step + 1e-9),
-  ];
+  const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
   const count = Math.max(last - first + 1, 0);
-  return Array.from(
-    { length: count },
-    (_, at) => Number(((first + at) * step).toPrecision(12)),
-  );
+  return Array.from({ length: count }, (_, at) => Number(((first + at) * step).toPrecision(12)));
 }

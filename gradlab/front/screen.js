@@ -33,18 +33,10 @@ export class Screen {
     const above = addElement("div", root);
     const body = addElement("div", root, "gl-body");
     this.side = addElement("div", body, "gl-side");
-    this.code = new CodePane(this.side, {
-      ask,
-      onPlay,
-      light: (tags) => this.strip.light(tags),
-    });
+    this.code = new CodePane(this.side, { ask, onPlay, light: (tags) => this.strip.light(tags) });
     this.words = new Words(this.side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);
-    this.strip = new PanelStrip(addElement("div", body, "gl-panels"), {
-      ask,
-      say,
-      scrubs,
-    });
+    this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say, scrubs });
     this.leaveTheme = followTheme(root, (theme) => {
       applyTheme(root, theme);
       this.strip.setTheme(theme);
@@ -56,25 +48,15 @@ export class Screen {
 
   /** Show what is another than before; return the keys of it. @param {Shown} shown */
   show(shown) {
-    const changed = new Set(
-      Object.keys(shown).filter((key) => shown[key] !== this.shown[key]),
-    );
+    const changed = new Set(Object.keys(shown).filter((key) => shown[key] !== this.shown[key]));
     this.shown = shown;
     this.strip.show(shown, changed);
-    const code = CODE_KEYS.filter((key) => changed.has(key)).map((
-      key,
-    ) => [key, shown[key]]);
+    const code = CODE_KEYS.filter((key) => changed.has(key)).map((key) => [key, shown[key]]);
     if (code.length) this.code.show(Object.fromEntries(code));
-    if (["controls", "values", "off"].some((key) => changed.has(key))) {
-      this.controls.show(shown);
-    }
+    if (["controls", "values", "off"].some((key) => changed.has(key))) this.controls.show(shown);
     if (changed.has("note")) this.told = "";
     if (["state", "alarm", "note"].some((key) => changed.has(key))) {
-      this.words.show({
-        state: shown.state,
-        alarm: shown.alarm,
-        note: this.told || shown.note,
-      });
+      this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || shown.note });
     }
     return changed;
   }
@@ -102,26 +84,12 @@ export class RunScreen extends Screen {
    *   ask: Ask, play: (on: boolean) => void, speed: (rate: number | null) => void, label?: string, scrubs?: boolean,
    * }} to
    */
-  constructor(
-    root,
-    {
-      ask,
-      play,
-      speed,
-      label = "gradlab: a training loop and what it does",
-      scrubs,
-    },
-  ) {
+  constructor(root, { ask, play, speed, label = "gradlab: a training loop and what it does", scrubs }) {
     super(root, { ask, onPlay: () => play(true), label, scrubs });
     const { bar } = this;
     bar.classList.add("gl-player");
     Object.assign(bar, { role: "group", ariaLabel: "run the loop" });
-    this.playButton = addButton(
-      bar,
-      "▶ Play",
-      () => play(!this.playing),
-      "gl-main",
-    );
+    this.playButton = addButton(bar, "▶ Play", () => play(!this.playing), "gl-main");
     addButton(bar, "1 statement", () => ask({ do: "statement" }));
     addButton(bar, "1 update", () => ask({ do: "update" }));
     const begin = (/** @type {"reset" | "restart"} */ how) => {
@@ -151,16 +119,12 @@ export class RunScreen extends Screen {
 
   /** @override @param {Shown} shown */
   show(shown) {
-    this.strip.way = this.playing && (this.rate ?? Infinity) > FILM
-      ? "none"
-      : "steps"; // a film moves by itself
+    this.strip.way = this.playing && (this.rate ?? Infinity) > FILM ? "none" : "steps"; // a film moves by itself
     const changed = super.show(shown);
     if (changed.has("left_off")) {
       const at = shown.left_off ?? null;
       this.restart.hidden = at === null;
-      this.reset.title = at === null
-        ? ""
-        : `Back to update ${at.toLocaleString("en")}, where its cell left off`;
+      this.reset.title = at === null ? "" : `Back to update ${at.toLocaleString("en")}, where its cell left off`;
     }
     if (changed.has("speeds")) this.offer(shown.speeds, shown.speed);
     if (this.ending) {
@@ -173,12 +137,7 @@ export class RunScreen extends Screen {
 
   /** Offer speeds; what the reader chose stays. @param {[string, number | null][]} speeds @param {number | null} rate */
   offer(speeds, rate) {
-    const list = choiceList({
-      name: "speed",
-      label: "speed",
-      kind: "choice",
-      options: speeds,
-    }, this.setRate);
+    const list = choiceList({ name: "speed", label: "speed", kind: "choice", options: speeds }, this.setRate);
     const focused = this.speed.contains(document.activeElement);
     this.speed.replaceChildren(...(speeds.length ? [list.element] : []));
     if (focused) this.speed.querySelector("select")?.focus();
@@ -190,10 +149,7 @@ export class RunScreen extends Screen {
 /** The screen of an instrument and of a ForecastLab. */
 export class InstrumentScreen extends Screen {
   /** @param {HTMLElement} root @param {{ask: Ask, label?: string}} to */
-  constructor(
-    root,
-    { ask, label = "gradlab: controls, and pictures that follow from them" },
-  ) {
+  constructor(root, { ask, label = "gradlab: controls, and pictures that follow from them" }) {
     super(root, { ask, label });
     this.bar.hidden = true;
     /** @type {HTMLButtonElement[]} */
@@ -231,12 +187,7 @@ export class InstrumentScreen extends Screen {
   offer(buttons) {
     for (const button of this.buttons) button.remove();
     this.buttons = buttons.map(([what, words, rank]) => {
-      return addButton(
-        this.bar,
-        words,
-        () => this.ask({ do: what }),
-        rank === "main" ? "gl-main" : "",
-      );
+      return addButton(this.bar, words, () => this.ask({ do: what }), rank === "main" ? "gl-main" : "");
     });
     this.bar.prepend(...this.buttons);
     this.bar.hidden = !buttons.length;

@@ -26,15 +26,9 @@ function ask(model) {
     const listen = ({ code, style }) => {
       if (code === undefined) return;
       model.off("msg:custom", listen);
-      document.head.append(
-        Object.assign(document.createElement("style"), { textContent: style }),
-      );
-      const address = URL.createObjectURL(
-        new Blob([code], { type: "text/javascript" }),
-      );
-      import(address).then((module) => resolve(module.default), reject).finally(
-        () => URL.revokeObjectURL(address),
-      );
+      document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
+      const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+      import(address).then((module) => resolve(module.default), reject).finally(() => URL.revokeObjectURL(address));
     };
     model.on("msg:custom", listen);
     model.send({ do: "code" });
@@ -59,9 +53,7 @@ export default {
     lasting.set(model.get("lab_id"), model);
     return async () => {
       lasting.delete(model.get("lab_id"));
-      (await parts.get(model.get("code_id"))?.catch(() => null))?.close?.(
-        model,
-      );
+      (await parts.get(model.get("code_id"))?.catch(() => null))?.close?.(model);
     };
   },
   /** @param {{model: Model, el: HTMLElement}} context */

@@ -9,13 +9,7 @@ import { Panel } from "./panel.js";
 const LOWEST = 215; // CSS pixels of a panel
 const FEWEST = 2; // updates in a range that is chosen
 /** @type {Record<string, [number, number]>} height by width, and the most, by columns and panels, else by columns */
-const HEIGHTS = {
-  "1 1": [0.56, 420],
-  "1 2": [0.5, 235],
-  "2 2": [0.8, 400],
-  1: [0.6, 260],
-  2: [0.72, 340],
-};
+const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [0.6, 260], 2: [0.72, 340] };
 
 const PLANE = 380; // CSS pixels of a square plane's panel, which has little room in a low one
 const AROUND = 285; // CSS pixels of a notebook's window above and below the panels: menus, switches, the warning
@@ -33,10 +27,7 @@ export class PanelStrip {
     this.way = "steps";
     /** @type {[number, number] | null} the part of the x axes that is seen */
     this.range = null;
-    this.words = new MarkedWords(
-      root.closest(".gradlab") ?? root,
-      (tags) => this.light(tags),
-    );
+    this.words = new MarkedWords(root.closest(".gradlab") ?? root, (tags) => this.light(tags));
     this.observer = new ResizeObserver(() => this.measure());
     this.observer.observe(root.parentElement ?? root); // on a phone the strip itself has no box
     this.refit = () => { // texts are as wide as in the font that has come
@@ -60,9 +51,7 @@ export class PanelStrip {
   /** Light what has these tags in all panels, all if there is nothing. @param {import("./lighting.js").Tags | null} tags */
   light(tags) {
     const panels = [...this.panels.values()];
-    const found = tags && panels.some((panel) => panel.picture.has(tags))
-      ? tags
-      : null;
+    const found = tags && panels.some((panel) => panel.picture.has(tags)) ? tags : null;
     for (const panel of panels) panel.picture.light(found);
   }
 
@@ -74,9 +63,7 @@ export class PanelStrip {
       if (data && data !== panel.data) panel.show(data, this.way);
     }
     if (changed.has("order")) this.measure();
-    if (this.range && this.range[0] >= this.reach && !this.to.scrubs) {
-      this.zoom(); // it begins again
-    }
+    if (this.range && this.range[0] >= this.reach && !this.to.scrubs) this.zoom(); // it begins again
   }
 
   /** @param {string[]} order */
@@ -99,9 +86,7 @@ export class PanelStrip {
         panel.setRange(this.range);
         this.panels.set(name, panel);
       }
-      if (this.root.children[order.indexOf(name)] !== panel.figure) {
-        this.root.append(panel.figure);
-      }
+      if (this.root.children[order.indexOf(name)] !== panel.figure) this.root.append(panel.figure);
     }
     const body = this.root.parentElement;
     if (body) body.dataset.panels = String(order.length); // few panels are laid out otherwise (lab.css)
@@ -109,26 +94,17 @@ export class PanelStrip {
 
   /** Give each panel its height: what there is room for. */
   measure() {
-    const boxes = [...this.root.children].map((each) =>
-      each.getBoundingClientRect()
-    );
+    const boxes = [...this.root.children].map((each) => each.getBoundingClientRect());
     const width = boxes[0]?.width;
     if (!width) return; // not on screen
     const columns = boxes.length > 1 && boxes[1].left > boxes[0].right ? 2 : 1;
-    const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ??
-      HEIGHTS[columns];
+    const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
     const isFramed = /** @type {unknown} */ (globalThis.top) !== globalThis; // then the window is as high as what is in it
-    const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) /
-      Math.ceil(boxes.length / columns);
-    const height = Math.max(
-      Math.min(Math.round(width * share), most, Math.round(room)),
-      LOWEST,
-    );
+    const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / Math.ceil(boxes.length / columns);
+    const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room)), LOWEST);
     for (const panel of this.panels.values()) {
       const isPlane = columns === 1 && panel.data?.axes[0].equal === "fit";
-      panel.resize(
-        isPlane ? Math.max(height, Math.min(PLANE, Math.round(width))) : height,
-      );
+      panel.resize(isPlane ? Math.max(height, Math.min(PLANE, Math.round(width))) : height);
     }
   }
 
@@ -139,17 +115,11 @@ export class PanelStrip {
 
   /** Show a part of the x axes of all curves; without limits, all of them. @param {number} [low] @param {number} [high] */
   zoom(low, high) {
-    this.range = low === undefined || high === undefined
-      ? null
-      : within(low, high, this.reach);
+    this.range = low === undefined || high === undefined ? null : within(low, high, this.reach);
     for (const panel of this.panels.values()) panel.setRange(this.range);
-    const [begin, end] = (this.range ?? []).map((update) =>
-      countText(Math.round(update))
-    );
+    const [begin, end] = (this.range ?? []).map((update) => countText(Math.round(update)));
     this.to.say(
-      this.range
-        ? `Updates ${begin} to ${end} are shown; a double click shows all.`
-        : "All updates are shown.",
+      this.range ? `Updates ${begin} to ${end} are shown; a double click shows all.` : "All updates are shown.",
     );
   }
 

@@ -18,14 +18,7 @@ export function placedText(id, words, x, y, look = {}) {
 
 /** @param {string} words @param {number} x @param {number} y @param {Partial<Mark>} look @returns {Mark} */
 export function text(words, x, y, look) {
-  return /** @type {Mark} */ ({
-    k: "t",
-    x,
-    y,
-    text: words,
-    size: WORD_SIZE,
-    ...look,
-  });
+  return /** @type {Mark} */ ({ k: "t", x, y, text: words, size: WORD_SIZE, ...look });
 }
 
 /** Return the first of some texts that has room, the last one cut if none has. @param {string[]} texts @param {number} wide @param {Measure} measure */
@@ -52,9 +45,8 @@ export function wrapped(words, wide, size, bold, measure) {
   const lines = [""];
   for (const word of words.split(" ")) {
     const longer = `${lines[lines.length - 1]} ${word}`.trim();
-    if (lines[lines.length - 1] && measure(longer, size, bold) > wide) {
-      lines.push(word);
-    } else lines[lines.length - 1] = longer;
+    if (lines[lines.length - 1] && measure(longer, size, bold) > wide) lines.push(word);
+    else lines[lines.length - 1] = longer;
   }
   return lines;
 }
@@ -63,8 +55,7 @@ const BESIDE_LABEL = 2; // CSS pixels kept free beside a label
 
 /** Whether a text would lie on another one, or too near beside it. @param {number[]} one left, top, right and bottom @param {number[]} other */
 export function boxesTouch([left, top, right, bottom], other) {
-  return left - BESIDE_LABEL < other[2] && other[0] < right + BESIDE_LABEL &&
-    top < other[3] && other[1] < bottom;
+  return left - BESIDE_LABEL < other[2] && other[0] < right + BESIDE_LABEL && top < other[3] && other[1] < bottom;
 }
 
 /** @param {number} left @param {number} top @param {number} right @param {number} bottom */
@@ -73,20 +64,7 @@ export function boxPoints(left, top, right, bottom) {
 }
 
 /** @param {import("./wire.js").Key} entry @param {number} x @param {number} y @returns {Mark} */
-export function swatchMark(
-  { fill, stroke, width, hatch, dash },
-  x,
-  y,
-  wide = SWATCH,
-  tall = 12,
-) {
-  const look = /** @type {Mark} */ ({
-    k: "p",
-    fill,
-    stroke,
-    width: width ?? 1,
-    hatch,
-    dash,
-  });
+export function swatchMark({ fill, stroke, width, hatch, dash }, x, y, wide = SWATCH, tall = 12) {
+  const look = /** @type {Mark} */ ({ k: "p", fill, stroke, width: width ?? 1, hatch, dash });
   return withPoints(look, boxPoints(x, y - tall / 2, x + wide, y + tall / 2));
 }

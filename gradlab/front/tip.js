@@ -40,10 +40,7 @@ export class PanelTip {
     if (element.textContent !== found.words) element.textContent = found.words;
     element.dataset.hint = hint;
     const size = [element.offsetWidth, element.offsetHeight];
-    const { place: [left, top], side } = freePlace(panel, size, [
-      found.x,
-      found.y,
-    ], this._side);
+    const { place: [left, top], side } = freePlace(panel, size, [found.x, found.y], this._side);
     this._side = side;
     element.style.translate = `${left}px ${top}px`;
   }
@@ -83,21 +80,16 @@ export function freePlace(panel, [wide, tall], [x, y], side) {
     ...pairsOf([x + APART, x - wide - APART], [y - tall - APART, y + APART]),
     ...pairsOf([right - wide - 4, left + 4], [top + 4, bottom - tall - 4]),
   ].map(([l, t]) => [l, Math.max(0, Math.min(t, height - tall))]);
-  const all = [...places, [x - wide / 2, -tall - 2]].map((
-    [l, t],
-  ) => [Math.max(0, Math.min(l, width - wide)), t]);
+  const all = [...places, [x - wide / 2, -tall - 2]].map(([l, t]) => [Math.max(0, Math.min(l, width - wide)), t]);
   const costs = all.map(([l, t], at) => {
     const [r, b] = [l + wide, t + tall];
-    if (x > l - FREE && x < r + FREE && y > t - FREE && y < b + FREE) {
-      return Infinity;
-    }
+    if (x > l - FREE && x < r + FREE && y > t - FREE && y < b + FREE) return Infinity;
     let cost = t < 0 ? ABOVE : 0;
     for (const mark of panel.marks) {
       const weight = mark.k === "d" ? 3 : mark.press ? 2 : 1;
       cost += weight * hiddenBy([l, t, r, b], [coveredBy(mark)]);
     }
-    return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 -
-      (at === side ? STAYS : 0);
+    return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 - (at === side ? STAYS : 0);
   });
   const best = costs.indexOf(Math.min(...costs));
   return { place: all[best], side: best };

@@ -53,15 +53,8 @@ export function nothingShown() {
 export function mergeFrame(before, frame) {
   const base = frame.whole ? nothingShown() : before;
   const panels = { ...base.panels };
-  for (const [name, change] of Object.entries(frame.panels ?? {})) {
-    panels[name] = applyPanel(panels[name], change);
-  }
-  return {
-    ...base,
-    ...frame,
-    values: frame.values ? { ...base.values, ...frame.values } : base.values,
-    panels,
-  };
+  for (const [name, change] of Object.entries(frame.panels ?? {})) panels[name] = applyPanel(panels[name], change);
+  return { ...base, ...frame, values: frame.values ? { ...base.values, ...frame.values } : base.values, panels };
 }
 
 /**
@@ -71,55 +64,35 @@ export function mergeFrame(before, frame) {
 export function applyPanel(panel, change) {
   const { set, ...head } = change;
   if (head.marks) return withAxes(head);
-  if (!panel) {
-    throw new Error("a change came for a panel of which nothing is known");
-  }
+  if (!panel) throw new Error("a change came for a panel of which nothing is known");
   const known = new Map(panel.ids.map((id, index) => [id, panel.marks[index]]));
   const marks = head.ids
     ? head.ids.map((/** @type {string} */ id) => known.get(id))
     : set
     ? [...panel.marks]
     : panel.marks;
-  for (const [index, fields] of set ?? []) {
-    marks[index] = fields.k ? fields : changedMark(marks[index], fields);
-  }
+  for (const [index, fields] of set ?? []) marks[index] = fields.k ? fields : changedMark(marks[index], fields);
   const changed = withFields(panel, { ...head, marks });
   return head.axes === undefined ? changed : withAxes(changed);
 }
 
 /** Return fields after a change, in which null stands for a default. @param {object} fields @param {object} change @returns {any} */
 function withFields(fields, change) {
-  return Object.fromEntries(
-    Object.entries({ ...fields, ...change }).filter(([, value]) =>
-      value !== null
-    ),
-  );
+  return Object.fromEntries(Object.entries({ ...fields, ...change }).filter(([, value]) => value !== null));
 }
 
 /** Fill in what axes leave at its default. @param {any} panel @returns {PanelData} */
 function withAxes(panel) {
-  const full = (/** @type {Partial<Axis>} */ axis = {}) => ({
-    low: 0,
-    high: 1,
-    ...axis,
-  });
-  const axes = (panel.axes ?? [{}]).map((/** @type {any} */ each) => ({
-    ...each,
-    x: full(each.x),
-    y: full(each.y),
-  }));
+  const full = (/** @type {Partial<Axis>} */ axis = {}) => ({ low: 0, high: 1, ...axis });
+  const axes = (panel.axes ?? [{}]).map((/** @type {any} */ each) => ({ ...each, x: full(each.x), y: full(each.y) }));
   return { ...panel, axes };
 }
 
 /** @param {Mark} mark @param {Record<string, unknown>} fields @returns {Mark} */
 function changedMark(mark, fields) {
   if (!fields.p) return withFields(mark, fields);
-  const [kept, ...tail] =
-    /** @type {[number, ...(number | null)[]]} */ (fields.p);
-  return withFields(mark, {
-    ...fields,
-    p: (mark.p ?? []).slice(0, kept).concat(tail),
-  });
+  const [kept, ...tail] = /** @type {[number, ...(number | null)[]]} */ (fields.p);
+  return withFields(mark, { ...fields, p: (mark.p ?? []).slice(0, kept).concat(tail) });
 }
 
 const MOST_KNOWN = 4000; // texts, colours and the like that are remembered
@@ -149,11 +122,7 @@ export function pointLength(mark) {
 
 /** Return a mark's points, one after the other, NaN where the pen is lifted. @param {Mark} mark */
 export function pointsOf(mark) {
-  return remembered(
-    decodedPoints,
-    mark,
-    () => Float64Array.from(mark.p ?? [], (each) => each ?? NaN),
-  );
+  return remembered(decodedPoints, mark, () => Float64Array.from(mark.p ?? [], (each) => each ?? NaN));
 }
 
 /** Return the mark with other points, in pixels. @param {Mark} mark @param {Float64Array} points @param {number} [alpha] */

@@ -9,22 +9,14 @@ const NUMBERS = 500; // ms between two texts of a warning in which only numbers 
 export class Words {
   /** @param {Element} root @param {Element} above gets the warning, which keeps its room while there is none */
   constructor(root, above) {
-    this._chip = addElement(
-      "span",
-      addElement("div", above, "gl-alarm"),
-      "gl-chip",
-    );
+    this._chip = addElement("span", addElement("div", above, "gl-alarm"), "gl-chip");
     this._chip.hidden = true;
     const words = addElement("div", root, "gl-words");
     this._state = addElement("div", words, "gl-state");
     this._note = addElement("div", words, "gl-note");
     this._note.hidden = true; // until there is one; from then on it keeps its room
     this._live = addElement("div", words, "gl-hidden");
-    Object.assign(this._live, {
-      role: "status",
-      ariaLive: "polite",
-      ariaAtomic: "true",
-    });
+    Object.assign(this._live, { role: "status", ariaLive: "polite", ariaAtomic: "true" });
     /** @type {Set<string>} kinds of warnings that were read out */
     this.warned = new Set();
     this.playing = false;

@@ -8,9 +8,7 @@
  */
 export function assertEquals(found, expected, what = "") {
   const [left, right] = [found, expected].map((value) => JSON.stringify(value));
-  if (left !== right) {
-    throw new Error(`${what}: found ${left}, expected ${right}`);
-  }
+  if (left !== right) throw new Error(`${what}: found ${left}, expected ${right}`);
 }
 
 /**

@@ -9,23 +9,13 @@ function newClock() {
   /** @type {Record<string, any>[]} */
   const sent = [];
   const nothing = () => {};
-  const clock = new Clock({
-    send: (request) => sent.push(request),
-    show: nothing,
-    tell: nothing,
-    changed: nothing,
-  });
+  const clock = new Clock({ send: (request) => sent.push(request), show: nothing, tell: nothing, changed: nothing });
   return { clock, sent };
 }
 
 /** @param {Record<string, any>} request @param {Record<string, any>} frame */
 function answer(request, frame) {
-  return {
-    n: request.n,
-    client: request.client,
-    work: 0,
-    frames: [{ whole: true, ...frame }],
-  };
+  return { n: request.n, client: request.client, work: 0, frames: [{ whole: true, ...frame }] };
 }
 
 Deno.test("the answer to what was asked before Play does not end the playing", () => {
@@ -51,9 +41,7 @@ Deno.test("a promise tells when the answer has been shown, that to an earlier re
   /** @type {string[]} */
   const order = [];
   clock.show = () => order.push("shown");
-  const both = ["one", "two"].map((name) =>
-    clock.ask({ do: "turn", name }).then(() => order.push(name))
-  );
+  const both = ["one", "two"].map((name) => clock.ask({ do: "turn", name }).then(() => order.push(name)));
   clock.take(answer(sent[1], { f: 0 }));
   await Promise.all(both);
   assertEquals(order, ["shown", "one", "two"]);
@@ -62,18 +50,14 @@ Deno.test("a promise tells when the answer has been shown, that to an earlier re
 
 Deno.test("of turns of one switch one is on its way, the newest waits, and nothing overtakes it", async () => {
   const { clock, sent } = newClock();
-  const turn = (/** @type {number} */ value) =>
-    clock.ask({ do: "turn", name: "lr", value });
+  const turn = (/** @type {number} */ value) => clock.ask({ do: "turn", name: "lr", value });
   const all = [1, 2, 3].map(turn);
   assertEquals(sent.map(({ value }) => value), [1]);
   clock.take(answer(sent[0], { f: 0 }));
   assertEquals(sent.map(({ value }) => value), [1, 3]);
   turn(4);
   clock.ask({ do: "statement" });
-  assertEquals(sent.slice(2).map((request) => request.do), [
-    "turn",
-    "statement",
-  ]);
+  assertEquals(sent.slice(2).map((request) => request.do), ["turn", "statement"]);
   clock.take(answer(sent[3], { f: 1 }));
   await Promise.all(all);
   clock.close();
@@ -90,9 +74,7 @@ Deno.test("a notice that a cell runs is shown at once, with the frame, and nothi
   clock.ask({ do: "hello" });
   clock.play();
   const asked = sent.length;
-  for (const request of sent.slice()) {
-    clock.take({ ...answer(request, { f: 4 }), busy: "A cell is running." });
-  }
+  for (const request of sent.slice()) clock.take({ ...answer(request, { f: 4 }), busy: "A cell is running." });
   assertEquals(told.at(-1), "A cell is running.");
   assertEquals(shown, [4]);
   assertEquals(sent.length, asked);

@@ -30,14 +30,8 @@ export function faultsOf(panel, range = null) {
       LETTERS.flatMap((letter) => {
         const measure = measureOf(letter);
         const state = layOut(panel, [width, height], measure, range);
-        return [
-          ...textFaults(state, measure),
-          ...tickFaults(panel, state),
-          ...pointFaults(panel, state),
-        ]
-          .map((fault) =>
-            `${panel.title} ${width} x ${height}, letters ${letter}: ${fault}`
-          );
+        return [...textFaults(state, measure), ...tickFaults(panel, state), ...pointFaults(panel, state)]
+          .map((fault) => `${panel.title} ${width} x ${height}, letters ${letter}: ${fault}`);
       })
     )
   );
@@ -50,30 +44,18 @@ export function faultsOf(panel, range = null) {
  */
 function textFaults({ size: [width, height], marks }, measure) {
   const faults = [];
-  const texts = marks.filter((mark) => mark.k === "t" && mark.text).map((
-    mark,
-  ) => ({
+  const texts = marks.filter((mark) => mark.k === "t" && mark.text).map((mark) => ({
     mark,
     corners: cornersOf(mark, measure),
   }));
   for (const [at, { mark, corners }] of texts.entries()) {
     const name = JSON.stringify(mark.text);
     if ((mark.size ?? 12) < 11) faults.push(`${name} has ${mark.size} px`);
-    if (
-      corners.some(([x, y]) =>
-        !(x >= -NEAR && y >= -NEAR && x <= width + NEAR && y <= height + NEAR)
-      )
-    ) {
-      faults.push(
-        `${name} leaves the panel: ${
-          corners.map((corner) => corner.map(Math.round))
-        }`,
-      );
+    if (corners.some(([x, y]) => !(x >= -NEAR && y >= -NEAR && x <= width + NEAR && y <= height + NEAR))) {
+      faults.push(`${name} leaves the panel: ${corners.map((corner) => corner.map(Math.round))}`);
     }
     for (const other of texts.slice(0, at)) {
-      if (overlap(corners, other.corners)) {
-        faults.push(`${name} lies on ${JSON.stringify(other.mark.text)}`);
-      }
+      if (overlap(corners, other.corners)) faults.push(`${name} lies on ${JSON.stringify(other.mark.text)}`);
     }
   }
   return faults;
@@ -87,14 +69,8 @@ function cornersOf(mark, measure) {
     width: measure(mark.text ?? "", mark.size ?? 12, mark.bold ?? false),
   });
   const { x = 0, y = 0, angle = 0 } = mark;
-  const [sin, cos] = [
-    Math.sin(-angle * Math.PI / 180),
-    Math.cos(-angle * Math.PI / 180),
-  ];
-  return /** @type {Corners} */ ([[left, top], [right, top], [right, bottom], [
-    left,
-    bottom,
-  ]]).map(([a, b]) => [
+  const [sin, cos] = [Math.sin(-angle * Math.PI / 180), Math.cos(-angle * Math.PI / 180)];
+  return /** @type {Corners} */ ([[left, top], [right, top], [right, bottom], [left, bottom]]).map(([a, b]) => [
     x + (a - x) * cos - (b - y) * sin,
     y + (a - x) * sin + (b - y) * cos,
   ]);
@@ -104,16 +80,10 @@ function cornersOf(mark, measure) {
 function overlap(one, other) {
   return [one, other].every((corners) =>
     [0, 1].every((side) => {
-      const [nx, ny] = [
-        corners[side + 1][1] - corners[side][1],
-        corners[side][0] - corners[side + 1][0],
-      ];
-      const [a, b] = [one, other].map((each) =>
-        each.map(([x, y]) => x * nx + y * ny)
-      );
+      const [nx, ny] = [corners[side + 1][1] - corners[side][1], corners[side][0] - corners[side + 1][0]];
+      const [a, b] = [one, other].map((each) => each.map(([x, y]) => x * nx + y * ny));
       const long = Math.hypot(nx, ny) * 0.01; // a hundredth of a pixel is no overlap
-      return Math.max(...a) > Math.min(...b) + long &&
-        Math.max(...b) > Math.min(...a) + long;
+      return Math.max(...a) > Math.min(...b) + long && Math.max(...b) > Math.min(...a) + long;
     })
   );
 }
@@ -133,12 +103,7 @@ function tickFaults(panel, { ids, marks, plots }) {
     if (!["number", "updates"].includes(axis.ticks ?? "number")) return [];
     const { x = 0, y = 0, text = "" } = marks[at];
     const value = valueAt(way === "x" ? plot.x : plot.y, way === "x" ? x : y);
-    const written = Number(
-      text.replace("−", "-").replace("e−", "e-").replaceAll(",", "").replace(
-        "k",
-        "e3",
-      ),
-    );
+    const written = Number(text.replace("−", "-").replace("e−", "e-").replaceAll(",", "").replace("k", "e3"));
     const scale = way === "x" ? plot.x : plot.y;
     const away = Math.abs(placeOn(scale, written) - placeOn(scale, value));
     return away < 1.5 ? [] : [`tick ${text} lies at ${value}`]; // a number is written with three digits
@@ -155,44 +120,28 @@ function pointFaults(panel, state) {
     const placed = state.marks[state.ids.indexOf(panel.ids[at])];
     if (!"labd".includes(mark.k)) return [];
     if (!placed) return [`${panel.ids[at]} is not there`];
-    const data = mark.k === "b"
-      ? outlineOfBand(pointsOf(mark))
-      : pointsOf(mark);
+    const data = mark.k === "b" ? outlineOfBand(pointsOf(mark)) : pointsOf(mark);
     const places = pointsOf(placed);
-    if (data.length !== places.length) {
-      return [`${panel.ids[at]} has ${places.length / 2} points`];
-    }
+    if (data.length !== places.length) return [`${panel.ids[at]} has ${places.length / 2} points`];
     const { left, top, right, bottom, x, y } = state.plots[mark.axes ?? 0];
     const far = data.findIndex((value, index) => {
       const across = index % 2 === 0;
       if (Number.isNaN(value)) return !Number.isNaN(places[index]);
       if (Math.abs(value) >= 1e299) {
-        return places[index] !==
-          (across === value < 0
-            ? (across ? left : top)
-            : across
-            ? right
-            : bottom);
+        return places[index] !== (across === value < 0 ? (across ? left : top) : across ? right : bottom);
       }
       const place = placeOn(across ? x : y, value);
       const [low, high] = across ? [left, right] : [top, bottom];
-      return place >= low - 1 && place <= high + 1 &&
-        !(Math.abs(place - places[index]) < NEAR) &&
+      return place >= low - 1 && place <= high + 1 && !(Math.abs(place - places[index]) < NEAR) &&
         !Number.isNaN(places[index]);
     });
-    return far < 0
-      ? []
-      : [`${panel.ids[at]}: ${data[far]} lies at ${places[far]}`];
+    return far < 0 ? [] : [`${panel.ids[at]}: ${data[far]} lies at ${places[far]}`];
   });
 }
 
 if (import.meta.main) {
   let count = 0;
-  for (
-    const line of (await new Response(Deno.stdin.readable).text()).trim().split(
-      "\n",
-    )
-  ) {
+  for (const line of (await new Response(Deno.stdin.readable).text()).trim().split("\n")) {
     const faults = faultsOf(applyPanel(null, JSON.parse(line)));
     count += faults.length;
     for (const fault of faults) console.log(fault);

@@ -4,24 +4,9 @@ import { assert, assertEquals, assertThrows } from "./asserting.js";
 
 /** @typedef {import("../../gradlab/front/palette.js").Theme} Theme */
 
-const MEANINGS = [
-  "weights",
-  "gradients",
-  "optimizer",
-  "activations",
-  "reused",
-  "loss",
-  "scale",
-  "wrong",
-  "grey",
-  "ink",
-];
+const MEANINGS = ["weights", "gradients", "optimizer", "activations", "reused", "loss", "scale", "wrong", "grey", "ink"];
 /** @type {[Theme, number, number][]} with the contrast that marks and texts must have */
-const THEMES = [["light", 3, 4.5], ["dark", 3, 4.5], ["contrast", 4.5, 7], [
-  "contrast-light",
-  4.5,
-  7,
-]];
+const THEMES = [["light", 3, 4.5], ["dark", 3, 4.5], ["contrast", 4.5, 7], ["contrast-light", 4.5, 7]];
 
 /** @param {string} colour */
 function channels(colour) {
@@ -61,38 +46,17 @@ for (const [theme, mark, text] of THEMES) {
   Deno.test(`${theme}: marks and texts stand out from the paper`, () => {
     const paper = colourOf("paper", theme);
     for (const role of MEANINGS) {
-      const [plain, words] = [
-        colourOf(role, theme),
-        colourOf(`${role}-text`, theme),
-      ].map((c) => contrast(c, paper));
+      const [plain, words] = [colourOf(role, theme), colourOf(`${role}-text`, theme)].map((c) => contrast(c, paper));
       assert(plain >= mark - 0.05, `${role}: ${plain}`);
       assert(words >= text - 0.05, `${role}-text: ${words}`);
     }
-    assert(
-      contrast(colourOf("fresh-text", theme), paper) >= text - 0.05,
-      "fresh-text",
-    );
+    assert(contrast(colourOf("fresh-text", theme), paper) >= text - 0.05, "fresh-text");
   });
 
   Deno.test(`${theme}: a colour keeps its name`, () => {
-    for (
-      const role of [
-        "weights",
-        "gradients",
-        "optimizer",
-        "activations",
-        "fresh",
-        "reused",
-        "scale",
-      ]
-    ) {
-      const away = Math.abs(
-        hue(colourOf(role, theme)) - hue(colourOf(role, "light")),
-      );
-      assert(
-        Math.min(away, 360 - away) < 25,
-        `${role} turned by ${away} degrees`,
-      );
+    for (const role of ["weights", "gradients", "optimizer", "activations", "fresh", "reused", "scale"]) {
+      const away = Math.abs(hue(colourOf(role, theme)) - hue(colourOf(role, "light")));
+      assert(Math.min(away, 360 - away) < 25, `${role} turned by ${away} degrees`);
     }
   });
 }
@@ -102,5 +66,4 @@ Deno.test("a strength is a mixture with the paper", () => {
   assertEquals(colourOf("loss/0", "dark"), colourOf("paper", "dark"));
 });
 
-Deno.test("an unknown role is named", () =>
-  assertThrows(() => colourOf("lilac", "light"), /"lilac".*weights/));
+Deno.test("an unknown role is named", () => assertThrows(() => colourOf("lilac", "light"), /"lilac".*weights/));
