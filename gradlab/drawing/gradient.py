@@ -39,8 +39,12 @@ _IN_WORDS = 4  # arrows in the words of the panel
 
 def batch_key(names: Sequence[str] = (*_APPLIED, "sum")) -> tuple[Key, ...]:
     """Return the key of these styles of ``BATCH_STYLES``."""
-    styles = {name: {"width" if key == "line" else key: v for key, v in BATCH_STYLES[name].items()} for name in names}
-    return tuple(Key(_KEY_TEXTS.get(name, (name,)), **style) for name, style in styles.items())
+    return tuple(Key(_KEY_TEXTS.get(name, (name,)), **batch_area(name)) for name in names)
+
+
+def batch_area(name: str) -> dict[str, Any]:
+    """Return one of ``BATCH_STYLES`` as fields of an Area or a Key, whose ``width`` is that of the outline."""
+    return {"width" if field == "line" else field: value for field, value in BATCH_STYLES[name].items()}
 
 
 @draw.register
@@ -195,7 +199,8 @@ def arrow_names(scene: Arrows) -> list[Mark]:
     for number, arrow in reversed(list(enumerate(scene.arrows))):
         name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
         times = f" \u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
-        texts = [*arrow.names][-1 if crowded else 0 :] or [name + times, name]
+        given = [*arrow.names][-1 if crowded else 0 :]
+        texts = [own + times for own in given] or [name + times, name]
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
 

@@ -3,6 +3,7 @@
 
 import { PanelDrag } from "./drag.js";
 import { addButton, addElement } from "./events.js";
+import { withGuess } from "./guess.js";
 import { tagsOfMark } from "./lighting.js";
 import { layOut } from "./layout.js";
 import { boxOf, foundAt, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
@@ -122,8 +123,9 @@ export class Panel {
 
   /** @param {import("./motion.js").Way} way */
   _layOut(way) {
-    const [data, { width }] = [this.data, this.figure.getBoundingClientRect()];
-    if (!data || !width) return;
+    const { width } = this.figure.getBoundingClientRect();
+    if (!this.data || !width) return;
+    const data = withGuess(this.data, this.figure);
     const now = performance.now();
     const idle = this._camera.isOver(now);
     this._camera.aim(data.axes, now, isStill());

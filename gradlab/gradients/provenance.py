@@ -1,4 +1,4 @@
-"""Which backward is in which ``.grad``, and which of them a step has already used.
+"""Which backward is in which ``.grad``, and how many steps have applied each of them.
 
 Every ``backward()`` that reaches a watched parameter gets a number: 1, 2, 3, ... For each parameter a ParameterHistory
 keeps the numbers that are inside ``.grad`` now, and how many steps its optimizer had taken when each of them came. A

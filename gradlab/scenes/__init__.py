@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .camera import needed_reach as needed_reach
     from .from_run import RunScenes as RunScenes
     from .from_run import loss_curve as loss_curve
+    from .kinds import BEATS as BEATS
     from .kinds import Arrows as Arrows
     from .kinds import BatchArrow as BatchArrow
     from .kinds import Contours as Contours
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from .words import status_line as status_line
     from .words import suggestions as suggestions
     from .words import times as times
+    from .words import unapplied as unapplied
     from .words import warning as warning
     from .words import with_article as with_article
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from .._process import RandomStream
-from ..gradients import Contribution, Contributions, within
+from ..gradients import Contribution, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint
 from ..tasks import HeldOutImages, TwoWeights
@@ -52,7 +52,6 @@ class RunScenes:
         self.run = run
         self.unswitched: Counterfactual | None = None
         """The run without its newest switch, beside whose losses those of the run are shown."""
-        self.measured: Contributions | None = None  # what the newest gradient scene was made from
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
         self._camera = Camera(flat=not run.record.is_two_weights)
@@ -112,7 +111,7 @@ class RunScenes:
         """What each batch contributed to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
         run, scale = self.run, self.run.loop.scale_in_grad()
         contents = run.provenance.contents()
-        measured = self.measured = run.provenance.contributions(scale, contents)
+        measured = run.provenance.contributions(scale, contents)
         parts = measured.parts if measured else ()
         vectors = measured.vectors if measured else None
         arrows = _arrows(parts, vectors, run.recipe.accumulate)

@@ -44,6 +44,10 @@ class StatementLabel(StrEnum):
     UPDATE = "update"
 
 
+BEATS = frozenset({StatementLabel.BACKWARD, StatementLabel.STEP, StatementLabel.ZERO_GRAD})
+"""The calls that change what ``.grad`` holds, or whether it was applied."""
+
+
 @dataclass(frozen=True)
 class UnswitchedCurve:
     """How the loss would have gone on if the learner had left it alone, measured in a copy of the run."""

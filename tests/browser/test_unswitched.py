@@ -20,6 +20,7 @@ def test_the_loss_without_the_switch_grows_and_can_be_read(
 ) -> None:
     page = lab_page(CELL)
     tick = page.control("unswitched")
+    page.button("more").click()
     assert tick.is_checked()
     page.turn("zero_grad", False)
     page.button("Play").click()

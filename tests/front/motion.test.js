@@ -71,10 +71,10 @@ Deno.test("what stays goes from place to place; what can be pressed is known by 
 
 Deno.test("a new look comes over the old one", () => {
   const from = panelOf({ "arrow 0": arrow(50, 100) });
-  const to = panelOf({ "arrow 0": arrow(50, 100, { fill: "stale", hatch: "//" }) });
+  const to = panelOf({ "arrow 0": arrow(50, 100, { fill: "reused", hatch: "//" }) });
   const marks = motionBetween(from, to, 0)?.at(115).marks ?? [];
   assertEquals(marks.map(({ fill, hatch, alpha }) => [fill, hatch ?? "", alpha ?? 1]), [["fresh", "", 1], [
-    "stale",
+    "reused",
     "//",
     0.5,
   ]]);
@@ -93,12 +93,12 @@ Deno.test("what a step has applied takes its new look on the spot", () => {
 Deno.test("in a glide marks of the same name are between their places, and look as at the end", () => {
   const from = panelOf({ a: arrow(0, 40, { moves: undefined }), b: { k: "t", x: 10, y: 20, text: "same" } });
   const b = /** @type {Mark} */ ({ k: "t", x: 30, y: 40, text: "same" });
-  const to = panelOf({ b, a: arrow(20, 80, { moves: undefined, fill: "stale" }), c: arrow(1, 9) });
+  const to = panelOf({ b, a: arrow(20, 80, { moves: undefined, fill: "reused" }), c: arrow(1, 9) });
   const motion = motionBetween(from, to, 0, true);
   const [half, end] = [47.4, LONG].map((now) => /** @type {PanelState} */ (motion?.at(now))); // half of the way
   assertEquals(half.ids, ["b", "a", "c"]);
   assertEquals([half.marks[0].x, half.marks[0].y].map((at) => Math.round(at ?? 0)), [20, 30]);
-  assertEquals([half.marks[1].fill, Math.round(placesOf(half, "a")[0][2])], ["stale", 60]);
+  assertEquals([half.marks[1].fill, Math.round(placesOf(half, "a")[0][2])], ["reused", 60]);
   assertEquals(half.marks[2], to.marks[2], "what is new is as at the end");
   assertEquals(placesOf(end, "a"), placesOf(to, "a"));
 });

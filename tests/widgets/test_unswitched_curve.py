@@ -123,7 +123,7 @@ def test_at_full_speed_it_stands_and_says_until_where() -> None:
 def test_one_tick_turns_it_off_and_on() -> None:
     lab = lab_at().switch(zero_grad=False).run(5)
     page = Page(lab)
-    assert page.control("unswitched") == {"name": "unswitched", "label": "show without the switch", "kind": "tick"}
+    assert page.control("unswitched") == {"name": "unswitched", "label": "if you had left it alone", "kind": "tick"}
     page.turn("unswitched", False)
     assert "without" not in page.panels["loss"].ids
     copy = lab.model.unswitched
