@@ -146,7 +146,7 @@ def batch_style(applied: int) -> str:
 
 def plane_axes(reach: float, elements: int = 0) -> Axes:
     """Return axes for arrows laid flat, a unit as long along both, the start always at one place."""
-    reach = max(reach, 1e-12)
+    reach = max(reach, 1e-12) if reach else 1.0
     words = f"{elements:,} numbers on paper, at true lengths" if elements else ""
     across = Axis(-BESIDE * reach, BESIDE * reach, ticks="none")
     return Axes(Axis(-BEFORE * reach, reach, words=words), across, equal="fill")
