@@ -147,7 +147,7 @@ def batch_style(applied: int) -> str:
 def plane_axes(reach: float, elements: int = 0) -> Axes:
     """Return axes for arrows laid flat, a unit as long along both, the start always at one place."""
     reach = max(reach, 1e-12) if reach else 1.0
-    words = f"{elements:,} numbers on paper, at true lengths" if elements else ""
+    words = f"{elements:,} numbers drawn flat, nearly at true lengths" if elements else ""
     across = Axis(-BESIDE * reach, BESIDE * reach, ticks="none")
     return Axes(Axis(-BEFORE * reach, reach, words=words), across, equal="fill")
 
@@ -191,7 +191,7 @@ def applied_words(fewest: int, most: int = 0) -> str:
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return what is written beside each arrow, the newest first, where they are few: "260", "259 \u00d7 2"."""
+    """Return what is written beside each arrow, the newest first, where they are few: "batch 260", "259 \u00d7 2"."""
     if len(scene.arrows) > _NAMED:
         return []
     crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _NAMED_IN_FULL
@@ -200,7 +200,8 @@ def arrow_names(scene: Arrows) -> list[Mark]:
         name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
         times = f" \u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
         given = [*arrow.names][-1 if crowded else 0 :]
-        texts = [own + times for own in given] or [name + times, name]
+        whole = [f"batch {name}{times}"] * (number == len(scene.arrows) - 1 and arrow.batches is not None)
+        texts = [own + times for own in given] or [*whole, name + times, name]
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
 

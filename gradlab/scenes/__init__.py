@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .words import share_of_gpu as share_of_gpu
     from .words import status_line as status_line
     from .words import suggestions as suggestions
-    from .words import times as times
+    from .words import times_as_much as times_as_much
     from .words import unapplied as unapplied
     from .words import warning as warning
     from .words import with_article as with_article

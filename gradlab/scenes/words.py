@@ -142,7 +142,7 @@ def peak_location(statement: str, module: str = "") -> str:
 def share_of_gpu(card: str, holds: float, peak: float) -> str:
     """Say how much of a card a peak takes: ``T4 holds 15 GiB: 0.003 % used at the peak``."""
     if peak > holds > 0:
-        return f"{card} holds {bytes_text(holds)}: the peak needs {times(peak / holds)} that"
+        return f"{card} holds {bytes_text(holds)}: the peak needs {times_as_much(peak / holds)} that"
     return f"{card} holds {bytes_text(holds)}: {percent(peak / holds if holds else 0.0)} used at the peak"
 
 
@@ -156,7 +156,7 @@ def percent(share: float) -> str:
     return f"{of:.0f} %" if of >= 10 else f"{float(f'{of:.1g}'):g} %"
 
 
-def times(ratio: float) -> str:
+def times_as_much(ratio: float) -> str:
     """Write how many times as much: ``1.3 times``, ``82 times``."""
     if ratio >= 9.95:
         return f"{ratio:,.0f} times"
@@ -173,7 +173,7 @@ def need_sentence(what: str, tensors: int, total: int, statement: str, module: s
 
 def fit_sentence(card: str, usable: int, needed: int) -> str:
     """Say whether so many bytes fit a card of so many usable ones."""
-    share = f"{percent(needed / usable)} of" if needed <= usable else times(needed / usable)
+    share = f"{percent(needed / usable)} of" if needed <= usable else times_as_much(needed / usable)
     return f"{'fits' if needed <= usable else 'does not fit'} {with_article(card)}: {share} its {bytes_text(usable)}"
 
 

@@ -85,7 +85,7 @@ def test_arrows_lie_head_to_tail_and_add_up_to_the_sum(scene: Arrows) -> None:
             float(drawing.corner[-1].removeprefix("arrows \u00d7 ").replace("arrows true length", "1"))
         )
         return
-    assert {"1\u201340 \u00d7 2\u201341", "41", "42"} <= set(drawing.texts())
+    assert {"1\u201340 \u00d7 2\u201341", "41", "batch 42"} <= set(drawing.texts())
 
 
 @given(st.lists(st.tuples(NUMBER, NUMBER), max_size=9), st.booleans(), st.tuples(NUMBER, NUMBER))
