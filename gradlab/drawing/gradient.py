@@ -25,14 +25,14 @@ BATCH_STYLES: dict[str, dict[str, Any]] = {
 """How a contribution to ``.grad`` is drawn, as fields of an Arrow, by how many optimizer steps have applied it."""
 _APPLIED = ("added", "applied", "reused")  # never, once, more than once
 _KEY_TEXTS = {
-    "added": ("not applied yet", "new"),
+    "added": ("new",),
     "applied": ("applied once", "applied"),
     "reused": ("applied again", "again"),
-    "sum": ("their sum, .grad", "sum"),
+    "sum": ("sum, .grad", "sum"),
 }
 _NAMED, _NAMED_IN_FULL = 9, 3  # arrows that carry the number of their batch, and fresh arrows with all their words
 _STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
-_MOST_ACROSS = 0.35  # of a picture with contours, for all arrows together
+_MOST_ACROSS = 0.5  # of a picture with contours, for all arrows together
 _SUM_WIDTH = 2.2  # of the arrow of the sum, in units of the others'
 _IN_WORDS = 4  # arrows in the words of the panel
 

@@ -97,7 +97,7 @@ class LabModel:
         count, ran, panels = len(self.panels()), self.runner.statement, self.drawings()
         in_line = count in _SIZES  # the loop is in the rows of the panels, or else beside them
         size = _SIZES.get(count, _SMALL)
-        words = [text for text in (self.note, status_line(self.runner)) if text]
+        words = [text for text in (self.note, status_line(self.runner, whole=False)) if text]
         wide = _WIDE - _APART - (size[0] if in_line else 2 * size[0])
         loop = Listing(self.runner.source, wide, range(ran.line, ran.last_line + 1), self.changed, words)
         chip = Listing("", _WIDE, words=[self.warning]) if self.warning else None

@@ -116,7 +116,7 @@ def test_arrows_look_by_how_often_they_were_applied() -> None:
     assert [drawing.find(f"arrow name {n}").texts[0] for n in range(3)] == [
         "1\u20132 \u00d7 2\u20133",
         "3 \u00d7 2",
-        "4",
+        "batch 4",
     ]
     assert drawing.find("arrow 0").press == ""
     assert draw(arrows(False)).find("arrow 1").fill == "fresh"
