@@ -41,7 +41,7 @@ def test_it_holds_the_loop_the_words_and_every_panel(lab: Lab) -> None:
     still = lab.model.still()
     loop = loop_in(still)
     assert loop.source == lab.runner.source
-    status = lab.text.splitlines()[0].partition(": ")[2]
+    status = f"update {lab.runner.updates:,}"
     assert [*loop.words] == [text for text in (lab.model.note, status) if text]
     panels = [each.drawing for each in still.placed if isinstance(each.drawing, Drawing)]
     assert [each.title for each in panels] == [each.title for each in lab.model.drawings()]
