@@ -37,6 +37,7 @@ class GradState:
             events.ScalerStep: self._scaler_step,
             events.Step: self._step,
             events.Unscale: self._unscale,
+            MaybeCleared: self._empty,
         }
         self._groups: list[ParamGroupState] = []
         self._known = 0
@@ -125,13 +126,13 @@ class GradState:
 
     def take(self, event: Any) -> None:
         """Take an event in."""
-        taker = self._takers.get(type(event))
-        if taker is not None:
+        if (taker := self._takers.get(type(event))) is not None:
             taker(event)
-        elif isinstance(event, MaybeCleared):
-            for group in self.groups(event.params):
-                group.empty()
-            self._merge()
+
+    def _empty(self, event: MaybeCleared | events.ParamSlotReused) -> None:
+        for group in self.groups(event.params):
+            group.empty()
+        self._merge()
 
     def _facts(self, step: Step) -> StepFacts:
         groups, since = self.groups(step.present), self.since[step.optimizer]
@@ -170,7 +171,6 @@ class GradState:
         return found
 
     def _backward(self, event: Backward) -> None:
-        """A backward pass begins."""
         self.newest, self.newest_site = event.number, event.site
         self.cuts = event.cuts or self.cuts
         if type(event.loss) is float and math.isfinite(event.loss):
@@ -182,7 +182,6 @@ class GradState:
             since.after = 0
 
     def _added(self, event: events.Added) -> None:
-        """A backward pass has added to gradients."""
         backward, params = event.backward, event.params
         if not params:
             return
@@ -224,7 +223,6 @@ class GradState:
             )
 
     def _called(self, event: events.Forward) -> None:
-        """A model was called."""
         if event.grad and event.training:
             self.training |= event.params
             self.given_outputs |= event.params if event.fed else 0
@@ -244,7 +242,6 @@ class GradState:
             self._nonzero |= params & ~zeros
 
     def _clear(self, event: events.Clear) -> None:
-        """Gradients were cleared."""
         lost: list[events.Backward] = []
         for group in self.groups(event.params):
             for held in group.fresh:
@@ -262,25 +259,20 @@ class GradState:
     def _reused(self, event: events.ParamSlotReused) -> None:
         """The bits of parameters that are gone go to new ones."""
         self._seen(event.params, None)
-        for group in self.groups(event.params):
-            group.empty()
         for optimizer, params in [*self.params_of.items()]:
             self._hold(optimizer, params & ~event.params)
-        self._merge()
+        self._empty(event)
 
     def _edit(self, event: events.GradEdited) -> None:
-        """Gradients were written to by hand."""
         for group in self.groups(event.params):
             group.edited = True
 
     def _made(self, event: events.OptimizerMade) -> None:
-        """An optimizer was made."""
         self.optimizers[event.optimizer] = event
         self.since[event.optimizer] = SinceLastStep()
         self._hold(event.optimizer, event.params)
 
     def _step(self, event: events.Step) -> None:
-        """An optimizer takes a step."""
         optimizer = event.optimizer
         facts = self.last[optimizer]
         self._hold(optimizer, event.params)
@@ -310,7 +302,6 @@ class GradState:
         self.since[optimizer] = SinceLastStep()
 
     def _scaler_step(self, event: events.ScalerStep) -> None:
-        """A scaler has taken a step, or skipped it."""
         self.step_calls[event.optimizer] = self.step_calls.get(event.optimizer, 0) + 1
         if not event.taken:  # the gradients were inf or NaN; it has had its chance to use them
             for group in self.groups(event.params):
@@ -319,7 +310,6 @@ class GradState:
             self.since[event.optimizer] = SinceLastStep()
 
     def _unscale(self, event: events.Unscale) -> None:
-        """Gradients were divided by the loss scale."""
         for group in self.groups(event.params):
             for held in group.held:
                 held.unscaled = True
