@@ -125,12 +125,10 @@ class LiveDoctor:
         self._runner = RuleRunner()
 
     def __enter__(self) -> LiveDoctor:
-        """Listen to a slice."""
         self._runner.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Judge the slice."""
         self._runner.stop()
 
     def findings(self) -> list[Finding]:

@@ -40,7 +40,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     """
 
     def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
-        """Check what is to be watched."""
         super().__init__()
         for one in model_and_optimizers:
             if not isinstance(one, (nn.Module, torch.optim.Optimizer)):
@@ -61,7 +60,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """True if the watched thread of this process has trained anything."""
 
     def __enter__(self) -> watch:
-        """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
         # not judged before the end: a signal may end the program while it is summed up
@@ -97,7 +95,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Stop watching and write the report."""
         self._end(error)
         if error is not None:
             strip_doctor_frames(error)

@@ -21,7 +21,6 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
     """Hands what every operation reads and makes to ``storages``, with the place at which it happens."""
 
     def __init__(self, storages: Storages, modules: ModuleTracker, statement: Callable[[], str]) -> None:
-        """``statement()`` tells the statement at work."""
         super().__init__()
         self._storages, self._modules, self._statement = storages, modules, statement
         self._pending: Tensor | None = None  # a leaf whose .grad is just being set
@@ -36,7 +35,6 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
         leave_mode(self, *error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run the operation, and look at what it is given and what it returns."""
         if func is torch.ops.prim.device.default:  # only fake tensors are asked where they are, and all the time
             return func(*args)
         storages, kwargs = self._storages, kwargs or {}

@@ -112,7 +112,6 @@ class OpTrace(TorchFunctionMode):
     """Follows the calls of some updates; it lies below all modes of the learner's own, and changes no result."""
 
     def __init__(self, index: ParamIndex) -> None:
-        """``index``: the parameters that are watched."""
         super().__init__()
         self._index = index
         self._known = index.known_bits
@@ -132,7 +131,6 @@ class OpTrace(TorchFunctionMode):
         """True while an optimizer steps, or a model is called without gradients: nothing is followed."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call the function, and note what it made of what."""
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if name == "__get__":  # an attribute

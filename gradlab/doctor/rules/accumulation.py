@@ -98,7 +98,6 @@ class WindowDropped(Rule):
         self._odd: dict[int, str] = {}
 
     def step(self, facts: StepFacts) -> None:
-        """Note what was lost before this step, and a window that is longer than the first one."""
         optimizer, fresh, sizes = facts.step.optimizer, facts.fresh, self.context.state.sizes[facts.step.optimizer]
         if lost := lost_in(facts):
             self._wiped[optimizer].append((len(fresh), lost))
@@ -106,7 +105,6 @@ class WindowDropped(Rule):
             self._odd[optimizer] = f"update {facts.number} applied {len(fresh)} batches ({numbered(fresh)})"
 
     def end(self, *, normal: bool) -> None:
-        """Judge each optimizer's windows as a whole."""
         code = self.LAST_ACCUMULATION_WINDOW_DROPPED
         for optimizer, sizes in self.context.state.sizes.items():
             if not sizes:

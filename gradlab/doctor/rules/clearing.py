@@ -86,7 +86,6 @@ class MissingZeroGrad(Rule):
             self._judge(optimizer, state.sites[optimizer], now, again, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
-        """Look for what this optimizer has used before."""
         optimizer = facts.step.optimizer
         used = _used_by(optimizer, [group for group in facts.groups if group.fresh])
         self._judge(optimizer, facts.step.site, facts.number, used, facts.fresh)

@@ -110,7 +110,6 @@ class LossFlaws(Rule):
         self._terms: dict[tuple[int, int], list[tuple[Backward, LossTerm]]] = {}
 
     def backward(self, backward: Backward) -> None:
-        """Keep what was found in the graph."""
         for flaw in backward.flaws:
             key = flaw.kind, backward.call_path
             if flaw.kind in self.KINDS and (key not in self._flaws or (flaw.loss and not self._flaws[key][1].loss)):
@@ -120,7 +119,6 @@ class LossFlaws(Rule):
                 known.append((backward, term))
 
     def end(self, *, normal: bool) -> None:
-        """Report it."""
         order = [*self.KINDS]
         for backward, flaw in sorted(self._flaws.values(), key=lambda pair: order.index(pair[1].kind)):
             if flaw.seen:
@@ -225,7 +223,6 @@ class NanLoss(Rule):
         self._proven: dict[int, Backward] = {}
 
     def backward(self, backward: Backward) -> None:
-        """Follow the losses of each line."""
         loss, path = backward.loss, backward.call_path
         if not isinstance(loss, float) or (path in self._proven and not backward.flaws):
             return
@@ -248,7 +245,6 @@ class NanLoss(Rule):
             self._proven[path] = first
 
     def step(self, facts: StepFacts) -> None:
-        """Note which of them a step has applied."""
         for first in self._first.values() if not facts.edited else ():
             if first in facts.fresh and len(self._stepped) < _MOST:
                 self._stepped[first.number] = facts.number, facts.step.params
@@ -333,7 +329,6 @@ class CarriedGraph(Rule):
         self._kept: deque[Any] = deque(maxlen=_LOOKS)
 
     def backward(self, backward: Any) -> None:
-        """Look at the counts that the listener has taken now and then."""
         if backward.nodes:
             self._nodes[backward.site].append((backward.number, backward.nodes))
             self._growing(backward.site)

@@ -46,7 +46,6 @@ class EvalLeftOn(Rule):
         self._updates = 0
 
     def mode(self, event: Mode) -> None:
-        """Remember where evaluation mode was switched on."""
         self._evaluated.discard(event.module)
         if event.training:
             self._eval.pop(event.module, None)
@@ -55,7 +54,6 @@ class EvalLeftOn(Rule):
             self._eval[event.module] = event.site
 
     def forward(self, event: Forward) -> None:
-        """Remember the calls that may be part of an update."""
         if event.grad and event.params:
             self._calls.append(event)
         elif not event.training:
@@ -167,12 +165,10 @@ class Validation(Rule):
             self._row = [*self._row[-63:], event]
 
     def backward(self, backward: Backward) -> None:
-        """Training goes on."""
         self._end_of_row()
         self._train = NO_SITE, False
 
     def step(self, facts: StepFacts) -> None:
-        """Note what is being trained, and where."""
         self._stepped |= facts.step.params
         self._updates += 1
         self._note(facts.step.site)

@@ -75,7 +75,6 @@ class Scaling(Rule):
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
 
     def scaler_step(self, event: Any) -> None:
-        """Look whether the update before this one has been closed."""
         if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
             name, edit = self.context.name(event.optimizer), partial(missing_update, self.context, event.site)
             seen = f"{times} steps of {name} came without an update() since the one before"
@@ -83,7 +82,6 @@ class Scaling(Rule):
         self._open[event.optimizer] = event.scaler
 
     def scaler_update(self, event: Any) -> None:
-        """An update is closed."""
         self._open = {optimizer: scaler for optimizer, scaler in self._open.items() if scaler != event.scaler}
 
     def step(self, facts: StepFacts) -> None:
@@ -137,7 +135,6 @@ class SkippedStep(Rule):
         self._kept: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of a pass and of what it was added to
 
     def scaler_step(self, event: Any) -> None:
-        """Count the steps that were skipped."""
         self.count(event.optimizer)
         if event.refused:
             self._skipped[event.optimizer] = self._skipped.get(event.optimizer, (0,))[0] + 1, event.site
@@ -216,7 +213,6 @@ class Clipping(Rule):
         self._covered = 0  # parameters whose newest gradients were clipped
 
     def clip(self, event: Clip) -> None:
-        """Look at what there is to clip."""
         if event.measures:
             return
         self.count(event.site)
@@ -254,7 +250,6 @@ class Clipping(Rule):
         self._clipped.clear()
 
     def step(self, facts: Any) -> None:
-        """The clipped gradients are used."""
         step = facts.step
         unclipped = not self._covered & step.present and not facts.edited and step.optimizer != MANUAL_UPDATE
         for site, (clip, passes, missed) in [*self._open.items()]:

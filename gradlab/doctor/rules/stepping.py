@@ -81,7 +81,6 @@ class EmptyStep(Rule):
         self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
 
     def step(self, facts: StepFacts) -> None:
-        """Look for the reason in what has happened since the last step."""
         step, since = facts.step, facts.since
         if facts.edited or step.backward or any(held.used_by != step.optimizer for held in facts.held):
             return
@@ -210,7 +209,6 @@ class NeverSteps(Rule):
     )
 
     def end(self, *, normal: bool) -> None:
-        """Look for an optimizer that was never used, although its parameters got gradients."""
         state, index = self.context.state, self.context.log.index
         if state.newest < 4:
             return

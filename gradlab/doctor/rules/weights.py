@@ -62,26 +62,22 @@ class FrozenMoves(Rule):
         self._turned: dict[int, Site] = {}  # module -> the line that put it into training mode
 
     def mode(self, event: Mode) -> None:
-        """Remember which line has put a model into training mode."""
         if event.training and len(self._turned) < _MOST_KNOWN:
             self._turned[event.module] = event.site
 
     def forward(self, event: Forward) -> None:
-        """Note calls that move the statistics of frozen layers."""
         if event.frozen_norms and event.grad and (event.site in self._norms or len(self._norms) < _MOST_KNOWN):
             known = self._norms.get(event.site, (0,))[0]
             self._norms[event.site] = known | event.frozen_norms, self._turned.get(event.module, NO_SITE)
             self.count(event.site)
 
     def step(self, facts: StepFacts) -> None:
-        """Note the weights that moved without a new gradient."""
         old = sum(group.params for group in facts.groups if not group.fresh and not group.edited)
         if moved := facts.step.frozen_moved & old & self.context.state.reached:
             self._moved[facts.step.optimizer] |= moved
             self.count(facts.step.optimizer)
 
     def end(self, *, normal: bool) -> None:
-        """Tell what has moved at least three times."""
         context, state = self.context, self.context.state
         for optimizer, params in self._moved.items():
             if (steps := self.times[optimizer]) >= _LEAST:
@@ -110,7 +106,6 @@ class UncopiedState(Rule):
     )
 
     def end(self, *, normal: bool) -> None:
-        """Tell the lines."""
         for site, load in self.context.log.models.uncopied.items():
             seen = f"{number_of(load.times, 'load')} of tensors that are in use; {number_of(load.steps, 'step')} since"
             self.report(self.STATE_DICT_NOT_COPIED, site, seen, partial(_copied, load.made), kind=load.kind)
@@ -147,7 +142,6 @@ class TiedWeights(Rule):
         self._names: dict[int, tuple[str, list[str]]] = {}  # module -> a name as of another network, and the others
 
     def forward(self, event: Forward) -> None:
-        """Note modules with two names, and the lines that call them."""
         slow = [name for name in event.names if _SLOW_NAME.search(name.lower())]
         fast = [name for name in event.names if name not in slow]
         if slow and fast and not any(map(_SOURCE_NAME.search, map(str.lower, fast))) and len(self._names) < _MOST_KNOWN:
@@ -189,12 +183,10 @@ class DropoutInEvaluation(Rule):
     )
 
     def forward(self, event: Forward) -> None:
-        """Count the calls in evaluation mode, by the functions with a dropout."""
         for start in event.dropouts if event.params & self.context.state.covered() else ():
             self.count(start)
 
     def end(self, *, normal: bool) -> None:
-        """Look for the calls."""
         for (file, line), times in self.times.items():
             nodes = list(ast.walk(function_around((file, line + 1))))
             tests = [one for one in nodes if isinstance(one, (ast.If, ast.IfExp))]

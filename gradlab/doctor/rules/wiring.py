@@ -126,7 +126,6 @@ class SharedParams(Rule):
         self._reached[number] |= union_bits(backward.added for backward in facts.fresh)
 
     def end(self, *, normal: bool) -> None:
-        """Tell of those that share parameters and took turns at least twice."""
         context, state = self.context, self.context.state
         alike = {number for number, made in state.optimizers.items() if not made.is_custom_class}
         for (first, second), turns in self._turns.items():
@@ -219,7 +218,6 @@ class MissingParams(Rule):
                     self._moved |= self.context.log.index.weights_changed()
 
     def end(self, *, normal: bool) -> None:
-        """Judge what was seen at least three times and has never moved."""
         if self.context.has_finding(SharedParams.PARAMS_IN_TWO_OPTIMIZERS):
             return  # an optimizer has another net's parameters: that is why
         self._moved |= self.context.log.index.weights_changed() if self.times else 0
@@ -333,7 +331,6 @@ class FrozenGroup(Rule):
         self._frozen: defaultdict[int, int] = defaultdict(int)  # optimizer -> parameters of such groups
 
     def step(self, facts: StepFacts) -> None:
-        """Note such groups; steps of others are EmptyStep's."""
         if facts.step.frozen and facts.step.present:
             self._frozen[facts.step.optimizer] |= facts.step.frozen
 
@@ -343,7 +340,6 @@ class FrozenGroup(Rule):
             self._frozen[optimizer] &= ~added.params
 
     def end(self, *, normal: bool) -> None:
-        """Report what is frozen to the end."""
         for optimizer, params in self._frozen.items():
             if params and (steps := self.context.state.steps[optimizer]) >= _ENOUGH:
                 context, site = self.context, self.context.made_at(optimizer, self.context.state.sites[optimizer])
