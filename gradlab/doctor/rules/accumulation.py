@@ -38,7 +38,6 @@ def lost_in(facts: StepFacts) -> list[Any]:
 class ZeroGradInMicroBatch(Rule):
     """``zero_grad()`` runs inside a window of micro-batches, so a step applies only the last of them."""
 
-    wakes_on = frozenset(("lost",))
     ZERO_GRAD_IN_MICRO_BATCH = Code(
         "zero-grad-in-micro-batch",
         "07_gradient_accumulation",
@@ -76,7 +75,6 @@ class ZeroGradInMicroBatch(Rule):
 class WindowDropped(Rule):
     """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
 
-    wakes_on = frozenset(("several", "lost"))
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
         "last-accumulation-window-dropped",
         "07_gradient_accumulation",
@@ -163,7 +161,6 @@ class LossNotDivided(Rule):
     looks the same.
     """
 
-    wakes_on = frozenset(("several",))
     LOSS_NOT_DIVIDED = Code(
         "loss-not-divided",
         "07_gradient_accumulation",

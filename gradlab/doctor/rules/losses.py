@@ -30,7 +30,6 @@ class LossFlaws(Rule):
     end, with the lines of an update that was recorded for it.
     """
 
-    wakes_on = frozenset(("pass",))
     # Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
     # dimension, or of Sigmoid. That is what was computed, so the doubt is only whether it was meant.
     SOFTMAX_BEFORE_CROSS_ENTROPY = Code(
@@ -185,7 +184,6 @@ class NanLoss(Rule):
     pass. A pass that is skipped, or whose gradients are repaired, leaves the next loss finite: nothing is said.
     """
 
-    wakes_on = frozenset(("pass",))
     NAN_LOSS = Code(
         "nan-loss",
         "08_mixed_precision",
@@ -295,7 +293,6 @@ _FEW_GRAPHS, _FEW_BATCHES = 6, 3
 class CarriedGraph(Rule):
     """The graph grows from update to update, or the graphs of past updates stay alive in a variable."""
 
-    wakes_on = frozenset(("pass",))
     RETAIN_GRAPH_GROWTH = Code(
         "retain-graph-growth",
         "01_autograd",

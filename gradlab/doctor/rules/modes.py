@@ -26,7 +26,6 @@ _MOST_SITES = 64
 class EvalLeftOn(Rule):
     """Training goes on in evaluation mode after the model was put there to be validated."""
 
-    wakes_on = frozenset(("Forward", "Mode"))
     EVAL_MODE_LEFT_ON = Code(
         "eval-mode-left-on",
         section="6 · Learned by heart",
@@ -115,7 +114,6 @@ class Validation(Rule):
     that a backward pass or ``autograd.grad`` follows (attacks, saliency, a frozen network in a loss) are left alone.
     """
 
-    wakes_on = frozenset(("Forward", "Mode"))
     VALIDATION_IN_TRAIN_MODE = Code(
         "validation-in-train-mode",
         severity="warning",

@@ -50,7 +50,6 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
 class Scaling(Rule):
     """A step that goes round the scaler, and a scaler that divides what was never multiplied."""
 
-    wakes_on = frozenset(("scaled", "ScalerStep", "ScalerUpdate"))
     SCALER_STEP_WITHOUT_UPDATE = Code(
         "scaler-step-without-update",
         "08_mixed_precision",
@@ -120,7 +119,6 @@ class SkippedStep(Rule):
     proven, but for the reason why they stay: a warning, and not where gradients are never cleared at all.
     """
 
-    wakes_on = frozenset(("ScalerStep",))
     SKIPPED_STEP_KEEPS_GRADIENTS = Code(
         "skipped-step-keeps-gradients",
         "08_mixed_precision",
@@ -166,7 +164,6 @@ class Clipping(Rule):
     steps next. All that is known for each call, and told where (nearly) all calls of a line are like that.
     """
 
-    wakes_on = frozenset(("Clip",))
     CLIP_BEFORE_UNSCALE = Code(
         "clip-before-unscale",
         "08_mixed_precision",

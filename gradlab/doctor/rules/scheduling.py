@@ -77,7 +77,6 @@ class Scheduling(Rule):
     was not meant so is very likely: a warning.
     """
 
-    wakes_on = frozenset(("Schedule",))
     SCHEDULER_BEFORE_OPTIMIZER = Code(
         "scheduler-before-optimizer",
         *_LESSON,

@@ -33,8 +33,6 @@ _REGULAR = 5  # times, with as many updates between them: what logs gradients an
 class EmptyStep(Rule):
     """A step finds no gradient at all: says why."""
 
-    wakes_on = frozenset(("none",))
-    ends = True
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
         "zero-grad-between-backward-and-step",
         "04_zero_grad",
@@ -198,8 +196,6 @@ def in_no_module(stale: int, held: str) -> str:
 class NeverSteps(Rule):
     """Gradients are computed, and no step is ever taken."""
 
-    wakes_on = frozenset(("end",))
-    ends = True
     NEVER_STEPS = Code(
         "never-steps",
         "06_optimizer_step",

@@ -42,7 +42,6 @@ class FrozenMoves(Rule):
     although eval() was called on a part with it, or nothing else is frozen; to adapt to new data, perhaps: a hint.
     """
 
-    wakes_on = frozenset(("frozen", "Forward", "Mode"))
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
         severity="warning",
         message="The step changes weights with requires_grad False: their old `.grad` or the optimizer's averages, "
@@ -93,8 +92,6 @@ class FrozenMoves(Rule):
 class UncopiedState(Rule):
     """``load_state_dict()`` gets the object's own tensors, which steps have changed since: that changes nothing."""
 
-    wakes_on = frozenset(("end",))
-    ends = True
     STATE_DICT_NOT_COPIED = Code(
         "state-dict-not-copied",
         "06_optimizer_step",
@@ -123,8 +120,6 @@ def _copied(made: Site) -> Edit | Cause | None:
 class TiedWeights(Rule):
     """A tie of two weights that was lost, or two names for one module: seen as such, and perhaps meant, so a hint."""
 
-    wakes_on = frozenset(("Forward",))
-    ends = True
     TIED_WEIGHTS = Code(
         "tied-weights",
         "04_zero_grad",
@@ -175,7 +170,6 @@ class DropoutInEvaluation(Rule):
     Its default is training=True whatever the mode. To sample with dropout on purpose is possible, so it is a hint.
     """
 
-    wakes_on = frozenset(("Forward",))
     VALIDATION_IN_TRAIN_MODE = Validation.VALIDATION_IN_TRAIN_MODE.with_(
         severity="hint",
         message="This dropout works in evaluation mode, too: the function does not know the mode of the model.",

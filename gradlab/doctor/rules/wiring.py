@@ -41,7 +41,6 @@ class OptimizerRemade(Rule):
     several epochs for each of them.
     """
 
-    wakes_on = frozenset(("resumes",))
     OPTIMIZER_REMADE = Code(
         "optimizer-remade",
         "06_optimizer_step",
@@ -95,7 +94,6 @@ class SharedParams(Rule):
     nor of optimizers that hand their step on to another one, as SAM does.
     """
 
-    wakes_on = frozenset(("shared",))
     PARAMS_IN_TWO_OPTIMIZERS = Code(
         "params-in-two-optimizers",
         "06_optimizer_step",
@@ -161,8 +159,6 @@ class MissingParams(Rule):
     loss is never used. Anything else may be meant to stay as it is: a hint.
     """
 
-    wakes_on = frozenset(("uncovered", "edited"))
-    ends = True
     PARAMS_MISSING_FROM_OPTIMIZER = Code(
         "params-missing-from-optimizer",
         "04_zero_grad",
@@ -320,7 +316,6 @@ class MissingParams(Rule):
 class FrozenGroup(Rule):
     """A whole group of an optimizer's parameters requires no gradient, from its first step to the end: a hint."""
 
-    wakes_on = frozenset(("frozen",))
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
         severity="hint",
         message="A whole group of this optimizer's parameters requires no gradient: its steps leave them as they are.",
@@ -351,8 +346,6 @@ class FrozenGroup(Rule):
 class ModulesWithoutGradient(Rule):
     """Some parameters of an optimizer never get a gradient, because the source cuts the graph behind them."""
 
-    wakes_on = frozenset(("end",))
-    ends = True
     GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.with_(
         severity="hint",
         message="Some of the optimizer's parameters never get a gradient: the graph is cut behind them.",

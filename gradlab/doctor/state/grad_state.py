@@ -5,7 +5,6 @@ Parameters whose gradients have the same history share a group, so a thousand pa
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
@@ -18,7 +17,6 @@ from .facts import HeldPass, MaybeCleared, ParamGroupState, SinceLastStep, StepF
 _MOST_HELD = 128
 _FIRST_PASSES, _LOSSES = 64, 16
 MOST_SIZES = 256
-_NO_MARKS, _CLOSURE = frozenset[str](), frozenset(("closure",))
 _MOST_REMEMBERED = 512
 
 
@@ -56,8 +54,7 @@ class GradState:
         """Steps of each optimizer, those that its scaler skipped included."""
         self.params_of: dict[int, int] = {}
         """Parameters of each optimizer, as far as it was seen at work."""
-        self.shared = self._covered = 0
-        """Parameters that several optimizers hold, and those that some does."""
+        self._covered = 0  # parameters that some optimizer holds
         self.last_clear: Site = NO_SITE
         """The line that cleared gradients last."""
         self.fed: set[int] = set()
@@ -117,7 +114,6 @@ class GradState:
                 return None
             used = event.params & self.params_of.get(event.backward.closure_of, 0)
             event.groups = self.groups(used) + self.groups(event.params & ~used)
-            event.marks = _CLOSURE if event.backward.closure_of >= 0 else _NO_MARKS
         elif kind is events.ScalerStep and not event.taken:
             event.refused = any(group.fresh for group in self.groups(event.params))
         elif kind is events.Clip:
@@ -139,21 +135,7 @@ class GradState:
         held = [one for group in groups for one in group.held]
         fresh = unique_sorted([one.backward for one in held if one.used_by < 0])
         edited = any(group.edited for group in groups)
-        odd = (
-            ("again", any(one.used_by >= 0 for one in held)),
-            ("foreign", any(one.used_by < 0 and one.backward.first_step_pass for one in held)),
-            ("several", len(fresh) > 1 or len(since.backwards) > 1),
-            ("none", not fresh),
-            ("lost", bool(since.clearings)),
-            ("edited", edited),
-            ("scaled", step.scaler or any(one.scaled for one in fresh)),
-            ("resumes", step.resumes > 0),
-            ("frozen", step.frozen | step.frozen_moved > 0),
-            ("uncovered", any(one.added & ~self._covered for one in fresh)),
-            ("shared", step.params & self.shared > 0),
-        )
-        marks = frozenset([mark for mark, seen in odd if seen])
-        return StepFacts(step, self.steps.get(step.optimizer, 0) + 1, groups, since, held, fresh, edited, marks)
+        return StepFacts(step, self.steps.get(step.optimizer, 0) + 1, groups, since, held, fresh, edited)
 
     def groups(self, params: int) -> list[ParamGroupState]:
         """Return the groups of some parameters, split off where a group has others, too."""
@@ -214,13 +196,10 @@ class GradState:
         return self._covered
 
     def _hold(self, optimizer: int, params: int) -> None:
-        """Note what an optimizer holds, and what several do."""
+        """Note what an optimizer holds."""
         if self.params_of.get(optimizer) != params:
             self.params_of[optimizer] = params
             self._covered = union_bits(self.params_of.values())
-            self.shared = union_bits(
-                one & two for (_, one), (_, two) in itertools.combinations(self.params_of.items(), 2)
-            )
 
     def _called(self, event: events.Forward) -> None:
         if event.grad and event.training:
