@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from .. import _torch
 from .._process import leave_mode
 from .attribution import ModuleTracker
-from .storages import Storages, is_wrapping
+from .storages import Storages, is_wrapping, iter_tensors
 from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
 
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
@@ -45,12 +45,12 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
             if statement != storages.statement:
                 storages.refresh_gradients()
             storages.begin_interval(statement, module)
-        given = [*_in(args), *_in(kwargs.values())]
+        given = list(iter_tensors((args, kwargs)))
         for tensor in given:
             self._read(tensor, func, node)
         result = func(*args, **kwargs)
         moved = func is torch.ops.aten._to_copy.default and self._is_batch(given)
-        for tensor in _in((result,)):
+        for tensor in iter_tensors(result):
             storages.track(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
         if node is not None and node.name() == _ACCUMULATE:
             self._pending = node.variable  # only this kind of node has it
@@ -84,11 +84,3 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
 
     def _is_batch(self, given: list[Tensor]) -> bool:
         return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.track(given[0]))
-
-
-def _in(values: Any) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _in(value)
