@@ -1,8 +1,10 @@
 """Run the notebooks from top to bottom and store their pictures: ``python tests/refresh_notebooks.py [names]``.
 
+``--fold`` runs nothing and only folds what follows a question.
+
 A stored notebook is read where no kernel runs: on GitHub, in nbviewer, in a pull request. So the live widgets are taken
 out (without a kernel they show as an error), and what stands beside them stays: the picture and the words. Outputs that
-follow a question are folded.
+follow a question are folded, and so are the texts that tell what they show.
 
 A lab that a learner plays by hand starts at update 0. Its cell's metadata say what to do before its picture is stored:
 ``{"gradlab": {"stored_after": ["lab.run(updates=200)"]}}``.
@@ -23,7 +25,9 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parents[1]
 VIEW = "application/vnd.jupyter.widget-view+json"
 QUESTION = re.compile(r"\bpredict\(\"([^\"]+)\"\)")
-HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
+HEADING = re.compile(r"^(?=#{1,3} )", re.MULTILINE)
+OPENS = '<details class="after-bet"><summary>After your bet</summary>'
+NO_TEXT = {"output_type": "display_data", "data": {}, "metadata": {}}
 
 
 def refresh(path: Path) -> float:
@@ -77,34 +81,69 @@ def clean(notebook: Any) -> None:
 
 
 def fold_outcomes(notebook: Any) -> None:
-    """Have JupyterLab and Notebook 7 open the notebook with every output folded that follows a question, and no other.
+    """Have a notebook open with all folded that tells the answer of a question: outputs, and texts that come after one.
 
-    An output follows a question up to the next heading, as in ``gradlab/front/outcome.js``, which covers outputs and
-    texts in a running notebook and in pages that are made of it.
+    It follows a question up to the next heading, as in ``gradlab/front/outcome.js``, which covers outputs and texts in
+    a running notebook and in pages that are made of it. Texts above the first output say what to do, and stay.
     """
-    follows = False
-    for cell in notebook.cells:
+    follows, cells = False, notebook.cells
+    tells = False
+    for at, cell in enumerate(cells):
         if cell.cell_type == "markdown":
-            follows = follows and not HEADING.search(cell.source)
+            above, *below = re.split(HEADING, cell.source, maxsplit=1)
+            text = _unfolded(above)
+            if follows and text and (tells or not _output_follows(cells[at + 1 :])):
+                text = f"{OPENS}\n\n{text}\n\n</details>"
+            cell.source = "\n\n".join([*filter(None, [text]), *below])
+            follows = follows and not below
             continue
         asks = bool(QUESTION.search(cell.source))
         if cell.cell_type == "code":
             _fold(cell, follows and not asks and bool(cell.outputs))
+            tells = not asks and (tells or bool(cell.outputs))
         follows = follows or asks
 
 
+def _unfolded(text: str) -> str:
+    return text.strip().removeprefix(OPENS).removesuffix("</details>").strip() if OPENS in text else text.strip()
+
+
+def _output_follows(cells: list[Any]) -> bool:
+    """Whether there is an output before the next question or heading."""
+    for cell in cells:
+        if cell.cell_type == "markdown" and HEADING.search(cell.source):
+            break
+        if cell.cell_type == "code" and cell.outputs:
+            return not QUESTION.search(cell.source)
+    return False
+
+
 def _fold(cell: Any, folded: bool) -> None:
+    """Fold the outputs of a cell: JupyterLab shows the first text of the first one, so that one has none."""
+    cell.outputs = [output for output in cell.outputs if output != NO_TEXT]
     settings = dict(cell.metadata.get("jupyter", {}))
     settings.pop("outputs_hidden", None)
     if folded:
         settings["outputs_hidden"] = True
+        cell.outputs.insert(0, nbformat.from_dict(NO_TEXT))
     if settings:
         cell.metadata["jupyter"] = settings
     else:
         cell.metadata.pop("jupyter", None)
 
 
+def fold(path: Path) -> None:
+    """Fold what follows a question in a stored notebook."""
+    notebook = nbformat.read(path, as_version=4)
+    fold_outcomes(notebook)
+    nbformat.write(notebook, path)
+
+
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: a second thread only waits for the first
-    for name in sys.argv[1:] or sorted(str(path) for path in (ROOT / "notebooks").glob("*.ipynb")):
-        print(f"{name}: {refresh(Path(name)):.1f} s")
+    names = [name for name in sys.argv[1:] if name != "--fold"]
+    for name in names or sorted(str(path) for path in (ROOT / "notebooks").glob("*.ipynb")):
+        if "--fold" in sys.argv:
+            fold(Path(name))
+        else:
+            print(f"{name}: {refresh(Path(name)):.1f} s")

@@ -18,7 +18,7 @@ def test_the_examples_run_as_they_are_printed(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "train.py").write_text(example, encoding="utf-8")
     runpy.run_path(str(tmp_path / "train.py"))
     printed = capsys.readouterr().out
-    assert "optimizer.zero_grad(set_to_none=True)" in printed  # print(run.source)
+    assert "optimizer.zero_grad()" in printed  # print(run.source)
     assert "error: missing-zero-grad" in printed
     assert "at the peak" in printed
 
@@ -47,8 +47,10 @@ def test_the_words_around_the_picture_tell_what_it_shows() -> None:
     unswitched = re.findall(r"would be (\d+\.\d+)", words)
     assert len(unswitched) == 2
     assert all(f"the held-out loss would be {now} now." in loss for now in unswitched)
-    shares = re.findall(r"(?:newest batch is )?(\d+%)(?: of the sum| is the newest)", words)
-    assert len(shares) == 2
-    assert all(f"batch 287: {share} of the sum" in gradient for share in shares)
+    first, last = map(int, re.search(r"holds batches (\d+)\D(\d+)", gradient).groups())
+    held = last - first + 1
+    assert f"those of the {held - 1} batches before it are orange" in words
+    assert f"`.grad` holds {held} batches." in words
+    assert re.search(rf"batch {first} has been applied\s+{held} times", words)
     assert re.search(r"\d+% of the held-out digits", words)[0] in digits
     assert re.findall(r"peaks at (\S+ KiB)", words) == 2 * [re.search(r"Peak (\S+ KiB)", memory)[1]]

@@ -103,7 +103,8 @@ class MainThread:
     @property
     def is_busy(self) -> bool:
         """Whether work that is handed over now waits for the end of a cell."""
-        return self._cell_runs and time.monotonic() - self._served > _SERVED_LATELY
+        is_cell = self._cell_runs and not self.is_working
+        return is_cell and time.monotonic() - self._served > _SERVED_LATELY
 
     @property
     def is_wanted(self) -> bool:
@@ -111,12 +112,14 @@ class MainThread:
         return bool(self._waiting) and self._may_serve()
 
     def begin_cell(self) -> None:
-        """Note that the kernel runs a cell from now on."""
-        self._cell_runs, self._served = True, 0.0
+        """Note that the kernel runs a cell; ipykernel also tells of each widget's request, on any thread."""
+        if threading.current_thread() is threading.main_thread():
+            self._cell_runs, self._served = True, 0.0
 
     def end_cell(self) -> None:
         """Note that the cell has ended."""
-        self._cell_runs = False
+        if threading.current_thread() is threading.main_thread():
+            self._cell_runs = False
 
     def hand_over(self, work: Callable[[], object], call_soon: Callable[[Callable[[], None]], object]) -> None:
         """Have work done on the main thread, in the caller's context; ``call_soon`` is that of its event loop."""

@@ -4,11 +4,11 @@ from . import fit as fit
 from . import samples as samples
 from .curves import draw_comparison, power_axis, step_points
 from .gradient import (
-    BATCH_STYLES,
     applied_words,
     arrow_ends,
     arrow_marks,
     arrow_names,
+    batch_area,
     batch_key,
     batch_style,
     plane_axes,
@@ -23,7 +23,6 @@ from .wire import Encoder
 
 __all__ = [
     "AXES_EDGE",
-    "BATCH_STYLES",
     "Area",
     "Arrow",
     "Axes",
@@ -45,6 +44,7 @@ __all__ = [
     "arrow_ends",
     "arrow_marks",
     "arrow_names",
+    "batch_area",
     "batch_key",
     "batch_style",
     "colour",

@@ -11,25 +11,30 @@ import numpy as np
 
 from ..formatting import number_of, short
 from ..scenes import Curve, ScalerHistory, UnswitchedCurve
-from .limits import LOG_FROM, Numbers, from_zero, numbers, points, value_axis
+from .limits import LARGEST_DRAWN, Numbers, from_zero, numbers, points, value_axis
 from .marks import AXES_EDGE, DASHES, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text, draw
 
 NEWEST = 6  # the number of switches that are labelled; older ones keep their dashed line
 _MOST_LINES = 40
+_SWITCH_ROOM = 1.3  # times the newest switch: how far the updates reach at least, for its name at the right of its line
+_FIRST_ROOM = 1.2  # times the first loss: how high the axis begins
 
 
 @draw.register
 def draw_loss(scene: Curve) -> Drawing:
-    """Draw the curve up to where it breaks, with the curve without the newest switch beside it."""
+    """Draw the curve up to where it breaks, beside it how it would have gone without the newest switch.
+
+    The axis is that of the reader's own curve: what would have been leaves it at the top, with its value.
+    """
     x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
     shown = np.isfinite(x) & np.isfinite(mean) & (x <= (math.inf if scene.broken is None else scene.broken))
     x, mean, low, high = x[shown], mean[shown], low[shown], high[shown]
     low, high = (np.where(np.isfinite(edge), edge, mean) for edge in (low, high))
     now = scene.now if scene.broken is None else math.nan
     other_x, other = _finite_points(scene.unswitched or Curve([], [], [], []))
-    values = np.concatenate([mean, low, high, other, [now] if math.isfinite(now) else []])
-    up = value_axis(values, 1.3 if scene.switches else 1.0, log_from=math.inf if scene.linear else LOG_FROM)
-    newest = [*x[-1:], *other_x[-1:], *(update for update, _ in scene.switches[-1:]), scene.broken or 0]
+    up = _loss_axis(np.concatenate([high[:1], mean, low, high, [now] if math.isfinite(now) else []]))
+    switched = (_SWITCH_ROOM * update for update, _ in scene.switches[-1:])
+    newest = [*x[-1:], *other_x[-1:], *switched, scene.broken or 0]
     across = Axis(0.0, from_zero(float(max(newest))), words="updates", ticks="updates")
     marks: list[Mark] = [
         Band("spread", points(x, low, high), fill="grey/33"),
@@ -37,23 +42,33 @@ def draw_loss(scene: Curve) -> Drawing:
     ]
     if len(x) and math.isfinite(now):
         marks.append(Dots("now", (float(x[-1]), now), size=7.0, fill="loss", words=f"the newest loss: {short(now)}"))
+    beside: tuple[str, ...] = ()
     if (copy := scene.unswitched) is not None and len(other):
-        until = f", until update {copy.updates[-1]:,.0f}" if copy.ended else ""
-        texts = f"without the switch ({copy.switched}){until}", f"without the switch{until}", f"{copy.switched}{until}"
-        words = f"The run goes on without the switch ({copy.switched}) in a copy"
-        words += f"; {copy.ended}." if copy.ended else "."
-        look: dict[str, Any] = {"where": "beside", "role": "grey-text", "backed": True, "words": words}
-        readout = "update {x}: {y} without the switch"
+        readout = f"update {{x}}: {{y}} if you had left it alone ({copy.switched})"
         marks.append(Line("without", points(other_x, other), "grey-text", 1.6, "dashed", readout=readout))
-        marks.append(Text("without name", texts, of="without", **look))
+        value, until = short(float(other[-1])), f" at update {copy.updates[-1]:,.0f}" if copy.ended else ""
+        beside = f"{value}{until}, if you had left it alone", f"{value}{until} if left alone", value
+        if other[-1] > up.high:
+            text, at = f"{value} \u2191", float(other_x[-1])
+            marks.append(Text("without name", (text,), at, where="top", role="grey-text", backed=True))
     switches = list(enumerate(scene.switches[-_MOST_LINES:]))
     for number, (update, words) in switches:
         marks.append(_upright(f"switch {number}", update, "dashed", f"update {update:,}: {words}"))
     for number, (update, words) in reversed(switches[-NEWEST:]):  # the newest one first
         marks.append(Text(f"switch name {number}", (words,), float(update), where="top", backed=True))
-    words, corner = _loss_words(scene, x, low, high), (f"now {short(now)}",) if math.isfinite(now) else ()
+    words, corner = _loss_words(scene, x, low, high), [f"now {short(now)}"] if math.isfinite(now) else []
+    corner = [" \u00b7 ".join([*corner, f"dashed: {text}"]) for text in beside] + corner
     notice = "" if scene.broken is None else f"inf or NaN from update {scene.broken:,}"
-    return Drawing(scene.title, marks, (Axes(across, up, zooms=True),), words, corner=corner, notice=notice)
+    return Drawing(scene.title, marks, (Axes(across, up, zooms=True),), words, corner=tuple(corner), notice=notice)
+
+
+def _loss_axis(values: Numbers) -> Axis:
+    """Return a linear axis that holds losses, the first one first; it grows by doubling, so that it moves rarely."""
+    if not len(values) or values.min() < 0:
+        return value_axis(values, _FIRST_ROOM)
+    high = from_zero(float(values[0]) * _FIRST_ROOM)
+    doublings = math.log2(max(float(values.max()), high)) - math.log2(high)
+    return Axis(0.0, min(math.ldexp(high, math.ceil(doublings)), LARGEST_DRAWN))
 
 
 def _finite_points(curve: Curve | UnswitchedCurve, until: float = math.inf) -> tuple[Numbers, Numbers]:
@@ -78,7 +93,7 @@ def _loss_words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
     without = ""
     if (other := scene.unswitched) is not None:
         was = f"was {short(other.now)} at update {other.updates[-1]:,.0f}; {other.ended}."
-        without = f"Without the switch ({other.switched}) the {scene.title} "
+        without = f"If you had left it alone ({other.switched}), the {scene.title} "
         without += was if other.ended else f"would be {short(other.now)} now."
     return " ".join(part for part in (end, reach, switched, without) if part)
 
@@ -87,6 +102,7 @@ def _loss_words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
 # gradients again, and none of weights, gradients or memory for those that do not.
 _USUAL_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
 _REUSED_LINES = [("reused", dash) for dash in (*DASHES[1:], "")]
+_LOG_FROM = 300.0  # a comparison is on a logarithmic axis where losses differ by more than this factor
 _TALLEST = 3.0  # how far a diverging curve is followed, in units of the highest loss of those that do not diverge
 
 
@@ -111,7 +127,7 @@ def draw_comparison(
     lines = {name: _finite_points(curve, curve.broken or math.inf) for name, curve in curves.items()}
     tame = [y for name, (_, y) in lines.items() if curves[name].broken is None and len(y)]
     most = _TALLEST * max((float(y.max()) for y in tame), default=np.inf)
-    up = value_axis(np.concatenate([y[y <= most] for _, y in lines.values()] or [np.zeros(0)]))
+    up = value_axis(np.concatenate([y[y <= most] for _, y in lines.values()] or [np.zeros(0)]), log_from=_LOG_FROM)
     last = max((float(x[-1]) for x, _ in lines.values() if len(x)), default=0.0)
     across = Axis(0.0, last if last > 0 else from_zero(last), words=counted, ticks="updates")
     marks: list[Mark] = []

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..formatting import EN_DASH, batches_text, share_of_sum, share_text, short, spans_text
-from ..scenes import Arrows, BatchArrow
-from .landscape import Surface, surface_axes, surface_marks, surface_of
-from .limits import LARGEST_DRAWN, Numbers, nice_step, numbers
-from .marks import Arrow, Axes, Axis, Dots, Drawing, Key, Mark, Text, draw
+from ..scenes import BEFORE, BESIDE, Arrows, BatchArrow, Contours, Landscape, needed_reach
+from .landscape import Surface, path_marks, surface_axes, surface_marks, surface_of
+from .limits import LARGEST_DRAWN, Numbers, numbers
+from .marks import Arrow, Axes, Axis, Drawing, Key, Mark, Text, draw
 
 BATCH_STYLES: dict[str, dict[str, Any]] = {
     "added": {"fill": "paper", "stroke": "fresh-text", "line": 2.0},
@@ -24,23 +25,26 @@ BATCH_STYLES: dict[str, dict[str, Any]] = {
 """How a contribution to ``.grad`` is drawn, as fields of an Arrow, by how many optimizer steps have applied it."""
 _APPLIED = ("added", "applied", "reused")  # never, once, more than once
 _KEY_TEXTS = {
-    "added": ("not applied yet", "new"),
+    "added": ("new",),
     "applied": ("applied once", "applied"),
     "reused": ("applied again", "again"),
-    "sum": ("their sum, .grad", "sum"),
+    "sum": ("sum, .grad", "sum"),
 }
 _NAMED, _NAMED_IN_FULL = 9, 3  # arrows that carry the number of their batch, and fresh arrows with all their words
 _STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
-_MOST_ACROSS = 0.6  # of a picture with contours, for all arrows together
+_MOST_ACROSS = 0.5  # of a picture with contours, for all arrows together
 _SUM_WIDTH = 2.2  # of the arrow of the sum, in units of the others'
-_LADDER = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _IN_WORDS = 4  # arrows in the words of the panel
 
 
 def batch_key(names: Sequence[str] = (*_APPLIED, "sum")) -> tuple[Key, ...]:
     """Return the key of these styles of ``BATCH_STYLES``."""
-    styles = {name: {"width" if key == "line" else key: v for key, v in BATCH_STYLES[name].items()} for name in names}
-    return tuple(Key(_KEY_TEXTS.get(name, (name,)), **style) for name, style in styles.items())
+    return tuple(Key(_KEY_TEXTS.get(name, (name,)), **batch_area(name)) for name in names)
+
+
+def batch_area(name: str) -> dict[str, Any]:
+    """Return one of ``BATCH_STYLES`` as fields of an Area or a Key, whose ``width`` is that of the outline."""
+    return {"width" if field == "line" else field: value for field, value in BATCH_STYLES[name].items()}
 
 
 @draw.register
@@ -50,29 +54,65 @@ def draw_arrows(scene: Arrows) -> Drawing:
     sound = bool(np.isfinite([scene.total, *((arrow.x, arrow.y) for arrow in scene.arrows)]).all())
     notice = "" if sound else "inf or NaN in .grad"
     corner = [f"holds {batches_text(scene.holds, EN_DASH)}"] if scene.holds else []
-    marks: list[Mark] = []
     if scene.contours is None:
-        start, factor, axes = np.zeros(2), 1.0, plane_axes(ends)
+        axes = plane_axes(scene.reach or max(needed_reach(ends.tolist(), flat=True)), scene.elements)
+        marks = [*_yardstick(scene.one_batch, axes), *arrow_marks(scene), *arrow_names(scene)]
         if not scene.measured:
             notice = notice or "not measured batch by batch"
         elif sound and not ends.any() and not scene.arrows:
             notice = "no arrow: .grad is None or 0"
     else:
-        factor = _fit_factor(surface_of(scene.contours), ends)
-        start = np.clip(np.nan_to_num(numbers(scene.weights)), -LARGEST_DRAWN, LARGEST_DRAWN)
-        tips = np.clip(start + ends * factor, -LARGEST_DRAWN, LARGEST_DRAWN)
-        axes, outside = surface_axes(scene.contours, np.vstack([tips, start]))
+        marks, axes, outside, factor = _draw_on_contours(
+            scene, scene.contours, numbers([*scene.path] or [scene.weights])
+        )
         notice = notice or outside
-        marks += surface_marks(scene.contours)
-        corner.append("arrows true length" if factor == 1 else f"arrows \u00d7 {short(factor)}")
-        corner = [" \u00b7 ".join(corner), corner[-1]]
+        corner = [" \u00b7 ".join([*corner, *_factor_words(scene, factor)]), *_factor_words(scene, factor)]
+    return Drawing("gradient in .grad", marks, (axes,), _words(scene), tuple(corner), key=batch_key(), notice=notice)
+
+
+@draw.register
+def draw_landscape(scene: Landscape) -> Drawing:
+    """Draw contours with the path, a ring where it began, a dot where it is, and from there what ``.grad`` holds."""
+    path, arrows = numbers(scene.path).reshape(-1, 2), scene.arrows
+    marks, axes, outside, factor = _draw_on_contours(arrows or Arrows([], (0.0, 0.0)), scene.contours, path, "weights")
+    drawing = Drawing("path of the weights", marks, (axes,), _path_words(path), notice=outside)
+    if arrows is None:
+        return drawing
+    words = f"{drawing.words} {_words(arrows)}"
+    return replace(drawing, words=words, corner=_factor_words(arrows, factor), key=batch_key())
+
+
+def _draw_on_contours(
+    scene: Arrows, contours: Contours, path: Numbers, drag: str = ""
+) -> tuple[list[Mark], Axes, str, float]:
+    """Return marks and axes of the weights' plane, what lies outside, and how much longer than true the arrows are."""
+    reach = scene.reach or max(needed_reach(arrow_ends(scene).tolist(), flat=False))
+    factor = _fit_factor(surface_of(contours), reach)
+    start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
+    axes, outside = surface_axes(contours, start.tolist())
+    way, front = path_marks(path, drag)
+    marks = [*surface_marks(contours, named=True), *way, *_yardstick(scene.one_batch * factor, axes)]
     marks += arrow_marks(scene, start, factor)
-    if scene.contours is not None:
-        words = f"the weights: {short(scene.weights[0])}, {short(scene.weights[1])}"
-        marks.append(Dots("weights", start, "circle", 11.0, "weights", "paper", 1.5, words, moves=True))
-    marks += arrow_names(scene)
-    words, key = _words(scene), batch_key()
-    return Drawing("gradient in .grad", marks, (axes,), words, corner=tuple(corner), key=key, notice=notice)
+    if scene.move is not None and np.isfinite(scene.move).all():
+        end = np.clip(start + numbers(scene.move), -LARGEST_DRAWN, LARGEST_DRAWN)
+        words = "where the next step goes: minus lr times .grad"
+        marks.append(Arrow("move", np.concatenate([start, end]), 0.6, "weights", "paper", 1.0, words=words))
+    return [*marks, *front, *arrow_names(scene)], axes, outside, factor
+
+
+def _factor_words(scene: Arrows, factor: float) -> tuple[str, ...]:
+    if not scene.reach and not scene.arrows:
+        return ()
+    return ("arrows true length" if factor == 1 else f"arrows \u00d7 {short(factor)}",)
+
+
+def _path_words(path: Numbers) -> str:
+    if not len(path):
+        return "The weights have not moved yet."
+    (x0, y0), (x1, y1) = path[0].tolist(), path[-1].tolist()
+    if len(path) == 1:
+        return f"The weights are at {short(x1)}, {short(y1)}."
+    return f"The weights went from {short(x0)}, {short(y0)} to {short(x1)}, {short(y1)}, on contours of the loss."
 
 
 def arrow_ends(scene: Arrows) -> Numbers:
@@ -104,23 +144,31 @@ def batch_style(applied: int) -> str:
     return _APPLIED[min(applied, 2)]
 
 
-def plane_axes(ends: Numbers) -> Axes:
-    """Return axes with a unit as long along both, that hold the origin and some points, on round limits."""
-    low, high = np.minimum(ends.min(axis=0, initial=0.0), 0.0), np.maximum(ends.max(axis=0, initial=0.0), 0.0)
-    grid = nice_step(max(float(np.max(high - low)), 1e-12), _LADDER) / 8
-    left, right = math.floor(low[0] / grid) * grid, (math.ceil(high[0] / grid) + 1) * grid
-    fine = grid / 2
-    middle, half = round((low[1] + high[1]) / 2 / fine) * fine, math.ceil((high[1] - low[1]) / grid + 1) * fine
-    across = Axis(middle - half, middle + half, words="across")
-    return Axes(Axis(left, right, words="along the sum"), across, equal="fill")
+def plane_axes(reach: float, elements: int = 0) -> Axes:
+    """Return axes for arrows laid flat, a unit as long along both, the start always at one place."""
+    reach = max(reach, 1e-12) if reach else 1.0
+    words = f"{elements:,} numbers drawn flat, nearly at true lengths" if elements else ""
+    across = Axis(-BESIDE * reach, BESIDE * reach, ticks="none")
+    return Axes(Axis(-BEFORE * reach, reach, words=words), across, equal="fill")
 
 
-def _fit_factor(surface: Surface, ends: Numbers) -> float:
-    """Choose a round factor at which the arrows fit the picture; 1, their true length, wherever that will do."""
-    longest = float(np.abs(ends / np.diff([surface.x, surface.y]).T).max(initial=0.0))
-    if not 0 < longest < math.inf:
+def _yardstick(length: float, axes: Axes) -> list[Mark]:
+    """Return a thin outline as long as a usual batch, low in the picture."""
+    (left, right), (low, high) = ((axis.low, axis.high) for axis in (axes.x, axes.y))
+    x = 0.0 if axes.equal == "fill" else left + 0.04 * (right - left)
+    y = low + 0.06 * (high - low)
+    if not 0 < length < math.inf:
+        return []
+    words = "a usual length of one batch: the median of those that came last, while none was applied again"
+    arrow = Arrow("one batch", (x, y, x + length, y), 0.7, "", "grey", 1.0, words=words)
+    return [arrow, Text("one batch name", ("one batch",), x + length, y, where="right", role="grey-text", size=11.0)]
+
+
+def _fit_factor(surface: Surface, reach: float) -> float:
+    """Choose a round factor at which arrows fit the picture; 1, their true length, wherever that will do."""
+    if not 0 < reach < math.inf:
         return 1.0
-    best = min(_MOST_ACROSS / longest, LARGEST_DRAWN)
+    best = min(_MOST_ACROSS * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
     if 1 <= best < 2.5:
         return 1.0
     power = 10.0 ** math.floor(math.log10(best))
@@ -128,10 +176,11 @@ def _fit_factor(surface: Surface, ends: Numbers) -> float:
 
 
 def arrow_words(arrow: BatchArrow) -> str:
-    """Return what an arrow stands for: ``batch 38: 16% of the sum, already applied``."""
+    """Return what an arrow stands for: ``batch 38: length 4.78, 16% of the sum, applied once``."""
     batches = "not from a backward" if arrow.batches is None else batches_text([arrow.batches], EN_DASH)
     name = arrow.names[0] if arrow.names else batches
-    return f"{name}: {share_of_sum(arrow.share)}, {applied_words(*arrow.applied)}"
+    length = f"length {short(arrow.length)}, " if math.isfinite(arrow.length) else ""
+    return f"{name}: {length}{share_of_sum(arrow.share)}, {applied_words(*arrow.applied)}"
 
 
 def applied_words(fewest: int, most: int = 0) -> str:
@@ -142,7 +191,7 @@ def applied_words(fewest: int, most: int = 0) -> str:
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return what is written beside each arrow, the newest first, where they are few: "260", "259 \u00d7 2"."""
+    """Return what is written beside each arrow, the newest first, where they are few: "batch 260", "259 \u00d7 2"."""
     if len(scene.arrows) > _NAMED:
         return []
     crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _NAMED_IN_FULL
@@ -150,7 +199,9 @@ def arrow_names(scene: Arrows) -> list[Mark]:
     for number, arrow in reversed(list(enumerate(scene.arrows))):
         name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
         times = f" \u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
-        texts = [*arrow.names][-1 if crowded else 0 :] or [name + times, name]
+        given = [*arrow.names][-1 if crowded else 0 :]
+        whole = [f"batch {name}{times}"] * (number == len(scene.arrows) - 1 and arrow.batches is not None)
+        texts = [own + times for own in given] or [*whole, name + times, name]
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
 

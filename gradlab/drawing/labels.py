@@ -82,7 +82,7 @@ class Labels:
                 if names_arrow and any(arrow.intersects_bbox(box) for arrow in self._arrows):
                     continue
                 inside = (self._things > (a, b)) & (self._things < (c, d))
-                hidden = 0 if mark.where == "on" else int(inside.all(axis=1).sum())
+                hidden = int(inside.all(axis=1).sum())
                 if cost + hidden < least and not (mark.clear and hidden):
                     least, best = cost + hidden, (spot, text)
         return best
@@ -109,7 +109,8 @@ class Labels:
         x, y = self._sheet.places(plot, (mark.x, mark.y))[0].tolist()
         if mark.where == "top":
             rows = [top + (row + 0.5) * _ROW for row in range(_ROWS)] if left - 1 <= x <= right + 1 else []
-            return [*((x + 5, y, "left") for y in rows), *((x - 5, y, "right") for y in rows)]
+            fits = x + 5 + wide <= min(right + 10, self._sheet.width - _HINTED)
+            return [(x + 5, y, "left") if fits else (x - 5, y, "right") for y in rows]
         steps = [step for side in mark.where.split() for step in _STEPS[side]]
         return [(x + a, y + b, "left" if a > 0 else "right" if a < 0 else "center") for a, b in steps]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..formatting import short
-from ..scenes import Contours, Landscape, Slice
+from ..scenes import Contours, Slice
 from .limits import Numbers, around, numbers, points, value_axis
 from .marks import AXES_EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text, draw
 
@@ -69,32 +70,24 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
     if surface.lowest:
         marks.append(Dots("lowest", surface.lowest, "plus", 10.0, "", "grey", 1.5, "the smallest loss"))
     for number, (loss, _) in list(enumerate(surface.levels))[1::3] if named else ():
-        look: dict[str, Any] = {"of": f"contour {number}", "where": "on", "role": "grey", "size": 11.0, "backed": True}
+        look: dict[str, Any] = {"of": f"contour {number}", "where": "on", "role": "grey", "size": 11.0}
+        look |= {"backed": True, "clear": True}
         marks.append(Text(f"level {number}", (short(loss),), **look))
     return tuple(marks)
 
 
-def surface_axes(contours: Contours, must_hold: Numbers) -> tuple[Axes, str]:
-    """Return axes for contours that also hold some points (n x 2, the last one the weights), and what to say if not.
+def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, str]:
+    """Return the axes of contours, and what to say of weights that they do not hold.
 
     Arrows must look perpendicular to contours, so a unit is as long along both weights, unless that would squeeze the
     picture to a ribbon.
     """
     surface = surface_of(contours)
-    (x, far_x), (y, far_y) = _limits(surface.x, must_hold[:, 0]), _limits(surface.y, must_hold[:, 1])
+    x, y = surface.x, surface.y
+    far = not all(low <= weight <= high for weight, (low, high) in zip(weights, (x, y), strict=True))
     equal = "fit" if 0.2 < (x[1] - x[0]) / (y[1] - y[0]) < 5 else ""
     axes = Axes(Axis(*x, words=contours.names[0]), Axis(*y, words=contours.names[1]), equal)
-    where = ", ".join(short(weight) for weight in must_hold[-1:].ravel().tolist())
-    return axes, f"weights at {where}, outside this picture" if far_x or far_y else ""
-
-
-def _limits(span: tuple[float, float], values: Numbers) -> tuple[tuple[float, float], bool]:
-    """Return limits that hold a span of weights and the values near it, and whether a value lies far outside."""
-    low, high = span
-    near = values[np.abs(values - (low + high) / 2) < 3.5 * (high - low)]
-    lowest, highest = float(near.min(initial=low)), float(near.max(initial=high))
-    limits = span if lowest >= low and highest <= high else around(lowest, highest)
-    return limits, len(near) < len(values)
+    return axes, f"weights at {short(weights[0])}, {short(weights[1])}, outside this picture" if far else ""
 
 
 _AGES = ("weights/20", "weights/45", "weights")
@@ -102,13 +95,10 @@ _AGES = ("weights/20", "weights/45", "weights")
 _DOTTED = 60  # up to so many points of the path are dots too
 
 
-@draw.register
-def draw_landscape(scene: Landscape) -> Drawing:
-    """Draw contours with the path; a ring where it began, a dot where it is."""
-    path = numbers(scene.path).reshape(-1, 2)
-    axes, outside = surface_axes(scene.contours, path)
-    marks = list(surface_marks(scene.contours, named=True))
+def path_marks(path: Numbers, drag: str = "") -> tuple[list[Mark], list[Mark]]:
+    """Return the way of the weights, and what stands before all else: where they are, where they began, and words."""
     known = path[np.isfinite(path).all(axis=1)]
+    marks: list[Mark] = []
     third = len(known) // 3
     step = max(1, 2 ** third.bit_length() // 16)  # the thirds stay the same for a while as points are added
     cuts = 0, third // step * step, 2 * len(known) // 3 // step * step, len(known)
@@ -117,27 +107,17 @@ def draw_landscape(scene: Landscape) -> Drawing:
         marks.append(Line(f"path {number}", part, role, 1.8, readout="weights {x}, {y}"))
         if len(known) <= _DOTTED:
             marks.append(Dots(f"steps {number}", part, size=3.5, fill=role))
+    front: list[Mark] = []
     if len(known) > 1:
         marks.append(Dots("start", known[0], "ring", 9.0, "paper", "weights", 1.8))
     if len(known):
-        words = "drag to another start"
-        marks.append(Dots("now", known[-1], "circle", 11.0, "weights", "paper", 1.5, words, "", "weights", moves=True))
-    for index, word in ((-1, "now"), (0, "start"))[: len(known)]:
+        words = "drag to another start" if drag else f"the weights: {short(known[-1][0])}, {short(known[-1][1])}"
+        front.append(Dots("now", known[-1], "circle", 11.0, "weights", "paper", 1.5, words, "", drag, moves=True))
+    for index, word in ((-1, "now"), (0, "start"))[: len(known) if drag else 0]:
         x, y = known[index].tolist()
-        marks.append(Text(f"{word} word", (word,), x, y, role="weights-text", bold=True, backed=True))
-    return Drawing("path of the weights", marks, (axes,), _words(path), notice=outside)
-
-
-def _words(path: Numbers) -> str:
-    if not len(path):
-        return "The weights have not moved yet."
-    (x0, y0), (x1, y1) = path[0].tolist(), path[-1].tolist()
-    if len(path) == 1:
-        return f"The weights are at {short(x1)}, {short(y1)}."
-    return f"The weights went from {short(x0)}, {short(y0)} to {short(x1)}, {short(y1)}, on contours of the loss."
-
-
-_LOG_FROM = 1000.0
+        live = "drag me" if word == "now" else ""
+        front.append(Text(f"{word} word", (word,), x, y, role="weights-text", bold=True, backed=True, live=live))
+    return marks, front
 
 
 @draw.register
@@ -151,7 +131,7 @@ def draw_slice(scene: Slice) -> Drawing:
     across = (min(float(t[0]), 0.0, lr), max(float(t[-1]), 0.0, lr)) if len(t) else (0.0, 1.0)
     if across[1] - across[0] <= 1e-12 * max(map(abs, across)):
         across = around(*across)
-    axes = Axes(Axis(*across, words="t  in  weights \u2212 t \u00b7 .grad"), value_axis(loss, 1.2, log_from=_LOG_FROM))
+    axes = Axes(Axis(*across, words="t  in  weights \u2212 t \u00b7 .grad"), value_axis(loss, 1.2))
     marks: list[Mark] = [Line("loss", points(t, loss), "loss", 1.8, readout="t {x}: loss {y}")]
     lr_text = f"lr {short(scene.lr)}"
     if len(t):

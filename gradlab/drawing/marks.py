@@ -175,6 +175,7 @@ class Text(Mark):
     backed: bool = False  # on a patch of paper, where it stands on other marks
     clear: bool = False  # left out where it would hide a part of a mark
     swatch: Key | None = None  # shown before the words
+    live: str = ""  # what is written instead where it can be acted on: "drag me"
     words: str = ""
     axes: int = 0
 

@@ -66,6 +66,7 @@ class Placed(NamedTuple):
     height: float
 
 
+_PLANE = 380.0  # CSS pixels of the height of a square plane's panel
 _APART = 10.0  # CSS pixels between what stands beside, and the panels
 
 
@@ -95,6 +96,8 @@ def in_rows(
         for number, drawing in enumerate(drawings[begin : begin + columns], begin):
             width, height = (drawing.width, drawing.height) if isinstance(drawing, Listing) else size
             width = last if last and number == len(drawings) - 1 else width
+            if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a square has little room in a low one
+                height = max(height, min(_PLANE, width))
             placed.append(Placed(drawing, x, top, width, height))
             x, tall = x + width + _APART * isinstance(drawing, Listing), max(tall, height)
         top += tall
@@ -165,7 +168,8 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
         for artist in artists:
             artist.set_zorder(order)
             plot.add_artist(artist)
-            if isinstance(mark, Arrow | Dots):  # a dot at the edge is whole
+            cut = isinstance(mark, Arrow) and drawing.axes[0].equal  # an arrow leaves a plane at its edge
+            if isinstance(mark, Arrow | Dots) and not cut:  # a dot at the edge is whole
                 artist.set_clip_path(None)
                 artist.set_clip_box(panel)
     if drawing.notice:

@@ -130,6 +130,8 @@ def _add_head(drawing: Drawing, sheet: Sheet) -> float:
     wide = sum(_SWATCH + text_width(entry.texts[0]) + _ENTRY_GAP for entry in drawing.key) - _ENTRY_GAP
     for entry in drawing.key:
         text = entry.texts[0 if wide <= room else -1]
+        if x > _MARGIN and x + _SWATCH + text_width(text) > sheet.width - _MARGIN:
+            x, y = _MARGIN, y + _LINE
         sheet.add_swatch(entry, x, y, _SWATCH - _SWATCH_GAP, 12.0)
         sheet.write(x + _SWATCH, y, text)
         x += _SWATCH + text_width(text) + _ENTRY_GAP

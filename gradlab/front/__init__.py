@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .joined import player_module as player_module
     from .joined import style_sheet as style_sheet
     from .widget import FrontEnd as FrontEnd
+    from .widget import cell_number as cell_number
     from .widget import on_interrupt as on_interrupt
 
 load_lazily(__name__, needs_torch=False)

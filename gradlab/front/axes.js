@@ -9,7 +9,7 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 /** @import { Scale } from "./scales.js" */
 /** @import { Measure } from "./texts.js" */
 /** @typedef {{left: number, top: number, right: number, bottom: number}} Edges */
-/** One pair of axes, laid out. @typedef {Edges & {x: Scale, y: Scale}} Plot */
+/** One pair of axes, laid out. @typedef {Edges & {x: Scale, y: Scale, cuts?: boolean}} Plot */
 /** @typedef {{id: string, mark: import("./wire.js").Mark}} Placed */
 
 const TICK_SIZE = 12; // size of numbers at ticks
@@ -67,7 +67,7 @@ function equalPlot(axes, { left, top, right, bottom }) {
     if (shape < 1) [left, right] = [left + wide * (1 - shape) / 2, right - wide * (1 - shape) / 2];
     else [top, bottom] = [top + tall * (1 - 1 / shape) / 2, bottom - tall * (1 - 1 / shape) / 2];
   }
-  return { left, top, right, bottom, x: scaleOf(x, left, right), y: scaleOf(y, bottom, top) };
+  return { left, top, right, bottom, x: scaleOf(x, left, right), y: scaleOf(y, bottom, top), cuts: !!axes.equal };
 }
 
 /** Return an axis so many times as long, around its middle. @param {import("./wire.js").Axis} axis @param {number} times */
@@ -83,7 +83,7 @@ function zoomed(panel, axes, [from, to]) {
     if (Math.abs(value) < EDGE) [low, high] = [Math.min(low, value), Math.max(high, value)];
   };
   for (const mark of panel.marks) {
-    if (mark.k === "t" || mark.k === "i" || mark.axes) continue;
+    if (mark.k === "t" || mark.k === "i" || mark.axes || mark.dash) continue; // what is dashed does not own the axis
     const [points, each] = [pointsOf(mark), pointLength(mark)];
     for (let at = 0; at < points.length; at += each) {
       const [x, before] = [points[at], mark.k === "d" || !at ? NaN : points[at - each]];

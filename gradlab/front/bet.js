@@ -1,10 +1,14 @@
 // @ts-check
-/** A question before the experiment: one choice counts, and only then the answer and what follows are shown. */
+/** A question before the experiment: one choice counts, then what follows is uncovered, and the answer comes once it is seen. */
 
 import { addButton, addElement, keepKeys } from "./events.js";
 import { coverAfter } from "./outcome.js";
 
-/** What is opened after the choice; its texts are HTML. @typedef {{answer: number, why: string, remarks: string[]}} Sealed */
+/** @import { Course } from "./guess.js" */
+/**
+ * What is opened after the choice; its texts are HTML. `loss` tells the course of the loss that each option stands for.
+ * @typedef {{answer: number, why: string, remarks: string[], loss?: Course & {courses: number[][]}}} Sealed
+ */
 
 /**
  * Return what was sealed for a question: base64 of UTF-8, each byte changed by one of its name. It keeps an answer from
@@ -19,15 +23,21 @@ function openSealed(sealed, name) {
 
 /** A question on the page: its element comes from Python (`widgets/predict.py`), and can be read as it is. */
 class Bet {
-  /** @param {HTMLElement} root @param {(option: number) => void} [chosen] is told of the choice, once */
-  constructor(root, chosen = () => {}) {
+  /**
+   * @param {HTMLElement} root @param {{chosen: (option: number) => void, told: () => void}} [kernel] is told, once each, of
+   * the choice and that the answer is shown
+   */
+  constructor(root, kernel) {
     this.root = root;
-    root.dataset.live = "";
+    this.kernel = kernel;
+    this.said = -1; // the choice
+    this.guess = {}; // the same for a lab (guess.js)
+    root.dataset.live = kernel ? "kernel" : "page";
     this.buttons = [...root.querySelectorAll("li")].map((item, option) => {
       const words = item.innerHTML;
       item.textContent = "";
       const button = addButton(item, "", () => {
-        if (this.settle(option)) chosen(option);
+        if (this.settle(option)) kernel?.chosen(option);
       });
       button.innerHTML = words;
       return button;
@@ -36,31 +46,61 @@ class Bet {
     this.reply.role = "status";
     this.tally = addElement("div", root, "gl-bet-tally");
     this.endKeys = keepKeys(root);
+    root.addEventListener("gradlab-seen", () => this.tell());
     // The question comes on the page after its cell has run, and again when the learner scrolls back to it.
     this.sizes = new ResizeObserver(() => coverAfter(root));
     this.sizes.observe(root);
   }
 
-  /** Show a choice, the answer and the reason; return false if there was one before. @param {number} option */
+  /** Keep a choice, and have the learner look; return false if there was one before. @param {number} option */
   settle(option) {
     const { dataset } = this.root;
     if (dataset.settled !== undefined || !this.buttons[option]) return false;
-    const { answer, why, remarks } = openSealed(dataset.sealed ?? "", dataset.name ?? "");
-    dataset.settled = option === answer ? "right" : "wrong";
-    this.buttons.forEach((button, at) => {
-      button.ariaDisabled = "true"; // not `disabled`, which would take the focus away
-      button.classList.toggle("gl-bet-right", at === answer);
-      button.classList.toggle("gl-bet-wrong", at === option && at !== answer);
-      if (at === answer) button.title = "The answer";
-      else if (at === option) button.title = "Your choice";
+    dataset.settled = "said";
+    this.said = option;
+    for (const button of this.buttons) button.ariaDisabled = "true"; // not `disabled`, which would take the focus away
+    Object.assign(this.buttons[option], { title: "Your choice", className: "gl-bet-said" });
+    const { loss } = this.sealed;
+    const look = loss || !this.kernel ? "Look." : "Run the next cell, and look."; // of a lab, the notebook says what to do
+    this.reply.innerHTML = `<p><b>You said: ${this.words(option)}</b> ${look} </p>`;
+    addButton(/** @type {HTMLElement} */ (this.reply.firstElementChild), "Tell me", () => {
+      this.buttons[option].focus({ preventScroll: true }); // the button that was pressed goes
+      this.tell();
     });
-    const [chosen, right] = [option, answer].map((at) => this.buttons[at].innerHTML.replace(/(?<![.!?…])$/, "."));
-    const verdict = option === answer
-      ? "<b>Yes.</b>"
-      : `<b>You said: ${chosen}</b> ${remarks[option]}</p><p><b>The answer: ${right}</b>`;
-    this.reply.innerHTML = `<p>${verdict} ${why}</p>`;
+    if (loss) {
+      Object.assign(this.guess, loss, { course: loss.courses[option], tell: () => this.tell() });
+      Object.assign(this.root, { gradlabGuess: this.guess });
+    }
     coverAfter(this.root);
     return true;
+  }
+
+  /** Show the answer and the reason, once a choice was made. */
+  tell() {
+    const { dataset } = this.root;
+    if (dataset.settled !== "said") return;
+    const { answer, why, remarks } = this.sealed;
+    const isRight = this.said === answer;
+    dataset.settled = isRight ? "right" : "wrong";
+    Object.assign(this.guess, { mark: isRight ? " ✓" : " ✗" });
+    this.buttons[this.said].className = "gl-bet-wrong";
+    Object.assign(this.buttons[answer], { className: "gl-bet-right", title: "The answer" });
+    const verdict = isRight
+      ? "Yes.</b>"
+      : `No.</b> ${remarks[this.said]}</p><p><b>The answer: ${this.words(answer)}</b>`;
+    this.reply.innerHTML = `<p><b>You said: ${this.words(this.said)} ${verdict} ${why}</p>`;
+    coverAfter(this.root);
+    this.kernel?.told();
+  }
+
+  /** What was sealed, opened. */
+  get sealed() {
+    return openSealed(this.root.dataset.sealed ?? "", this.root.dataset.name ?? "");
+  }
+
+  /** @param {number} option @returns {string} its words as a sentence */
+  words(option) {
+    return this.buttons[option].innerHTML.replace(/(?<![.!?…])$/, ".");
   }
 
   /** Leave the page. */
@@ -82,15 +122,20 @@ export function startBets() {
 export function renderBet({ model, el }) {
   const place = addElement("div", el);
   place.innerHTML = model.get("page");
-  const bet = new Bet(/** @type {HTMLElement} */ (place.firstElementChild), (option) => {
-    model.set("guess", option);
+  const keep = (/** @type {string} */ name, /** @type {unknown} */ value) => {
+    model.set(name, value);
     model.save_changes();
+  };
+  const bet = new Bet(/** @type {HTMLElement} */ (place.firstElementChild), {
+    chosen: (option) => keep("guess", option),
+    told: () => keep("told", true),
   });
   const show = () => {
     bet.settle(model.get("guess"));
+    if (model.get("told")) bet.tell();
     bet.tally.textContent = model.get("tally");
   };
-  const kinds = ["change:guess", "change:tally"];
+  const kinds = ["change:guess", "change:told", "change:tally"];
   for (const kind of kinds) model.on(kind, show);
   show();
   return () => {

@@ -16,11 +16,14 @@ const SLICE = 33; // ms of training between two frames at full speed
 const SLICES = 2; // in one request
 const SPARE = 30; // ms of work in hand beyond the round trip at full speed, for which Pause would have to wait
 const STATEMENT = 350; // ms a statement: slow enough to read along
+export const MOST_IN_BEATS = 10; // updates a second up to which each call that changes `.grad` is shown
 const SILENCE = 1500; // ms without an answer after which the reader is told
 const LOST = 8000; // ms after which the kernel may have been restarted
 const PROBE = 10000; // ms between two attempts to reach it then
+const AT_WORK = "The kernel is at work, on this loop or on a cell. Kernel > Interrupt ends that.";
 const UNANSWERED =
   "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
+const OFFLINE = "No connection. The lab goes on when it is back.";
 const MOST_ASKED = 16; // requests on their way
 const NEWEST_COUNTS = ["turn", "drag"]; // of these one is on its way: the newest that waits goes next
 const PLAY = "play"; // the kind of a request for frames that are played
@@ -131,7 +134,7 @@ export class Clock {
         break;
       }
       this.last = frame.f;
-      this.queue.push({ frame, every: playing ? this.every : 0 });
+      this.queue.push({ frame, every: playing ? this.every / (frame.beats ?? 1) : 0 });
       const earlier = request && answer.n <= this.began; // asked for before it began to play
       if (frame.stop && this.playing && !earlier) {
         this.playing = false;
@@ -191,7 +194,8 @@ export class Clock {
 
   /** Keep as much on its way as a round trip needs, and no more work than Pause may have to wait for. */
   fill() {
-    const waiting = this.queue.length * this.every + Math.max(this.next - performance.now(), 0);
+    let waiting = Math.max(this.next - performance.now(), 0);
+    for (const { every } of this.queue) waiting += every;
     const spare = this.rate === null ? SPARE : MARGIN;
     const most = Math.min(MOST_ASKED, Math.ceil((this.trip + spare) / Math.max(this.work, 1)) + 1);
     let coming = 0;
@@ -209,7 +213,7 @@ export class Clock {
     const request = { do: "frames", count, every: this.every, play: this.plays };
     if (this.rate === null) return { ...request, seconds: SLICE / 1000 };
     if (this.rate === 0) return request;
-    return { ...request, updates: Math.max(1, Math.round(this.rate / 60)) };
+    return { ...request, updates: Math.max(1, Math.round(this.rate / 60)), beats: this.rate <= MOST_IN_BEATS };
   }
 
   /** @param {string} kind */
@@ -245,7 +249,8 @@ export class Clock {
     const now = performance.now();
     const [first] = this.asked.values();
     const silent = now - Math.max(first.sent, this.heard);
-    this.tell(silent > LOST || (silent > SILENCE && !this.busy) ? UNANSWERED : this.busy);
+    const unanswered = navigator.onLine === false ? OFFLINE : silent > LOST ? UNANSWERED : AT_WORK;
+    this.tell(silent > LOST || (silent > SILENCE && !this.busy) ? unanswered : this.busy);
     if (silent > LOST && now - this.probed > PROBE) {
       this.probed = now;
       this.request({ do: "hello" }, 0, "");

@@ -1,16 +1,23 @@
 // @ts-check
-/** The loop as text: the line that just ran, the lines that a switch changed, and a field for a loop of one's own. */
+/**
+ * The loop as text: the line that just ran, the lines that a switch changed, the line that is a switch itself, and a field
+ * for a loop of one's own.
+ */
 
 import { addButton, addElement } from "./events.js";
 import { tagsOfLine } from "./lighting.js";
 
 /** @import { Ask } from "./events.js" */
 /**
+ * `turns` are the lines that are switches, `hint` says whether that is told below the loop.
  * @typedef {{
- *   code?: {source: string, html: string[]}, lit?: [number, number], changed?: number[], wrong?: number,
- *   draft?: string, editable?: boolean,
+ *   code?: {source: string, html: string[], turns?: number[], hint?: boolean}, lit?: [number, number], changed?: number[],
+ *   wrong?: number, draft?: string, editable?: boolean, values?: Record<string, unknown>,
  * }} CodeState
  */
+
+const SWITCH = "zero_grad"; // the one that is turned by pressing its line
+const LINGERS = 300; // ms that the pointer rests on a line until what it touches is raised
 
 /** Shows the loop line by line, and the learner's own text in a field in its place. */
 export class CodePane {
@@ -23,7 +30,11 @@ export class CodePane {
     this._ask = ask;
     this._onPlay = onPlay;
     /** @type {Required<CodeState>} */
-    this._state = { code: { source: "", html: [] }, lit: [0, 0], changed: [], wrong: 0, draft: "", editable: false };
+    this._state = {
+      ...{ code: { source: "", html: [] }, lit: [0, 0], changed: [], wrong: 0, draft: "", editable: false },
+      values: {},
+    };
+    this.playing = false; // then nothing is lit
     /** @type {string | null} the learner's own text, null where there is none: it outlives Cancel, switches and Reset */
     this._own = null;
     /** @type {string | null} the text that was handed in and not yet answered */
@@ -46,11 +57,15 @@ export class CodePane {
       if (line === from) return;
       from = line;
       const tags = tagsOfLine(line?.querySelector(".text")?.textContent ?? "");
-      light(tags.size ? tags : null);
+      clearTimeout(this._resting);
+      if (!tags.size) return light(null);
+      this._resting = setTimeout(() => this.playing || light(tags), type === "focusin" ? 0 : LINGERS);
     };
-    // Moves only: a page that scrolls under a pointer at rest sends pointerover, and the picture would be dim at first.
+    this._resting = 0;
+    // Moves only: a page that scrolls under a pointer at rest sends pointerover.
     for (const kind of ["pointermove", "focusin", "pointerleave", "focusout"]) lines.addEventListener(kind, lightLine);
 
+    this._hint = addElement("div", pane, "gl-hint");
     this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, () => this._run());
     /** Opens the field; a screen with a bar of buttons puts it there. */
     this.edit = addButton(pane, "Edit the loop", () => this._open());
@@ -77,6 +92,16 @@ export class CodePane {
   }
 
   // The lines ----------------------------------------------------------------------------------------------------------
+
+  /** Whether a line is a switch. @param {HTMLElement} row */
+  _turns(row) {
+    return Boolean(this._state.code.turns?.includes(this._rows.indexOf(row) + 1));
+  }
+
+  /** Whether a line is in the loop, and not struck through. @param {HTMLElement} row */
+  _isIn(row) {
+    return !row.querySelector("s");
+  }
 
   /** @param {string[]} html */
   _write(html) {
@@ -105,17 +130,31 @@ export class CodePane {
 
   /** @param {number} wrong */
   _mark(wrong) {
-    const { lit: [first, last], changed } = this._state;
+    const { lit: [first, last], changed, values, code } = this._state;
+    let hint = "";
     this._rows.forEach((row, index) => {
       const number = index + 1;
       const lit = number >= first && number <= last;
       const isNew = changed.includes(number);
-      const sign = number === wrong ? "✗" : lit && number === first ? "▶" : isNew ? "∗" : " ";
-      const classes = ["line", lit && "lit", isNew && "changed", number === wrong && "wrong"].filter(Boolean).join(" ");
+      const turns = this._turns(row);
+      const isIn = turns && this._isIn(row);
+      const isPending = turns && SWITCH in values && values[SWITCH] !== isIn;
+      const sign = number === wrong ? "✗" : lit && number === first ? "▶" : " ";
+      const classes = [
+        "line",
+        ...[lit && "lit", isNew && "changed", number === wrong && "wrong", turns && "turns", isPending && "pending"],
+      ].filter(Boolean).join(" ");
+      if (turns) {
+        row.ariaPressed = String(isPending ? !isIn : isIn);
+        row.title = isIn ? "Press to take this line out" : "Press to put this line back";
+        const call = (row.querySelector("s") ?? row.querySelector(".text"))?.textContent.trim();
+        hint = `Press the line ${call} to ${isIn ? "take it out" : "put it back"}.`;
+      }
       const [gutter, words] = [/** @type {Element} */ (row.firstElementChild), `${sign} ${number}`];
       if (row.className !== classes) Object.assign(row, { className: classes, ariaCurrent: lit ? "step" : null });
       if (gutter.textContent !== words) gutter.textContent = words;
     });
+    this._hint.textContent = code.hint ? hint : "";
   }
 
   /** @param {EventTarget | null} target */
@@ -123,7 +162,11 @@ export class CodePane {
     const row = this._buttonRows().find((each) => target instanceof Node && each.contains(target));
     if (!row || getSelection()?.type === "Range") return; // who marks text to copy it presses nothing
     this._focus(row);
-    this._ask({ do: "to_line", line: this._rows.indexOf(row) + 1 });
+    if (this._turns(row)) {
+      const value = row.ariaPressed !== "true";
+      this.show({ values: { ...this._state.values, [SWITCH]: value } });
+      this._ask({ do: "turn", name: SWITCH, value });
+    } else this._ask({ do: "to_line", line: this._rows.indexOf(row) + 1 });
   }
 
   /** @param {KeyboardEvent} event */
@@ -190,7 +233,7 @@ export class CodePane {
 
   /** @param {boolean} field */
   _showField(field) {
-    this._lines.hidden = field;
+    this._lines.hidden = this._hint.hidden = field;
     this._editor.box.hidden = !field;
     this.edit.hidden = field || !this._state.editable;
     this._buttons.hidden = !field;

@@ -26,6 +26,8 @@ const MAKERS = {
   order: orderField,
 };
 
+const SELDOM = "unswitched"; // the control that stands with what is seldom wanted
+
 /** Controls side by side, each of which tells the kernel what was chosen or typed. */
 export class ControlBar {
   /**
@@ -36,6 +38,8 @@ export class ControlBar {
     this._bar = addElement("div", root, "gl-bar gl-controls");
     Object.assign(this._bar, { role: "group", ariaLabel: "switches" });
     this._ask = ask;
+    /** @type {Element | null} where what is seldom wanted stands */
+    this.rest = null;
     this._made = "";
     /** @type {Map<string, Part>} */
     this._parts = new Map();
@@ -70,8 +74,12 @@ export class ControlBar {
       const make = MAKERS[control.kind];
       return [control.name, make(control, (value) => this._turn(control.name, value))];
     }));
-    this._bar.hidden = !controls.length;
-    this._bar.replaceChildren(...[...this._parts.values()].map((part) => part.element));
+    const [seldom, usual] = [[], []].map(() => /** @type {HTMLElement[]} */ ([]));
+    for (const [name, { element }] of this._parts) (this.rest && name === SELDOM ? seldom : usual).push(element);
+    this._bar.hidden = !usual.length;
+    this._bar.replaceChildren(...usual);
+    for (const each of this.rest?.querySelectorAll(`:scope > :has([name=${SELDOM}])`) ?? []) each.remove();
+    this.rest?.append(...seldom);
     /** @type {HTMLElement | null | undefined} */
     const again = this._parts.get(focused)?.element.querySelector("input, select, button");
     again?.focus();

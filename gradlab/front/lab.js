@@ -3,7 +3,7 @@
 
 import { Clock } from "./clock.js";
 import { mergeFrame, nothingShown } from "./wire.js";
-import { bringIntoView, endLab, followSight, hideStill } from "./place.js";
+import { bringIntoView, disable, endLab, followSight, hideStill } from "./place.js";
 import { InstrumentScreen, RunScreen } from "./screen.js";
 
 /** What anywidget hands over. @typedef {{send: (content: any) => void, on: Function, off: Function, get: Function}} Model */
@@ -29,7 +29,7 @@ class LabClient {
       },
       show: (frames) => {
         this.shown = frames.reduce(mergeFrame, this.shown);
-        for (const screen of this.screens) screen.show(this.shown);
+        for (const screen of this.screens) this.showOn(screen);
       },
       tell: (words) => this.screens.forEach((screen) => screen.tell(words)),
       changed: (playing) => this.setPlaying(playing),
@@ -55,9 +55,20 @@ class LabClient {
     if (message.frames) this.clock.take({ work: 0, ...message });
   }
 
+  /** @param {RunScreen | InstrumentScreen} screen */
+  showOn(screen) {
+    screen.show(this.shown);
+    if (!this.shown.frozen) return; // it goes on in another view
+    this.clock.playing = false;
+    if (screen instanceof RunScreen) screen.setPlaying(false);
+    screen.controls.close();
+    disable(screen.root, "gl-frozen");
+  }
+
   /** The kernel is gone. */
   end() {
     this.close();
+    if (this.shown.frozen) return;
     this.setPlaying(false);
     for (const { root, controls } of this.screens) {
       controls.close(); // nothing plays on
@@ -82,7 +93,7 @@ class LabClient {
     this.screens.add(screen);
     hideStill(this.model.get("lab_id"));
     if (shown.f < 0) ask({ do: "hello" });
-    else screen.show(shown);
+    else this.showOn(screen);
     if (clock.playing) this.setPlaying(true);
     let paused = false; // because it went out of sight
     const leave = followSight(root, (inSight) => {

@@ -43,10 +43,14 @@ export function placeLabels(texts, placed, plots, size, measure) {
   );
   const boxes = [...placed, ...labels].flatMap(({ mark }) => mark.k === "t" ? [boxOf(mark)] : []);
   const things = placed.map(({ mark }) => coveredBy(mark));
+  const beforeContours = placed.flatMap(({ mark }, at) => mark.stroke?.startsWith("grey/") ? [] : [things[at]]);
   const marks = new Map(placed.map(({ id, mark }) => [id, mark]));
   for (const { id, mark } of texts) {
     if (mark.where === "margin") continue;
-    const label = bestPlace(mark, plots[mark.axes ?? 0], marks.get(mark.of ?? ""), { boxes, things, size, measure });
+    const label = bestPlace(mark, plots[mark.axes ?? 0], marks.get(mark.of ?? ""), {
+      ...{ boxes, size, measure },
+      things: mark.where === "on" ? beforeContours : things,
+    });
     if (!label) continue;
     boxes.push(boxOf(label));
     labels.push({ id, mark: label });
@@ -68,14 +72,14 @@ function bestPlace(mark, plot, of, { boxes, things, size: [panelWidth, panelHeig
   let [least, best] = [Infinity, /** @type {Mark | null} */ (null)];
   (mark.texts ?? []).forEach((words, form) => {
     const width = measure(words, size, bold);
-    spotsOf(mark, plot, of, width).forEach((spot, at) => {
+    spotsOf(mark, plot, of, width, panelWidth).forEach((spot, at) => {
       const cost = LATER * at + SHORTER * form;
       if (cost >= least) return;
       const label = text(words, spot.x, spot.y, { ...lookOf(mark), anchor: spot.anchor, size, width });
       const box = boxOf(label);
       if (box[0] < left || box[1] < top || box[2] > right || box[3] > bottom) return;
       if (boxes.some((other) => boxesTouch(box, other))) return;
-      const hidden = where === "on" ? 0 : hiddenBy(box, things);
+      const hidden = hiddenBy(box, things);
       if (mark.clear && hidden) return;
       if (cost + hidden < least) [least, best] = [cost + hidden, label];
     });
@@ -90,9 +94,10 @@ function lookOf({ role, bold, backed, words }) {
 
 /**
  * Return where a text may be, the best place first.
- * @param {Mark} mark @param {Plot} plot @param {Mark | undefined} of @param {number} wide @returns {Spot[]}
+ * @param {Mark} mark @param {Plot} plot @param {Mark | undefined} of @param {number} wide
+ * @param {number} panelWidth @returns {Spot[]}
  */
-function spotsOf(mark, plot, of, wide) {
+function spotsOf(mark, plot, of, wide, panelWidth) {
   const where = mark.where ?? "around";
   if (mark.of) {
     return !of ? [] : of.tail ? spotsAside(of) : where === "on" ? spotsOn(of, plot) : spotsBeside(of, plot, wide);
@@ -102,7 +107,7 @@ function spotsOf(mark, plot, of, wide) {
   if (!(x >= plot.left - 1 && x <= plot.right + 1 && y >= plot.top - 1 && y <= plot.bottom + 1)) return [];
   const rows = Array.from({ length: ROWS }, (_, row) => (row + 0.5) * ROW);
   const steps = where === "top"
-    ? [5, -5].flatMap((right) => rows.map((down) => [right, down]))
+    ? rows.map((down) => [x + 5 + wide <= Math.min(plot.right + 10, panelWidth) ? 5 : -5, down])
     : where.split(" ").flatMap((side) => LABEL_STEPS[side]);
   return steps.map(([right, down]) => ({ x: x + right, y: y + down, anchor: anchorOf(right) }));
 }

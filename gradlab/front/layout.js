@@ -53,7 +53,7 @@ export function layOut(panel, size, measure, range = null) {
   const unit = arrowUnit(data, plots[0], size);
   const texts = [];
   for (const { id, mark } of data) {
-    if (mark.k === "t") texts.push({ id, mark });
+    if (mark.k === "t") texts.push({ id, mark: panel.live && mark.live ? { ...mark, texts: [mark.live] } : mark });
     else placed.push({ id, mark: placedMark(mark, plots[mark.axes ?? 0], unit, plotKeys[mark.axes ?? 0]) });
   }
   const all = [...placed, ...placeLabels(texts, [...placed, ...notice], plots, size, measure), ...notice];
@@ -108,13 +108,15 @@ function placedMark(mark, plot, unit, plotKey) {
 
 /** @param {Plot} plot @param {Mark} mark @param {number} unit @returns {Mark} */
 function markOn(plot, mark, unit) {
-  const { left, top, right, bottom, x, y } = plot;
+  const { left, top, right, bottom, x, y, cuts } = plot;
+  const clip = [left, top, right, bottom];
   const places = placesOf(mark, plot);
   const reads = mark.readout || mark.drag ? { data: pointsOf(mark), scales: { x, y } } : {};
   const base = { ...DEFAULTS[mark.k], ...mark, ...reads };
   if (mark.k === "v") {
     const corners = arrowPoints(places, unit * (mark.width ?? 1));
-    return withPoints({ ...base, k: "p", width: base.line, tail: places }, corners);
+    const edge = cuts ? { clip } : {}; // of a plane
+    return withPoints({ ...base, ...edge, k: "p", width: base.line, tail: places }, corners);
   }
   if (mark.k === "d") {
     for (let at = 0; at < places.length; at += 2) {
@@ -124,7 +126,6 @@ function markOn(plot, mark, unit) {
     }
     return withPoints(base, places);
   }
-  const clip = [left, top, right, bottom];
   if (mark.k === "i") {
     const [x0, y0, x1, y1] = places;
     const box = { x: Math.min(x0, x1), y: Math.min(y0, y1), width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) };

@@ -3,7 +3,7 @@
  * What belongs together is lit together: a line of the loop or a marked word of the text around a lab, and the marks in
  * its panels. A mark is known by the roles of its colours and by its id.
  *
- * A marked word is `<span class="gradlab-word-fresh">fresh</span>`: JupyterLab's sanitizer keeps classes and takes data
+ * A marked word is `<span class="gradlab-word-reused">reused</span>`: JupyterLab's sanitizer keeps classes and takes data
  * attributes away. Where no lab lives, it is a word like any other.
  */
 
@@ -18,7 +18,7 @@ const TOUCHED = {
   backward: ["fresh", "gradients"],
   unscale_: ["sum", "gradients", "scale"],
   clip_grad_norm_: ["sum", "gradients"],
-  step: ["sum", "reused", "weights", "optimizer"],
+  step: ["sum", "applied", "reused", "weights", "optimizer"],
   update: ["scale"],
 };
 const WORD = "gradlab-word-";
@@ -38,9 +38,13 @@ export function tagsOfWord(word) {
   return new Set(Object.hasOwn(TOUCHED, word) ? TOUCHED[word] : [word]);
 }
 
-/** Return the roles of a mark's colours, and its id. @param {string} id @param {Mark} mark @returns {Tags} */
+/**
+ * Return the roles of a mark's colours, and its id. What is "fresh" is "added" while it is hollow, and then "applied".
+ * @param {string} id @param {Mark} mark @returns {Tags}
+ */
 export function tagsOfMark(id, mark) {
   const roles = [mark.fill, mark.stroke, mark.role].map((role) => (role ?? "").split(/[/-]/)[0]);
+  if (roles.includes("fresh")) roles.push(mark.fill === "fresh" ? "applied" : "added");
   return new Set([...roles, id.replace(/^key | word$/g, "")].filter(Boolean));
 }
 

@@ -7,12 +7,13 @@
 
 import { pointsOf, withPoints } from "./wire.js";
 
-/** @import { Mark, PanelState } from "./wire.js" */
+/** @import { Axes, Axis, Mark, PanelState } from "./wire.js" */
 /** @typedef {(share: number) => Mark[]} Course what is painted for one mark, 0 to 1 of the way */
 /** @typedef {"none" | "steps" | "glide"} Way of getting to the next state: at once, by what says so, by all that stays */
 
 const MOVES_FOR = 230; // ms
 const SWEPT = 0.35; // of the panel's width, that a mark goes to the right as it goes out
+const EASES_FOR = 400; // ms, that planes take to show more or less
 export const REST = 280; // ms that a state must have been seen: what comes faster is a film, and needs no motion
 
 /** The way from one state to another. */
@@ -135,6 +136,60 @@ function leaving(mark, width) {
     const away = SWEPT * width * share * share;
     return [withPoints(mark, points.map((value, at) => at % 2 ? value : value + away), 1 - share)];
   };
+}
+
+/** The axes of a panel that eases from some limits to others, where it is a plane; all others change at once. */
+export class Camera {
+  constructor() {
+    /** @type {Axes[]} */
+    this._from = this._to = [];
+    this._began = -Infinity;
+  }
+
+  /** Aim at axes; `still`: show them at once. @param {Axes[]} axes @param {number} now */
+  aim(axes, now, still = false) {
+    if (axes === this._to) return;
+    const from = this.at(now);
+    const eases = !still && limitsOf(from).length === limitsOf(axes).length && axes.every(({ equal }) => equal);
+    if (eases && limitsOf(axes).join() === limitsOf(this._to).join()) this._to = axes;
+    else [this._from, this._to, this._began] = [eases ? from : axes, axes, eases ? now : -Infinity];
+  }
+
+  /** @param {number} now */
+  isOver(now) {
+    return now - this._began >= EASES_FOR;
+  }
+
+  /** Wait for what else moves. @param {number} now */
+  wait(now) {
+    if (!this.isOver(now)) [this._from, this._began] = [this.at(now), now];
+  }
+
+  /** Return the axes as they are seen. @param {number} now @returns {Axes[]} */
+  at(now) {
+    if (this.isOver(now)) return this._to;
+    const share = eased(Math.max(now - this._began, 0) / EASES_FOR);
+    const between = (/** @type {Axis} */ one, /** @type {Axis} */ other) => ({
+      ...other,
+      low: one.low + (other.low - one.low) * share,
+      high: one.high + (other.high - one.high) * share,
+    });
+    return this._to.map((axes, at) => ({
+      ...axes,
+      x: between(this._from[at].x, axes.x),
+      y: between(this._from[at].y, axes.y),
+    }));
+  }
+}
+
+/** @param {Axes[]} axes */
+function limitsOf(axes) {
+  return axes.flatMap(({ x, y }) => [x.low, x.high, y.low, y.high]);
+}
+
+/** Whether nothing may move. */
+export function isStill() {
+  return document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
 /** Fast at first, slow at the end. @param {number} share */

@@ -1,8 +1,9 @@
 // @ts-check
 /**
- * What follows a question, covered until the choice: every output and every text up to the next question or heading. In
- * JupyterLab, Notebook 7, nbclassic and Voila, and in pages that nbconvert or nbviewer made. Where their elements are not
- * found, as on Colab or in VS Code, nothing can be covered, and the question says so.
+ * What follows a question, covered until the choice: every output and every text up to the next question or heading. The
+ * answer, and the texts that tell it, wait until the outcome is there to be seen. In JupyterLab, Notebook 7, nbclassic and
+ * Voila, and in pages that nbconvert or nbviewer made. Where their elements are not found, as on Colab or in VS Code,
+ * nothing can be covered, and the question says so.
  */
 
 import { addButton, addElement } from "./events.js";
@@ -13,7 +14,11 @@ const CODE = ".jp-CodeCell, .code_cell";
 const HEADING = ":is(.jp-RenderedMarkdown, .text_cell_render) > :is(h1, h2, h3)"; // as in bet.css
 const OUTPUT = ".jp-OutputArea-child, .output_area";
 const OPEN = "Make your bet before you read on: here, what follows cannot be covered.";
-const FOLDED = ".jp-OutputPlaceholder";
+const FOLDED = ".jp-OutputPlaceholder"; // what is stored: it comes when its cell is run
+const LAB = ".gradlab, .gl-recording";
+const TELLING = "details.after-bet"; // as tests/refresh_notebooks.py writes them
+
+/** What follows some questions in a row. @typedef {{questions: (HTMLElement | null)[], cells: Element[]}} Part */
 
 /** Cover what follows a question and is to be covered now, and show the rest. @param {HTMLElement} root of the question */
 export function coverAfter(root) {
@@ -22,6 +27,7 @@ export function coverAfter(root) {
   const cells = (cell?.closest(WRAPPER) ?? cell)?.parentElement;
   // Each question has this module anew; what the first one made serves them all.
   if (cells) (/** @type {any} */ (cells).gradlabCells ??= new Cells(cells)).look();
+  else if (root.dataset.settled && root.dataset.live === "page") tellSeen(root);
   else if (!root.querySelector(".gl-bet-open")) addElement("p", root, "gl-bet-open", OPEN);
 }
 
@@ -42,6 +48,9 @@ class Cells {
     let covered = Number(cells[0]?.getAttribute("data-windowed-list-index")) > 0 && isCovered(cells[0]);
     this.changes.disconnect();
     this.changes.observe(this.list, { childList: true });
+    /** @type {Part[]} */
+    const parts = [];
+    let [follows, shown] = [false, false];
     cells.forEach((cell, at) => {
       if (!cell?.matches(CODE)) this.changes.observe(places[at], { childList: true, subtree: true });
       if (!cell) return;
@@ -49,10 +58,39 @@ class Cells {
         const inARow = Boolean(states[at - 1]); // such questions share what follows the last of them
         covered = states[at] === "open" || (inARow && covered && states[at] !== "shown");
         this.tell(questionIn(cell), covered && !states[at + 1]);
-      }
-      cover(cell, covered && !states[at]);
-      if (cell.querySelector(HEADING)) covered = false; // the style covers what stands above the heading in its cell
+        if (!inARow) parts.push({ questions: [], cells: [] });
+        parts.at(-1)?.questions.push(questionIn(cell));
+        follows = true;
+        shown = states[at] === "shown";
+      } else if (follows) parts.at(-1)?.cells.push(cell);
+      cover(cell, covered && !states[at], shown);
+      if (cell.querySelector(HEADING)) covered = follows = false; // the style covers what stands above the heading in its cell
     });
+    for (const part of parts) this.judge(part);
+  }
+
+  /** Have questions tell their answers once their outcome is there, and unfold the texts that tell it. @param {Part} part */
+  judge({ questions, cells }) {
+    const code = cells.filter((cell) => cell.matches(CODE));
+    const folded = code.filter((cell) => cell.querySelector(FOLDED) || !cell.childElementCount); // or not rendered yet
+    const shown = code.filter((cell) => cell.querySelector(OUTPUT) && !folded.includes(cell));
+    const lab = code.find((cell) => cell.querySelector(LAB) && !folded.includes(cell));
+    for (const question of questions) {
+      const { gradlabGuess: guess, dataset } =
+        /** @type {Partial<HTMLElement & {gradlabGuess: object}>} */ (question ?? {});
+      const waits = dataset?.settled === "said";
+      if (guess && lab) giveGuess(lab, guess);
+      else if (waits && (guess ? dataset.live === "page" : shown.length || !folded.length)) tellSeen(question);
+      else if (waits || guess) {
+        for (const cell of code) this.changes.observe(cell, { childList: true, subtree: true });
+      }
+    }
+    const seen = (/** @type {HTMLElement | null} */ question) => /right|wrong/.test(question?.dataset.settled ?? "");
+    if (!questions.every((question) => seen(question) || question?.dataset.shown !== undefined)) return;
+    for (const text of cells.flatMap((cell) => [...cell.querySelectorAll(TELLING)])) {
+      text.querySelector("summary")?.remove();
+      text.replaceWith(...text.childNodes);
+    }
   }
 
   /** Say below a question that something is covered. @param {HTMLElement | null} question @param {boolean} covers */
@@ -84,12 +122,27 @@ function stateOf(cell) {
   return cell.dataset.glBet ?? "";
 }
 
-/** Cover a cell, or show it and unfold what the notebook has folded in it. @param {Element} cell @param {boolean} covered */
-function cover(cell, covered) {
+/** Have a question tell its answer: the outcome is there. @param {HTMLElement | null} question */
+function tellSeen(question) {
+  question?.dispatchEvent(new CustomEvent("gradlab-seen"));
+}
+
+/**
+ * Hand a guess to a lab, whose loss panel draws it (guess.js).
+ * @param {Element & {gradlabGuess?: object}} cell of the lab @param {object} guess
+ */
+function giveGuess(cell, guess) {
+  if (cell.gradlabGuess === guess) return;
+  cell.gradlabGuess = guess;
+  for (const figure of cell.querySelectorAll(".gl-panel")) /** @type {any} */ (figure).gradlabPanel?.resize();
+}
+
+/** Cover a cell, or show it; `unfold` says whether with what is stored. @param {Element} cell @param {boolean} covered @param {boolean} unfold */
+function cover(cell, covered, unfold) {
   if (isCovered(cell) === covered) return;
   cell.classList.toggle("gl-bet-hides", covered);
   if (!covered) cell.dispatchEvent(new CustomEvent("gradlab-uncovered", { bubbles: true })); // page.js loads what is in it
-  const folded = covered ? null : cell.querySelector(FOLDED);
+  const folded = unfold ? cell.querySelector(FOLDED) : null;
   if (folded instanceof HTMLElement) folded.click();
 }
 

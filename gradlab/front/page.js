@@ -47,12 +47,14 @@ function packedFrom(source) {
 async function load(place) {
   if (begun.has(place) || isCovered(place)) return;
   begun.add(place);
-  const { kind, src = "", title } = place.dataset;
+  const { kind, src = "", title, autoplay } = place.dataset;
   const root = addElement("div", null);
   try {
     const recording = await unpacked(await packedFrom(src));
     place.append(root);
-    const shown = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, { id: place.id, title });
+    const shown = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, {
+      ...{ id: place.id, title, autoplay: autoplay !== undefined },
+    });
     place.dataset.live = ""; // hides the still: the screen has been painted
     if (wanted.place === place) place.scrollIntoView(); // what is above may have changed its height meanwhile
     place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }));

@@ -13,12 +13,13 @@ const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-
 /** @type {Record<string, number[]>} lengths of strokes and gaps in widths of the line, as matplotlib has them */
 const DASHES = { dashed: [3.7, 1.6], dotted: [1, 1.65], dashdot: [6.4, 1.6, 1, 1.6] };
 const FAINT = 0.4; // of what is out of date
+const GLOW = 5; // CSS pixels around what is lit
 const TILE = 8; // CSS pixels after which a hatch repeats
 
 /**
  * Paint a panel; `scale` is the number of the canvas' pixels a pixel of the panel.
  * @param {Context} context @param {PanelState} panel @param {Theme} theme @param {number} scale
- * @param {(id: string, mark: Mark) => number} [strength] of a mark, 0 to 1
+ * @param {(id: string, mark: Mark) => number} [strength] of a mark, 0 to 1; more than 1 has it glow
  */
 export function paint(context, panel, theme, scale, strength = () => 1) {
   const [width, height] = panel.size;
@@ -28,7 +29,8 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
   context.fillRect(0, 0, width, height);
   context.lineJoin = "round";
   panel.marks.forEach((mark, index) => {
-    context.globalAlpha = (mark.alpha ?? 1) * strength(panel.ids[index], mark) * (panel.faint ? FAINT : 1);
+    const strong = strength(panel.ids[index], mark);
+    context.globalAlpha = (mark.alpha ?? 1) * Math.min(strong, 1) * (panel.faint ? FAINT : 1);
     if (mark.clip) {
       const [left, top, right, bottom] = mark.clip;
       context.save();
@@ -36,12 +38,22 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
       context.rect(left - 1, top - 1, right - left + 2, bottom - top + 2);
       context.clip();
     }
-    if (mark.k === "t") paintText(context, mark, theme);
-    else if (mark.k === "i") paintImage(context, mark, theme);
-    else paintOutline(context, mark, theme, scale);
+    if (strong > 1) { // the glow first, and the mark on it
+      Object.assign(context, { shadowBlur: GLOW * scale, shadowColor: colourOf("ink", theme) });
+      paintMark(context, mark, theme, scale);
+      context.shadowBlur = 0;
+    }
+    paintMark(context, mark, theme, scale);
     if (mark.clip) context.restore();
   });
   context.globalAlpha = 1;
+}
+
+/** @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale */
+function paintMark(context, mark, theme, scale) {
+  if (mark.k === "t") paintText(context, mark, theme);
+  else if (mark.k === "i") paintImage(context, mark, theme);
+  else paintOutline(context, mark, theme, scale);
 }
 
 /** Paint a path or dots. @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale */

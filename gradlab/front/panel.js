@@ -3,9 +3,11 @@
 
 import { PanelDrag } from "./drag.js";
 import { addButton, addElement } from "./events.js";
+import { withGuess } from "./guess.js";
 import { tagsOfMark } from "./lighting.js";
 import { layOut } from "./layout.js";
 import { boxOf, foundAt, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
+import { Camera, isStill } from "./motion.js";
 import { measureText } from "./painter.js";
 import { Picture } from "./picture.js";
 import { valueAt } from "./scales.js";
@@ -66,6 +68,7 @@ export class Panel {
     this._height = 260; // CSS pixels
     /** @type {[number, number] | null} the part of x that is seen */
     this._range = null;
+    this._camera = new Camera();
     /** @type {PanelData["axes"] | null} those on which something is held to be dragged: it would not lie under the pointer on others */
     this._held = null;
     /** @type {[number, number] | null} where the pointer is, in the panel's pixels */
@@ -120,11 +123,21 @@ export class Panel {
 
   /** @param {import("./motion.js").Way} way */
   _layOut(way) {
-    const [data, { width }] = [this.data, this.figure.getBoundingClientRect()];
-    if (!data || !width) return;
-    const axes = this._held ?? data.axes;
+    const { width } = this.figure.getBoundingClientRect();
+    if (!this.data || !width) return;
+    const data = withGuess(this.data, this.figure);
+    const now = performance.now();
+    const idle = this._camera.isOver(now);
+    this._camera.aim(data.axes, now, isStill());
+    const axes = this._held ?? this._camera.at(now);
+    if (idle && !this._camera.isOver(now)) requestAnimationFrame(() => this._ease());
     const range = this._range && this._range[0] < this.reach ? this._range : null;
-    const panel = this._panel = layOut({ ...data, axes }, [width, this._height], measureText, range);
+    const panel = this._panel = layOut(
+      { ...data, axes, live: !this.scrubs },
+      [width, this._height],
+      measureText,
+      range,
+    );
     this.picture.show(panel, this._held ? "none" : way);
     this._all.hidden = !range;
     const title = panel.marks[panel.ids.indexOf("title")];
@@ -132,6 +145,15 @@ export class Panel {
     if (this._drag.busy) return;
     if (this._pointer) this._showTip(meantAt(panel, ...this._pointer, this._near));
     else if (this._stop) this._showTip(this._atStop());
+  }
+
+  /** Lay the panel out on the next axes of those between. */
+  _ease() {
+    const now = performance.now();
+    if (this._camera.isOver(now)) return this._layOut("none");
+    if (this.figure.hasAttribute("data-moving")) this._camera.wait(now);
+    else this._layOut("none");
+    requestAnimationFrame(() => this._ease());
   }
 
   /** Write the marks' words into the list for screen readers. */

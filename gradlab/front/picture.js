@@ -3,7 +3,7 @@
 
 import { addElement } from "./events.js";
 import { isLit } from "./lighting.js";
-import { motionBetween, REST } from "./motion.js";
+import { isStill, motionBetween, REST } from "./motion.js";
 import { paint } from "./painter.js";
 
 /** @import { Mark, PanelState } from "./wire.js" */
@@ -11,7 +11,7 @@ import { paint } from "./painter.js";
 /** @import { Tags } from "./lighting.js" */
 /** @import { Theme } from "./palette.js" */
 
-const DIM = { text: 0.5, other: 0.22 }; // of what is not lit
+const [RAISED, OTHER] = [2, 0.75]; // strength of what is lit, and of all else then
 
 /** Pixels of the canvas a CSS pixel: a phone has 3 or 4, of which the eye tells 2, and the others cost half of its frames. */
 function density() {
@@ -29,7 +29,7 @@ export class Picture {
     /** @type {Motion | null} how the state before becomes this one */
     this._motion = null;
     this._shown = -Infinity; // when this state came, in ms
-    /** @type {Tags | null} what is lit: all else is dim */
+    /** @type {Tags | null} what is lit: it glows */
     this._lit = null;
     /** @type {Theme} */
     this._theme = "light";
@@ -40,7 +40,7 @@ export class Picture {
     const now = performance.now();
     const before = way === "glide" ? this._motion?.at(now) ?? this._panel : this._panel;
     const rested = way === "glide" || (way === "steps" && now - this._shown >= REST);
-    const wanted = rested && !document.hidden && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const wanted = rested && !isStill();
     [this._panel, this._shown] = [panel, now];
     this._move(before && wanted ? motionBetween(before, panel, now, way === "glide") : null);
     this.paint();
@@ -62,7 +62,7 @@ export class Picture {
     const painted = this._motion?.at(performance.now()) ?? panel;
     const lit = this._lit;
     const strength = (/** @type {string} */ id, /** @type {Mark} */ mark) =>
-      !lit || isLit(lit, id, mark) ? 1 : mark.k === "t" ? DIM.text : DIM.other;
+      !lit ? 1 : isLit(lit, id, mark) ? RAISED : OTHER;
     paint(this.context, painted, this._theme, width / panel.size[0], strength);
   }
 
@@ -91,7 +91,7 @@ export class Picture {
 
   // Light --------------------------------------------------------------------------------------------------------------
 
-  /** Light what has one of these tags and dim all else; null lights everything. @param {Tags | null} tags */
+  /** Raise what has one of these tags above all else; null raises nothing. @param {Tags | null} tags */
   light(tags) {
     if (tags === this._lit) return;
     this._lit = tags;

@@ -61,10 +61,9 @@ export function followSight(root, change) {
   };
 }
 
-/** Disable all that would need the kernel, and offer to run the cell again. @param {HTMLElement} root */
-export function endLab(root) {
-  if (root.classList.contains("gl-ended")) return;
-  root.classList.add("gl-ended");
+/** Disable all that would need the kernel. @param {HTMLElement} root @param {string} why the class that tells it */
+export function disable(root, why) {
+  root.classList.add(why);
   const fields =
     /** @type {NodeListOf<HTMLButtonElement>} */ (root.querySelectorAll("button, input, select, textarea"));
   for (const field of fields) {
@@ -72,6 +71,12 @@ export function endLab(root) {
     field.classList.remove("gl-main");
   }
   for (const line of root.querySelectorAll("pre.gl [role=button]")) line.ariaDisabled = "true";
+}
+
+/** Disable a lab whose kernel is gone, and offer to run its cell again after all above it. @param {HTMLElement} root */
+export function endLab(root) {
+  if (root.classList.contains("gl-ended")) return;
+  disable(root, "gl-ended");
   const told = addElement("div", null, "gl-gone");
   root.prepend(told);
   const status = Object.assign(addElement("span", told), { role: "status" });
@@ -79,9 +84,15 @@ export function endLab(root) {
   /** @type {HTMLElement | null} */
   const cell = root.closest(".jp-CodeCell");
   if (!cell) return;
-  addButton(told, "Run this cell again", () => { // as its reader would: Ctrl+Enter in it
+  addButton(told, "Run everything up to here", () => { // as its reader would: mark the cells up to the first, and run them
     cell.focus();
-    const key = { key: "Enter", code: "Enter", keyCode: 13, ctrlKey: true, bubbles: true, cancelable: true };
-    cell.dispatchEvent(new KeyboardEvent("keydown", key));
+    const shared = { bubbles: true, cancelable: true };
+    const keys = [
+      { key: "Home", code: "Home", keyCode: 36, shiftKey: true },
+      { key: "Enter", code: "Enter", keyCode: 13, ctrlKey: true },
+    ];
+    for (const key of keys) {
+      (document.activeElement ?? cell).dispatchEvent(new KeyboardEvent("keydown", { ...key, ...shared }));
+    }
   });
 }

@@ -4,7 +4,10 @@
 import { mergeFrame, nothingShown, remembered } from "./wire.js";
 
 /** @typedef {Record<string, any>} Frame */
-/** @typedef {{id?: string, title?: string}} RecordingPlace on a page with many: the id of its place, and its title */
+/**
+ * On a page with many: the id of its place, its title, and whether it plays on its own.
+ * @typedef {{id?: string, title?: string, autoplay?: boolean}} RecordingPlace
+ */
 
 /**
  * Its moment is in the address, so that it can be linked to: `#frame=120`, or on a page with several the id of its place

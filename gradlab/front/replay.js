@@ -6,6 +6,7 @@
  * Turning a switch in the page goes over to such a track at its update.
  */
 
+import { MOST_IN_BEATS } from "./clock.js";
 import { addButton, addElement } from "./events.js";
 import { followSight } from "./place.js";
 import { RecordedPage } from "./recorded_page.js";
@@ -15,21 +16,28 @@ import { remembered } from "./wire.js";
 /** @import { Frame, RecordingPlace } from "./recorded_page.js" */
 /** @import { PanelData } from "./wire.js" */
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: Frame[]}} Track */
-/** @typedef {{title: string, marks: number[], tracks: Track[]}} RecordedRuns `marks` are updates at which switches can be turned */
+/**
+ * `marks` are updates at which switches can be turned, `opens` is the update that a page opens with.
+ * @typedef {{title: string, marks: number[], opens: number, tracks: Track[]}} RecordedRuns
+ */
 
 const PLAYING = "gl-playing"; // of the body: a page may leave out of a frame what is out of sight
 const READ_ALONG = 350; // ms a statement
+const LAST_SEEN = 1500; // ms that the end is seen until the recording begins again
+const SLOW = { first: 3, turned: 2 }; // updates that take a second each, where it plays on its own
 /** @type {Replay | null} the one that plays: two on a page would divide the reader's attention */
 let onAir = null;
 
 export class Replay extends RecordedPage {
   /** @param {HTMLElement} root @param {RecordedRuns} recording @param {RecordingPlace} [place] */
-  constructor(root, recording, { id = "", title = recording.title } = {}) {
+  constructor(root, recording, { id = "", title = recording.title, autoplay = false } = {}) {
     super(id);
+    this.autoplay = autoplay;
+    this.slow = autoplay ? SLOW.first : 0;
     this.recording = recording;
     this.track = recording.tracks[0];
     this.index = 0; // of its frame
-    /** @type {Track | null} the track that a switch which was turned leads to */
+    /** @type {Track | null} the track that a switch which was turned leads to; the first one at its next beginning */
     this.coming = null;
     this.unswitched = true; // whether the curves are shown that tell how the loss goes without the newest switch
     this.playing = false;
@@ -49,8 +57,9 @@ export class Replay extends RecordedPage {
       },
       speed: (rate) => this.rate = rate,
     });
-    addButton(this.screen.bar, "Copy link", () => this.copy());
-    const label = addElement("label", this.screen.bar, "gl-control gl-scrub", "update ");
+    addButton(this.screen.rest, "Copy link", () => this.copy());
+    const label = addElement("label", null, "gl-control gl-scrub", "update ");
+    this.screen.reset.after(label);
     const ticks = addElement("datalist", label);
     ticks.id = `gl-marks-${id}`;
     ticks.append(...recording.marks.map((mark) => new Option("", String(mark))));
@@ -60,7 +69,11 @@ export class Replay extends RecordedPage {
     this.scrub.addEventListener("change", () => this.write());
     this.at = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // the slider says it
     this.read();
+    let paused = autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches && !this.named;
     followSight(root, (inSight) => {
+      if (inSight && paused && !onAir) this.play();
+      if (!inSight) paused &&= this.playing;
+      else paused = this.autoplay && paused;
       if (!inSight) this.pause();
     });
   }
@@ -87,8 +100,8 @@ export class Replay extends RecordedPage {
     const panels = Object.entries(shown.panels);
     this.screen.show({
       ...shown,
-      values: { ...shown.values, ...(coming && { [coming.switch]: coming.value }), unswitched },
-      left_off: this.recording.marks[0] || null, // where it opens, and Reset goes back to
+      values: { ...shown.values, ...(coming && { [coming.switch]: fieldValue(coming.value) }), unswitched },
+      left_off: (this.recording.marks.length && this.recording.opens) || null, // where Reset goes back to
       panels: unswitched ? shown.panels : Object.fromEntries(panels.map(([name, each]) => [name, switchedOnly(each)])),
     });
     this.scrub.max = String(this.frames.at(-1)?.updates ?? this.shownAt(this.frames, this.frames.length - 1).updates);
@@ -113,9 +126,9 @@ export class Replay extends RecordedPage {
     return found < 0 ? this.frames.length - 1 : found;
   }
 
-  /** The frame that a page opens with: where a switch can first be turned, else the last. */
+  /** The frame that a page opens with. */
   get opening() {
-    return this.frameAt(this.recording.marks[0] ?? Infinity);
+    return this.frameAt(this.recording.opens);
   }
 
   // Playing
@@ -124,7 +137,7 @@ export class Replay extends RecordedPage {
     if (this.playing) return;
     onAir?.pause();
     onAir = this;
-    if (this.index >= this.frames.length - 1 && !this.coming) this.reset();
+    if (this.index >= this.frames.length - 1) this.reset();
     this.playing = true;
     document.body.classList.add(PLAYING);
     this.due = performance.now();
@@ -160,41 +173,47 @@ export class Replay extends RecordedPage {
     [this.track, this.index, this.coming] = [this.recording.tracks[0], 0, null];
   }
 
-  /** Go back to where the recording opens if a switch can be turned there, else to update 0. */
+  /** Go back to where the recording opens if that is not its end, else to update 0. */
   reset() {
     this.restart();
-    if (this.recording.marks.length) this.index = this.opening;
+    if (this.opening < this.frames.length - 1) this.index = this.opening;
   }
 
   tick() {
     if (!this.playing) return;
     const now = performance.now();
-    const every = this.rate === 0 ? READ_ALONG : 1000 / (this.rate ?? 240);
-    let moved = false;
+    let [moved, words] = [false, ""];
     while (this.due <= now) {
+      const rate = this.slow ? Math.min(1, this.rate ?? 1) : this.rate;
+      if (this.index >= this.frames.length - 1) {
+        this.reset();
+        words = "The recording begins again.";
+      } else this.next(rate);
+      const { beats = 1, end } = this.frames[this.index];
+      const every = rate === 0
+        ? READ_ALONG
+        : 1000 / (rate ?? 240) / (rate !== null && rate <= MOST_IN_BEATS ? beats : 1);
       this.due = Math.max(this.due + every, now - 250);
-      if (!this.next(this.rate !== 0)) {
-        this.pause();
-        this.screen.tell("The recording ends here. Play begins it again.");
-        this.write();
-        return;
-      }
+      if (end && this.slow) this.slow -= 1;
+      if (this.index >= this.frames.length - 1) this.due = now + LAST_SEEN;
       moved = true;
     }
     if (moved) this.go(this.index);
+    if (words) this.screen.tell(words); // after the note that the frame brings
     requestAnimationFrame(() => this.tick());
   }
 
-  /** Go one statement further, or with `whole` one update; return whether there was one. @param {boolean} whole */
-  next(whole) {
+  /**
+   * Go one statement further, or to where an update ends, at a low rate to its next beat.
+   * @param {number | null} rate updates a second, 0 for statements
+   */
+  next(rate) {
     for (;;) {
-      if (this.coming && this.shown.updates >= this.coming.at) {
-        this.takeTurn(this.coming);
-        return true;
-      }
-      if (this.index >= this.frames.length - 1) return false;
+      if (this.coming && this.shown.updates >= this.coming.at) return this.takeTurn(this.coming);
+      if (this.index >= this.frames.length - 1) return;
       this.index += 1;
-      if (!whole || this.frames[this.index].end) return true;
+      const { end, beats } = this.frames[this.index];
+      if (rate === 0 || end || (beats && rate !== null && rate <= MOST_IN_BEATS)) return;
     }
   }
 
@@ -203,6 +222,7 @@ export class Replay extends RecordedPage {
     const { switch: name, value, at } = track;
     this.track = track;
     this.coming = null;
+    this.slow = this.autoplay ? SLOW.turned : 0;
     this.go(0); // which brings a note of its own, before what is told
     this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${at}).`);
   }
@@ -211,7 +231,8 @@ export class Replay extends RecordedPage {
   tellTurn() {
     if (!this.coming) return;
     const { switch: name, value, at } = this.coming;
-    this.screen.tell(`${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded.`);
+    const when = at === Infinity ? "when the recording begins again" : `at update ${at}, where that was recorded`;
+    this.screen.tell(`${name} will be turned to ${valueWords(value)} ${when}.`);
   }
 
   // What the reader does
@@ -227,7 +248,7 @@ export class Replay extends RecordedPage {
     }
     this.pause();
     if (what === "statement" || what === "update") {
-      this.next(what === "update");
+      this.next(what === "update" ? null : 0);
       const [before, now] = [this.frames[this.index - 1], this.frames[this.index]];
       if (what === "statement" && now.end && (before.end || before.whole)) {
         this.screen.tell(
@@ -271,20 +292,37 @@ export class Replay extends RecordedPage {
       this.unswitched = value;
       return this.go(this.index);
     }
-    const { shown } = this;
+    const { shown, recording: { tracks: [first, ...tracks] } } = this;
     const isSame = (/** @type {any} */ other) => String(other) === String(value);
-    const ways = this.recording.tracks
-      .filter((track) => this.parentOf(track) === this.track && track.switch === name && isSame(track.value))
-      .sort((one, other) => one.at - other.at);
-    this.coming = ways.find(({ at }) => at >= shown.updates) ?? null;
-    if (this.coming && this.coming.at <= shown.updates) this.takeTurn(this.coming);
-    else if (this.coming) this.tellTurn();
-    else if (isSame(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
-    else if (ways.length) {
-      this.takeTurn(ways[ways.length - 1]);
+    const wanted = JSON.stringify({ ...this.turnsOf(this.track), [name]: String(value) });
+    // The turns of this run, or else those of others to the same settings.
+    const all = tracks.filter((track) => track.switch === name && JSON.stringify(this.turnsOf(track)) === wanted);
+    const own = all.filter((track) => this.parentOf(track) === this.track);
+    const others = tracks.filter((track) => track.switch === name && isSame(track.value));
+    const [ahead, behind] = [own, all, others].reduce((found, ways) => {
+      const next = ways.filter(({ at }) => at >= shown.updates).sort((one, other) => one.at - other.at)[0];
+      return [found[0] ?? next, found[1] ?? ways.toSorted((one, other) => other.at - one.at)[0]];
+    }, /** @type {(Track | undefined)[]} */ ([]));
+    const isFirst = isSame(this.turnsOf(first)[name]);
+    this.coming = null;
+    if (isSame(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
+    else if (ahead || (isFirst && first !== this.track)) {
+      this.coming = ahead ?? { ...first, at: Infinity, switch: name, value };
+      if (this.coming.at <= shown.updates) this.takeTurn(this.coming);
+      else this.tellTurn();
+    } else if (behind) {
+      this.takeTurn(behind);
       this.screen.tell(`That was recorded at update ${this.track.at}: gone back to it, and turned ${name} there.`);
     } else this.screen.tell(`This recording does not hold that turn of ${name}. Reset begins it again.`);
     this.go(this.index);
+    if (this.autoplay) this.play();
+  }
+
+  /** Return the values of the switches in a track, of those that can be turned. @param {Track} track */
+  turnsOf({ parent, frames }) {
+    const { values } = this.shownAt(frames, parent === null ? frames.length - 1 : 0);
+    const names = new Set(this.recording.tracks.slice(1).map((track) => track.switch));
+    return Object.fromEntries([...names].map((name) => [name, String(values[name])]));
   }
 
   // The address
@@ -327,6 +365,11 @@ function switchedOnly(panel) {
 /** @param {Track} track */
 function turnText({ switch: name, at, value }) {
   return `${name}-${at}-${value}`;
+}
+
+/** @param {any} value as it is chosen from a list or ticked */
+function fieldValue(value) {
+  return typeof value === "boolean" ? value : valueWords(value);
 }
 
 /** @param {any} value */

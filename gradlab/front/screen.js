@@ -11,8 +11,8 @@ import { Words } from "./words.js";
 /** @import { Ask } from "./events.js" */
 /** @typedef {Record<string, any>} Shown all that is shown now, or some of it */
 
-const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable"];
-const FILM = 1; // updates a second beyond which nothing is shown on its way from one state to the next
+const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable", "values"];
+const FILM = 10; // updates a second beyond which nothing is shown on its way from one state to the next
 const QUIET = 1000; // ms without another change until a screen reader is told; a slider that plays is quicker
 
 /** What both have: controls, a bar of buttons, code, words and panels. */
@@ -90,21 +90,30 @@ export class RunScreen extends Screen {
     bar.classList.add("gl-player");
     Object.assign(bar, { role: "group", ariaLabel: "run the loop" });
     this.playButton = addButton(bar, "▶ Play", () => play(!this.playing), "gl-main");
-    addButton(bar, "1 statement", () => ask({ do: "statement" }));
-    addButton(bar, "1 update", () => ask({ do: "update" }));
     const begin = (/** @type {"reset" | "restart"} */ how) => {
       this.words.warned.clear(); // the run begins again
       ask({ do: how });
     };
     this.reset = addButton(bar, "↺ Reset", () => begin("reset"));
-    this.restart = addButton(bar, "From zero", () => begin("restart"));
+    this.speed = addElement("span", bar, "gl-speed");
+    const more = addButton(bar, "more", () => {
+      this.rest.hidden = !this.rest.hidden;
+      more.ariaExpanded = String(!this.rest.hidden);
+    });
+    more.ariaExpanded = "false";
+    /** What is seldom wanted. */
+    this.rest = addElement("span", bar, "gl-rest");
+    this.rest.hidden = true;
+    addButton(this.rest, "1 statement", () => ask({ do: "statement" }));
+    addButton(this.rest, "1 update", () => ask({ do: "update" }));
+    this.restart = addButton(this.rest, "From zero", () => begin("restart"));
     this.restart.title = "Begin again at update 0";
     this.restart.hidden = true; // until Reset goes somewhere else
-    this.speed = addElement("span", bar, "gl-speed");
+    this.controls.rest = this.rest;
     this.setRate = (/** @type {any} */ rate) => speed(this.rate = rate);
     /** @type {number | null | undefined} */
     this.rate = this.toldRate = undefined;
-    bar.append(this.code.edit);
+    this.rest.append(this.code.edit);
     this.playing = this.ending = false;
   }
 
@@ -112,9 +121,9 @@ export class RunScreen extends Screen {
   setPlaying(playing) {
     this.playButton.textContent = playing ? "❚❚ Pause" : "▶ Play";
     this.ending = this.playing && !playing; // where the run has ended is in the frame that comes next
-    this.playing = this.words.playing = playing;
+    this.playing = this.code.playing = playing;
+    if (playing) this.strip.light(null);
     if (playing) this.tell("");
-    else this.words.write();
   }
 
   /** @override @param {Shown} shown */

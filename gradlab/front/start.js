@@ -5,7 +5,7 @@
  */
 
 /** @import { Model } from "./lab.js" */
-/** @typedef {{open: (context: {model: Model, el: HTMLElement}) => () => void, close?: (model: Model) => void}} Part */
+/** @typedef {{open: (context: {model: Model, el: HTMLElement}) => () => void, close?: (model: Model) => void, style: string}} Part */
 
 const PATIENCE = 5000; // ms for an answer that another lab waits for; its kernel may be gone
 
@@ -26,9 +26,10 @@ function ask(model) {
     const listen = ({ code, style }) => {
       if (code === undefined) return;
       model.off("msg:custom", listen);
-      document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
       const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-      import(address).then((module) => resolve(module.default), reject).finally(() => URL.revokeObjectURL(address));
+      import(address).then((module) => resolve({ ...module.default, style }), reject).finally(() =>
+        URL.revokeObjectURL(address)
+      );
     };
     model.on("msg:custom", listen);
     model.send({ do: "code" });
@@ -47,6 +48,14 @@ async function partOf(model) {
   return parts.get(model.get("code_id")) === known ? ask(model) : partOf(model); // of those that wait one asks again
 }
 
+/** Style what holds a view, once: the document, or in marimo a shadow root. @param {HTMLElement} el @param {string} style */
+function dress(el, style) {
+  const root = el.getRootNode();
+  const place = root instanceof ShadowRoot ? root : document.head;
+  for (const each of place.querySelectorAll("style")) if (each.textContent === style) return;
+  place.append(Object.assign(document.createElement("style"), { textContent: style }));
+}
+
 export default {
   /** @param {{model: Model}} context */
   initialize({ model }) {
@@ -59,6 +68,8 @@ export default {
   /** @param {{model: Model, el: HTMLElement}} context */
   async render({ model, el }) {
     const kept = lasting.get(model.get("lab_id")) ?? model;
-    return (await partOf(kept)).open({ model: kept, el });
+    const { open, style } = await partOf(kept);
+    dress(el, style);
+    return open({ model: kept, el });
   },
 };

@@ -11,6 +11,7 @@ const FEWEST = 2; // updates in a range that is chosen
 /** @type {Record<string, [number, number]>} height by width, and the most, by columns and panels, else by columns */
 const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [0.6, 260], 2: [0.72, 340] };
 
+const PLANE = 380; // CSS pixels of a square plane's panel, which has little room in a low one
 const AROUND = 285; // CSS pixels of a notebook's window above and below the panels: menus, switches, the warning
 
 export class PanelStrip {
@@ -61,6 +62,7 @@ export class PanelStrip {
       const data = shown.panels[name];
       if (data && data !== panel.data) panel.show(data, this.way);
     }
+    if (changed.has("order")) this.measure();
     if (this.range && this.range[0] >= this.reach && !this.to.scrubs) this.zoom(); // it begins again
   }
 
@@ -88,7 +90,6 @@ export class PanelStrip {
     }
     const body = this.root.parentElement;
     if (body) body.dataset.panels = String(order.length); // few panels are laid out otherwise (lab.css)
-    this.measure();
   }
 
   /** Give each panel its height: what there is room for. */
@@ -96,12 +97,16 @@ export class PanelStrip {
     const boxes = [...this.root.children].map((each) => each.getBoundingClientRect());
     const width = boxes[0]?.width;
     if (!width) return; // not on screen
-    const columns = boxes.length > 1 && boxes[1].left > boxes[0].right ? 2 : 1;
+    const rows = new Set(boxes.map(({ top }) => Math.round(top))).size;
+    const columns = Math.min(2, Math.ceil(boxes.length / rows)); // the loop may be in a row with one
     const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
     const isFramed = /** @type {unknown} */ (globalThis.top) !== globalThis; // then the window is as high as what is in it
-    const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / Math.ceil(boxes.length / columns);
+    const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / rows;
     const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room)), LOWEST);
-    for (const panel of this.panels.values()) panel.resize(height);
+    for (const panel of this.panels.values()) {
+      const isPlane = columns === 1 && panel.data?.axes[0].equal === "fit";
+      panel.resize(isPlane ? Math.max(height, Math.min(PLANE, Math.round(width))) : height);
+    }
   }
 
   /** The last update on the axes. */

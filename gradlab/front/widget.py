@@ -6,7 +6,9 @@ import hashlib
 import signal
 import sys
 import threading
+import time
 import uuid
+from _thread import interrupt_main
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -19,6 +21,8 @@ from .._process import main_thread
 from .joined import joined_module, style_sheet
 
 CELL_RUNS = "A cell is running; this goes on after it."
+_PATIENCE = 1.0  # seconds that work may go on after a request to pause it
+GOES_ON = "This is how it was here. It goes on in the cell that shows it next."
 Message = Mapping[str, Any]
 
 
@@ -47,6 +51,7 @@ class FrontEnd(anywidget.AnyWidget):
         super().__init__(_esm=joined_module("start"), code_id=code_id, kind=kind, lab_id=uuid.uuid4().hex)
         self._answer, self._newest = answer, newest
         self._is_new = True
+        self._began = 0.0  # when the work on the request under way began, 0 for none
         self._waiting: dict[object, Message] = {}
         self._waiting_lock = threading.Lock()
         self._kernel = _kernel()
@@ -59,6 +64,14 @@ class FrontEnd(anywidget.AnyWidget):
         """Send the browser what it has not asked for, as after a cell has driven the lab."""
         self.send(message)
         self._let_requests_choose_their_thread()
+
+    def freeze(self, frame: dict[str, Any] | None) -> None:
+        """Show this whole frame from now on, whatever is asked: the widget goes on in another view."""
+        frames = [{**frame, "frozen": True, "note": GOES_ON, "then": ""}] if frame else []
+        self._answer = lambda message: {"n": message.get("n"), "client": message.get("client"), "frames": frames}
+        self._newest = lambda: frames[0] if frames else None
+        self._is_new = False
+        self.push({"frames": frames})
 
     def _let_requests_choose_their_thread(self) -> None:
         """Undo what ipykernel 7.4 notes: it would keep the next request for the thread that sent last, the busy one."""
@@ -80,6 +93,13 @@ class FrontEnd(anywidget.AnyWidget):
                 self._waiting.pop(key := _kind(content), None)
                 self._waiting[key] = content
             main_thread.hand_over(self._reply_to_oldest, self._kernel.io_loop.add_callback)
+            if content.get("do") == "pause" and self._began:
+                threading.Timer(_PATIENCE, self._interrupt, [self._began]).start()
+
+    def _interrupt(self, began: float) -> None:
+        """Interrupt the work that began then, if it still goes on: a statement of a learner's loop may never end."""
+        if self._began == began:
+            interrupt_main()
 
     def _reply_to_oldest(self) -> None:
         with self._waiting_lock:
@@ -88,7 +108,11 @@ class FrontEnd(anywidget.AnyWidget):
             self._reply(content)
 
     def _reply(self, content: Message) -> None:
-        answer = self._answer(content)
+        self._began = time.perf_counter()
+        try:
+            answer = self._answer(content)
+        finally:
+            self._began = 0.0
         if self._is_new and content.get("do") == "hello":  # a page that is loaded again shows it where it was
             self._is_new, answer["new"] = False, True
         self.send(answer)
@@ -101,26 +125,37 @@ def _kind(content: Message) -> object:
     return repr([content.get(name) for name in ("client", "do", "name")])
 
 
-_on_interrupt: set[Callable[[], None]] = set()
+_on_interrupt: set[Callable[[], bool]] = set()
 """What an interrupt ends: here and not in each widget, because a process has one handler of a signal."""
 
 
-def on_interrupt(act: Callable[[], None], *, enabled: bool) -> None:
-    """Have ``act`` called, or no longer, when the kernel is interrupted between two messages, as a play mostly is."""
+def on_interrupt(act: Callable[[], bool], *, enabled: bool) -> None:
+    """Have ``act`` called, or no longer, when the kernel is interrupted between two cells.
+
+    It returns whether the work under way is its own and ends by itself very soon.
+    """
     _on_interrupt.add(act) if enabled else _on_interrupt.discard(act)
 
 
 def _interrupted(number: int, frame: object) -> None:
     """Tell all that play; end the work that the main thread does for a widget between two cells."""
-    for act in list(_on_interrupt):
-        act()
-    if main_thread.is_working:
+    ends_soon = [act() for act in list(_on_interrupt)]
+    if main_thread.is_working and not any(ends_soon):
         raise KeyboardInterrupt
+
+
+def _shell() -> Any:
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
+def cell_number() -> int | None:
+    """Return the number of the cell that runs, or that is to run next; None outside of IPython."""
+    return getattr(_shell(), "execution_count", None)
 
 
 def _kernel() -> Any:
     """Return the kernel of a notebook, None elsewhere."""
-    kernel = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
+    kernel = getattr(_shell(), "kernel", None)
     return kernel if hasattr(kernel, "io_loop") else None
 
 

@@ -20,14 +20,14 @@
  *   columns?: number, cells?: string, palette?: string[], words?: string, readout?: string, drag?: string, press?: string,
  *   moves?: boolean, x?: number, y?: number,
  *   clip?: number[], closed?: boolean, data?: Float64Array, scales?: {x: Scale, y: Scale}, tail?: Float64Array,
- *   text?: string, anchor?: string, angle?: number, height?: number, alpha?: number,
+ *   live?: string, text?: string, anchor?: string, angle?: number, height?: number, alpha?: number,
  * }} Mark
  */
 /**
  * A panel as it was sent.
  * @typedef {{
  *   title: string, words?: string, axes: Axes[], corner?: string[], corner_role?: string, notes?: string[][], key?: Key[],
- *   notice?: string, faint?: boolean, ids: string[], marks: Mark[],
+ *   notice?: string, faint?: boolean, live?: boolean, ids: string[], marks: Mark[],
  * }} PanelData
  */
 /**

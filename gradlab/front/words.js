@@ -3,8 +3,6 @@
 
 import { addElement } from "./events.js";
 
-const NUMBERS = 500; // ms between two texts of a warning in which only numbers have changed
-
 /** Shows the words of a lab. What is read out goes to one live region, and only when it is asked for. */
 export class Words {
   /** @param {Element} root @param {Element} above gets the warning, which keeps its room while there is none */
@@ -14,36 +12,23 @@ export class Words {
     const words = addElement("div", root, "gl-words");
     this._state = addElement("div", words, "gl-state");
     this._note = addElement("div", words, "gl-note");
-    this._note.hidden = true; // until there is one; from then on it keeps its room
     this._live = addElement("div", words, "gl-hidden");
     Object.assign(this._live, { role: "status", ariaLive: "polite", ariaAtomic: "true" });
     /** @type {Set<string>} kinds of warnings that were read out */
     this.warned = new Set();
-    this.playing = false;
-    this._alarm = this._kind = "";
-    this._written = 0; // when the warning was
   }
 
   /** Show what has changed; read out a new kind of warning. @param {{state?: string, alarm?: string, note?: string}} change */
   show({ state, alarm, note }) {
     if (state !== undefined) this._state.textContent = state;
     if (note !== undefined) this._note.textContent = note;
-    if (note) this._note.hidden = false;
     if (alarm === undefined) return;
+    this._chip.hidden = !alarm;
+    this._chip.textContent = alarm && `⚠ ${alarm}`;
     const kind = alarm.replace(/\d.*\d/s, ""); // "Step 4 applied batch 3 again" and with other numbers is the same warning
-    const counts = this.playing && kind === this._kind; // faster than it could be read
-    [this._alarm, this._kind] = [alarm, kind];
-    if (!counts || performance.now() > this._written + NUMBERS) this.write();
     if (!alarm || this.warned.has(kind)) return;
     this.warned.add(kind);
     this.announce(`Warning: ${alarm}`);
-  }
-
-  /** Write the newest warning, whatever it changes. */
-  write() {
-    this._written = performance.now();
-    this._chip.hidden = !this._alarm;
-    this._chip.textContent = this._alarm && `⚠ ${this._alarm}`;
   }
 
   /** Have a screen reader read a text out when it has finished what it is reading. @param {string} text */

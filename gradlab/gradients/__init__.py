@@ -1,4 +1,4 @@
-"""Which backward is in which ``.grad``, and which of them a step has already used."""
+"""Which backward is in which ``.grad``, and how many steps have applied each of them."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class ParameterHistory:
                 self.steps += 1
         self.events.clear()
 
-    def times(self, number: int) -> int:
+    def times_applied(self, number: int) -> int:
         """Return how many steps have applied a batch that is in ``.grad``."""
         rhythm = next(rhythm for rhythm in reversed(self.rhythms) if rhythm.first <= number)
         return self.steps - rhythm.steps_before(number)
@@ -194,18 +194,14 @@ class GradContents:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one backward, or several older ones together, contributed to ``.grad`` as it is now.
-
-    ``along`` and ``across`` are its place in the plane of the sum and the newest contribution, in units of the
-    gradient: along the sum, and at a right angle to it on the newest one's side. All ``across`` add up to 0.
-    """
+    """What one backward, or several older ones together, contributed to ``.grad`` as it is now."""
 
     batches: Span | None  # the numbers of the backwards; None for what anything but a backward wrote into ``.grad``
     applied: tuple[int, int]  # how many steps have applied it; of several, the fewest and the most
     share: float
     """Its projection on the sum, as a part of the sum: negative where it points the other way. All add up to 1."""
-    along: float
-    across: float
+    along: float  # the same in units of the gradient
+    length: float  # over all elements of all parameters, in units of the gradient
 
 
 @dataclass(frozen=True)
@@ -343,24 +339,15 @@ class KeptContributions:
         return factors
 
 
-def lay_in_plane(vectors: Vectors, times: Times, scale: float = 1.0) -> Contributions:
-    """Lay parts into the plane of their sum and the newest of them; ``scale`` is what ``.grad`` is multiplied by."""
+def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contributions:
+    """Measure parts in full and along their sum; ``scale`` is what ``.grad`` is multiplied by."""
     spans, rows, norm = vectors.spans, vectors.rows, float(vectors.total.norm())
     if not spans or not norm or not math.isfinite(norm):
-        places = [(math.nan, math.nan)] * (len(spans) if norm else 0)
-        return make_contributions(spans, places, times, norm, scale, rows)
-    unit = vectors.total / norm
-    along = rows @ unit
-    # The newest one spans the plane, unless it lies on the sum: then the one that lies farthest from it does.
-    beside = rows[-1] - along[-1] * unit
-    if float(beside.norm()) <= 1e-5 * norm:
-        every = rows - along[:, None] * unit
-        beside = every[int(every.norm(dim=1).argmax())]
-    length = float(beside.norm())
-    side = beside / length if length > 1e-5 * norm else torch.zeros_like(unit)
-    across = rows @ (side - (side @ unit) * unit)  # at a right angle to the sum up to the last digit
-    places = list(zip(along.tolist(), across.tolist(), strict=True))
-    return make_contributions(spans, places, times, norm, scale, rows)
+        measures = [(math.nan, math.nan)] * (len(spans) if norm else 0)
+    else:
+        along, lengths = rows @ (vectors.total / norm), rows.norm(dim=1)
+        measures = list(zip(along.tolist(), lengths.tolist(), strict=True))
+    return make_contributions(spans, measures, times, norm, scale, rows)
 
 
 def newest_and_older(holds: Span, times: Times, sums: tuple[float, float, float], norm: float) -> Contributions:
@@ -375,23 +362,24 @@ def newest_and_older(holds: Span, times: Times, sums: tuple[float, float, float]
     if not whole or not math.isfinite(whole):
         return make_contributions(spans, [(math.nan, math.nan)] * 2, times, norm)
     share = (squared + dot) / whole
-    aside = norm * math.sqrt(max(squared / whole - share**2, 0.0))
-    return make_contributions(spans, [((1 - share) * norm, -aside), (share * norm, aside)], times, norm)
+    lengths = (norm * math.sqrt(max(part, 0.0) / abs(whole)) for part in (before, squared))
+    measures = list(zip(((1 - share) * norm, share * norm), lengths, strict=True))
+    return make_contributions(spans, measures, times, norm)
 
 
 def make_contributions(
     spans: Sequence[Span | None],
-    places: Sequence[tuple[float, float]],
+    measures: Sequence[tuple[float, float]],
     times: Times,
     norm: float,
     scale: float = 1.0,
     rows: Tensor | None = None,
 ) -> Contributions:
-    """Return the contributions of these batches, which lie at ``places``; ``scale`` is still to be divided out."""
+    """Return the contributions of these batches: along the sum, and their lengths, still multiplied by ``scale``."""
     parts = []
-    for span, (along, across) in zip(spans, places, strict=False):
+    for span, (along, length) in zip(spans, measures, strict=False):
         applied = (times(span[1]), times(span[0])) if span else (0, 0)
-        parts.append(Contribution(span, applied, along / norm, along / scale, across / scale))
+        parts.append(Contribution(span, applied, along / norm, along / scale, length / scale))
     return Contributions(tuple(parts), norm / scale, rows if scale == 1.0 or rows is None else rows / scale)
 
 

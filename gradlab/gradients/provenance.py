@@ -1,4 +1,4 @@
-"""Which backward is in which ``.grad``, and which of them a step has already used.
+"""Which backward is in which ``.grad``, and how many steps have applied each of them.
 
 Every ``backward()`` that reaches a watched parameter gets a number: 1, 2, 3, ... For each parameter a ParameterHistory
 keeps the numbers that are inside ``.grad`` now, and how many steps its optimizer had taken when each of them came. A
@@ -30,8 +30,8 @@ from .contributions import (
     ParameterHistory,
     Span,
     Vectors,
-    lay_in_plane,
     make_contributions,
+    measure_parts,
     newest_and_older,
     number_to_keep,
     plain,
@@ -116,10 +116,10 @@ class Provenance:
         norm = math.hypot(*map(float, _torch.foreach_norm(grads))) if grads else 0.0
         return GradContents(not grads, union(holds), union(applied), union(reused), norm)
 
-    def times(self, number: int) -> int:
+    def times_applied(self, number: int) -> int:
         """Return how many steps have applied a batch that is in ``.grad``: of all parameters the most."""
         histories = (history for history in self._different() if within(number, history.batches))
-        return max((history.times(number) for history in histories), default=0)
+        return max((history.times_applied(number) for history in histories), default=0)
 
     def _different(self) -> Collection[ParameterHistory]:
         """Return the histories, one of those that are alike: mostly all are."""
@@ -140,7 +140,7 @@ class Provenance:
             self._kept = None
 
     def contributions(self, scale: float = 1.0, contents: GradContents | None = None) -> Contributions | None:
-        """Return how much each batch contributed to ``.grad``: its shares, and its place beside the sum.
+        """Return how much each batch contributed to ``.grad``: its share and its length.
 
         ``scale`` is what ``.grad`` is still multiplied by, ``contents`` what ``contents()`` returns now, if known.
 
@@ -148,7 +148,7 @@ class Provenance:
         unscaling), and g = c_1 + ... + c_n what ``.grad`` holds:
 
         - ``share`` = (c_k . g) / (g . g), no unit.
-        - ``along`` = (c_k . g) / |g|, ``across`` and ``norm`` = |g|: in units of the gradient, divided by ``scale``.
+        - ``along`` = (c_k . g) / |g|, ``length`` = |c_k|, ``norm`` = |g|: in units of the gradient, without ``scale``.
 
         While ``keeps_contributions`` is on there is a part for each of the newest 32 batches, and one for those before.
         Otherwise there are two parts, the newest and all the older ones, if ``measure`` was on as the newest one came;
@@ -156,14 +156,14 @@ class Provenance:
         """
         contents = contents or self.contents()
         if (vectors := self._vectors()) is not None:
-            return lay_in_plane(vectors, self.times, scale)
+            return measure_parts(vectors, self.times_applied, scale)
         holds, norm = contents.holds, contents.norm / scale
         if not holds or not norm:
             return Contributions((), norm)
         if holds[0][0] == holds[-1][1]:
-            return make_contributions(holds, [(norm, 0.0)], self.times, norm)
+            return make_contributions(holds, [(norm, norm)], self.times_applied, norm)
         sums = self._sums(holds[-1][1])
-        return None if sums is None else newest_and_older((holds[0][0], holds[-1][1]), self.times, sums, norm)
+        return None if sums is None else newest_and_older((holds[0][0], holds[-1][1]), self.times_applied, sums, norm)
 
     def _vectors(self) -> Vectors | None:
         """Return what is kept of ``.grad``, None where nothing is."""

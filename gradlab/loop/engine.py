@@ -8,64 +8,24 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, SupportsIndex, overload
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .._process import KernelSettings, RandomStream, copy_state
-from .._torch import outside_dispatch_modes
 from ..gradients import Provenance
 from ..memory import Ledger
+from .batches import TrackedBatches
 from .program import LoopError, Program
+from .recipe import LONGEST_WINDOW
 
 MOST_BATCHES = 10_000
 """Batches that one statement may read; a loop inside a function or a ``with`` block would read for ever."""
-
-
-class TrackedBatches(list[Any]):
-    """A list of batches that tells how far it has been read, so that a loop can be taken up where it stood.
-
-    Each batch is handed out as a copy, as a DataLoader does: it lives as long as the loop holds it, so that its bytes
-    come and go, and a loop that changes it in place does not change the data.
-    """
-
-    def __init__(self, items: Sequence[Any], note_read: Callable[[int], None], first: int = 0) -> None:
-        """Hold ``items``, of which the first is batch number ``first`` (from 0) of the epoch."""
-        super().__init__(items)
-        self._note_read, self._first = note_read, first
-
-    def __iter__(self) -> Iterator[Any]:
-        for position, item in enumerate(super().__iter__(), self._first + 1):
-            self._note_read(position)
-            yield _copy(item)
-
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> Any: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Any]: ...
-    def __getitem__(self, index: SupportsIndex | slice) -> Any:
-        if isinstance(index, slice):
-            start, _, stride = index.indices(len(self))
-            window = super().__getitem__(index)
-            # Only a plain piece of the epoch can be counted; anything else is an ordinary list.
-            return TrackedBatches(window, self._note_read, self._first + start) if stride == 1 else window
-        item = super().__getitem__(index)
-        self._note_read(self._first + index.__index__() % len(self) + 1)
-        return _copy(item)
-
-
-def _copy(item: Any) -> Any:
-    if isinstance(item, dict):
-        return {name: _copy(part) for name, part in item.items()}
-    if isinstance(item, (tuple, list)):
-        return type(item)(map(_copy, item))
-    with outside_dispatch_modes():
-        return item.clone() if isinstance(item, Tensor) else item
-
-
+_SHORT = 0.1  # seconds: a statement that takes longer than this may never end
 EPOCHS = 10**9
 """What ``epochs`` is for a loop that plays until somebody pauses it."""
 
@@ -84,7 +44,11 @@ class BoundProgram:
         self.reads_since_pause = 0
         self._read = 0  # batches of this epoch that have been handed out
         self.updated = False  # has the statement that just ran completed an update?
-        self.losses: list[Tensor] = []
+        self.losses: deque[Tensor] = deque(maxlen=MOST_BATCHES)
+        self.backwards = 0
+        """Backward passes since the newest update."""
+        self.window = 1
+        """The most backward passes that one update has taken so far."""
         self._task = task
         self._attempted = self._applied = self._inside_scaler = self._unscaled = False
         self._skipped = False
@@ -150,6 +114,7 @@ class BoundProgram:
         """Note the loss whose backward is under way, and an update whose ``scaler.update()`` never came."""
         if self._attempted:
             self._complete()
+        self.backwards += 1
         if self._loss is not None:
             self.losses.append(self._loss)
         elif isinstance(loss := self.namespace.get("loss"), Tensor) and loss.numel() == 1:
@@ -158,7 +123,10 @@ class BoundProgram:
 
     def pop_update(self) -> tuple[list[Tensor], float | None, bool]:
         """Hand over the newest update: its losses, the scale that they were multiplied by, whether it was skipped."""
-        losses, self.losses = self.losses, []
+        losses = list(self.losses)
+        self.window = min(max(self.window, self.backwards), LONGEST_WINDOW)
+        self.losses.clear()
+        self.backwards = 0
         return losses, self._used_scale, self._skipped
 
     def scale(self) -> float | None:
@@ -172,7 +140,8 @@ class BoundProgram:
 
     def discard_update(self) -> None:
         """Forget the update that an error cut short, so that the next one can begin."""
-        self.losses, self._loss = [], None
+        self.losses.clear()
+        self.backwards, self._loss = 0, None
         self._attempted = self._applied = self._unscaled = False
         for scaler in self.scalers.values():
             if scaler.is_enabled():  # it remembers an unscale_() until update(), and would refuse the next one
@@ -290,6 +259,12 @@ class Engine:
         self.on_update: Callable[[BoundProgram], None] | None = None
         self.statements_since_update = 0
         """Statements that have run since the newest update, or since the program was installed after it."""
+        self.deadline = math.inf
+        """The time of ``time.perf_counter`` after which ``run`` ends, once a statement is done."""
+        self._statement_began = -math.inf
+        self.index = -1
+        """The statement that ran last."""
+        self.at_batch = False  # whether the newest run ended at a backward pass
         self._checkpoint: Snapshot | None = None
         self._previous_program: BoundProgram | None = None
         with self.rng:
@@ -320,18 +295,19 @@ class Engine:
         self._checkpoint, self._previous_program = checkpoint, old if is_edited else None
         if not is_edited:
             old.close()
-        self._install(loop, 0 if is_edited else old.position())
+        self._install(loop, 0 if is_edited else old.position(), old.program)
         return fresh
 
-    def run(self, max_statements: int, ledger: Ledger | None = None, deadline: float = math.inf) -> None:
+    def run(self, max_statements: int, ledger: Ledger | None = None, window: float = math.inf) -> None:
         """Run statements until an update is complete, ``max_statements`` at most; ``ledger`` counts bytes.
 
-        It also ends after the first statement that is done past ``deadline``, a time of ``time.perf_counter``.
+        Where an update takes more backward passes than ``window``, it also ends after each further one.
         """
         loop = self.loop
         loop.updated = False
-        self.at_boundary = False
-        left = max_statements
+        self.at_boundary = self.at_batch = False
+        left, most = max_statements, max(window, loop.backwards)
+        self._statement_began = time.perf_counter()
         try:
             with self.rng, loop.settings, ledger or nullcontext():
                 for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
@@ -339,7 +315,9 @@ class Engine:
                     loop.reads_since_pause = 0
                     if ledger is not None:
                         ledger.mark(loop.program.statements[self.index].label)
-                    if loop.updated or not left or time.perf_counter() > deadline:
+                    self._statement_began = time.perf_counter()
+                    self.at_batch = loop.backwards > most and not loop.updated
+                    if loop.updated or not left or self.at_batch or self._statement_began > self.deadline:
                         break
                 else:
                     self.done = self.at_boundary = True
@@ -348,6 +326,8 @@ class Engine:
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise loop.program.explain(error) from error
             raise
+        finally:
+            self._statement_began = -math.inf
         self.statements_since_update = 0 if loop.updated else self.statements_since_update + max_statements - left
         if loop.updated:
             self.at_boundary = True
@@ -356,15 +336,20 @@ class Engine:
             if loop.is_edited:
                 self._checkpoint = Snapshot(self._model, loop, self._provenance, self.rng)
                 self._previous_program = None
-        elif self.statements_since_update >= MOST_STATEMENTS and not self.done:
+        elif not left and max_statements == MOST_STATEMENTS and not self.done:
             line = loop.program.statements[self.index].line
             self.recover()
             raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
 
-    def _install(self, loop: BoundProgram, first_batch: int) -> None:
+    def end_soon(self) -> bool:
+        """End the run under way once its statement is done; return whether that is to be expected soon."""
+        self.deadline = -math.inf
+        return time.perf_counter() - self._statement_began < _SHORT
+
+    def _install(self, loop: BoundProgram, first_batch: int, old: Program | None = None) -> None:
         loop.discard_update()  # of one cut short, or of backwards in the set-up of another loop
+        self.index = _counterpart(old, self.index, loop.program) if old and self.index >= 0 else loop.index
         self.loop = loop
-        self.index = loop.index
         self._statements: Generator[int, None, None] = loop.statements(first_batch)
         self.at_boundary = True
         self.done = False
@@ -375,7 +360,7 @@ class Engine:
     def recover(self) -> None:
         """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""
         self._statements.close()
-        position = self.loop.position()
+        program, position = self.loop.program, self.loop.position()
         if self._checkpoint is not None:
             self._checkpoint.restore()
             position = self._checkpoint.position
@@ -383,9 +368,17 @@ class Engine:
                 self.loop.close()
                 self.loop, self._previous_program = self._previous_program, None
                 self._checkpoint = self._checkpoint if self.loop.is_edited else None
-        self._install(self.loop, position)
+        self._install(self.loop, position, program)
 
     def close(self) -> None:
         """Take the hooks off the optimizers."""
         self._statements.close()
         self.loop.close()
+
+
+def _counterpart(old: Program, index: int, new: Program) -> int:
+    """Return the statement of another program that does what this one of ``old`` does, -1 for none."""
+    labels = [statement.label for statement in old.statements]
+    earlier = labels[:index].count(labels[index])
+    same = [i for i, statement in enumerate(new.statements) if statement.label == labels[index]]
+    return same[min(earlier, len(same) - 1)] if same else -1

@@ -277,7 +277,7 @@ def _window(recipe: Recipe, reading: _Reading) -> list[str]:
 
 def _clear(recipe: Recipe) -> str:
     """The line that clears ``.grad``; it stays in sight as a comment when it is switched off."""
-    line = f"optimizer.zero_grad(set_to_none={recipe.set_to_none})"
+    line = f"optimizer.zero_grad({'' if recipe.set_to_none else 'set_to_none=False'})"
     return line if recipe.zero_grad else f"# {line}"
 
 

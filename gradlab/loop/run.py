@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-import math
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import inf, isfinite
 from typing import Any
 
 import torch
@@ -25,6 +25,7 @@ from .program import Program, Statement
 from .recipe import Recipe
 
 _SEEDS = "a whole number, 0 to 2**32 - 1"
+_SECONDS = "a finite number from 0"
 _UPDATES_KEPT = 3  # of those whose memory was watched
 _SLICE = 0.05  # seconds between two looks at what waits for the main thread
 _PATIENCE = 1.0  # seconds for an update of a learner's own loop that is to end before another loop runs
@@ -113,40 +114,40 @@ class Run:
         warnings.warn("Run.step is now Run.run_statement", DeprecationWarning, stacklevel=2)
         return self.run_statement()
 
-    def advance(self, updates: int | None = None, seconds: float | None = None, *, limit: float = math.inf) -> int:
+    def advance(
+        self, updates: int | None = None, seconds: float | None = None, *, limit: float = inf, window: float = inf
+    ) -> int:
         """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.
 
         An update that was begun statement by statement is finished first and counts as one. At least one update runs
         when ``seconds`` are given; the last one is looked at more closely (``watched``). After ``limit`` seconds it
-        stops, within an update if need be. Between updates, labs that play beside this call are served.
+        stops, within an update if need be; where an update takes more than ``window`` batches, each further one counts
+        as one. Between updates, labs that play beside this call are served.
         """
         if (updates is None) == (seconds is None):
-            both = f"updates={updates!r}, seconds={seconds!r}"
-            raise ValueError(f"Run.advance: give either updates or seconds, got {both}")
+            raise ValueError(f"Run.advance: give either updates or seconds, got {updates=}, {seconds=}")
         if updates is not None:
             updates = whole_number("Run.advance: updates", updates, 0, kind=ValueError)
         else:
-            finite = "a finite number from 0"
-            seconds = number("Run.advance: seconds", seconds, 0, LARGEST_FLOAT, allowed=finite, kind=ValueError)
+            seconds = number("Run.advance: seconds", seconds, 0, LARGEST_FLOAT, allowed=_SECONDS, kind=ValueError)
         began = now = time.perf_counter()
-        deadline, end, done = began + limit, began + (seconds or 0.0), 0
-        last = updates == 0
+        end, done, last = began + (seconds or 0.0), 0, updates == 0
+        self.engine.deadline = began + limit
         try:
             while not (last or self.engine.done):
-                slice_end = min(now + _SLICE, deadline)
+                slice_end = min(now + _SLICE, self.engine.deadline)
                 with self.engine.rng:  # once for all updates of a slice
                     while True:
                         last = now >= end if updates is None else done == updates - 1
                         before = self.updates
-                        run = self._run_measured if last else self.engine.run
-                        run(MOST_STATEMENTS, deadline=deadline)
-                        done += self.updates - before
+                        (self._run_measured if last else self.engine.run)(MOST_STATEMENTS, window=window)
+                        done += self.updates - before or self.engine.at_batch
                         now = time.perf_counter()
                         if last or self.engine.done or main_thread.is_wanted or now > slice_end:
                             break
                 if not _torch.dispatch_mode_stack():  # such as a Ledger, which would see what is done for labs, too
                     main_thread.serve()
-                if (now := time.perf_counter()) > deadline:
+                if (now := time.perf_counter()) > self.engine.deadline:
                     break
         finally:
             self._forget_failed_loop()
@@ -161,7 +162,7 @@ class Run:
         if self.engine.at_boundary:
             return
         before = self.updates
-        self.advance(updates=1, limit=_PATIENCE if self.loop.is_edited else math.inf)
+        self.advance(updates=1, limit=_PATIENCE if self.loop.is_edited else inf)
         if self.updates == before and not self.engine.done:
             self.engine.recover()
             self._forget_failed_loop()
@@ -260,7 +261,7 @@ class Run:
     def _checked_weights(self, weights: Sequence[float]) -> tuple[float, ...]:
         count = sum(param.numel() for param in self.model.parameters())
         values = tuple(weights) if isinstance(weights, Sequence) else (weights,)
-        numbers = all(isinstance(w, (int, float)) and not isinstance(w, bool) and math.isfinite(w) for w in values)
+        numbers = all(isinstance(w, (int, float)) and not isinstance(w, bool) and isfinite(w) for w in values)
         if len(values) != count or not numbers:
             raise ValueError(f"Run.reset: weights must be {count} finite numbers, got {str(weights)[:80]}")
         return tuple(float(w) for w in values)
@@ -282,12 +283,12 @@ class Run:
         if self.loop is not self._newest_loop:
             self.loops, self._newest_loop = self.loops[:-1], self.loop
 
-    def _run_measured(self, max_statements: int, deadline: float = math.inf) -> None:
+    def _run_measured(self, max_statements: int, window: float = inf) -> None:
         """Run up to an update while the norm of each contribution is taken, and bytes are counted."""
         self.provenance.measure = True
         ledger = self._open_ledger() if self.watch_memory else None
         try:
-            self.engine.run(max_statements, ledger, deadline)
+            self.engine.run(max_statements, ledger, window)
         finally:
             self.provenance.measure = False
             if ledger is not None:  # an interval without a statement is the pause after the last one
@@ -295,7 +296,9 @@ class Run:
 
     def _open_ledger(self) -> Ledger:
         """Return the ledger of this update; a fresh one counts what the loop holds when the update begins."""
-        if self.ledger is None or self.engine.at_boundary:
+        if self.ledger is None or self.engine.at_boundary or self.engine.at_batch:
+            if self.watched and self.watched[-1][0] > self.updates:  # an earlier batch of this update
+                self.watched.pop()
             names = self.loop.namespace.values()
             self.ledger = Ledger(
                 self.model,

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .camera import BEFORE as BEFORE
+    from .camera import BESIDE as BESIDE
+    from .camera import needed_reach as needed_reach
     from .from_run import RunScenes as RunScenes
     from .from_run import loss_curve as loss_curve
+    from .kinds import BEATS as BEATS
     from .kinds import Arrows as Arrows
     from .kinds import BatchArrow as BatchArrow
     from .kinds import Contours as Contours
@@ -34,7 +38,8 @@ if TYPE_CHECKING:
     from .words import share_of_gpu as share_of_gpu
     from .words import status_line as status_line
     from .words import suggestions as suggestions
-    from .words import times as times
+    from .words import times_as_much as times_as_much
+    from .words import unapplied as unapplied
     from .words import warning as warning
     from .words import with_article as with_article
 

@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby, pairwise
-from operator import attrgetter
+from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .._process import RandomStream
-from ..gradients import Contribution, Contributions, within
+from ..gradients import Contribution, within
 from ..loop import Counterfactual, History, Run
 from ..memory import CATEGORIES, MemoryPoint
 from ..tasks import HeldOutImages, TwoWeights
+from .camera import Camera, needed_reach
 from .kinds import (
     Arrows,
     BatchArrow,
@@ -34,12 +34,13 @@ from .kinds import (
 )
 from .words import memory_scene
 
-_FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
+_FEWEST_ARROWS = 4  # of a gradient that holds many; a whole window is always drawn
 _SLICE_POINTS = 21
 _SHOWN_DIGITS = 12
 _SURFACE_POINTS = 41  # along each side of the surface
 _WIDEST = 1e6  # half a side of it, which grows by the factor
 _GROWTH = 1.5
+_AROUND = 1.6  # times as far as the way of the weights goes: an arrow of .grad points away from the minimum
 _MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
 
 
@@ -51,10 +52,11 @@ class RunScenes:
         self.run = run
         self.unswitched: Counterfactual | None = None
         """The run without its newest switch, beside whose losses those of the run are shown."""
-        self.measured: Contributions | None = None  # what the newest gradient scene was made from
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
+        self._camera = Camera(flat=not run.record.is_two_weights)
         self._surface: Contours | None = None
+        self._surface_of = 0  # the newest batch when it was made or found to do
         self._half = 0.0  # a side of its square
 
     def names(self) -> list[PanelName]:
@@ -84,7 +86,8 @@ class RunScenes:
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
-        self.run.watch_gradients = PanelName.GRADIENT in panels
+        drawn = {PanelName.GRADIENT, PanelName.LANDSCAPE} if self.run.record.is_two_weights else {PanelName.GRADIENT}
+        self.run.watch_gradients = not drawn.isdisjoint(panels)
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
 
@@ -108,25 +111,42 @@ class RunScenes:
         """What each batch contributed to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
         run, scale = self.run, self.run.loop.scale_in_grad()
         contents = run.provenance.contents()
-        measured = self.measured = run.provenance.contributions(scale, contents)
+        measured = run.provenance.contributions(scale, contents)
         parts = measured.parts if measured else ()
-        ends = list(map(attrgetter("along", "across"), parts))
+        vectors = measured.vectors if measured else None
+        arrows = _arrows(parts, vectors, run.recipe.accumulate)
         total, contours, weights = (contents.norm / scale, 0.0), None, (0.0, 0.0)
+        params = run.provenance.params
         if run.record.is_two_weights:
-            ends = measured.vectors.tolist() if measured and measured.vectors is not None else []
-            params = run.provenance.params
             flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in params])
             total, contours = tuple((flat.float() / scale).tolist()), self._contours()
             weights = tuple(torch.cat([p.detach().flatten() for p in params]).tolist())
-        arrows = _arrows(parts, ends, run.recipe.accumulate)
-        return Arrows(arrows, total, contents.holds, contours, weights, measured is not None)
+            arrows = [] if vectors is None else arrows
+        else:
+            arrows = lay_flat(arrows)
+        if contents.holds:
+            xs, ys = accumulate(arrow.x for arrow in arrows), accumulate(arrow.y for arrow in arrows)
+            ends = [total, *zip(xs, ys, strict=True)]
+            length, need = arrows[-1].length if arrows else 0.0, needed_reach(ends, flat=not contours)
+            self._camera.look(run.source, run.provenance.backwards, need, length, usual=not contents.reused)
+        elements = 0 if contours else sum(param.numel() for param in params)
+        scene = Arrows(arrows, total, contents.holds, contours, weights, measured is not None, elements)
+        if contours:
+            plain = run.recipe.optimizer == "sgd" and not run.loop.is_edited
+            waits = plain and arrows and not arrows[-1].applied[0]
+            move = (-run.recipe.lr * total[0], -run.recipe.lr * total[1]) if waits else None
+            scene = replace(scene, path=self._path(), move=move)
+        return replace(scene, reach=self._camera.reach, one_batch=self._camera.one_batch)
+
+    def _path(self) -> list[tuple[float, float]]:
+        path = self.run.record.path
+        return list(zip(path["x"], path["y"], strict=True))
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
         if not self.run.record.is_two_weights:
             return self._slice()
-        path = self.run.record.path
-        return Landscape(self._contours(), list(zip(path["x"], path["y"], strict=True)))
+        return Landscape(self._contours(), self._path(), self.gradient() if self.run.watch_gradients else None)
 
     def memory(self) -> Memory:
         """Bytes by category over the updates that were watched last, or as they are now."""
@@ -177,19 +197,22 @@ class RunScenes:
             return f"No backward has the number {number:,} yet."
         count = len(self.run.task.batches)
         epoch, index = divmod(number - 1, count)
-        times, words = provenance.times(number), "It is no longer in .grad"
+        times, words = provenance.times_applied(number), "It is no longer in .grad"
         if any(within(number, history.batches) for history in provenance.histories):
             words = ("It is in .grad, and no step has applied it yet", "One step has applied it")[min(times, 1)]
             words = words if times < 2 else f"It has been applied {times:,} times, and it is still in .grad"
         return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {words}."
 
     def _contours(self) -> Contours:
-        """Return contours around the task's minimum that show the way of the weights; the same object while they do."""
+        """Return contours around the task's minimum; others only once a batch comes after weights near the edge."""
+        if self._surface is not None and self._surface_of == self.run.provenance.backwards:
+            return self._surface
+        self._surface_of = self.run.provenance.backwards
         path, picture = self.run.record.path, self.run.task.picture
         centre = picture.minimum if isinstance(picture, TwoWeights) else (0.0, 0.0)
         finite = [value for value in (*path["x"], *path["y"]) if math.isfinite(value)]
         far = [abs(end - c) for end in (min(finite), max(finite)) for c in centre] if finite else [1.0]
-        need = min(1.3 * max(far), _WIDEST) or 1.0
+        need = min(_AROUND * max(far), _WIDEST) or 1.0
         if self._surface is None or need > self._half:
             # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
             self._half = need if self._surface is None else max(need, _GROWTH * self._half)
@@ -213,22 +236,43 @@ class RunScenes:
         return Slice(steps, losses, lr)
 
 
-def _arrows(parts: Sequence[Contribution], ends: Sequence[tuple[float, float]], window: int) -> list[BatchArrow]:
-    """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones."""
-    arrows = [
-        BatchArrow(part.batches, x, y, part.share, part.applied) for part, (x, y) in zip(parts, ends, strict=False)
-    ]
-    singles = max(_FEWEST_ARROWS, window)
-    if len(arrows) <= singles + 1:
-        return arrows
-    merged = []
-    for _, group in groupby(arrows[:-singles], key=lambda arrow: min(arrow.applied[0], 2)):
-        members = list(group)
-        numbers = [number for arrow in members for number in arrow.batches or ()]
+def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) -> list[BatchArrow]:
+    """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones.
+
+    ``x`` and ``y`` are the two numbers of a model that has no more; of others ``x`` is how far it goes along the sum.
+    """
+    singles, styles = max(_FEWEST_ARROWS, window), [min(part.applied[0], 2) for part in parts]
+    older = len(parts) - singles if len(parts) > singles + 1 else 0
+    cuts = [at for at in range(len(parts) + 1) if not 0 < at < older or styles[at] != styles[at - 1]]
+    arrows = []
+    for first, last in pairwise(cuts):
+        members = parts[first:last]
+        numbers = [number for part in members for number in part.batches or ()]
         span = (min(numbers), max(numbers)) if numbers else None
-        x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
-        merged.append(BatchArrow(span, x, y, share, (members[-1].applied[0], members[0].applied[1])))
-    return [*merged, *arrows[-singles:]]
+        x, y, share = math.fsum(part.along for part in members), 0.0, math.fsum(part.share for part in members)
+        length = members[0].length
+        if vectors is not None and (vectors.shape[1] == 2 or len(members) > 1):
+            whole = vectors[first:last].sum(0)
+            length = float(whole.norm())
+            x, y = whole.tolist() if len(whole) == 2 else (x, y)
+        arrows.append(BatchArrow(span, x, y, share, (members[-1].applied[0], members[0].applied[1]), length=length))
+    return arrows
+
+
+def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
+    """Give arrows their distances from the line of the sum, on sides that take turns, so that they end on that line.
+
+    To end there exactly, all that go up are made a little longer and all that go down a little shorter, or the reverse.
+    """
+    height, asides = 0.0, []
+    for arrow in arrows:
+        along = abs(arrow.x)
+        aside = math.sqrt(max(arrow.length - along, 0.0)) * math.sqrt(arrow.length + along)
+        asides.append(aside if height <= 0 else -aside)
+        height += asides[-1]
+    up, down = math.fsum(y for y in asides if y > 0), -math.fsum(y for y in asides if y < 0)
+    times = ((up + down) / (2 * up), (up + down) / (2 * down)) if up and down else (0.0, 0.0)
+    return [replace(arrow, y=y * times[y < 0]) for arrow, y in zip(arrows, asides, strict=True)]
 
 
 # What a model says beside its training, without leaving a trace ------------------------------------------------------
@@ -273,12 +317,12 @@ class HeldOutLoss:
         run.after_update = self._measure
 
     def curve(self) -> Curve:
-        """Return what was measured as a scene, on a linear axis."""
+        """Return what was measured as a scene."""
         if self._run.updates < self._last:  # the run began again, and has made no update since
             self._begin()
         self._write()
         switches = tuple(self._run.record.switches)
-        return replace(loss_curve(self._history), switches=switches, title="held-out loss", linear=True)
+        return replace(loss_curve(self._history), switches=switches, title="held-out loss")
 
     def _begin(self) -> None:
         self._history = History()

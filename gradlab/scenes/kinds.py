@@ -22,7 +22,7 @@ class PanelName(StrEnum):
 
     LOSS = "loss"
     HELD_OUT = "held-out loss"
-    """The loss of examples that no batch contains, on a linear axis; not shown unless it is asked for."""
+    """The loss of examples that no batch contains; not shown unless it is asked for."""
     GRADIENT = "gradient"
     PICTURE = "picture"
     """What the task has to show: digits with predictions."""
@@ -44,9 +44,13 @@ class StatementLabel(StrEnum):
     UPDATE = "update"
 
 
+BEATS = frozenset({StatementLabel.BACKWARD, StatementLabel.STEP, StatementLabel.ZERO_GRAD})
+"""The calls that change what ``.grad`` holds, or whether it was applied."""
+
+
 @dataclass(frozen=True)
 class UnswitchedCurve:
-    """How the loss goes on without the newest switch, measured in a copy of the run."""
+    """How the loss would have gone on if the learner had left it alone, measured in a copy of the run."""
 
     updates: Sequence[float]
     mean: Sequence[float]
@@ -68,7 +72,6 @@ class Curve:
     now: float = math.nan
     """The loss of the newest update, which the status line tells too; its bucket may not be full yet."""
     title: str = "loss"
-    linear: bool = False  # keep to a linear axis, however far apart the losses lie
     unswitched: UnswitchedCurve | None = None
 
 
@@ -93,14 +96,15 @@ class BatchArrow:
     share: float  # its projection on the sum, as a part of the sum: negative where it points the other way
     applied: tuple[int, int] = (0, 0)  # how many optimizer steps have applied it; of several, the fewest and the most
     names: Sequence[str] = ()  # what it is called, the longest first; empty for the numbers of its batches
+    length: float = math.nan  # over all parameters; NaN where it is not known
 
 
 @dataclass(frozen=True)
 class Arrows:
     """What ``.grad`` holds: the measured contributions, drawn head to tail from a common start.
 
-    Of a model with two weights they lie on its ``contours``, from where the weights are. Of any other they lie in the
-    plane of the sum and the newest contribution: ``x`` along the sum, ``y`` at a right angle to it.
+    Of a model with two weights they lie on its ``contours``, from where the weights are. Of any other they are laid
+    flat: each has its true length and goes as far along the sum, ``x``, as it truly does; their sides take turns.
     """
 
     arrows: Sequence[BatchArrow]  # the oldest first
@@ -109,6 +113,11 @@ class Arrows:
     contours: Contours | None = None
     weights: tuple[float, float] = (0.0, 0.0)
     measured: bool = True  # False where nobody measured as the newest batch came
+    elements: int = 0  # numbers that ``.grad`` has, of arrows laid flat
+    reach: float = 0.0  # how much of ``.grad`` the picture holds (``Camera``); 0 for as much as the arrows need
+    path: Sequence[tuple[float, float]] = ()  # the way of two weights, the oldest first; the last are ``weights``
+    move: tuple[float, float] | None = None  # what the next step adds to two weights, where plain SGD takes it
+    one_batch: float = 0.0  # a usual length of one batch, as a yardstick; 0 for none
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,7 @@ class Landscape:
 
     contours: Contours
     path: Sequence[tuple[float, float]]
+    arrows: Arrows | None = None  # what ``.grad`` holds there
 
 
 @dataclass(frozen=True)

@@ -17,22 +17,20 @@ from ..memory import CATEGORIES, MemoryPoint
 from .kinds import Memory, StatementLabel
 
 if TYPE_CHECKING:
-    from ..gradients import Contributions
     from ..loop import Recipe, Run
 
 
-def status_line(run: Run, measured: Contributions | None = None) -> str:
-    """Say where the run is: update, loss, what ``.grad`` holds, bytes between updates, and what has gone wrong.
-
-    ``measured`` are the contributions to ``.grad`` at this very moment, where they are known.
-    """
-    loss = f"loss {short(run.record.loss)}" if run.updates else ""
-    parts = [f"update {run.updates:,}", loss, _gradient(run, measured)]
+def status_line(run: Run, *, whole: bool = True) -> str:
+    """Say where the run is: update and loss scale; as a ``whole`` loss, what ``.grad`` holds, and bytes as well."""
+    parts = [f"update {run.updates:,}"]
+    if whole:
+        parts += [f"loss {short(run.record.loss)}"] * (run.updates > 0) + [_gradient(run)]
     if (loss_scale := run.loop.scale()) is not None:
         skipped = f", {number_of(run.record.skips, 'step')} skipped" if run.record.skips else ""
         parts.append(f"loss scale {loss_scale:,.6g}{skipped}")
-    parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
-    return " · ".join(filter(None, parts))
+    if whole:
+        parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
+    return " · ".join(parts)
 
 
 def warning(run: Run) -> str:
@@ -46,7 +44,20 @@ def warning(run: Run) -> str:
     return ""
 
 
-def _gradient(run: Run, measured: Contributions | None) -> str:
+_USUAL_WINDOW = 8  # batches without a step of which nothing is said
+
+
+def unapplied(run: Run) -> str:
+    """Say that batches come and no step does, "" while that is as usual."""
+    count = run.loop.backwards
+    if count <= max(run.loop.window, _USUAL_WINDOW):
+        return ""
+    held = sum(last - first + 1 for first, last in run.provenance.contents().holds)
+    grad = ".grad keeps filling" if held > 1 else ".grad comes and goes"
+    return f"No step() in {count:,} batches: {grad}, and no weight moves."
+
+
+def _gradient(run: Run) -> str:
     contents = run.provenance.contents()
     if contents.is_none:
         return ".grad is None"
@@ -60,7 +71,7 @@ def _gradient(run: Run, measured: Contributions | None) -> str:
     elif 0 < applied < batches:
         words += f", {applied:,} of them already applied"
     if batches > 1:
-        measured = measured or run.provenance.contributions(contents=contents)
+        measured = run.provenance.contributions(contents=contents)
         if measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
             words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
     return f"{words}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else words
@@ -131,7 +142,7 @@ def peak_location(statement: str, module: str = "") -> str:
 def share_of_gpu(card: str, holds: float, peak: float) -> str:
     """Say how much of a card a peak takes: ``T4 holds 15 GiB: 0.003 % used at the peak``."""
     if peak > holds > 0:
-        return f"{card} holds {bytes_text(holds)}: the peak needs {times(peak / holds)} that"
+        return f"{card} holds {bytes_text(holds)}: the peak needs {times_as_much(peak / holds)} that"
     return f"{card} holds {bytes_text(holds)}: {percent(peak / holds if holds else 0.0)} used at the peak"
 
 
@@ -145,7 +156,7 @@ def percent(share: float) -> str:
     return f"{of:.0f} %" if of >= 10 else f"{float(f'{of:.1g}'):g} %"
 
 
-def times(ratio: float) -> str:
+def times_as_much(ratio: float) -> str:
     """Write how many times as much: ``1.3 times``, ``82 times``."""
     if ratio >= 9.95:
         return f"{ratio:,.0f} times"
@@ -162,7 +173,7 @@ def need_sentence(what: str, tensors: int, total: int, statement: str, module: s
 
 def fit_sentence(card: str, usable: int, needed: int) -> str:
     """Say whether so many bytes fit a card of so many usable ones."""
-    share = f"{percent(needed / usable)} of" if needed <= usable else times(needed / usable)
+    share = f"{percent(needed / usable)} of" if needed <= usable else times_as_much(needed / usable)
     return f"{'fits' if needed <= usable else 'does not fit'} {with_article(card)}: {share} its {bytes_text(usable)}"
 
 

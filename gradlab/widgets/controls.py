@@ -11,14 +11,19 @@ from .._checks import number as checked_number
 from ..loop import SWITCHES, Choice, OnOff, Positive, Run, Switch, Whole
 from .frames import coloured
 
-CONTROLS = ("task", *SWITCHES, "edit", "speed")
-"""What ``controls=[...]`` of a Lab may ask for; "edit" is the button under the code, "speed" the choice beside Play."""
+PRESSED_LINE = "line"
+CONTROLS = ("task", *SWITCHES, PRESSED_LINE, "edit", "speed")
+"""What ``controls=[...]`` of a Lab may hold. With "line", as with "zero_grad", the line of ``zero_grad()`` is
+pressed to take it out; "edit" is the button under the code, "speed" the choice beside Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Words to updates a second: 0 for a statement at a time, None for as fast as it goes."""
+MOST_IN_BEATS = 10.0
+"""Updates a second up to which each call of ``BEATS`` is shown, and not only the end of an update."""
 USUAL_SPEED = "60 updates/s"  # at which a Lab plays unless it is asked for another
 _TASKS = tasks.names()
 UNSWITCHED = "unswitched"
 """The tick of every lab with switches and a loss: whether it shows how the loss goes on without the newest switch."""
+ZERO_GRAD = "zero_grad"
 MOST_PIECES = 8  # how long an order may be
 
 
@@ -164,9 +169,11 @@ def lab_settings(run: Run, names: Sequence[str], speed: str, unswitched: bool | 
         if switch.matters is not None and not switch.matters(run.recipe):
             off.append(name)
     if unswitched is not None:
-        controls.append(Control(UNSWITCHED, OnOff(label="show without the switch"), unswitched))
+        controls.append(Control(UNSWITCHED, OnOff(label="if you had left it alone"), unswitched))
+    text, turns = run.source, {ZERO_GRAD, PRESSED_LINE} & set(names) and not run.loop.is_edited
+    turning = [n for n, line in enumerate(text.splitlines(), 1) if turns and f"optimizer.{ZERO_GRAD}(" in line]
     return {
-        "code": {"source": run.source, "html": coloured(run.source)},
+        "code": {"source": text, "html": coloured(text), "turns": turning, "hint": PRESSED_LINE in names},
         "controls": [control.data for control in controls if control.name in (*names, UNSWITCHED)],
         "values": {control.name: control.start for control in controls},
         "off": off,

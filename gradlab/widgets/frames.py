@@ -112,19 +112,19 @@ class Pace:
     share: float  # between two drawings of a panel, at least, for each ms of the processor that one takes
     rests: Mapping[PanelName, float]  # and at least, for these panels; memory costs the run a Ledger
     usual_rest: float  # the same for all others
-    words: float  # between two status lines; nobody reads sixty a second
     panel_words: float = 0.0  # between two texts of a panel for who cannot see it
+    always: frozenset[PanelName] = frozenset()  # are drawn at every frame, whatever they cost
 
 
 # Every second frame of sixty a second for what the lesson is about, every seventh for what costs more.
 _RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
-SLOW = Pace(2.0, {}, 0.0, 0.0)
-"""For statements, and for updates that can be followed one by one: every frame draws all."""
-FAST = Pace(10.0, _RESTS, 105.0, 100.0, 500.0)
-FULL = Pace(25.0, _RESTS, 150.0, 100.0, 500.0)
+SLOW = Pace(2.0, {}, 0.0, always=frozenset({PanelName.GRADIENT, PanelName.LANDSCAPE}))
+"""For statements, and for updates whose calls can be followed one by one."""
+FAST = Pace(10.0, _RESTS, 105.0, 500.0)
+FULL = Pace(25.0, _RESTS, 150.0, 500.0)
 """For full speed, where what pictures take is taken from the training."""
-RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
-_FOLLOWED = 99.0  # a frame that is seen for so long, up to 10 updates a second, is drawn whole
+RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0)
+_FOLLOWED = 99.0  # an update that is seen for so long, up to 10 a second, is drawn whole
 _COSTS_KEPT = 8
 
 
@@ -147,13 +147,13 @@ class PanelDrawings:
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
         """Return the Drawings of these panels, in their order, at ``now`` ms; ``only_due`` keeps those not yet due."""
-        self.scenes.measured = None
-        keep_words = only_due and now < self._words_due
+        keep_words = only_due and self.pace.panel_words > 0 and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
         for name in names:
             old = self._drawings.get(name)
-            if only_due and old is not None and name != names[0] and now < self._due.get(name, 0.0):
+            waits = name != names[0] and name not in self.pace.always and now < self._due.get(name, 0.0)
+            if only_due and old is not None and waits:
                 continue
             began = time.thread_time()
             drawing = self._draw(name)
@@ -184,6 +184,7 @@ class PanelDrawings:
 
 
 _NOTHING = object()
+_TAKEN_OUT = re.compile(r"^( *)# (\w+\.zero_grad\(.*\))$", re.MULTILINE)
 _LEXER, _FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 
 
@@ -248,12 +249,18 @@ class FrameWriter:
 
 @lru_cache(maxsize=64)
 def coloured(source: str) -> tuple[str, ...]:
-    """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end."""
-    html = highlight(source, _LEXER, _FORMATTER)
-    # A long line may break after a bracket or a dot, and in a loop's line that is commented out.
-    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.|(?<=<span class="c1">)[^<(]*\()', r"\1<wbr>", html)
+    """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end.
+
+    A call of ``zero_grad`` that is commented out is struck through instead.
+    """
+    taken_out = {at for at, line in enumerate(source.split("\n")) if _TAKEN_OUT.match(line)}
+    html = highlight(_TAKEN_OUT.sub(r"\1\2", source), _LEXER, _FORMATTER)
+    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.)', r"\1<wbr>", html).split("\n")
+    for at in taken_out:  # who copies the text, or has it read out, gets the comment
+        code = lines[at].lstrip()
+        lines[at] = f'{lines[at][: -len(code)]}<span class="gl-hidden"># </span><s>{code}</s>'
     count = len(source.splitlines())
-    return tuple((lines.split("\n") + [""] * count)[:count])
+    return tuple((lines + [""] * count)[:count])
 
 
 def changed_lines(old: str, new: str) -> list[int]:

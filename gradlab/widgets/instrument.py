@@ -214,7 +214,7 @@ class Instrument(Live):
         frames = [self._write(writer, render(values), values, controls=turned, alarm="") for values in settings]
         packed = packed_text({"title": self.title, "settings": settings, "frames": frames})
         count = f"A recording of {len(settings)} settings, each computed by PyTorch."
-        caption, start = f"{count} It needs no kernel: turn a control.", render(settings[0])
+        caption, start = f"{count} Turn a control.", render(settings[0])
         return Packed("instrument", self.title, caption, start.state, self._still(start), packed)
 
     def __repr__(self) -> str:

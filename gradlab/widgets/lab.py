@@ -12,8 +12,8 @@ from .. import tasks
 from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
 from ..front import on_interrupt
-from ..loop import SWITCHES, LoopError, Recipe, Run
-from ..scenes import PanelName, status_line
+from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
+from ..scenes import BEATS, PanelName, status_line
 from .controls import CONTROLS, SPEEDS, UNSWITCHED, USUAL_SPEED
 from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
 from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
@@ -22,6 +22,7 @@ from .recording import MOST_UPDATES, Recording, record_lab
 
 _SLICE = 0.04  # seconds of training between two frames, and of work before a request is replied to, at most
 _MOST_FRAMES, _MOST_SLICES = 20, 2  # frames in one reply, and slices in one at full speed
+_MOST_BEATS = 40  # the same of beats, which end with an update
 _MOST_BETWEEN = 1000  # updates between two frames
 _MOST_EVERY = 60_000.0  # ms that a frame is seen
 
@@ -35,7 +36,6 @@ class Lab(Live):
     """
 
     _screen = "lab"
-    _ends_on_interrupt = False  # whether an interrupt of the kernel ends the playing now
 
     def __init__(
         self,
@@ -136,34 +136,36 @@ class Lab(Live):
         switches: Sequence[str] | Mapping[str, Any] = (),
         marks: Sequence[int] = (),
         turns: int = 2,
+        opens: int | None = None,
     ) -> Recording:
         """Make this run anew from its start, as a recording that plays on a page without a kernel.
 
         It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the
         page at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every
-        such run is computed now, with up to ``turns`` turns one after the other, 1 to 4. Raises TypeError or ValueError
+        such run is computed now, with up to ``turns`` turns one after the other, 1 to 4. The page opens at the update
+        ``opens``, None for the first of the marks, or without any the end. Raises TypeError or ValueError
         that names what is wrong.
         """
         with lock:
-            return record_lab(self.model, self.text, updates, switches, marks, turns)
+            return record_lab(self.model, self.text, updates, switches, marks, turns, opens)
 
     # How it is shown -------------------------------------------------------------------------------------------------
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Reply to a message of the browser; while the lab is played, an interrupt of the kernel ends that."""
+        """Reply to a message of the browser; an interrupt of the kernel ends that, and the playing."""
+        on_interrupt(self._interrupt, enabled=True)
         with lock:
             reply = reply_to(message, self.model, partial(_do, self.model))
-        if self.model.playing != self._ends_on_interrupt:
-            self._ends_on_interrupt = self.model.playing
-            on_interrupt(self._interrupt, enabled=self.model.playing)
+        on_interrupt(self._interrupt, enabled=self.model.playing)
         return reply
 
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
         return self.model.frame()
 
-    def _interrupt(self) -> None:
+    def _interrupt(self) -> bool:
         self.model.interrupted = True
+        return self.runner.engine.end_soon()
 
     def _show(self) -> None:
         """Tell the browser how things are after a cell has driven the lab; Reset comes back to here."""
@@ -185,6 +187,7 @@ class Lab(Live):
         with lock:
             if self._front is None:
                 self.model.set_reset_point()
+            self.model.playing = False
             return super()._repr_mimebundle_(include, exclude)
 
 
@@ -211,29 +214,41 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
     if at_full_speed:
         count = min(count, _MOST_SLICES)
         seconds = min(max(request.number("seconds"), 0.0), _SLICE)
-        advance = partial(model.advance_for, every, seconds=seconds, limit=REQUEST_SECONDS)
+        advance = partial(model.advance_for, every, seconds=seconds)
     elif "updates" in request.fields:
         updates = max(1, min(request.whole("updates"), _MOST_BETWEEN))
-        advance = partial(model.advance_for, every, updates=updates, limit=REQUEST_SECONDS)
+        advance = partial(model.advance_for, every, updates=updates)
     else:
         advance = partial(model.run_statement_for, every)
+    if in_beats := request.get("beats") is True:
+        advance = partial(model.run_beat_for, every)
     play_id = request.get("client"), request.get("play")
     if play_id[1] is not None and play_id == model.stopped_play_id:  # the browser did not know yet that it had ended
         model.stopped = False
         yield model.frame(only_due=True)
         return
-    if model.note == INTERRUPTED and not model.interrupted:
-        model.note = ""  # it does continue
+    if play_id != model.play_id and not model.interrupted:
+        model.note = ""  # it goes on from what that speaks of
     model.play_id, model.playing, model.stopped = play_id, True, False
     end = time.perf_counter() + _SLICE
-    for _ in range(count):
+    beats: list[Frame] = []
+    for _ in range(_MOST_BEATS if in_beats else count):
         if model.interrupted:
             model.stop(INTERRUPTED)
         else:
             advance()
             model.stop_if_done()
-        yield model.frame(only_due=not model.stopped)
-        if model.stopped or (time.perf_counter() > end and not at_full_speed):
+        frame = model.frame(only_due=not model.stopped)
+        yield frame
+        if in_beats:
+            beats.append(frame)
+            ended = model.stopped or model.runner.engine.at_boundary
+            for each in beats:
+                each["beats"] = len(beats) if ended else len(BEATS)
+            if not ended and time.perf_counter() < end + REQUEST_SECONDS:
+                continue
+            beats, count = [], count - 1
+        if model.stopped or not count or (time.perf_counter() > end and not at_full_speed):
             break
 
 
@@ -288,7 +303,7 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
     "frames": (_play, ""),
     "pause": (lambda model, request: None, "ends"),
     "statement": (lambda model, request: model.run_statements(), "ends"),
-    "update": (lambda model, request: model.advance_for(0.0, limit=REQUEST_SECONDS), "ends"),
+    "update": (lambda model, request: model.advance_for(0.0, window=LONGEST_WINDOW), "ends"),
     "reset": (lambda model, request: model.go_back(), "ends"),
     "restart": (lambda model, request: model.begin_again(), "ends"),
     "to_line": (lambda model, request: model.run_to_line(request.whole("line")), "ends"),
@@ -307,7 +322,11 @@ def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:
         model.stopped = False  # that an earlier play ended has been said
     if playing == "ends":
         model.playing = model.interrupted = False
+        if act is not _REQUESTS["pause"][0]:
+            model.note = ""
     frames = act(model, request)
     if playing == "ends":
         model.stop_if_done()
+        if model.interrupted:
+            model.stop(INTERRUPTED)
     return frames

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -14,9 +13,9 @@ from .._process import lock, main_thread
 from ..doctor import LiveDoctor
 from ..drawing import Drawing, Listing, in_rows
 from ..formatting import number_of
-from ..loop import SWITCHES, Counterfactual, LoopError, Recipe, Run
-from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
-from .controls import lab_settings
+from ..loop import LONGEST_WINDOW, SWITCHES, Counterfactual, LoopError, Recipe, Run
+from ..scenes import BEATS, PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, unapplied, warning
+from .controls import PRESSED_LINE, lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
 from .live import Still
 
@@ -24,7 +23,9 @@ UPDATE_MS = 1000 / 60  # for which an update is seen at the usual speed
 STATEMENT_MS = 350.0  # for which what is done statement by statement is seen, at least
 REQUEST_SECONDS = 1.0  # of training at most for one request of a browser: cells wait meanwhile
 INTERRUPTED = "Interrupted. Press Play to continue."
+_OWN_LOOP = "This is your own loop now. Turning a switch brings the recipe's loop back."
 _LONG_UPDATE = "An update is under way for over a second"
+_NOTE_MS = 6000.0  # of playing for which a note is seen
 _AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
 _MOST_STATEMENTS = 2000  # on the way to a line
 _WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
@@ -50,7 +51,9 @@ class LabModel:
         self.play_id: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
         self.stopped_play_id: tuple[Any, Any] = (None, None)  # the playing that ended by itself
         self.draft, self.wrong = "", 0  # a text that was not taken or that failed, and the line that is wrong
-        self.note = ""  # what the Lab has to say, under the status line
+        self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
+        self.note = self._note = ""  # what the Lab has to say, under the status line, and what it said last
+        self._note_ends = 0.0
         self.oom_words = ""  # how memory ran out
         self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
         self.shows_unswitched = True  # or else it does not go on
@@ -58,11 +61,11 @@ class LabModel:
         self.writer = FrameWriter()
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
-        self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
-        self._state_due, self._state = 0.0, ""
-        self.show(runner, runner.task.title)
+        self._words: dict[str, str] = {}  # what the newest frame tells
+        self._gradient: Drawing | None = None  # beside which they were told
+        self.show(runner)
 
-    def show(self, runner: Run, words: str, *, keep_view: bool = False) -> None:
+    def show(self, runner: Run, words: str = "", *, keep_view: bool = False) -> None:
         """Show a run that begins; ``keep_view`` leaves a landscape as it is."""
         self.runner = runner
         self._source, self._changed = runner.source, list[int]()
@@ -94,7 +97,7 @@ class LabModel:
         count, ran, panels = len(self.panels()), self.runner.statement, self.drawings()
         in_line = count in _SIZES  # the loop is in the rows of the panels, or else beside them
         size = _SIZES.get(count, _SMALL)
-        words = [text for text in (self.note, status_line(self.runner)) if text]
+        words = [text for text in (self.note, status_line(self.runner, whole=False)) if text]
         wide = _WIDE - _APART - (size[0] if in_line else 2 * size[0])
         loop = Listing(self.runner.source, wide, range(ran.line, ran.last_line + 1), self.changed, words)
         chip = Listing("", _WIDE, words=[self.warning]) if self.warning else None
@@ -118,15 +121,21 @@ class LabModel:
     def frame(self, *, only_due: bool = False) -> Frame:
         """Return what has changed since the frame before; ``only_due`` leaves costly panels as they were."""
         ran, drawings = self.runner.statement, self.screen.draw(self.panels(), self._now, only_due=only_due)
-        if not only_due or self._now >= self._state_due:
-            self._state_due = self._now + self.screen.pace.words
-            self._state = status_line(self.runner, self.screen.scenes.measured)
+        gradient = drawings.get(PanelName.GRADIENT)
+        if not only_due or gradient is None or gradient is not self._gradient:  # the words and this one tell the same
+            self._gradient = gradient
+            if self.note != self._note:
+                self._note_ends = self._now + _NOTE_MS
+            elif self._now > self._note_ends:
+                self.note = ""
+            self._note = self.note
+            now = unapplied(self.runner)
+            note = (self.playing and now) or self.note or now or _OWN_LOOP * self.runner.loop.is_edited
+            self._words = {"state": status_line(self.runner, whole=False), "alarm": self.warning, "note": note}
         frame = self.writer.write(
             drawings,
             updates=self.runner.updates,
-            state=self._state,
-            alarm=self.warning,
-            note=self.note,
+            **self._words,
             lit=[ran.line, ran.last_line],
             changed=self.changed,
             wrong=self.wrong,
@@ -149,29 +158,46 @@ class LabModel:
         self._begin_frame(every, full_speed=False)
         self.run_statements()
 
+    @property
+    def at_beat(self) -> bool:
+        """Whether the statement that ran last changed ``.grad``, applied it, or ended an update."""
+        return self.runner.statement.label in BEATS or self.runner.engine.at_boundary
+
+    def run_beat_for(self, every: float) -> None:
+        """Run statements to the next beat; the frames of the whole update will be seen for ``every`` ms."""
+        self._begin_frame(every, full_speed=False)
+        self._now -= every * (1 - 1 / len(BEATS))
+        deadline = time.perf_counter() + REQUEST_SECONDS
+        with self._training(every / len(BEATS)):
+            self.runner.run_statement()
+            while not (self.at_beat or self.runner.engine.done or time.perf_counter() > deadline):
+                self.runner.run_statement()
+
     def advance_for(
-        self, every: float, *, updates: int = 1, seconds: float | None = None, limit: float = math.inf
+        self, every: float, *, updates: int = 1, seconds: float | None = None, window: int | None = None
     ) -> None:
         """Run updates, or as many as begin within some seconds; the frame of them will be seen for ``every`` ms.
 
-        After ``limit`` seconds it stops, within an update if need be, and says so.
+        Each batch of an update after more than ``window`` counts as one, in a loop of the learner's own at the latest
+        after the most that it has taken. After a second it stops, within an update if need be, and says so.
         """
         self._begin_frame(every, full_speed=seconds is not None)
         if seconds is not None:
             self._end_unswitched("at full speed it is left out")
         amount = {"updates": updates} if seconds is None else {"seconds": seconds}
-        with self._training(every or STATEMENT_MS):
-            self.runner.advance(**amount, limit=limit)
         engine = self.runner.engine
-        if not engine.at_boundary:
-            ran = f"{_LONG_UPDATE}: {number_of(engine.statements_since_update, 'statement')} since the last one."
-            self.note = f"{ran} Does your loop call step()?" if engine.loop.is_edited else ran
+        window = window or (engine.loop.window if engine.loop.is_edited else LONGEST_WINDOW)
+        with self._training(every or STATEMENT_MS):
+            self.runner.advance(**amount, limit=REQUEST_SECONDS, window=window)
+        if not (engine.at_boundary or engine.at_batch or self.interrupted):
+            self.note = f"{_LONG_UPDATE}: {number_of(engine.statements_since_update, 'statement')}, and no step() yet."
         elif self.note.startswith(_LONG_UPDATE):
             self.note = ""
 
     def advance_to(self, updates: int, report: Callable[[int], object] = lambda count: None) -> None:
         """Train to this update without a browser; ``report`` gets the number of updates after every few of them."""
         if self.runner.updates < updates:
+            self.note = ""
             self._count_bytes_if_seen()
         while self.runner.updates < updates and not self.runner.engine.done:
             count = min(updates - self.runner.updates, _AT_ONCE)
@@ -188,14 +214,15 @@ class LabModel:
         if wanted is None:
             raise RequestError(f"Line {line} is no statement of the loop.")
         with self._training(STATEMENT_MS):
-            last, deadline = runner.updates + 2, time.perf_counter() + REQUEST_SECONDS
+            last, runner.engine.deadline = runner.updates + 2, time.perf_counter() + REQUEST_SECONDS
             for _ in range(_MOST_STATEMENTS):
                 runner.run_statement()
                 if (runner.statement.line, runner.statement.last_line) == wanted:
                     return
-                if runner.engine.done or runner.updates >= last or time.perf_counter() > deadline:
+                if runner.engine.done or runner.updates >= last or time.perf_counter() > runner.engine.deadline:
                     break
-            self.note = f"The loop has not come to line {line} in two updates. Set-up runs only once."
+            when = "in two updates" if runner.updates >= last else "yet"
+            self.note = f"The loop has not come to line {line} {when}. Set-up runs only once."
 
     @contextmanager
     def _training(self, every: float) -> Iterator[None]:
@@ -228,7 +255,7 @@ class LabModel:
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
         """Begin again, at these weights if they are given; ValueError if they are not as many as the model has."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
-        self.show(self.runner, self.runner.task.title)
+        self.show(self.runner)
 
     def drag_weights(self, weights: Sequence[float]) -> None:
         """Begin again at these weights; Reset goes there from now on, and what is dragged stays under the pointer."""
@@ -250,13 +277,14 @@ class LabModel:
         loops, weights, updates, statements = self._reset_point
         self.runner.reset(weights, loops[0][1])
         self.runner.watch_memory = False  # as at the start
-        self.show(self.runner, f"Back at update {updates:,}, where the cell left off.")
+        self.show(self.runner)
         for update, loop in loops[1:]:  # a copy of tensors would not do: a loop of one's own keeps what it likes
             self.advance_to(update)
             self._change_loop(loop)
         self.advance_to(updates)
         for _ in range(statements):
             self.runner.run_statement()
+        self.note = f"Back at update {updates:,}, where the cell left off."
 
     def new_task(self, name: object) -> None:
         """Go over to another task; RequestError for a name that there is not."""
@@ -267,29 +295,27 @@ class LabModel:
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
         self._reset_point = None
-        self.show(runner, f"{task.title}. A new run, with lr {task.lr:g} for this task.")
+        self.show(runner, f"A new run, with lr {task.lr:g} for this task.")
 
     # Another loop -----------------------------------------------------------------------------------------------------
 
     def switch(self, recipe: Recipe) -> None:
         """Go over to another recipe at once and say what has changed; LoopError if the update cannot be completed."""
         runner, before = self.runner, self.runner.updates
-        words = ", ".join(recipe.changes_from(runner.recipe)) or "nothing changed"
         self._change_loop(recipe)
-        if runner.updates > before:
-            words += f" (update {runner.updates:,} was completed first)"
+        words = f"Update {runner.updates:,} was completed first. " if runner.updates > before else ""
         self.wrong = 0
         self._memory_due = True  # what the switch does to memory is seen in the next update
         if runner.restarted_optimizers:
-            words += "; the optimizer is new, its state starts empty; weights and .grad stay"
-        self.note = words
+            words += "The optimizer is new: its state starts empty, weights and .grad stay."
+        self.note = words.strip()
 
     def edit(self, text: str) -> None:
         """Run a text of the learner's own from now on; a LoopError names the line of a mistake."""
         self._change_loop(text)
         self._doctor = LiveDoctor()  # it forgets what it has heard: another loop runs
         self._memory_due = True
-        self.note = "This is your own loop now. Turning a switch brings the recipe's loop back."
+        self.note = ""
 
     def _change_loop(self, loop: Recipe | str) -> None:
         """Go over to another loop; a recipe's run goes on in a copy without the switch, too."""
@@ -301,6 +327,8 @@ class LabModel:
             return
         else:
             runner.complete_update()
+            if runner.watch_gradients:
+                self.screen.scenes.gradient()  # its scale is kept for when this loop comes back
             if not runner.loop.is_edited and self.unswitched_tick():
                 copy = self.unswitched
                 if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
@@ -332,7 +360,7 @@ class LabModel:
         panels = self.panels()
         loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
         counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
-        can = loss and not counted and not SWITCHES.keys().isdisjoint(self.controls)
+        can = loss and not counted and not {*SWITCHES, PRESSED_LINE}.isdisjoint(self.controls)
         return self.shows_unswitched if can else None
 
     def _end_unswitched(self, why: str) -> None:
@@ -365,6 +393,8 @@ class LabModel:
         elif isinstance(error, KeyboardInterrupt):
             main_thread.interrupted = True
             self.stop(INTERRUPTED)
+            if self.runner.source != self._source:  # that loop has made no update, so the one before is back
+                self.draft = self._source
         else:
             self.wrong = error.line if isinstance(error, LoopError) else 0
             words = self.clean_up(error)

@@ -17,7 +17,7 @@ import ipywidgets as widgets
 from .._process import lock, plain_torch_state
 from ..drawing import Placed, to_png, to_svg
 from ..formatting import html_page, join_words, png_img
-from ..front import FrontEnd, player_module, style_sheet
+from ..front import FrontEnd, cell_number, player_module, style_sheet
 from .frames import Frame, FrameWriter, Reply
 
 _BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
@@ -45,6 +45,8 @@ class Live(ABC):
     _front: FrontEnd | None = None
     _writer: FrameWriter
     _replying = False
+    _driven_by: int | None = None  # the newest cell that has driven it since it was shown
+    _before: Frame | None = None  # how it was shown before that
 
     @abstractmethod
     def handle(self, message: Mapping[str, Any]) -> Reply:
@@ -82,19 +84,33 @@ class Live(ABC):
         """Tell the browser how things are, unless the reply to its own request does."""
         with lock:
             if self._front is not None and not self._replying:
+                cell = cell_number()
+                if self._before is None or self._driven_by != cell:
+                    self._driven_by, self._before = cell, self._writer.newest()
                 self._front.push({"frames": [self.frame()]})
 
+    def _display_(self) -> FrontEnd:
+        """Give marimo a live view; it shows an anywidget, and no stack of widgets."""
+        with lock:
+            self.frame()  # for a browser that asks before the cell has ended
+            self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
+            return self._front
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
+        """Give a live view, and beside it the picture and the words that a saved notebook keeps.
+
+        Where an earlier cell shows it, too, that view stays as it was when this cell began.
+        """
         with lock:
             png, alt, words = self._picture().png(), self.text, repr(self)
-            if self._front is None:
-                self.frame()  # for a browser that asks before the cell has ended
-                self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
-                self._html = widgets.HTML()
-                self._widget = widgets.VBox([self._html, self._front])
-            self._html.value = _still_html(self._front.lab_id, png, alt)
-        view = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
+            if self._front is not None:
+                before = self._before if self._driven_by == cell_number() else None
+                self._front.freeze(before or self._writer.newest())
+            self._before = None
+            front = self._display_()
+            still = widgets.HTML(_still_html(front.lab_id, png, alt))
+            view_id = widgets.VBox([still, front]).model_id
+        view = {"version_major": 2, "version_minor": 0, "model_id": view_id}
         data = {
             "application/vnd.jupyter.widget-view+json": view,
             "image/png": base64.b64encode(png).decode(),

@@ -6,6 +6,7 @@ import base64
 import html
 import itertools
 import json
+from dataclasses import asdict
 from typing import Any
 
 import anywidget
@@ -16,18 +17,20 @@ from ..formatting import inline_html
 from ..front import bet_module, bet_script, bet_style
 from .question import Question, find_question
 
-Guesses = dict[str, tuple[str, bool]]  # the chosen option by the name of the question, and whether it was right
+# The chosen option by the name of the question, and whether it was right, None until the learner has seen that.
+Guesses = dict[str, tuple[str, bool | None]]
 GUESSES: Guesses = {}
 """The guesses of this kernel: a cell that is run again makes a new Prediction, which must find the guess."""
 
 
 class _Live(anywidget.AnyWidget):
-    """The question in the browser, which tells which option was chosen."""
+    """The question in the browser, which tells which option was chosen, and when it has shown the answer."""
 
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)
     page = traitlets.Unicode("").tag(sync=True)
     guess = traitlets.Int(-1).tag(sync=True)  # none yet
+    told = traitlets.Bool(False).tag(sync=True)
     tally = traitlets.Unicode("").tag(sync=True)
 
 
@@ -42,6 +45,7 @@ class Prediction:
         """The question as an element that reads well as it is, and that ``front/bet.js`` turns into buttons."""
         self._live = _Live(_esm=bet_module(), _css=bet_style(), page=self.page)
         self._live.observe(self._choose_from_browser, names="guess")
+        self._live.observe(lambda change: self.tell(), names="told")
         help_ = (
             "The buttons have not loaded. If it stays so, install anywidget where Jupyter runs "
             "(<code>pip install anywidget</code>) and reload this page."
@@ -54,15 +58,21 @@ class Prediction:
     @property
     def guess(self) -> str | None:
         """The option that the learner chose in this kernel, None before that."""
-        return self._guesses.get(self.question.name, (None, False))[0]
+        return self._guesses.get(self.question.name, (None,))[0]
 
     def choose(self, option: str) -> None:
         """Commit to an option, as a click does. The first choice counts and stays."""
         if option not in self.options:
             raise ValueError(f"predict: the guess must be one of {', '.join(map(repr, self.options))}, got {option!r}")
         if self.guess is None:
-            self._guesses[self.question.name] = option, option == self.options[self.question.answer]
+            self._guesses[self.question.name] = option, None
         self._show()
+
+    def tell(self) -> None:
+        """Tell the answer, as "Tell me" does, if a choice was made."""
+        if self.guess is not None:
+            self._guesses[self.question.name] = self.guess, self.guess == self.options[self.question.answer]
+            self._show()
 
     def _choose_from_browser(self, change: Any) -> None:
         if 0 <= change["new"] < len(self.options):
@@ -71,11 +81,17 @@ class Prediction:
     def _show(self) -> None:
         assert self.guess is not None
         self._live.guess = self.options.index(self.guess)
-        rights = [right for _, right in self._guesses.values()]
-        self._live.tally = f"Your guesses so far: {sum(rights)} of {len(rights)} right."
+        self._live.told = self._guesses[self.question.name][1] is not None
+        rights = [right for _, right in self._guesses.values() if right is not None]
+        if self._live.told:
+            self._live.tally = f"Your guesses so far: {sum(rights)} of {len(rights)} right."
 
     def __repr__(self) -> str:
         return "\n".join([f"Bet. {self.question.text}", *(f"  ( ) {option}" for option in self.options)])
+
+    def _display_(self) -> anywidget.AnyWidget:
+        """Give marimo the live view; it shows an anywidget, and no stack of widgets."""
+        return self._live
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
@@ -87,8 +103,8 @@ class Prediction:
 def predict(name: str) -> Prediction:
     """Ask a question before the experiment, by its name: ``predict("03/where-do-the-weights-go")``.
 
-    The guess is kept while the kernel lives; the reason is shown after it. Raises ValueError with the names that are
-    nearest where there is no such question.
+    The guess is kept while the kernel lives; the answer comes once what follows has shown it. Raises ValueError with
+    the names that are nearest where there is no such question.
     """
     return Prediction(find_question(name), GUESSES)
 
@@ -97,16 +113,18 @@ def _words(question: Question) -> str:
     options = "".join(f"<li>{inline_html(option.text)}</li>" for option in question.options)
     return (
         f'<div class="gl-bet-question" role="heading" aria-level="3"><b>Bet.</b> {inline_html(question.text)}</div>'
-        f'<ul>{options}</ul><p class="gl-bet-note">Open this notebook live and run this cell to bet.</p>'
+        f'<ul>{options}</ul><p class="gl-bet-note">To bet, run this cell where the notebook is live.</p>'
     )
 
 
 def seal(question: Question) -> str:
     """Return answer, reason and remarks as text that does not tell them in passing. It is no secret."""
-    answer = {
+    answer: dict[str, Any] = {
         "answer": question.answer,
         "why": inline_html(question.why),
         "remarks": [inline_html(option.remark) for option in question.options],
     }
+    if question.loss:
+        answer["loss"] = asdict(question.loss) | {"courses": [option.course for option in question.options]}
     text, key = json.dumps(answer, ensure_ascii=False).encode(), itertools.cycle(question.name.encode())
     return base64.b64encode(bytes(byte ^ other for byte, other in zip(text, key, strict=False))).decode()

@@ -15,21 +15,41 @@ from .._checks import near_names
 
 @dataclass(frozen=True)
 class Option:
-    """One of the answers to choose from. ``remark`` says what is wrong with it and is empty for the right one."""
+    """One of the answers to choose from. ``remark`` says what is wrong with it and is empty for the right one.
+
+    ``course`` is how the loss would go, as shares of the loss at the start.
+    """
 
     text: str
     remark: str = ""
+    course: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class LossCourse:
+    """From where a question is about the loss of the lab below, and how long, in updates.
+
+    ``after`` is an update, or the words of a switch that is turned; after ``decided`` updates the answer is seen.
+    """
+
+    after: int | str
+    over: int
+    decided: int
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its options; ``answer`` is the place of the right one, ``why`` the reason."""
+    """A question with its options; ``answer`` is the place of the right one, ``why`` the reason.
+
+    ``loss`` is there if the options can be drawn beside the loss of the lab that follows.
+    """
 
     name: str
     text: str
     options: tuple[Option, ...]
     answer: int
     why: str
+    loss: LossCourse | None = None
 
 
 def find_question(name: str) -> Question:
@@ -70,5 +90,6 @@ def read_question(name: str, entry: Mapping[str, Any]) -> Question:
     """Return a question from its entry in a TOML file, in which one option has ``right = true``."""
     options = entry["options"]
     (right,) = (index for index, option in enumerate(options) if option.get("right"))
-    texts = tuple(Option(option["text"], option.get("remark", "")) for option in options)
-    return Question(name, entry["question"], texts, right, entry["why"])
+    texts = tuple(Option(each["text"], each.get("remark", ""), tuple(each.get("course", ()))) for each in options)
+    loss = LossCourse(**entry["loss"]) if "loss" in entry else None
+    return Question(name, entry["question"], texts, right, entry["why"], loss)

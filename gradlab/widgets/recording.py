@@ -15,7 +15,7 @@ from .._checks import did_you_mean, whole_number
 from .._process import main_thread
 from ..formatting import number_of
 from ..loop import SWITCHES, OnOff, Recipe, Run
-from .controls import UNSWITCHED
+from .controls import MOST_IN_BEATS, SPEEDS, UNSWITCHED, ZERO_GRAD
 from .frames import RECORDED, Frame
 from .lab_model import STATEMENT_MS, UPDATE_MS, LabModel
 from .live import Packed, Still, checked_path, packed_text
@@ -47,14 +47,21 @@ class Recording:
     title: str
     caption: str
     marks: list[int]
-    """Updates at which switches can be turned. The page opens at the first; without any, at the end."""
+    """Updates at which switches can be turned."""
+    opens: int
+    """The update that the page opens with."""
     tracks: list[Track]
     words: str
     still: Still = field(repr=False)
 
     def packed(self) -> Packed:
         """Return it packed, for a page without a kernel."""
-        content = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
+        content: dict[str, Any] = {
+            "title": self.title,
+            "marks": self.marks,
+            "opens": self.opens,
+            "tracks": [vars(track) for track in self.tracks],
+        }
         return Packed("replay", self.title, self.caption, self.words, self.still, packed_text(content))
 
     def save(self, path: str | Path) -> Path:
@@ -64,7 +71,9 @@ class Recording:
         return target
 
 
-def record_lab(lab: LabModel, words: str, updates: int, switches: Any, marks: Any, turns: int) -> Recording:
+def record_lab(
+    lab: LabModel, words: str, updates: int, switches: Any, marks: Any, turns: int, opens: int | None
+) -> Recording:
     """Make the run of a lab anew, and each with up to ``turns`` of ``switches`` at ``marks``; errors as Lab.record."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
@@ -73,11 +82,13 @@ def record_lab(lab: LabModel, words: str, updates: int, switches: Any, marks: An
     values = _values(switches, runner.recipe)
     most = _whole("turns", turns, 1, _MOST_TURNS)
     tracks = _record_tracks(lab, int(updates), values, every, most)
-    caption = "A recording of a real run, for which no kernel is needed: press Play, or drag the slider."
+    caption = "A recording of a real run: press Play, or drag the slider."
     if values and every:
         caption += f" At its ticks (update {', '.join(map(str, every))}) you can turn {' or '.join(values)}."
     title = f"{runner.task.name}, {number_of(int(updates), 'update')}"
-    return Recording(title, caption, every if values else [], tracks, words, lab.still())
+    turning = every if values else []
+    at = _whole("opens", (turning[0] if turning else last + 1) if opens is None else opens, 0, last + 1)
+    return Recording(title, caption, turning, at, tracks, words, lab.still())
 
 
 def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[int], turns: int) -> list[Track]:
@@ -116,7 +127,7 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
     for update, loop in [*later, (updates, None)]:
         while count < update and not run.engine.done:
             if count == start and not frames:
-                frames.append(_first_frame(model, turnable))
+                frames.append(_first_frame(model, turnable, values))
             count += 1
             frames += _one_update(model, count - start)
             main_thread.serve()
@@ -128,32 +139,56 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
             except Exception as error:
                 model.fail(error)
     if count == start and not frames:  # of a loop that has come to its end there
-        frames.append(_first_frame(model, turnable))
+        frames.append(_first_frame(model, turnable, values))
+    for frame in frames:
+        if "code" in frame and ZERO_GRAD not in values:  # its line turns nothing
+            frame["code"] = {**frame["code"], "turns": [], "hint": False}
     run.close()
     return frames
 
 
-def _first_frame(model: LabModel, turnable: Collection[str]) -> Frame:
+def _first_frame(model: LabModel, turnable: Collection[str], values: Values) -> Frame:
     """Return a whole frame without what only a kernel can do."""
     whole = model.frame()
     controls = [control for control in whole.get("controls", ()) if control["name"] in turnable]
+    for control in controls:
+        if values.get(control["name"]) and control["kind"] != "tick":  # no other value could be turned to
+            texts = [SWITCHES[control["name"]].text(value) for value in values[control["name"]]]
+            control.update(kind="choice", options=[[text, text] for text in texts])
     return {**whole, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
 
 
 def _one_update(model: LabModel, number: int) -> list[Frame]:
     """Run update ``number`` of a track, and return its frames: one a statement at first, none before the track."""
-    frames: list[Frame] = []
-    goal, by_statement = model.runner.updates + 1, 0 < number <= _STATEMENTS
+    frames, beats = list[Frame](), list[Frame]()
+    rate = SPEEDS[model.speed] or math.inf
+    goal, by_statement, in_beats = (
+        model.runner.updates + 1,
+        0 < number <= _STATEMENTS,
+        number > 0 and rate <= MOST_IN_BEATS,
+    )
+    every = max(1000 / rate, UPDATE_MS)
     while True:
         try:
-            model.run_statement_for(STATEMENT_MS) if by_statement else model.advance_for(UPDATE_MS)
+            if by_statement:
+                model.run_statement_for(STATEMENT_MS)
+            elif in_beats:
+                model.run_beat_for(every)
+            else:
+                model.advance_for(every)
             model.stop_if_done()
         except Exception as error:
             model.fail(error)
         if number > 0:
             frames.append(model.frame(only_due=True))
-        if not by_statement or model.stopped or model.runner.updates >= goal:
+            if in_beats and model.at_beat:
+                beats.append(frames[-1])
+        elif model.runner.watch_gradients:
+            model.screen.scenes.gradient()  # its scale is that of the track that this one leaves
+        if not (by_statement or in_beats) or model.stopped or model.runner.updates >= goal:
             break
+    for frame in beats:
+        frame["beats"] = len(beats)
     if frames:
         frames[-1]["end"] = True
     return frames

@@ -123,7 +123,7 @@ class _Site:
             "version": __version__,
             "whole": self.whole,
             "menu": [*first, *menu, last] if self.whole else [],
-            "documents": [each for each in self.documents if not each.menu],
+            "documents": [each for each in self.documents if each.footer],
             "repository": address.repository,
             "stages": series_stages() if self.whole else (),
             "page_of": self._page_of,
@@ -180,7 +180,14 @@ class _Site:
         for document in self.documents:
             html = document_html(self.root, document)
             folder = str(PurePosixPath(document.file).parent)
-            self._page(document.page, "document.html.j2", folder, title=document.title, content=html)
+            self._page(
+                document.page,
+                "document.html.j2",
+                folder,
+                title=document.title,
+                content=html,
+                searched=document.searched,
+            )
             step(document.page)
         self._write_home(home)
         step("index.html")

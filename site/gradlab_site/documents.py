@@ -23,22 +23,27 @@ class Document(NamedTuple):
     page: str
     title: str
     menu: str = ""
-    """Its words in the menu, "" where it is reached by links only."""
+    """Its words in the menu, "" where it is not there."""
+    footer: str = ""
+    """Its words at the foot of every page; without these and those of the menu it is reached by links only."""
+    searched: bool = True
+    """Whether the search looks into it: not into what is about the project."""
 
 
 DOCUMENTS = (
     Document("notebooks/README.md", "teach.html", "For teachers", "Teach"),
-    Document("notebooks/CLASSROOM.md", "classroom.html", "For who runs a hub"),
-    Document("gradlab/doctor/README.md", "doctor.html", "The doctor"),
-    Document("ARCHITECTURE.md", "architecture.html", "Architecture"),
-    Document("CONTRIBUTING.md", "contributing.html", "Contributing"),
-    Document("CHANGELOG.md", "changelog.html", "What has changed"),
-    Document("SECURITY.md", "security.html", "Security"),
-    Document("tests/README.md", "tested.html", "How it is tested"),
-    Document("gradlab/front/README.md", "front.html", "The browser's half"),
-    Document("gradlab/widgets/README.md", "widgets.html", "The widgets"),
-    Document("gradlab/tasks/data/SOURCES.md", "sources.html", "Where the data come from"),
-    Document("site/LIVE.md", "live.html", "Live in a tab"),
+    Document("notebooks/CLASSROOM.md", "classroom.html", "For who runs a hub", footer="For who runs a hub"),
+    Document("gradlab/doctor/README.md", "doctor.html", "The doctor", footer="The doctor"),
+    Document("ARCHITECTURE.md", "architecture.html", "Architecture", searched=False),
+    Document("CONTRIBUTING.md", "contributing.html", "For developers", footer="For developers", searched=False),
+    Document("CHANGELOG.md", "changelog.html", "What has changed", footer="What has changed", searched=False),
+    Document("SECURITY.md", "security.html", "Security", searched=False),
+    Document("tests/README.md", "tested.html", "How it is tested", searched=False),
+    Document("gradlab/front/README.md", "front.html", "The browser's half", searched=False),
+    Document("gradlab/widgets/README.md", "widgets.html", "The widgets", searched=False),
+    Document(
+        "gradlab/tasks/data/SOURCES.md", "sources.html", "Where the data come from", footer="Where the data come from"
+    ),
 )
 
 

@@ -88,7 +88,7 @@ def _worksheet(number: str) -> Iterator[str]:
     yield f"## {heading}"
     yield f"Name {_LINE}"
     yield "Afterwards you can " + " \u00b7 ".join(text.can) + "."
-    yield f"Each bet stands in notebook {number}. Tick a box, write why, then run its cell. A wrong bet costs nothing."
+    yield f"Each bet stands in notebook {number}. Tick a box, write why, then bet there. A wrong bet costs nothing."
     for count, name in enumerate(text.bets, 1):
         question, prefix = find_question(name), f"{count}. "
         if name in text.given:

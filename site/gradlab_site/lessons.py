@@ -19,8 +19,8 @@ _QUESTION = re.compile(r'\bpredict\("([^"]+)"\)')
 _EXERCISE = re.compile(r'\bexercise\("([^"]+)"\)')
 _HEADING = re.compile(r"^(#{1,3}) +(.+?)\s*$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-_OF_NOTEBOOKS = "(No buttons?"
-"""How a paragraph begins that is for who reads a notebook without a kernel."""
+_OF_NOTEBOOKS = "gradlab-in-notebook"
+"""The class of words that are for a notebook only, such as "Run the next cell": a page leaves them out."""
 _OWN = ("Time", "Contents")
 """How the paragraphs below a title begin that a page of the site writes itself."""
 
@@ -109,9 +109,11 @@ def _cell(cell: Any, element: Tag) -> Cell:
     """Return a cell with its kind; what makes no sense without a kernel goes."""
     element.attrs.pop("id", None)
     if cell.cell_type == "markdown":
-        for paragraph in element.find_all("p"):
-            if paragraph.get_text().startswith(_OF_NOTEBOOKS):
-                paragraph.extract()
+        for words in element.find_all(class_=_OF_NOTEBOOKS):
+            around = words.parent
+            words.decompose()
+            if around is not None and not around.get_text(strip=True):
+                around.decompose()
         found = _HEADING.match(_FENCE.sub("", cell.source).lstrip())
         return Cell(element, "text", len(found[1]), _plain(found[2])) if found else Cell(element, "text")
     kind = "code"
@@ -128,14 +130,17 @@ def _cell(cell: Any, element: Tag) -> Cell:
         part.decompose()
     if kind == "live":
         add_class(element, "wide-cell")
-        _fold_code(element)
+        _fold_code(element, is_name=cell.source.isidentifier())
     return Cell(element, kind)
 
 
-def _fold_code(element: Tag) -> None:
-    """Fold the code of a lab: here it is not what the reader works with."""
+def _fold_code(element: Tag, is_name: bool) -> None:
+    """Fold the code of a lab: here it is not what the reader works with. One that only names the lab goes."""
     code = element.find(class_="jp-InputArea-editor")
-    if isinstance(code, Tag) and code.find("details") is None:
+    if is_name:
+        for wrapper in element.find_all(class_="jp-Cell-inputWrapper"):
+            wrapper.decompose()
+    elif isinstance(code, Tag) and code.find("details") is None:
         folded = html_soup('<details class="code"><summary>Code</summary></details>').find("details")
         assert isinstance(folded, Tag)
         for part in [*code.contents]:

@@ -18,9 +18,12 @@ _SHOWN = ("text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpe
 
 
 def read_notebook(path: Path) -> Any:
-    """Return a stored notebook without the state of its widgets."""
+    """Return a stored notebook without the state of its widgets, and without what only JupyterLab needs to fold outputs."""
     notebook = nbformat.read(path, as_version=4)
     notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        if cell.get("outputs"):
+            cell.outputs = [output for output in cell.outputs if output.get("data") != {}]
     return notebook
 
 
@@ -38,6 +41,9 @@ def notebook_exporter(folder: Path, template: Path) -> Any:
 class _Renderer(IPythonRenderer):
     def block_math(self, body: str) -> str:
         return formula_html(body, "block")
+
+    def inline_html(self, html: str) -> str:
+        return str(super().inline_html(html)) if "<img" in html else html  # it would close each tag where it opens
 
     def inline_math(self, body: str) -> str:
         return formula_html(body)

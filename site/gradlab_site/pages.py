@@ -49,9 +49,14 @@ class PageWriter:
         """Write a page: ``about`` is for its template, ``resolve`` for the links in it."""
         root = "../" * name.count("/")
         given = {**self.shared, "title": title, "policy": policy, "root": root, "page": name, **about}
-        page = BeautifulSoup(self._templates.get_template(template).render(given), "html.parser")
+        page = html_soup(self._templates.get_template(template).render(given))
         self._take_out(page, root)
         _set_links(page, resolve)
+        for link in page.select(
+            "a.anchor-link"
+        ):  # its sign is in site.css, or it were a word of the heading in the search
+            link.string = ""
+            link["aria-label"] = "Link to this heading"
         target = self.out / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(str(page), encoding="utf-8")
@@ -79,6 +84,8 @@ class PageWriter:
         for script in page.find_all("script"):
             if not script.get("src"):
                 script.decompose()  # that of a question: the page's own front end serves all of them
+        for note in page.select(".gl-bet-note"):
+            note.decompose()  # it sends a reader without a kernel to the notebook: here the page has the buttons
         for element in page.select("[style]"):
             look = str(element["style"]).strip()
             del element["style"]
@@ -131,8 +138,8 @@ def _set_links(page: BeautifulSoup, resolve: Resolve) -> None:
 
 
 def html_soup(text: str) -> BeautifulSoup:
-    """Parse a piece of HTML."""
-    return BeautifulSoup(text, "html.parser")
+    """Parse a piece of HTML; in code, text that is only spaces stays as it is: it is the indentation."""
+    return BeautifulSoup(text, "html.parser", preserve_whitespace_tags={"pre", "textarea", "code"})
 
 
 def heading_words(heading: Tag) -> str:

@@ -100,8 +100,8 @@ def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
     """Return the recording of the first page: the digits, with one switch."""
     from gradlab import Lab, Recipe
 
-    panels = ["held-out loss", "gradient"]
-    lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=panels, speed="10 updates/s")
+    panels = ["picture", "gradient", "held-out loss"]
+    lab = Lab("digits", Recipe(lr=0.2), controls=["line"], panels=panels, speed="10 updates/s")
     lab.run(updates=settings[HOME]["marks"][0])  # which its still shows, and where the recording opens
     replay = _recorded(HOME, lab, settings[HOME])
     assert replay is not None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from bs4 import Tag
 
 from .lessons import Cell, Lesson
+from .pages import add_class
 
 _WORDS = 90  # of text in one part
 _ROOM = 140  # words on one slide; what else stands on it counts as so many
@@ -23,8 +24,9 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
     """
     number, room = 1, _ROOM
     dealt: list[Tag] = []
-    for cell in lesson.core:
-        for part, weight, alone in _parts(cell):
+    for before, cell in zip([None, *lesson.core], lesson.core, strict=False):
+        is_caption = before is not None and before.kind == "live" and not cell.level
+        for part, weight, alone in _parts(cell, is_caption):
             starts = cell.level == 2 and part.find("h2") is not None
             if dealt and (starts or alone or weight > room):
                 number, room = number + 1, _ROOM
@@ -37,8 +39,8 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
     return dealt
 
 
-def _parts(cell: Cell) -> Iterator[tuple[Tag, int, bool]]:
-    """Yield a cell in parts, each with its weight in words, and whether it has a slide of its own."""
+def _parts(cell: Cell, is_caption: bool) -> Iterator[tuple[Tag, int, bool]]:
+    """Yield a cell in parts, each with its weight in words, and whether only a caption follows it on its slide."""
     if cell.kind != "text":
         lines = sum(len(pre.get_text().strip().splitlines()) for pre in cell.element.find_all("pre"))
         weight = _BET if cell.kind == "bet" else _LINE * lines + _PICTURE * (cell.element.find("img") is not None)
@@ -46,14 +48,18 @@ def _parts(cell: Cell) -> Iterator[tuple[Tag, int, bool]]:
         return
     body = cell.element.find(class_="jp-RenderedMarkdown")
     assert body is not None
-    for group in _groups(body.find_all(recursive=False)):
+    blocks: list[Tag] = list(body.find_all(recursive=False))
+    captions, blocks = (blocks[:1], blocks[1:]) if is_caption else ([], blocks)
+    for group in [*filter(None, [captions]), *_groups(blocks)]:
         part = copy.copy(cell.element)
         inner = part.find(class_="jp-RenderedMarkdown")
         assert inner is not None
         inner.clear()
         for block in group:
             inner.append(copy.copy(block))
-        yield part, len(inner.get_text().split()), False
+        if group is captions:
+            add_class(part, "lab-caption")
+        yield part, 0 if group is captions else len(inner.get_text().split()), False
 
 
 def _groups(blocks: Sequence[Tag]) -> Iterator[list[Tag]]:

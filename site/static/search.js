@@ -2,6 +2,11 @@
 /** The search: pagefind looks into its index, and this shows what it finds. */
 
 (() => {
+  // Every page has these, so they would say nothing about what fits, and be marked all over the excerpts.
+  const COMMON = new Set(
+    "a an and are as at be but by can do does for from how i if in is it its my not of on or so that the then there this to was what when where which why with you"
+      .split(" "),
+  );
   const asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
   const said = /** @type {HTMLElement} */ (document.getElementById("said"));
   const list = /** @type {HTMLElement} */ (document.getElementById("found"));
@@ -13,6 +18,13 @@
     return;
   }
 
+  const words = asked.split(/\s+/).filter((word) => !COMMON.has(word.toLowerCase().replace(/\W+$/, "")));
+  const sought = asked.includes('"') || !words.length ? asked : words.join(" "); // quotes ask for just these words
+
+  /** @typedef {{url: string, title: string, weighted_locations: {balanced_score: number}[]}} Part of a page */
+  /** How well it fits. @param {Part} part */
+  const fit = (part) => part.weighted_locations.reduce((sum, { balanced_score }) => sum + balanced_score, 0);
+
   /** @param {string} excerpt in which pagefind marks what was found, with all else escaped */
   const marked = (excerpt) => {
     const text = document.createElement("p");
@@ -22,8 +34,10 @@
 
   (async () => {
     const pagefind = await import(new URL("pagefind/pagefind.js", location.href).href);
-    const { results } = await pagefind.search(asked);
-    said.textContent = results.length ? `${results.length} pages with “${asked}”` : `No page has “${asked}”.`;
+    await pagefind.options({ ranking: { termFrequency: 0.5 } }); // or a long page wins by having a word often
+    const { results } = await pagefind.search(sought);
+    const count = results.length === 1 ? "1 page" : `${results.length} pages`;
+    said.textContent = results.length ? `${count} with “${sought}”, the best first` : `No page has “${sought}”.`;
     for (const result of results.slice(0, 20)) {
       const { url, meta, excerpt, sub_results } = await result.data();
       const item = document.createElement("li");
@@ -31,12 +45,13 @@
       link.href = url;
       link.textContent = meta.title;
       item.append(link, marked(excerpt));
-      for (const part of sub_results.slice(0, 3)) {
-        if (part.url === url) continue;
+      const parts = /** @type {Part[]} */ (sub_results).filter((part) => part.url !== url);
+      parts.sort((one, other) => fit(other) - fit(one));
+      for (const part of parts.slice(0, 3)) {
         const inner = document.createElement("a");
         inner.href = part.url;
         inner.textContent = part.title;
-        item.append(inner, " ");
+        item.append(part === parts[0] ? "" : " · ", inner);
       }
       list.append(item);
     }

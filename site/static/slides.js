@@ -9,34 +9,41 @@
   const counter = /** @type {HTMLElement} */ (bar.querySelector("output"));
   const [list] = document.querySelectorAll("main .cells");
   const main = /** @type {HTMLElement} */ (document.querySelector("main"));
-  const EMPTY = 60; // pixels of a slide of which all is covered
-  const LARGEST = 1.5; // a lab is made for a desk
-  const covered = /** @type {HTMLElement} */ (main.querySelector(".covered"));
+  const LARGEST = 2.5; // of a lab, which is made for a desk
   let now = 0;
 
   /** Make the slide smaller where it is higher than the screen. */
   const fit = () => {
     if (!(list instanceof HTMLElement)) return;
-    let zoom = cells.some((cell) => !cell.hidden && cell.matches(".wide-cell")) ? LARGEST : 1;
+    const hasLab = cells.some((cell) => !cell.hidden && cell.matches(".wide-cell"));
+    main.classList.toggle("has-lab", hasLab);
+    let zoom = hasLab ? LARGEST : 1;
     do {
       list.style.zoom = zoom.toFixed(2);
       zoom -= 0.05;
     } while (main.scrollHeight > main.clientHeight && zoom > SMALLEST);
-    covered.hidden = list.offsetHeight > EMPTY;
   };
 
-  /** @param {number} to */
-  const show = (to) => {
-    now = Math.min(Math.max(to, 0), last);
+  /** Whether a question covers all of a slide. @param {number} at */
+  const isCovered = (at) =>
+    cells.every((cell) =>
+      Number(cell.dataset.slide) !== at || cell.matches(".gl-bet-hides") && !cell.querySelector("h1, h2, h3")
+    );
+
+  /** Show a slide, or instead of one that is covered the next that is not, in the direction `by`. @param {number} to @param {1 | -1} by */
+  const show = (to, by) => {
+    let at = Math.min(Math.max(to, 0), last);
+    while (isCovered(at) && at > 0 && at < last) at += by;
+    if (!isCovered(at)) now = at;
     for (const cell of cells) cell.hidden = Number(cell.dataset.slide) !== now;
     counter.textContent = `${now + 1} / ${last + 1}`;
     main.scrollTop = 0;
     fit();
   };
 
-  /** @param {number} to */
-  const go = (to) => {
-    show(to);
+  /** @param {number} to @param {1 | -1} by */
+  const go = (to, by) => {
+    show(to, by);
     if (location.hash !== `#${now + 1}`) location.replace(`#${now + 1}`);
   };
 
@@ -44,12 +51,12 @@
   const read = () => {
     const [name] = location.hash.slice(1).split("&");
     const place = document.getElementById(name)?.closest("[data-slide]");
-    if (place instanceof HTMLElement) show(Number(place.dataset.slide));
-    else go(/^\d+$/.test(name) ? Number(name) - 1 : now);
+    if (place instanceof HTMLElement) show(Number(place.dataset.slide), -1);
+    else go(/^\d+$/.test(name) ? Number(name) - 1 : now, -1);
   };
 
   for (const button of bar.querySelectorAll("button")) {
-    button.addEventListener("click", () => go(now + Number(button.dataset.go)));
+    button.addEventListener("click", () => button.dataset.go === "1" ? go(now + 1, 1) : go(now - 1, -1));
   }
   // Before a lab or a question keeps its keys: a presenter's remote sends Page Up and Page Down, whatever has the focus.
   addEventListener("keydown", (event) => {
@@ -60,7 +67,7 @@
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
-    go(now + by);
+    go(now + by, by > 0 ? 1 : -1);
   }, true);
   if (list) new ResizeObserver(fit).observe(main);
   new MutationObserver(fit).observe(main, { subtree: true, attributeFilter: ["data-live", "data-settled", "class"] });

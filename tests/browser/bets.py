@@ -99,8 +99,10 @@ def expect_covered_until_the_choice(page: Any, cells: list[Any]) -> int:
     asked = page.locator(".gl-bet:not(.lm-mod-hidden *)")
     assert asked.count() == len(questions(cells))
     asked.evaluate_all("bets => bets.forEach(bet => bet.querySelector('li button').click())")
+    asked.evaluate_all("bets => bets.forEach(bet => bet.querySelector('.gl-bet-reply button')?.click())")  # Tell me
     replies = asked.locator(".gl-bet-reply").all_inner_texts()
-    assert all(re.match(r"You said: .*\nThe answer: |Yes\. ", reply, re.DOTALL) for reply in replies), replies
+    told = re.compile(r"You said: .* (Yes\. |No\. .*\nThe answer: )", re.DOTALL)
+    assert all(told.match(reply) for reply in replies), replies
     after = seen(page)
     elsewhere = " ".join(
         " ".join([cell.source, above[0], below[0]]) for cell, (above, below) in zip(cells, before, strict=True)

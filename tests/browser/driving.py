@@ -118,6 +118,14 @@ def chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+def button_of(lab: Any, words: str) -> Any:
+    """Return the button with these words; what stands behind "more" is opened."""
+    button = lab.locator(".gl-button", has_text=words).first
+    if button.count() and not button.is_visible() and lab.locator(".gl-rest").first.is_hidden():
+        lab.locator(".gl-player [aria-expanded]").first.click()
+    return button
+
+
 class Jupyter:
     """A running JupyterLab: its address, the folder that it serves and its log."""
 
@@ -295,14 +303,14 @@ class Notebook:
         return self.page.evaluate(wrapped, [self.number, argument])
 
     def button(self, words: str) -> Any:
-        """The Lab's button with these words."""
-        return self.root.locator(".gl-button", has_text=words).first
+        """The Lab's button with these words, out of what stands behind "more" if need be."""
+        return button_of(self.root, words)
 
     def control(self, label: str) -> Any:
         """The Lab's control with this label."""
         if label == "speed":
             return self.root.locator(".gl-speed select")
-        return self.root.locator(f".gl-controls [name={_BY_NAME.get(label, label)}]")
+        return self.root.locator(f":is(.gl-controls, .gl-rest) [name={_BY_NAME.get(label, label)}]")
 
     def turn(self, label: str, value: Any) -> None:
         """Turn a switch as a learner would: click, choose or type."""

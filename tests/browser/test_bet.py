@@ -11,20 +11,22 @@ import nbformat
 import pytest
 from nbconvert import HTMLExporter
 from playwright.sync_api import expect
+from refresh_notebooks import NO_TEXT, OPENS
 
 from gradlab import predict
 from gradlab.widgets.question import find_question
 
 from .driving import Notebook
 
-NAME = "03/where-do-the-weights-go"
-WRONG, RIGHT = "Past the minimum and back, farther each time", "Past the minimum and back, equally far each time"
+NAME = "04/a-frozen-body"  # what shows it is no lab's loss
+WRONG, RIGHT = "Further in each update, as gradients pile up", "By the same amount in each update"
+BOWL = "03/where-do-the-weights-go"
 LAB = "from gradlab import Lab, predict\nLab('bowl', controls=['zero_grad'], panels=['loss'])"
 FRESH = "from gradlab.widgets.predict import GUESSES; GUESSES.clear()"
 ASKED = f"predict({NAME!r})"
 TEXT = {"cell_type": "markdown", "source": "What to see: it swings."}
 SILENT = "x = 1"
-OUTCOME_SEEN = re.compile(r"^(what was measured\n)?the outcome\n?$")
+OUTCOME_SEEN = re.compile(r"^the outcome\n?$")
 OUTCOME = "print('the ' + 'outcome')\nLab('bowl', panels=['loss']).run(5)"
 HEADING = {"cell_type": "markdown", "source": "A last word.\n\n## Next"}
 OTHER = "print('something ' + 'else')"
@@ -53,7 +55,7 @@ def expect_covered(page: Any, covered: bool = True) -> None:
             expect(part).not_to_be_visible()
         else:
             expect(part).to_be_visible()
-    for part in (page.get_by_role("heading", name="Next"), page.get_by_text("something else", exact=True)):
+    for part in (page.get_by_role("heading", name="Next", exact=True), page.get_by_text("something else", exact=True)):
         expect(part).to_be_visible()
 
 
@@ -72,7 +74,7 @@ def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebo
     expect_covered(page, False)
     page.locator(".jp-Cell", has_text="the outcome").locator("canvas").wait_for()
     remark = next(each.remark for each in find_question(NAME).options if each.text == WRONG)
-    assert told(page).startswith(f"You said: {WRONG}. {remark}".replace("`", ""))
+    assert told(page).startswith(f"You said: {WRONG}. No. {remark}".replace("`", ""))
     assert f"The answer: {RIGHT}. {find_question(NAME).why}".replace("`", "") in told(page)
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
     option(page, RIGHT).click(force=True)
@@ -89,12 +91,11 @@ def test_by_keyboard_it_is_kept_when_the_cell_runs_again(lab_page: Callable[...,
     )
     page.keyboard.press("j")  # a key of the notebook's
     assert page.evaluate("() => jupyterapp.shell.currentWidget.content.activeCellIndex") == 3
-    option(page, "To the minimum, where they stop").focus()
-    for _ in range(3):
-        page.keyboard.press("Tab")
+    option(page, "Once, in the first of the 30 updates").focus()
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect_covered(page, False)
-    assert told(page).startswith("Yes. ")
+    assert told(page).startswith(f"You said: {RIGHT}. Yes. ")
     assert page.evaluate("() => document.activeElement.textContent") == RIGHT  # the focus is not lost
     page = lab_page(LAB, *CELLS[2:]).page  # the same kernel
     page.get_by_text("Your guesses so far: 1 of 1 right.").wait_for()
@@ -110,8 +111,76 @@ def test_the_outcome_can_be_seen_without_a_bet(lab_page: Callable[..., Notebook]
     page.locator(".gl-bet-reply", has_text="Yes.").wait_for()
 
 
+def test_a_guess_of_the_loss_stands_in_the_lab_that_decides(lab_page: Callable[..., Notebook]) -> None:
+    """The answer comes when the curve has gone on for as long as the bet says."""
+    lab = "bowl = Lab('bowl', controls=['zero_grad'], panels=['loss', 'landscape'])"
+    notebook = lab_page(
+        LAB, f"{FRESH}; {lab}; bowl.switch(zero_grad=False).run(20)\nNone", f"predict({BOWL!r})", "bowl"
+    )
+    page, notebook = notebook.page, notebook.lab(1)
+    option(page, "To the minimum, where they stop").click()
+    expect(page.locator(".gl-bet-reply")).to_have_text(
+        "You said: To the minimum, where they stop. Look. Tell me", use_inner_text=True
+    )
+    notebook.wait_for("lab => lab.querySelector('[data-panel=loss]').gradlabPanel._panel.ids.includes('guess')")
+    shown = "lab => lab.querySelector('[data-panel=loss]').gradlabPanel._panel"
+    assert notebook.evaluate(f"lab => ({shown})(lab).marks.some(mark => mark.text === 'your guess')")
+    assert notebook.evaluate(f"lab => ({shown})(lab).plots[0].x.axis.high") >= 44
+    assert page.locator(".gl-bet-tally").inner_text() == ""
+    for _ in range(24):
+        assert "No." not in told(page)
+        notebook.button("1 update").click()
+        notebook.wait_until_still(0.05)
+    page.locator(".gl-bet-reply", has_text="No. They do get there").wait_for()
+    page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
+    assert page.locator(".gradlab").first.evaluate(f"lab => !({shown})(lab).ids.includes('guess')"), "another lab"
+
+
+def test_the_answer_can_be_had_at_once(lab_page: Callable[..., Notebook]) -> None:
+    notebook = lab_page(LAB, FRESH, f"predict({BOWL!r})", "Lab('bowl', panels=['loss'])")
+    page = notebook.page
+    option(page, "To the minimum, where they stop").click()
+    page.get_by_role("button", name="Tell me").click()
+    assert told(page).startswith("You said: To the minimum, where they stop. No. ")
+    assert page.evaluate("() => document.activeElement.textContent").endswith("To the minimum, where they stop")
+    page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_after_a_reload_a_bet_says_what_is_true(notebook: Notebook, saved: bool) -> None:
+    """Where JupyterLab trusts what is saved it is as it was; else its cell is to be run, as it says."""
+    page = notebook.page.context.new_page()
+    page.set_default_timeout(20_000)
+    run = (
+        "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0;"
+        " await jupyterapp.commands.execute('notebook:run-cell'); }"
+    )
+    try:
+        kept = nbformat.v4.new_notebook(cells=stored_cells()[: 1 if saved else None])
+        kept.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        name = f"reloaded_{saved}.ipynb"
+        nbformat.write(kept, notebook.jupyter.folder / name)
+        notebook.lend_kernel(name)
+        opened = Notebook(page, notebook.jupyter, name)
+        page.evaluate(run)
+        option(page, RIGHT).wait_for()
+        if saved:
+            page.evaluate("() => jupyterapp.shell.currentWidget.context.save()")
+        page.reload()
+        opened.wait_for_kernel()
+        if not saved:
+            page.get_by_text("To bet, run this cell where the notebook is live.").wait_for()
+            page.evaluate(run)
+        expect(option(page, RIGHT)).to_be_visible()
+        expect(page.locator(".gl-bet-note:visible")).to_have_count(0)
+        option(page, RIGHT).click()
+        expect(page.locator(".gl-bet-reply")).to_contain_text(f"You said: {RIGHT}.")
+    finally:
+        page.close()
+
+
 def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> None:
-    """JupyterLab folds it, to the first line of its text. The choice unfolds it, though only the question was run."""
+    """JupyterLab folds it. The choice has the learner run its cell, and only then the answer and the texts come."""
     page = notebook.page.context.new_page()
     page.set_default_timeout(20_000)
     try:
@@ -122,8 +191,13 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         nbformat.write(kept, notebook.jupyter.folder / "folded.ipynb")
         notebook.lend_kernel("folded.ipynb")
         Notebook(page, notebook.jupyter, "folded.ipynb")
-        page.locator(".jp-OutputPlaceholder").wait_for()
+        placeholder = page.locator(".jp-OutputPlaceholder")
+        placeholder.wait_for()
+        assert placeholder.inner_text() == ""
         assert page.get_by_text(OUTCOME_SEEN).count() == 0
+        expect(page.locator("p", has_text="It tells.")).not_to_be_visible()
+        asks = page.locator(".gl-bet").first
+        expect(asks).to_contain_text("To bet, run this cell")
         page.get_by_text("something else", exact=True).wait_for()
         page.evaluate(
             "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0;"
@@ -133,6 +207,16 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         further = page.locator("p", has_text="Further down.")
         expect(further).not_to_be_visible()  # its question did not run, but its page has the means now
         option(page, RIGHT).click()
+        expect(asks.locator(".gl-bet-reply")).to_have_text(f"You said: {RIGHT}. Run the next cell, and look. Tell me")
+        assert asks.locator(".gl-bet-right, .gl-bet-wrong").count() == 0
+        expect(placeholder).to_be_visible()
+        expect(page.locator("p", has_text="It tells.")).not_to_be_visible()
+        page.evaluate(
+            "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 3;"
+            " await jupyterapp.commands.execute('notebook:run-cell'); }"
+        )
+        expect(asks.locator(".gl-bet-reply")).to_contain_text(f"You said: {RIGHT}. Yes. ")
+        expect(page.locator("p", has_text="It tells.")).to_be_visible()
         expect_covered(page, False)
         expect(further).not_to_be_visible()
         box = page.locator(".gl-bet-cover", has_text="Run this cell and make your bet first: what follows is covered.")
@@ -155,11 +239,13 @@ def stored_cells() -> list[Any]:
     data.pop("application/vnd.jupyter.widget-view+json")
     asked = nbformat.v4.new_output("execute_result", data=data, execution_count=1)
     markdown = nbformat.v4.new_markdown_cell
+    no_text = nbformat.from_dict(NO_TEXT)
     return [
         code(f"{FRESH}\nfrom gradlab import predict\n{ASKED}", asked),
         markdown(TEXT["source"]),
         code(SILENT),
-        code("f()", said("what was measured\nthe outcome"), jupyter={"outputs_hidden": True}),
+        code("print('the ' + 'outcome')", no_text, said("the outcome"), jupyter={"outputs_hidden": True}),
+        markdown(f"{OPENS}\n\nIt tells.\n\n</details>"),
         markdown(HEADING["source"]),
         code("g()", said("something else")),
     ]
@@ -192,6 +278,7 @@ def test_a_page_without_a_kernel_asks_and_explains(offline: Any) -> None:
     expect_covered(offline)
     option(offline, WRONG).focus()
     offline.keyboard.press("Enter")
-    assert told(offline).startswith(f"You said: {WRONG}.")
+    assert told(offline).startswith(f"You said: {WRONG}. No.")
     assert f"The answer: {RIGHT}." in told(offline)
     expect_covered(offline, False)
+    expect(offline.locator("p", has_text="It tells.")).to_be_visible()

@@ -56,7 +56,7 @@ def test_the_parts_are_wired_to_the_kernel(lab_page: Callable[..., Notebook]) ->
     for _ in range(12):
         press("ArrowDown")
         press("Enter")
-    page.wait_for_words("Batch 1 is number .* The newest step has applied it.")
+    page.wait_for_words("Batch 1 is number .* One step has applied it.")
 
     before = page.ask(WEIGHTS)
     mouse.move(*page.place("landscape", *page.points("landscape", "now")[0]))

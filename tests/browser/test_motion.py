@@ -12,8 +12,8 @@ from .driving import Notebook
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 WORDS = {
     "cell_type": "markdown",
-    "source": 'Yellow is <span class="gradlab-word-fresh">**fresh**</span>, striped is '
-    '<span class="gradlab-word-stale">stale</span>; <span class="gradlab-word-zero_grad">`zero_grad()`</span>.',
+    "source": 'Yellow is <span class="gradlab-word-applied">**applied once**</span>, striped is '
+    '<span class="gradlab-word-reused">reused</span>; <span class="gradlab-word-zero_grad">`zero_grad()`</span>.',
 }
 # Keeps the words of the line that was lit whenever a motion began in the gradient panel.
 WATCH = """lab => {
@@ -37,7 +37,7 @@ MIDDLE = """(lab, [name, colour, top]) => {
   }
   return [box.x + x / count * box.width / canvas.width, box.y + y / count * box.height / canvas.height, count];
 }"""
-BLUE, YELLOW = [0x00, 0x72, 0xB2], [0xF0, 0xE4, 0x42]  # of the weights, and of what is fresh
+BLUE, YELLOW = [0x00, 0x72, 0xB2], [0xF0, 0xE4, 0x42]  # of the weights, and of what is applied once
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_three_calls_move_the_arrows_and_nothing_else_does(moving: Callable[...,
         page.page.wait_for_timeout(50)  # until what moves has begun to
         expect(page.root.locator("[data-moving]")).to_have_count(0)
     moved = page.page.evaluate("() => moved.splice(0)")
-    assert moved == ["optimizer.zero_grad(set_to_none=True)", "loss.backward()", "optimizer.step()"]
+    assert moved == ["optimizer.zero_grad()", "loss.backward()", "optimizer.step()"]
     page.turn("speed", "statements")
     page.button("Play").click()
     page.wait_for_updates(page.updates() + 1)
@@ -79,13 +79,13 @@ def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Noteboo
     page = lab_page(f"{LAB.format(repr('digits'))}.run(5)", WORDS, height=1000)
     page.page.wait_for_timeout(500)
     plain = page.pictures()
-    word = page.page.locator(".gradlab-word-fresh")
-    expect(word).to_have_text("fresh")
+    word = page.page.locator(".gradlab-word-applied")
+    expect(word).to_have_text("applied once")
     word.hover()
     lit = page.pictures()
     assert all(old != new for old, new in zip(plain, lit, strict=True)), "all else is dim"
     *_, many = page.evaluate(MIDDLE, ["gradient", YELLOW, 0.25])
-    assert many > 50, "what is fresh is as yellow as before"
+    assert many > 50, "what is applied once is as yellow as before"
     page.page.mouse.move(0, 0)
     page.page.wait_for_timeout(100)
     assert page.pictures() == plain
@@ -96,9 +96,9 @@ def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Noteboo
     page.page.mouse.move(*page.place("gradient", 0.5, 0.5))
     page.page.mouse.move(x, y)
     expect(page.page.locator(".gradlab-lit")).to_have_count(1)
-    expect(page.page.locator(".gradlab-lit")).to_have_text("fresh")
+    expect(page.page.locator(".gradlab-lit")).to_have_text("applied once")
     page.page.mouse.move(0, 0)
     expect(page.page.locator(".gradlab-lit")).to_have_count(0)
     page.root.locator("pre.gl .line", has_text="loss.backward()").hover()
-    page.page.wait_for_timeout(100)
+    page.page.wait_for_timeout(600)
     assert page.pictures() != plain

@@ -14,7 +14,7 @@ from gradlab import Lab, Recipe, predict
 from gradlab.course import swing
 from gradlab.front import page_script, page_style
 
-from .driving import Notebook
+from .driving import Notebook, button_of
 from .test_instruments import touch
 
 MARK = 10
@@ -33,6 +33,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         .packed(),
         "two": Lab("line", Recipe(lr=0.01)).record(20).packed(),
         "three": swing().packed(),
+        "alive": Lab("digits", Recipe(lr=0.2), controls=["line"], panels=["picture", "gradient"], speed="10 updates/s")
+        .record(40, switches=["zero_grad"], marks=[10, 20, 30], turns=2)
+        .packed(),
     }
     for name, each in kept.items():
         (folder / f"{name}.js").write_text(f'gradlabRecording("{name}", "{each.packed}");\n', encoding="utf-8")
@@ -44,7 +47,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         each = kept[name]
         still = f'<img src="{name}.png" alt="{html.escape(each.words)}"><p class="words">{html.escape(each.words)}</p>'
         at = f'id="lab-{name}" data-kind="{each.kind}" data-src="{source or name}.js" data-title="Recording {name}"'
-        return f'<div class="gl-recording" {at}>{still}</div>'
+        plays = " data-autoplay" if name == "alive" else ""
+        return f'<div class="gl-recording" {at}{plays}>{still}</div>'
 
     def cell(output: str) -> str:
         inside = f'<div class="jp-OutputArea-child">{output}</div>'
@@ -66,6 +70,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "many",
         f'<h1>Many</h1>{place("one")}<p id="below">Below.</p>{far}{covered}{far}{place("two")}<h2 id="end">End</h2>',
     )
+    page("alive", f"<h1>Alive</h1>{place('alive')}")
     page("missing", f"<h1>Missing</h1>{place('one', 'none')}{place('two')}")
     return folder
 
@@ -122,11 +127,61 @@ def updates(lab: Any) -> int:
 
 
 def press(lab: Any, words: str) -> None:
-    lab.get_by_role("button", name=words).first.click()
+    button_of(lab, words).click()
 
 
 def note(lab: Any) -> str:
     return str(lab.locator(".gl-note").inner_text())
+
+
+def alive(visit: Callable[..., Any], motion: str) -> tuple[Any, Any]:
+    """The page whose recording plays on its own, for a reader with this wish about motion, and its line."""
+    page = visit("alive.html")
+    page.emulate_media(reduced_motion=motion)
+    page.reload()
+    return live(page, "alive"), page.locator("pre.gl .turns")
+
+
+def test_it_plays_on_its_own_in_three_beats(visit: Callable[..., Any]) -> None:
+    lab, _ = alive(visit, "no-preference")
+    lit = "() => document.querySelector('pre.gl .lit .text').textContent.trim()"
+    seen = []
+    for _ in range(40):
+        seen.append(lab.page.evaluate(lit))
+        lab.page.wait_for_timeout(50)
+    calls = [line for at, line in enumerate(seen) if at and line != seen[at - 1]]
+    first = calls.index("optimizer.zero_grad()")
+    assert calls[first : first + 3] == ["optimizer.zero_grad()", "loss.backward()", "optimizer.step()"]
+    lab.page.wait_for_function("() => document.querySelector('.gl-state').innerText.startsWith('update 40')")
+    lab.locator(".gl-note", has_text="begins again").wait_for()
+    assert MARK <= updates(lab) < 40
+    press(lab, "Pause")
+    at = updates(lab)
+    lab.page.wait_for_timeout(500)
+    assert updates(lab) == at
+
+
+def test_it_stands_still_for_who_wants_less_motion(visit: Callable[..., Any]) -> None:
+    lab, line = alive(visit, "reduce")
+    lab.page.wait_for_timeout(700)
+    assert updates(lab) == MARK
+    line.click()
+    lab.page.wait_for_function(f"() => !document.querySelector('.gl-state').innerText.startsWith('update {MARK} ')")
+
+
+def test_no_press_of_the_line_is_dead(visit: Callable[..., Any]) -> None:
+    """At any moment, any number of times: it says at once what comes, and that comes within some updates."""
+    lab, line = alive(visit, "no-preference")
+    for turn in range(7):
+        on = line.get_attribute("aria-pressed") == "true"
+        line.click()
+        assert line.get_attribute("aria-pressed") == str(not on).lower(), f"press {turn}"
+        struck = "(on) => !document.querySelector('pre.gl .turns s') === on"
+        lab.page.wait_for_function(struck, arg=not on, timeout=5000)
+        assert "pending" not in str(line.get_attribute("class"))
+        lab.page.wait_for_timeout(300 * turn)
+        if updates(lab) < 40:
+            assert line.get_attribute("aria-pressed") == str(not on).lower(), f"press {turn}"
 
 
 def test_a_recording_is_loaded_when_it_comes_near(visit: Callable[..., Any]) -> None:
@@ -172,7 +227,7 @@ def test_one_plays_at_a_time_and_none_out_of_sight(visit: Callable[..., Any]) ->
     page.wait_for_function("() => !/^update [01] /.test(document.querySelector('#lab-one .gl-state').innerText)")
     press(two, "Play")
     assert one.get_by_role("button", name="Play").first.is_visible(), "the first has paused"
-    page.wait_for_function("() => document.querySelector('#lab-two .gl-note').innerText.includes('ends here')")
+    page.wait_for_function("() => document.querySelector('#lab-two .gl-note').innerText.includes('begins again')")
     press(one, "Play")
     page.evaluate("() => document.querySelector('#lab-one').style.marginTop = '9000px'")
     page.wait_for_function("() => document.querySelector('#lab-one .gl-main').innerText.includes('Play')")

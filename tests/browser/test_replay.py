@@ -12,7 +12,7 @@ import pytest
 from gradlab import Lab, Recipe, Run, tasks
 from gradlab.scenes import status_line
 
-from .driving import Notebook
+from .driving import Notebook, button_of
 
 UPDATES, MARK = 60, 20
 # Counts the paintings of the first panel for some seconds.
@@ -60,7 +60,7 @@ def updates(page: Any) -> int:
 
 
 def press(page: Any, words: str) -> None:
-    page.get_by_role("button", name=words).first.click()
+    button_of(page, words).click()
 
 
 def state_of(turned_at: int | None, update: int) -> str:
@@ -73,11 +73,14 @@ def state_of(turned_at: int | None, update: int) -> str:
     return status_line(run)
 
 
-def test_it_plays_to_its_end(replay: Any) -> None:
+def test_it_plays_to_its_end_and_begins_again(replay: Any) -> None:
     press(replay, "Play")
     assert replay.evaluate(COUNT, 0.5) >= 5
-    replay.wait_for_function("() => document.querySelector('.gl-note').innerText.includes('ends here')")
+    at = "() => document.querySelector('.gl-state').innerText"
+    replay.wait_for_function(f"update => ({at})().startsWith('update ' + update + ' ')", arg=UPDATES)
     assert state(replay) == state_of(None, UPDATES)
+    replay.locator(".gl-note", has_text="begins again").wait_for()
+    assert MARK <= updates(replay) < UPDATES
 
 
 def test_one_statement_and_one_update(replay: Any) -> None:
@@ -155,7 +158,7 @@ def test_a_link_is_copied_that_opens_at_what_is_shown(replay: Any, notebook: Not
     notebook.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     replay.get_by_role("button", name="Play").click()
     replay.wait_for_function("() => Number(document.querySelector('.gl-scrub input').value) > 3")
-    replay.get_by_role("button", name="Copy link").click()  # while it plays
+    press(replay, "Copy link")  # while it plays
     replay.locator(".gl-note", has_text="Copied: file:").wait_for()
     shown = state(replay)
     link = replay.evaluate("() => navigator.clipboard.readText()")

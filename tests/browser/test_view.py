@@ -63,6 +63,30 @@ def test_a_lab_is_in_view_after_shift_enter(lab_page: Callable[..., Notebook], w
     page.side_bar(False)
 
 
+def test_a_lab_that_goes_on_below_is_in_view_there(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(SMALL)
+    still = '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="900"></svg>'  # higher than the lab
+    stored = [{"output_type": "display_data", "metadata": {}, "data": {"image/svg+xml": still}}]
+    again = {"cell_type": "code", "source": "_ = lab.run(5)\nlab", "outputs": stored}
+    put(page, FILL, LAB, FILL, again, AFTER, FILL, FILL)
+    page.page.evaluate(ACTIVATE, 2)
+    for _ in range(3):
+        page.page.keyboard.press("Shift+Enter")
+        page.page.wait_for_timeout(400)
+    page.page.wait_for_function("() => document.querySelectorAll('.gradlab').length === 3")
+    lab, earlier = page.lab(2), page.lab(1)
+    lab.wait_until_painted()
+    lab.wait_for(f"lab => ({SEEN})(lab)[0]")
+    assert lab.updates() == 8
+    assert earlier.updates() == 3
+    assert "It goes on in the cell" in earlier.words()
+    assert earlier.button("Play").is_disabled()
+    lab.button("Play").click()
+    lab.wait_for_updates(20)
+    lab.button("Pause").click()
+    assert earlier.updates() == 3
+
+
 def test_shift_enter_runs_the_cell_and_moves_on(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page("from gradlab import Lab\nlab = Lab('bowl')\nlab", "after = 1")
     page.button("Play").click()

@@ -23,6 +23,7 @@ from torch.nn.functional import cross_entropy, linear
 from gradlab import Recipe, formatting, tasks
 from gradlab.course import launch, weights_after
 from gradlab.course.cheat_sheet import Pitfall, cheat_sheet
+from gradlab.drawing import applied_words, batch_area, batch_style, colour
 from gradlab.formatting import lesson_address, link_html
 
 ALL_REDUCE = "torch.distributed.all_reduce(tokens)"
@@ -238,18 +239,30 @@ def test_the_picture_shows_what_grad_holds_after_each_call() -> None:
     """The calls run on a weight whose batches have the gradients 1, 10 and 100; an arrow is a batch in the sum."""
     w = torch.zeros(1, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)
-    batches, fresh = iter((1.0, 10.0, 100.0)), 0
+    batches, times = iter((1.0, 10.0, 100.0)), list[int]()
     states = re.findall(r'aria-label="after ([^:]+): ([^"]+)">(.*?)</svg>', cheat_sheet().html)
-    assert len(states) == 5
     for call, words, drawn in states:
         if call == "zero_grad()":
             optimizer.zero_grad()
+            times = []
         elif call == "backward()":
             (next(batches) * w).sum().backward()
-            fresh += 1
+            times.append(0)
         else:
             optimizer.step()
-            fresh = 0
-        held = 0 if w.grad is None else str(int(w.grad)).count("1")
-        assert words == (", ".join(["stale"] * (held - fresh) + ["fresh"] * fresh) or "no gradient")
-        assert drawn.count("<polygon") == held + (held > 1)  # the sum has an arrow of its own
+            times = [each + 1 for each in times]
+        assert len(times) == (0 if w.grad is None else str(int(w.grad)).count("1"))
+        assert words == (", ".join(map(applied_words, times)) or "no gradient")
+        assert re.findall("\u00d7 \\d+", drawn) == [f"\u00d7 {each}" for each in times if each > 1]
+        looks = re.findall(r'<polygon points="[^"]+" fill="([^"]+)" stroke="([^"]+)"', drawn)
+        arrows = [batch_area(batch_style(each)) for each in times]
+        arrows = [batch_area("sum")] * (len(times) > 1) + arrows  # the sum has an arrow of its own
+        assert looks == [(fill_of(arrow), colour(arrow["stroke"])) for arrow in arrows]
+    assert times == [2, 2, 1]
+
+
+def fill_of(look: dict[str, Any]) -> str:
+    """What the sheet fills an arrow with: its paper is that of the page around it."""
+    return {"paper": "var(--jp-layout-color0, Canvas)", "reused": "url(#gl-sheet-reused)"}.get(
+        look["fill"], colour(look["fill"])
+    )

@@ -31,20 +31,24 @@ def test_the_loss_is_that_of_the_scene() -> None:
     assert draw(Curve([], [], [], [])).words == "No update has been made yet."
 
 
-def test_the_axes_hold_the_curve_and_turn_logarithmic() -> None:
+def test_the_axes_hold_the_curve_and_stay_linear() -> None:
     for scene in (curve(60), curve(7, switches=((30, "lr 1"),)), beside(90, 40, loss=30.0)):
         x, y = draw(scene).axes[0].x, draw(scene).axes[0].y
-        values = [*scene.low, *scene.high, scene.now, *(scene.unswitched.mean if scene.unswitched else [])]
+        values = [*scene.low, *scene.high, scene.now]
         assert x.low == y.low == 0
         assert max(*scene.updates, *(update for update, _ in scene.switches)) <= x.high
         assert max(values) <= y.high
         assert not y.log
-    mean = [10.0 ** (-number) for number in range(6)]
-    wide = Curve([1, 2, 3, 4, 5, 6], mean, mean, mean)
-    up = draw(wide).axes[0].y
-    assert up.log
-    assert up.low <= 1e-5 < 1 <= up.high
-    assert not draw(dataclasses.replace(wide, linear=True)).axes[0].y.log
+    mean = [2.3, 1e-5, 3.0, 80.0, 1e-9, 900.0]
+    highest = []
+    for count in range(1, 7):
+        up = draw(Curve([*range(count)], *[mean[:count]] * 3)).axes[0].y
+        assert not up.log
+        highest.append(up.high)
+    assert highest == [3, 3, 3, 96, 96, 1536]  # it only grows, by doubling
+    compared = draw_comparison({"wide": Curve([*range(6)], mean, mean, mean)}).axes[0].y
+    assert compared.log
+    assert compared.words == "log axis"
     assert len({draw(curve(count)).axes[0].x for count in range(42, 49)}) == 1  # an axis moves rarely
 
 
@@ -83,19 +87,26 @@ def test_the_loss_without_the_switch_lies_beside_it() -> None:
     drawing = draw(scene)
     assert scene.unswitched is not None
     assert rows(drawing, "without").T.tolist() == [scene.unswitched.updates, scene.unswitched.mean]
-    mark, name = drawing.find("without"), drawing.find("without name")
+    mark = drawing.find("without")
     assert mark.dash  # a second cue beside its colour
     assert mark.width < drawing.find("loss").width
-    assert (name.of, name.texts[0]) == ("without", "without the switch (zero_grad on)")
-    assert "Without the switch (zero_grad on) the loss would be 0.218 now." in drawing.words
+    assert drawing.corner[0].endswith("dashed: 0.218, if you had left it alone")
+    assert "If you had left it alone (zero_grad on), the loss would be 0.218 now." in drawing.words
     broken = draw(dataclasses.replace(scene, broken=60))
     assert rows(broken, "without")[:, 0].max() == 90
     ended = UnswitchedCurve([41, 42, 43], [0.2] * 3, "zero_grad on", 0.2, "it took long")
     drawing = draw(dataclasses.replace(scene, unswitched=ended))
-    name = drawing.find("without name")
-    assert all(text.endswith(", until update 43") for text in name.texts)
+    assert drawing.corner[0].endswith("dashed: 0.2 at update 43, if you had left it alone")
     assert "the loss was 0.2 at update 43; it took long." in drawing.words
-    assert name.words.endswith("without the switch (zero_grad on) in a copy; it took long.")
+
+
+def test_what_would_have_been_leaves_the_readers_axis() -> None:
+    alone = dataclasses.replace(beside(90, 40), unswitched=None)
+    drawing = draw(beside(90, 40, loss=30.0))
+    assert drawing.axes == draw(alone).axes
+    name = drawing.find("without name")
+    assert (name.texts, name.x, name.where) == (("32.7 \u2191",), 90, "top")
+    assert not any(mark.id == "without name" for mark in draw(beside(90, 40)).marks)
 
 
 def test_a_comparison_names_every_curve_and_dashes_it() -> None:

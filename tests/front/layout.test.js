@@ -130,7 +130,7 @@ const PANELS = [
       equal: "fill",
     }],
     corner: ["holds 1–8 · arrows × 20", "arrows × 20"],
-    key: [["fresh"], ["reused (already used)", "reused"], ["their sum, .grad", "sum"]].map((texts) => ({
+    key: [["fresh"], ["applied again", "again"], ["their sum, .grad", "sum"]].map((texts) => ({
       texts,
       fill: "fresh",
     })),

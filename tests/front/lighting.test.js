@@ -20,6 +20,17 @@ Deno.test("a mark is known by its colours and by its id", () => {
   for (const id of ["sum", "key sum", "key sum word"]) assert(tagsOfMark(id, { k: "t" }).has("sum"), id);
   assert(isLit(tagsOfWord("sum"), "sum", { k: "p", fill: "faint" }), "by its id");
   assert(!isLit(tagsOfWord("fresh"), "arrow 1", { k: "p", fill: "reused" }), "another colour");
+  /** @type {Record<string, import("../../gradlab/front/wire.js").Mark>} by the word that lights it */
+  const looks = {
+    added: { k: "p", fill: "paper", stroke: "fresh-text" },
+    applied: { k: "p", fill: "fresh", stroke: "ink" },
+    reused: { k: "p", fill: "reused", stroke: "ink" },
+  };
+  for (const [name, mark] of Object.entries(looks)) {
+    const lights = (/** @type {string} */ word) => isLit(tagsOfWord(word), "arrow 1", mark);
+    assertEquals(Object.keys(looks).filter(lights), [name]);
+    assertEquals(["backward", "step", "zero_grad"].map(lights), [name !== "reused", name !== "added", true], name);
+  }
 });
 
 Deno.test("the word of a call stands for what it touches, any other for itself", () => {

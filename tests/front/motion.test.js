@@ -1,5 +1,5 @@
 // @ts-check
-import { motionBetween } from "../../gradlab/front/motion.js";
+import { Camera, motionBetween } from "../../gradlab/front/motion.js";
 import { pointsOf } from "../../gradlab/front/wire.js";
 import { assert, assertEquals } from "./asserting.js";
 
@@ -71,17 +71,20 @@ Deno.test("what stays goes from place to place; what can be pressed is known by 
 
 Deno.test("a new look comes over the old one", () => {
   const from = panelOf({ "arrow 0": arrow(50, 100) });
-  const to = panelOf({ "arrow 0": arrow(50, 100, { fill: "stale", hatch: "//" }) });
+  const to = panelOf({ "arrow 0": arrow(50, 100, { fill: "reused", hatch: "//" }) });
   const marks = motionBetween(from, to, 0)?.at(115).marks ?? [];
   assertEquals(marks.map(({ fill, hatch, alpha }) => [fill, hatch ?? "", alpha ?? 1]), [["fresh", "", 1], [
-    "stale",
+    "reused",
     "//",
     0.5,
   ]]);
 });
 
 Deno.test("what a step has applied takes its new look on the spot", () => {
-  const [from, to] = [panelOf({ sum: arrow(50, 100) }), panelOf({ sum: arrow(50, 100, { fill: "reused", hatch: "//" }) })];
+  const [from, to] = [
+    panelOf({ sum: arrow(50, 100) }),
+    panelOf({ sum: arrow(50, 100, { fill: "reused", hatch: "//" }) }),
+  ];
   const marks = motionBetween(from, to, 0)?.at(115).marks ?? [];
   assertEquals(marks.map(({ fill, hatch }) => [fill ?? "", hatch ?? ""]), [["fresh", ""], ["reused", "//"]]);
   assertEquals(motionBetween(to, to, 0), null);
@@ -90,12 +93,30 @@ Deno.test("what a step has applied takes its new look on the spot", () => {
 Deno.test("in a glide marks of the same name are between their places, and look as at the end", () => {
   const from = panelOf({ a: arrow(0, 40, { moves: undefined }), b: { k: "t", x: 10, y: 20, text: "same" } });
   const b = /** @type {Mark} */ ({ k: "t", x: 30, y: 40, text: "same" });
-  const to = panelOf({ b, a: arrow(20, 80, { moves: undefined, fill: "stale" }), c: arrow(1, 9) });
+  const to = panelOf({ b, a: arrow(20, 80, { moves: undefined, fill: "reused" }), c: arrow(1, 9) });
   const motion = motionBetween(from, to, 0, true);
   const [half, end] = [47.4, LONG].map((now) => /** @type {PanelState} */ (motion?.at(now))); // half of the way
   assertEquals(half.ids, ["b", "a", "c"]);
   assertEquals([half.marks[0].x, half.marks[0].y].map((at) => Math.round(at ?? 0)), [20, 30]);
-  assertEquals([half.marks[1].fill, Math.round(placesOf(half, "a")[0][2])], ["stale", 60]);
+  assertEquals([half.marks[1].fill, Math.round(placesOf(half, "a")[0][2])], ["reused", 60]);
   assertEquals(half.marks[2], to.marks[2], "what is new is as at the end");
   assertEquals(placesOf(end, "a"), placesOf(to, "a"));
+});
+
+Deno.test("planes ease to other limits, axes of curves change at once", () => {
+  const axes = (/** @type {number} */ high, equal = "fill") => [{ x: { low: 0, high }, y: { low: 0, high: 1 }, equal }];
+  const camera = new Camera();
+  camera.aim(axes(1), 0);
+  assertEquals(camera.at(0), axes(1));
+  camera.aim(axes(3), 1000);
+  assertEquals(camera.at(1000)[0].x.high, 1);
+  const between = camera.at(1100)[0].x.high;
+  assert(between > 1 && between < 3, `${between}`);
+  camera.aim(axes(3), 1200); // the same limits come again: it goes on
+  assert(camera.isOver(1400), "over");
+  assertEquals(camera.at(1400)[0].x.high, 3);
+  camera.aim(axes(9), 2000, true);
+  assertEquals(camera.at(2000)[0].x.high, 9);
+  camera.aim(axes(20, ""), 3000);
+  assertEquals(camera.at(3000)[0].x.high, 20);
 });

@@ -4,7 +4,18 @@ import { assert, assertEquals, assertThrows } from "./asserting.js";
 
 /** @typedef {import("../../gradlab/front/palette.js").Theme} Theme */
 
-const MEANINGS = ["weights", "gradients", "optimizer", "activations", "reused", "loss", "scale", "wrong", "grey", "ink"];
+const MEANINGS = [
+  "weights",
+  "gradients",
+  "optimizer",
+  "activations",
+  "reused",
+  "loss",
+  "scale",
+  "wrong",
+  "grey",
+  "ink",
+];
 /** @type {[Theme, number, number][]} with the contrast that marks and texts must have */
 const THEMES = [["light", 3, 4.5], ["dark", 3, 4.5], ["contrast", 4.5, 7], ["contrast-light", 4.5, 7]];
 

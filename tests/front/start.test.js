@@ -9,8 +9,15 @@ const CODE = "export default { open: ({ el }) => { el.push('opened'); return () 
 const styles = [];
 globalThis.document = /** @type {any} */ ({
   createElement: () => ({}),
-  head: { append: (/** @type {HTMLStyleElement} */ style) => styles.push(style.textContent ?? "") },
+  head: {
+    append: (/** @type {HTMLStyleElement} */ style) => styles.push(style.textContent ?? ""),
+    querySelectorAll: () => styles.map((textContent) => ({ textContent })),
+  },
 });
+globalThis.ShadowRoot = /** @type {any} */ (class {});
+
+/** An element that notes what is done with it. @returns {any} */
+const newView = () => Object.defineProperty([], "getRootNode", { value: () => document });
 
 let made = 0;
 
@@ -40,8 +47,7 @@ function newModel(code_id) {
 
 Deno.test("the modules are asked for once a page, however many labs there are", async () => {
   const [first, second] = [newModel("a"), newModel("a")];
-  /** @type {any} */
-  const [one, two, three] = [[], [], []];
+  const [one, two, three] = [newView(), newView(), newView()];
   const opening = [start.render({ model: first, el: one }), start.render({ model: second, el: two })];
   await new Promise((resolve) => setTimeout(resolve, 10));
   first.answer();
@@ -64,10 +70,10 @@ Deno.test("a view is opened with the model that lasts longer than the view", asy
     import(`data:text/javascript,${encodeURIComponent(code)}`).then((part) => part.default),
   );
   const close = start.initialize({ model: lasting });
-  await start.render({ model: ofTheView, el: /** @type {any} */ ([]) });
+  await start.render({ model: ofTheView, el: newView() });
   assertEquals([lasting.get("opened"), ofTheView.get("opened")], [true, undefined]);
   await close();
-  await start.render({ model: ofTheView, el: /** @type {any} */ ([]) });
+  await start.render({ model: ofTheView, el: newView() });
   assertEquals(ofTheView.get("opened"), true, "the model that was closed is not used");
 });
 
@@ -76,16 +82,16 @@ Deno.test("where modules were asked for in vain one of the labs that wait asks a
   models[0].send = () => {
     throw new Error("its kernel is gone");
   };
-  await start.render({ model: models[0], el: /** @type {any} */ ([]) }).catch(() => {});
+  await start.render({ model: models[0], el: newView() }).catch(() => {});
   const later = globalThis.setTimeout;
   /** @type {(() => void)[]} */
   const late = [];
   globalThis.setTimeout = /** @type {any} */ ((/** @type {any} */ act) => late.push(() => act(null)));
   try {
-    start.render({ model: models[1], el: /** @type {any} */ ([]) }); // never answered
+    start.render({ model: models[1], el: newView() }); // never answered
     await new Promise((resolve) => later(resolve, 10));
     late.splice(0);
-    const opening = [2, 3].map((at) => start.render({ model: models[at], el: /** @type {any} */ ([]) }));
+    const opening = [2, 3].map((at) => start.render({ model: models[at], el: newView() }));
     for (const act of late.splice(0)) act();
     await new Promise((resolve) => later(resolve, 10));
     assertEquals(models.slice(1).map((model) => model.asked), [1, 1, 0]);

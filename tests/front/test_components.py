@@ -235,7 +235,7 @@ def words(page: Any) -> Any:
           const word = (name) => `<p><span class="gradlab-word-${name}">${name}</span></p>`;
           document.body.insertAdjacentHTML('afterbegin', word('reused'));
           document.querySelector('#host').insertAdjacentHTML('afterend', word('weights') +
-            '<div style="height: 300px"></div><div class="gradlab" id="other"></div>' + word('fresh'));
+            '<div style="height: 300px"></div><div class="gradlab" id="other"></div>' + word('applied'));
           const labs = [root, document.querySelector('#other')];
           const strips = labs.map((lab) => {
             const strip = new PanelStrip(addElement('div', lab), {ask, say: () => {}});
@@ -258,8 +258,8 @@ def test_a_marked_word_lights_the_marks_of_the_nearest_lab(words: Any) -> None:
     words.locator(".gradlab-word-weights").hover()
     assert words.evaluate("lit") == [["weights"], []]
     assert [old != new for old, new in zip(plain, words.evaluate("pixels"), strict=True)] == [True, False]
-    words.locator(".gradlab-word-fresh").hover()
-    assert words.evaluate("lit") == [[], ["fresh"]]
+    words.locator(".gradlab-word-applied").hover()
+    assert words.evaluate("lit") == [[], ["applied"]]
     words.locator(".gradlab-word-reused").hover()
     assert words.evaluate("lit") == [[], []], "no mark is reused: nothing is dim"
     words.mouse.move(899, 899)
@@ -463,7 +463,7 @@ def write(page: Any, text: str) -> Any:
 
 def test_lines_carry_their_marks(code: Any) -> None:
     lines = code.locator("pre.gl .line")
-    assert [text.split(" ")[0] for text in lines.locator(".gutter").all_inner_texts()] == ["", "▶", "∗"]
+    assert [text.split(" ")[0] for text in lines.locator(".gutter").all_inner_texts()] == ["", "▶", ""]
     assert lines.nth(1).get_attribute("aria-current") == "step"
     show_code(code, wrong=1, lit=[3, 3], changed=[])
     assert [text.strip() for text in lines.locator(".gutter").all_inner_texts()] == ["✗ 1", "2", "▶ 3"]
@@ -484,15 +484,56 @@ def test_a_line_lights_what_it_touches(code: Any) -> None:
     lines.nth(1).dispatch_event("pointerover")
     assert code.evaluate("() => lights") == [], "the page has scrolled under a pointer at rest"
     lines.nth(1).hover()
-    assert code.evaluate("() => lights.at(-1)") == ["fresh", "gradients"]
+    assert code.evaluate("() => lights.at(-1)") is None, "the pointer only passes"
+    code.wait_for_function("() => lights.at(-1)?.join() === 'fresh,gradients'")
     lines.nth(0).hover()
     assert code.evaluate("() => lights.at(-1)") is None
     code.keyboard.press("Tab")
     code.keyboard.press("ArrowDown")
-    assert code.evaluate("() => lights.at(-1)") == ["fresh", "gradients"]
+    code.wait_for_function("() => lights.at(-1)?.join() === 'fresh,gradients'")
     code.mouse.move(899, 899)
     code.evaluate("() => document.activeElement.blur()")
     assert code.evaluate("() => lights.at(-1)") is None
+
+
+def test_no_line_lights_while_it_plays(code: Any) -> None:
+    code.evaluate("""() => {
+      root.replaceChildren();
+      window.lights = [];
+      window.pane = new CodePane(root, {ask, onPlay: () => {}, light: (tags) => lights.push(tags)});
+      pane.playing = true;
+      pane.show({code: {source: 'loss.backward()', html: ['loss.backward()']}});
+    }""")
+    code.locator("pre.gl .line").first.hover()
+    code.wait_for_timeout(500)
+    assert code.evaluate("() => lights.filter(Boolean)") == []
+
+
+def test_the_line_is_a_switch(code: Any) -> None:
+    """It is pressed by pointer or key, struck through at once, and another line is run to as before."""
+    html = ["loss.backward()", "    optimizer.zero_grad()"]
+    show_code(
+        code, code={"source": "\n".join(html), "html": html, "turns": [2], "hint": True}, values={"zero_grad": True}
+    )
+    line, hint = code.locator("pre.gl .turns"), code.locator(".gl-hint")
+    assert (line.count(), line.get_attribute("aria-pressed")) == (1, "true")
+    assert hint.inner_text() == "Press the line optimizer.zero_grad() to take it out."
+    line.click()
+    assert code.evaluate("() => asked") == [{"do": "turn", "name": "zero_grad", "value": False}]
+    assert line.get_attribute("aria-pressed") == "false"
+    assert "pending" in str(line.get_attribute("class"))
+    html[1] = '    <span class="gl-hidden"># </span><s>optimizer.zero_grad()</s>'
+    code_now = {"source": "loss.backward()\n    # optimizer.zero_grad()", "html": html, "turns": [2], "hint": True}
+    show_code(code, code=code_now, values={"zero_grad": False})
+    assert "pending" not in str(line.get_attribute("class"))
+    assert line.locator(".text").evaluate("each => each.textContent") == "    # optimizer.zero_grad()"
+    assert hint.inner_text() == "Press the line optimizer.zero_grad() to put it back."
+    line.press("Enter")
+    code.locator("pre.gl .line").first.click()
+    assert code.evaluate("() => asked.slice(1)") == [
+        {"do": "turn", "name": "zero_grad", "value": True},
+        {"do": "to_line", "line": 1},
+    ]
 
 
 def test_a_line_is_pressed_and_a_blank_one_is_no_button(code: Any) -> None:
@@ -755,3 +796,25 @@ def test_the_focus_ring_can_be_seen_in_every_theme(page: Any) -> None:
         assert paper == page.evaluate(
             "theme => [1, 3, 5].map((at) => parseInt(colourOf('paper', theme).slice(at, at + 2), 16))", theme
         )
+
+
+def test_a_view_in_a_shadow_root_has_the_style_there(page: Any) -> None:
+    """As in marimo; in the document it is once, however many views there are."""
+    module = joined_module("start")
+    seen = page.evaluate(
+        """async (module) => {
+          const code = "export default { open: ({ el }) => { el.innerHTML = '<b>seen</b>'; return () => {}; } };";
+          const style = "b { color: rgb(1, 2, 3); }";
+          let listen;
+          const model = { get: () => "a", on: (_, act) => listen = act, off() {}, send: () => listen({ code, style }) };
+          const start = (await import(URL.createObjectURL(new Blob([module], { type: "text/javascript" })))).default;
+          const shadow = addElement("div", root).attachShadow({ mode: "open" });
+          const views = [root, root, shadow, shadow].map((place) => place.appendChild(document.createElement("div")));
+          for (const el of views) await start.render({ model, el });
+          return [...views.map((el) => getComputedStyle(el.firstChild).color),
+            ...[document, shadow].map((place) => [...place.querySelectorAll("style")].filter(
+              (each) => each.textContent === style).length)];
+        }""",
+        module,
+    )
+    assert seen == ["rgb(1, 2, 3)"] * 4 + [1, 1]

@@ -96,12 +96,11 @@ class Account:
         older = expected.keys() - {first for first, last in filter(None, found) if first == last}
         for span, part in found.items():
             assert span is not None, "something that came from no backward"
-            if span[0] == span[1]:
-                assert part.share == pytest.approx(expected[span[0]], abs=tolerance)
-            else:
-                assert part.share == pytest.approx(sum(expected[number] for number in older), abs=tolerance)
+            numbers = [span[0]] if span[0] == span[1] else older
+            vector = sum(self.inside[number] for number in numbers)
+            assert part.share == pytest.approx(sum(expected[number] for number in numbers), abs=tolerance)
+            assert part.length == pytest.approx(float(vector.norm()), abs=tolerance * measured.norm)
         assert sum(part.share for part in measured.parts) == pytest.approx(1.0, abs=tolerance)
-        assert sum(part.across for part in measured.parts) == pytest.approx(0.0, abs=tolerance * measured.norm)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values())))
@@ -163,15 +162,14 @@ def test_a_part_that_points_backwards_has_a_negative_share(model: nn.Linear, boo
     assert [part.share for part in parts] == pytest.approx([6 / 8, 2 / 8])
     add(model, -4, -1)  # the sum is (-2, 1)
     assert [part.share for part in measured(book).parts] == pytest.approx([-6 / 5, 4 / 5, 7 / 5])
-    assert all(part.across * math.copysign(1, parts[-1].across) for part in parts)
-    assert measured(book).parts[-1].across >= 0
+    assert [part.length for part in measured(book).parts] == pytest.approx([3, math.sqrt(5), math.sqrt(17)])
 
 
 def test_a_single_batch_is_the_whole_sum_and_nothing_no_part(model: nn.Linear, book: Provenance) -> None:
     assert measured(book) == Contributions((), 0.0)
     add(model, 3, 4)
     (part,) = measured(book).parts
-    assert (part.batches, part.applied, part.share, part.along, part.across) == ((1, 1), (0, 0), 1.0, 5.0, 0.0)
+    assert (part.batches, part.applied, part.share, part.along, part.length) == ((1, 1), (0, 0), 1.0, 5.0, 5.0)
     model.zero_grad(set_to_none=False)
     assert measured(book) == Contributions((), 0.0)
 
@@ -240,8 +238,8 @@ def test_a_large_model_is_told_in_two_parts(model: nn.Linear, monkeypatch: pytes
     assert (older.batches, newest.batches) == ((1, 2), (3, 3))
     assert (older.share, newest.share) == pytest.approx((12 / 13, 1 / 13))
     assert measured(book).norm == pytest.approx(1.0, rel=1e-4)
-    assert newest.across == pytest.approx(math.sqrt(5 / 13 - 1 / 169), rel=1e-4)
-    assert (older.across, older.along) == pytest.approx((-newest.across, 1 - newest.along), rel=1e-4)
+    assert (older.along, newest.along) == pytest.approx((12 / 13, 1 / 13), rel=1e-4)
+    assert (older.length, newest.length) == pytest.approx((4 / math.sqrt(13), math.sqrt(5 / 13)), rel=1e-4)
     book.measure = False
     add(model, 1, 1)
     assert book.contributions() is None

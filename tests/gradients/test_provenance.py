@@ -83,13 +83,13 @@ class Bench:
         for entry in self.book.histories:
             times = self.times[entry.name]
             assert entry.batches == spans({*times}), entry.name
-            assert {batch: entry.times(batch) for batch in times} == times, entry.name
+            assert {batch: entry.times_applied(batch) for batch in times} == times, entry.name
             for least in range(4):
                 assert entry.applied(least) == spans({b for b in times if times[b] >= least}), (entry.name, least)
         for told, least in ((now.holds, 0), (now.applied, 1), (now.reused, 2)):
             assert told == spans({b for times in self.times.values() for b in times if times[b] >= least})
         for batch in range(self.count + 2):
-            assert self.book.times(batch) == max(times.get(batch, 0) for times in self.times.values())
+            assert self.book.times_applied(batch) == max(times.get(batch, 0) for times in self.times.values())
         grads = [p.grad.detach().flatten() for p in self.params.values() if p.grad is not None]
         norm = float(torch.cat(grads).double().norm()) if grads else 0.0
         assert now.norm == pytest.approx(norm, rel=1e-5, nan_ok=True)

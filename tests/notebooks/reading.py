@@ -20,7 +20,7 @@ _ASKED = re.compile(r"(?<![\w.])predict\(\"")
 _MENDED = re.compile(r"(?<![\w.])exercise\(\"mend_")
 _EXERCISE = re.compile(r"(?<![\w.])exercise\(\"(?!mend_)(\w+)\"\)")  # a loop to mend stands where it is played
 # Links to Binder and Colab are no lesson, and whether there are any depends on the copy.
-_UNSEEN = re.compile(r"<!--.*?-->|<[^>]+>|\]\([^)]*\)|^\[[^\]]+\]: .*$", re.S | re.M)
+_UNSEEN = re.compile(r"<!--.*?-->|<summary>After your bet</summary>|<[^<>]+>|\]\([^)]*\)|^\[[^\]]+\]: .*$", re.S | re.M)
 CLOSING = ("Recap", "Deeper", "Exercises", "Where the claims come from")
 PARTS = {"Recap": "core", "Deeper": "deeper", "Exercises": "exercises", "Where the claims come from": "sources"}
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import nbformat
 import pytest
-from browser.bets import stored
+from browser.bets import following, questions, stored
 from nbconvert import HTMLExporter
 
+from gradlab import Recipe
 from gradlab.formatting import inline_html
 from gradlab.widgets.question import Question, find_question, question_names
 
@@ -156,3 +157,47 @@ def test_every_output_that_follows_a_question_is_folded(path: Path) -> None:
     runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["fold_outcomes"](notebook)
     after = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in notebook.cells]
     assert before == after
+
+
+def follows_bets(path: Path) -> Iterator[tuple[Any, bool]]:
+    """Each cell that follows a question up to the next heading, and whether an output stands above it or none below."""
+    cells = nbformat.read(path, as_version=4).cells
+    inside, last = following(cells)
+    for at in sorted(inside | last):
+        asked = max(place for place in questions(cells) if place < at)
+        end = next((place for place in range(at, len(cells)) if place in last or place not in inside), len(cells))
+        outputs = [place for place in range(asked + 1, end) if cells[place].get("outputs")]
+        yield cells[at], not outputs or outputs[0] < at
+
+
+@EACH
+def test_nothing_that_follows_a_bet_is_open_before_it(path: Path) -> None:
+    """JupyterLab shows the first text of the first output that is folded; texts that tell are folded in themselves."""
+    folded = 0
+    for cell, tells in follows_bets(path):
+        above = re.split(r"^(?=#{1,3} )", cell.source, flags=re.MULTILINE)[0].strip()
+        if cell.cell_type == "code" and cell.outputs:
+            assert cell.metadata["jupyter"]["outputs_hidden"] is True
+            assert cell.outputs[0].get("data") == {}, f"told above its fold: {cell.outputs[0]}"
+            folded += 1
+        elif cell.cell_type == "markdown" and above and tells:
+            assert re.fullmatch(r"<details class=.after-bet.>.*</details>", above, re.DOTALL), f"told: {above[:80]}"
+            assert above.count("<details") == above.count("</details>") == 1 + above.count("<details>")
+            folded += 1
+    assert folded >= len(questions_of(path)) - 1
+
+
+def test_the_loss_that_a_bet_is_about_is_in_the_lab_below() -> None:
+    """Its switch is written as the panel of the loss names it."""
+    names = [name for name in question_names() if find_question(name).loss]
+    assert "00/zero-grad-taken-out" in names
+    for name in names:
+        question = find_question(name)
+        assert question.loss.decided <= question.loss.over
+        assert all(option.course and option.course[0] == 1 for option in question.options)
+        if isinstance(question.loss.after, str):
+            switch, value = question.loss.after.split()
+            turned = Recipe(optimizer="sgd", accumulate=4, amp="off").replace(
+                **{switch: {"off": False}.get(value, value)}
+            )
+            assert turned.changes_from(Recipe(optimizer="sgd", accumulate=4, amp="off")) == [question.loss.after]

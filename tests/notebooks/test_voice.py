@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -117,3 +118,30 @@ def test_what_is_against_the_rules_is_found(text: str) -> None:
 def test_plain_text_passes() -> None:
     code = "Call `optimizer.zero_grad()` before each forward.\n\n```python\nnobody()\n```\n\n"
     assert faults(f"{code}*What to see. The loss falls to 0.2 in 60 updates.*") == []
+
+
+# What a step applies again is "reused". The field calls a gradient stale that was computed at older weights.
+STALE = re.compile(r"stale|leftover|already used", re.I)
+TEXTS = {".py", ".js", ".css", ".html", ".j2", ".json", ".md", ".toml", ".ipynb"}
+MAY_SAY_STALE = {
+    "gradlab/doctor/": "optimizer-holds-stale-params is a public code, of parameters",
+    "gradlab/widgets/questions/04.toml": "a gradient computed at older weights",
+    "notebooks/04_zero_grad.ipynb": "a gradient computed at older weights",
+}
+
+
+def sources() -> Iterator[tuple[str, str]]:
+    """What the package, the site and the notebooks say and call things, without what cells have put out."""
+    root = HERE.parents[1]
+    for top in ("*.md", "gradlab/**/*.*", "site/**/*.*", "notebooks/*.*"):
+        for path in root.glob(top):
+            text = path.read_text("utf-8") if path.suffix in TEXTS and path.name != "CHANGELOG.md" else ""
+            if path.suffix == ".ipynb":
+                text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+            yield path.relative_to(root).as_posix(), text
+
+
+def test_what_is_applied_again_is_reused_and_not_stale() -> None:
+    said = {where for where, text in sources() if STALE.search(text.replace("optimizer-holds-stale-params", ""))}
+    allowed = {where for where in said if where.startswith(tuple(MAY_SAY_STALE))}
+    assert said == allowed

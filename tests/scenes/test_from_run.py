@@ -125,7 +125,7 @@ def test_older_batches_make_up_the_rest_of_grad() -> None:
     run.advance(updates=100)
     scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
-    assert len(scene.arrows) == 9
+    assert len(scene.arrows) == 5
     x = sum(arrow.x for arrow in scene.arrows)
     assert x == pytest.approx(float(run.model.weight.grad[0, 0]), rel=1e-4)
 
@@ -177,7 +177,7 @@ def test_old_arrows_are_put_together_and_a_window_never_is() -> None:
     forgot.watch_gradients = True
     forgot.advance(updates=30)
     (older, *newest) = RunScenes(forgot).gradient().arrows
-    assert (older.batches, older.applied, len(newest)) == ((1, 22), (9, 30), 8)
+    assert (older.batches, older.applied, len(newest)) == ((1, 26), (5, 30), 4)
     assert older.share + sum(arrow.share for arrow in newest) == pytest.approx(1.0, abs=1e-3)
     window = Run(tasks.digits(), Recipe(lr=0.01, accumulate=16))
     window.watch_gradients = True

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from gradlab.forecasting import GPUS, SHOWN
 from gradlab.memory import CATEGORIES, MemoryPoint
-from gradlab.scenes import fit_sentence, memory_scene, need_sentence, peak_location, percent, share_of_gpu, times
+from gradlab.scenes import (
+    fit_sentence,
+    memory_scene,
+    need_sentence,
+    peak_location,
+    percent,
+    share_of_gpu,
+    times_as_much,
+)
 
 GIB = 2**30
 ALL = [(name, GPUS[name]) for name in SHOWN]
@@ -28,7 +36,9 @@ def test_shares_multiples_and_causes_in_words() -> None:
     assert {share: percent(share) for share in shares} == shares
     # Nearly a card is never told as a whole one.
     ratios = {1.0001: "1.01", 1.04: "1.04", 1.1: "1.1", 2.04: "2", 9.94: "9.9", 9.96: "10", 82.3: "82", 1234: "1,234"}
-    assert {ratio: times(ratio) for ratio in ratios} == {ratio: f"{said} times" for ratio, said in ratios.items()}
+    assert {ratio: times_as_much(ratio) for ratio in ratios} == {
+        ratio: f"{said} times" for ratio, said in ratios.items()
+    }
     assert share_of_gpu("H100", 80 * GIB, 100 * GIB) == "H100 holds 80 GiB: the peak needs 1.2 times that"
     assert peak_location("scaler") == "at scaler"
 

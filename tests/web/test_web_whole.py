@@ -15,8 +15,11 @@ import pytest
 from browser.driving import chromium, violations
 from gradlab_site import build
 from gradlab_site.check import MOST_REPLAY, wire_size
+from gradlab_site.notebook_html import read_notebook
+from gradlab_site.pages import html_soup
 from playwright.sync_api import sync_playwright
 
+from gradlab.course import cheat_sheet
 from gradlab.formatting import inline_html
 from gradlab.widgets import find_question, question_names
 
@@ -100,10 +103,12 @@ def visit(driver: Any) -> Iterator[Visit]:
 
 
 def answer_all(page: Any) -> None:
-    """Choose the first option of each question; each says whether it was right."""
+    """Choose the first option of each question; a replay says whether it was right when asked."""
     for bet in page.locator(".gl-bet").all():
         bet.locator("li button").first.click()
         assert bet.get_attribute("data-settled") is not None
+        if bet.get_attribute("data-settled") == "said":
+            bet.get_by_role("button", name="Tell me").click()
         assert bet.locator(".gl-bet-right").count() == 1
     assert page.locator(".gl-bet-hides").count() == 0
 
@@ -184,6 +189,35 @@ def test_the_slides_go_on_and_fit_a_projector(name: str, site: Path, visit: Visi
     assert too_high == []
 
 
+@pytest.mark.parametrize("name", SHOWN)
+def test_slides_skip_what_is_covered_and_caption_labs(name: str, site: Path, visit: Visit) -> None:
+    page = visit.open(site / "slides" / f"{name}.html")
+    shown, now = 0, ""
+    while (at := page.locator("output").inner_text()) != now:
+        now, shown = at, shown + 1
+        assert len(page.locator("main").inner_text().strip()) > 20, now
+        if page.locator(".wide-cell:visible").count():
+            assert "What to see" in page.locator(".lab-caption:visible").inner_text()
+        page.keyboard.press("PageDown")
+    assert 3 < shown < int(now.split("/")[1])
+    page.goto(page.url.split("#")[0] + f"#{int(page.locator('.gl-bet-hides').first.get_attribute('data-slide')) + 1}")
+    assert page.locator(".gl-bet:visible").count() == 1, "an address of a covered slide leads to its bet"
+
+
+def test_nothing_jumps_when_a_lab_begins_to_play(site: Path, visit: Visit) -> None:
+    page = visit.open(site / f"{RECORDED[0]}.html")
+    place = page.locator(".gl-recording").first
+    place.scroll_into_view_if_needed()
+    page.wait_for_function("place => 'live' in place.dataset", arg=place.element_handle())
+    tops = """() => [...document.querySelectorAll('.cells > .jp-Cell, main h2, .gl-recording')]
+      .filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect().top + scrollY)"""
+    before = page.evaluate(tops)
+    place.get_by_role("button", name="Play").click()
+    page.wait_for_timeout(400)
+    assert page.locator("body.gl-playing").count() == 1
+    assert page.evaluate(tops) == before
+
+
 def test_other_pages_open_without_a_fault(site: Path, visit: Visit) -> None:
     others = [path for path in sorted(site.glob("*.html")) if path.stem not in RECORDED]
     assert len(others) > 12
@@ -245,6 +279,81 @@ def test_no_page_tells_an_answer_before_the_choice(site: Path) -> None:
         assert [name for raw, (said, name) in secrets.items() if said in told or raw in whole] == [], path.name
 
 
+class _Code(HTMLParser):
+    """The text of each code: the blocks of a lesson's cells with ``within`` "pre", every code with "code"."""
+
+    def __init__(self, within: str, text: str) -> None:
+        super().__init__()
+        self.within, self.is_open = within, False
+        self.found: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == self.within:
+            self.is_open = True
+            self.found.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_open = self.is_open and tag != self.within
+
+    def handle_data(self, data: str) -> None:
+        if self.is_open:
+            self.found[-1] += data
+
+
+def test_every_code_line_on_the_site_equals_its_source(site: Path) -> None:
+    sheet = _Code("code", cheat_sheet().html).found
+    assert any(each.startswith("        ") for each in sheet)
+    assert _Code("code", (site / "cheat_sheet.html").read_text(encoding="utf-8")).found == sheet
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = read_notebook(path).cells
+        outputs = [
+            each.data.get("text/html", "") for cell in cells for each in cell.get("outputs", ()) if "data" in each
+        ]
+        inline = {text for each in outputs for text in _Code("code", each).found}
+        sources = {cell.source.strip() for cell in cells if cell.cell_type == "code"}
+        fences = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+        fenced = {text.strip() for cell in cells for text in fences.findall(cell.source)}
+        for page in (site / f"{path.stem}.html", site / "slides" / f"{path.stem}.html"):
+            text = page.read_text(encoding="utf-8")
+            blocks = re.findall(r'<div class="highlight[^"]*">(.*?</pre>)', text, re.DOTALL)
+            told = [_Code("pre", block).found[0].strip() for block in blocks]
+            assert [each for each in told if each not in sources | fenced] == [], page.name
+            indented = [each for each in _Code("code", text).found if each.startswith("  ")]
+            assert [each for each in indented if each not in inline] == [], page.name
+
+
+TELLS_TO_RUN = re.compile(
+    r"(?:^|[.:;,!?] |\band |\bthen |\bnow )(?:re-?)?run (?:the|this|its|that|these|those|them|all|every)\b"
+    r"[^.:]*\bcells?\b"
+    r"|No buttons|Run All|Shift ?\+ ?Enter",
+    re.IGNORECASE,
+)
+
+
+def test_no_page_tells_the_reader_to_run_a_cell(site: Path) -> None:
+    assert TELLS_TO_RUN.search("Run the next two cells and press Play")
+    about_notebooks = ("teach.html", "classroom.html", "tested.html", "contributing.html", "changelog.html")
+    for page in (each for each in site.rglob("*.html") if each.name not in about_notebooks):
+        soup = html_soup(page.read_text(encoding="utf-8"))
+        for element in soup.select("p, li, td, figcaption, summary"):
+            words = _plain(element.get_text())
+            assert not TELLS_TO_RUN.search(words), f"{page.name}: {words[:200]}"
+
+
+def test_the_verdict_comes_first_and_developers_have_one_link(site: Path) -> None:
+    soup = html_soup((site / "fact_check.html").read_text(encoding="utf-8"))
+    assert {row.find("td").get_text().split()[0] for row in soup.select("tbody tr")} == {
+        "holds",
+        "does",
+        "depends",
+        "held",
+    }
+    footer = [link.get_text() for link in soup.select("footer a")]
+    assert footer.count("For developers") == 1
+    assert not {"Architecture", "Security", "The widgets", "How it is tested", "Live in a tab"} & {*footer}
+
+
 def _plain(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
@@ -268,6 +377,12 @@ def test_the_search_finds_words_and_no_answers(site: Path, driver: Any) -> None:
         page.keyboard.press("Enter")
         page.locator("#found li").first.wait_for()
         assert "01" in page.locator("#found li").first.inner_text()
+        page.goto(f"http://127.0.0.1:{port[1]}/search.html?q=why+does+the+loss+swing")
+        page.locator("#found li").nth(3).wait_for()
+        found = page.locator("#found")
+        assert found.inner_text().startswith("03")
+        assert "\u00b6" not in found.inner_text()
+        assert {each.lower() for each in found.locator("mark").all_inner_texts()} & {"the", "does", "why"} == set()
         page.goto(f"http://127.0.0.1:{port[1]}/search.html?q=%22It+rises+and+swings%22")
         page.locator("#said").wait_for()
         assert problems == []

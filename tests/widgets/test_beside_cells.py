@@ -161,11 +161,11 @@ NO_STEP = '''"""for x, y in batches * 1000000:
 
 def test_a_loop_without_a_step_blocks_nothing(kernel: Kernel) -> None:
     widget = kernel.widget("stuck = Lab('bowl', panels=['loss']); stuck.run(updates=2); display(stuck)")
-    kernel.cell(f"stuck.edit({NO_STEP})")
+    kernel.cell(f"_ = stuck.edit({NO_STEP})")
     answer = kernel.ask(widget, "update")
     assert "step()" in answer["frames"][-1]["note"]
     assert answer["work"] < 10_000, "it would be a minute"  # a second by itself; the machine may be busy
-    kernel.cell("stuck.switch(lr=0.05)")
+    kernel.cell("_ = stuck.switch(lr=0.05)")
     assert kernel.value("stuck.runner.updates") == "2", "the update that never ends is given up"
     assert kernel.ask(widget, "update")["frames"][-1]["updates"] == 3
 
@@ -182,6 +182,60 @@ def test_an_interrupt_reaches_a_request_between_cells(kernel: Kernel) -> None:
     assert "Interrupted" in kernel.answer(number, seconds=15)["frames"][-1]["note"]
     kernel.manager.interrupt_kernel()  # nothing is at work: it ends nothing
     assert kernel.value("1 + 1") == "2"
+
+
+STUCK = """def stuck():
+    while True: pass
+for x, y in batches:
+    loss_fn(model(x), y).backward()
+    stuck()
+"""
+
+
+@pytest.mark.parametrize("how", ["interrupt", "pause"])
+def test_a_statement_that_never_ends_is_ended(kernel: Kernel, how: str) -> None:
+    widget = kernel.widget("endless = Lab('bowl', panels=['loss']); endless.run(updates=2); display(endless)")
+    kernel.ask(widget, "edit", text=STUCK)
+    number = kernel.send(widget, "frames", count=1, every=16.7, updates=1, play=1)
+    kernel.hear(1.5)
+    assert number not in kernel.answers
+    if how == "interrupt":
+        kernel.manager.interrupt_kernel()
+    else:
+        kernel.send(widget, "pause")
+    frame = kernel.answer(number, seconds=15)["frames"][-1]
+    assert "Interrupted" in frame["note"]
+    assert (frame["stop"], frame["draft"]) == (True, STUCK), "the text is not lost"
+    assert kernel.ask(widget, "update")["frames"][-1]["updates"] == 3, "with the loop before"
+
+
+def test_an_interrupt_of_a_play_keeps_the_loop(kernel: Kernel) -> None:
+    widget = kernel.widget("filling = Lab('digits', panels=['loss']); display(filling)")
+    kernel.ask(widget, "edit", text="for x, y in batches * 1000:\n    loss_fn(model(x), y).backward()\n")
+    for _ in range(5):
+        assert kernel.play(widget, 0.2)
+        count = int(kernel.value("filling.runner.loop.backwards"))
+        number = kernel.send(widget, "frames", count=6, every=16.7, updates=1, play=1)
+        kernel.manager.interrupt_kernel()
+        kernel.answer(number)
+        assert kernel.value("filling.runner.loop.is_edited") == "True"
+        assert int(kernel.value("filling.runner.loop.backwards")) >= count, "nothing is taken back"
+
+
+def test_an_earlier_view_stays_as_its_text_speaks_of_it(kernel: Kernel) -> None:
+    first = kernel.widget("lab = Lab('bowl', panels=['loss']); lab.run(updates=4); display(lab)")
+    kernel.ask(first, "hello")
+    kernel.cell("_ = lab.run(updates=3)")
+    second = kernel.widget("lab.run(updates=10); lab.switch(zero_grad=False); display(lab)")
+    (frame,) = kernel.ask(first, "hello")["frames"]
+    assert (frame["whole"], frame["frozen"], frame["updates"], frame["values"]["zero_grad"]) == (True, True, 7, True)
+    assert "goes on" in frame["note"]
+    assert kernel.ask(first, "update")["frames"][-1]["updates"] == 7
+    assert kernel.ask(second, "update")["frames"][-1]["updates"] == 18
+    third = kernel.widget("display(lab)")
+    (frame,) = kernel.ask(second, "hello")["frames"]
+    assert (frame["frozen"], frame["updates"], frame["values"]["zero_grad"]) == (True, 18, False)
+    assert "frozen" not in kernel.ask(third, "hello")["frames"][-1]
 
 
 def test_an_interrupt_ends_the_cell_that_serves(kernel: Kernel) -> None:

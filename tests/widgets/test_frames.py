@@ -40,8 +40,10 @@ def test_a_whole_frame_is_all_the_changes_before_it(task: str) -> None:
 def test_the_page_shows_what_a_lab_of_the_same_state_shows() -> None:
     page = Page(Lab("digits", Recipe(lr=0.1, zero_grad=False))).play(25).ask("pause")
     other = Page(Lab("digits", Recipe(lr=0.1, zero_grad=False)).run(25))
-    for name in ("loss", "gradient", "picture"):
+    for name in ("loss", "picture"):
         assert vars(page.panels[name]) == vars(other.panels[name])
+    assert page.panels["gradient"].words == other.panels["gradient"].words  # its scale tells what was seen before
+    assert page.panels["gradient"].texts() == other.panels["gradient"].texts()
     assert (page.state, page.alarm, page.code()) == (other.state, other.alarm, other.code())
 
 

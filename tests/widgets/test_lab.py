@@ -130,7 +130,7 @@ def test_the_first_update_after_a_change_is_always_watched(change: str) -> None:
     if change == "switch":
         page.turn("set_to_none", False)
     else:
-        page.ask("edit", text=lab.runner.source.replace("set_to_none=True", "set_to_none=False"))
+        page.ask("edit", text=lab.runner.source.replace("zero_grad()", "zero_grad(set_to_none=False)"))
     before = page.panels["memory"]
     page.play(1)
     assert lab.runner.watched[-1][0] == 9

@@ -54,7 +54,16 @@ def test_the_first_guess_counts_also_when_its_cell_is_run_again() -> None:
     asked.choose(asked.options[1])
     for shown in (asked, predict(NAME)):
         assert shown.guess == asked.options[0]
-        assert (live(shown).guess, live(shown).tally) == (0, "Your guesses so far: 0 of 1 right.")
+        assert (live(shown).guess, live(shown).told, live(shown).tally) == (0, False, ""), "first the learner looks"
+    live(shown).told = True  # as the browser says
+    for again in (shown, predict(NAME)):
+        assert (live(again).told, live(again).tally) == (True, "Your guesses so far: 0 of 1 right.")
+
+
+def test_there_is_nothing_to_tell_before_a_guess() -> None:
+    asked = made_up()
+    asked.tell()
+    assert (asked.guess, live(asked).told, live(asked).tally) == (None, False, "")
 
 
 def test_a_click_is_a_guess_and_the_first_one_counts() -> None:
@@ -73,6 +82,7 @@ def test_the_tally_counts_each_question_once() -> None:
     told = [made_up(name, guesses) for name in ("99/one", "99/two", "99/one", "99/three")]
     for asked, guess in zip(told, ("the sum", "the last", "none", "the sum"), strict=True):
         asked.choose(guess)
+        asked.tell()
     assert live(told[1]).tally == "Your guesses so far: 1 of 2 right."
     assert live(told[3]).tally == "Your guesses so far: 2 of 3 right."
 
@@ -83,7 +93,7 @@ def test_the_page_asks_and_tells_nothing_in_clear() -> None:
     page = bundle["text/html"]
     assert "What is in <code>.grad</code> if a &lt; b?" in page
     assert "<li>the sum</li><li>the last</li><li>none</li>" in page
-    assert "Open this notebook live and run this cell to bet." in page
+    assert "To bet, run this cell where the notebook is live." in page
     for secret in ("adds.", "Nothing is overwritten.", "It is filled at the first call."):
         assert secret not in page
         assert base64.b64encode(secret.encode()).decode()[:-4] not in page
@@ -94,11 +104,18 @@ def test_the_page_asks_and_tells_nothing_in_clear() -> None:
     }
 
 
+def test_where_a_lab_settles_it_the_guesses_have_courses() -> None:
+    entry = {**ENTRY, "loss": {"after": "zero_grad off", "over": 60, "decided": 30}}
+    entry["options"] = [{**option, "course": [1, at]} for at, option in enumerate(ENTRY["options"])]
+    page = Prediction(read_question("99/made-up", entry), {}).page
+    assert opened(page)["loss"] == {**entry["loss"], "courses": [[1, 0], [1, 1], [1, 2]]}
+
+
 def test_without_scripts_the_words_stay() -> None:
     """As GitHub shows it: no script, no style, no data attributes."""
     page = re.sub(r"<(script|style).*?</\1>|<[^>]+>", "", made_up()._repr_mimebundle_()["text/html"], flags=re.S)
     assert page == (
-        "Bet. What is in .grad if a &lt; b?the sumthe lastnoneOpen this notebook live and run this cell to bet."
+        "Bet. What is in .grad if a &lt; b?the sumthe lastnoneTo bet, run this cell where the notebook is live."
     )
 
 

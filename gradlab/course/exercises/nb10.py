@@ -13,14 +13,14 @@ from .checking import Case, Definition
 from .mending import Mending
 
 
-def stale_steps_case(rng: random.Random) -> Case:
+def reusing_steps_case(rng: random.Random) -> Case:
     history = rng.choices(("zero", "backward", "backward", "step", "step"), k=rng.randint(4, 16))
     return (history,), " ".join(history)
 
 
-def stale_in(history: list[str]) -> list[int]:
+def steps_that_reuse(history: list[str]) -> list[int]:
     """Let PyTorch say it: backward number k adds the bit 2**k to .grad."""
-    weight, applied, stale = torch.zeros((), dtype=torch.float64, requires_grad=True), 0, []
+    weight, applied, reused = torch.zeros((), dtype=torch.float64, requires_grad=True), 0, []
     for k, call in enumerate(history):
         if call == "zero":
             weight.grad = None
@@ -28,9 +28,9 @@ def stale_in(history: list[str]) -> list[int]:
             (weight * 2**k).backward()
         else:
             present = 0 if weight.grad is None else int(weight.grad)
-            stale.append(present & applied)
+            reused.append(present & applied)
             applied |= present
-    return [number for number, old in enumerate(stale, 1) if old]
+    return [number for number, old in enumerate(reused, 1) if old]
 
 
 def steps_of_windows(history: list[str]) -> list[int]:
@@ -44,12 +44,12 @@ def steps_of_windows(history: list[str]) -> list[int]:
     return windows
 
 
-stale_steps = Definition(
-    case=stale_steps_case,
+reusing_steps = Definition(
+    case=reusing_steps_case,
     mistakes={
         "windows": steps_of_windows,
-        "never-clears": lambda history: stale_in([call for call in history if call != "zero"]),
-        "from-zero": lambda history: [number - 1 for number in stale_in(history)],
+        "never-clears": lambda history: steps_that_reuse([call for call in history if call != "zero"]),
+        "from-zero": lambda history: [number - 1 for number in steps_that_reuse(history)],
     },
     rounds=60,
 )

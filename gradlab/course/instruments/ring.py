@@ -11,7 +11,6 @@ import numpy as np
 
 from ...drawing import (
     AXES_EDGE,
-    BATCH_STYLES,
     Area,
     Arrow,
     Axes,
@@ -24,6 +23,7 @@ from ...drawing import (
     Mark,
     Text,
     applied_words,
+    batch_area,
     batch_key,
     batch_style,
     draw_comparison,
@@ -192,10 +192,10 @@ def _column_marks(number: int, call: LoopCall) -> list[Mark]:
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
     for level, (backward, times) in enumerate(call.after.times.items()):
         words = f"turn {call.turn}, after {call.piece}: backward {backward}, {applied_words(times)}"
-        tile: dict[str, Any] = {"words": words, **BATCH_STYLES[batch_style(times)]}
+        tile: dict[str, Any] = {"words": words, **batch_area(batch_style(times))}
         marks.append(Area(f"tile {number}.{backward}", _box(middle, level + 0.5, 0.42, 0.48), **tile))
         look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True}
-        texts = (f"{backward} \u00d7 {times}",) * (times > 1) + (str(backward),)
+        texts = (f"\u00d7 {times}", f"\u00d7{times}") if times > 1 else (str(backward),)
         marks.append(Text(f"number {number}.{backward}", texts, middle, level + 0.5, **look))
     sign: dict[str, Any] = {"shape": "triangle", "size": 11.0, "fill": "optimizer"}
     if call.failed:

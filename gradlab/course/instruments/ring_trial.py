@@ -168,7 +168,7 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
             number = {"forward": turn + first_loss, "backward": provenance.backwards}.get(piece, 0)
             before, contents = calls[-1].after if calls else Grad({}), provenance.contents()
             numbers = (n for first, last in contents.holds for n in range(first, last + 1))
-            after = Grad({n: provenance.times(n) for n in numbers}, contents.norm)
+            after = Grad({n: provenance.times_applied(n) for n in numbers}, contents.norm)
             calls.append(LoopCall(turn, line - body, piece, line, before, after, number, failed))
 
         try:
@@ -250,9 +250,7 @@ def _why_still(trial: Trial) -> str:
 def _why_right(trial: Trial) -> str:
     steps = [step for step in trial.ran("step") if step.before.times]
     idle = [step for step in trial.ran("step") if not step.before.times]
-    reasons = [
-        f"{number_of(len(steps), 'step')}: each applies one fresh gradient, taken at the weights of that moment."
-    ]
+    reasons = [f"{number_of(len(steps), 'step')}: each applies one new gradient, taken at the weights of that moment."]
     if idle and idle[0].turn == 1:
         reasons.append("In turn 1 a `step()` finds None in `.grad` and does nothing.")
     if len(steps) > trial.turns:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...drawing import Dots, Drawing, Line, Mark, Text, arrow_ends, draw
+from ...drawing import Dots, Drawing, Line, Mark, Text, applied_words, arrow_ends, draw
 from ...formatting import number_of, short
 from ...scenes import Arrows
 from ...widgets import Control, Instrument, Settings, View
@@ -185,7 +185,9 @@ def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int) -> D
     rank = now.ranks[number]
     grad, drawing = vector_text(rank.grad), draw(_scene(rank))
     every = [arrow_ends(_scene(each)) for moment in moments for each in moment.ranks]
-    parts = "; ".join(f"{arrow.names[0]} {vector_text((arrow.x, arrow.y))}" for arrow in rank.arrows)
+    parts = "; ".join(
+        f"{arrow.names[0]} {vector_text((arrow.x, arrow.y))}, {applied_words(*arrow.applied)}" for arrow in rank.arrows
+    )
     return replace(
         drawing,
         title=f".grad of rank {number}",

@@ -382,7 +382,7 @@ RIGHT = {
     "bytes_after_step": [measured_bytes_after_step],
     "evaluate": [inference],
     "largest_batch": [three_points],
-    "stale_steps": [as_they_come],
+    "reusing_steps": [as_they_come],
     "leak": [most_common],
     "rank_samples": [by_torch_rank_samples],
     "all_reduces": [by_windows],

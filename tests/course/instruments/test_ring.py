@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from gradlab import tasks
 from gradlab.course import ring_of_orders, run_order
-from gradlab.drawing import BATCH_STYLES, Area, Drawing
+from gradlab.drawing import Area, Drawing, batch_area
 from gradlab.formatting import short
 from gradlab.widgets import View
 
@@ -133,7 +133,7 @@ def test_grad_is_the_sum_of_the_backwards_that_are_named(order: str) -> None:
         (FORGOTTEN, False, "wrong", "differ", "59 of 60 steps apply a gradient that was applied before."),
         (f"{USUAL} step", False, "wrong", "differ", "60 of 120 steps apply a gradient that was applied before"),
         (FORGOTTEN, False, "wrong", "differ", "finds 60 gradients in `.grad`, 59 of them applied before"),
-        ("zero_grad forward backward forward backward step", False, "wrong", "differ", "60 steps apply 2 fresh"),
+        ("zero_grad forward backward forward backward step", False, "wrong", "differ", "60 steps apply 2 new"),
     ],
 )
 def test_a_verdict_is_explained(order: str, first_loss: bool, verdict: str, result: str, why: str) -> None:
@@ -194,9 +194,11 @@ def test_backwards_in_grad_are_stacked_in_columns_of_calls(order: str) -> None:
     tiles = {mark.id: mark for mark in drawing.marks if isinstance(mark, Area) and mark.id.startswith("tile")}
     for column, call in enumerate(calls):
         assert drawing.axes[0].y.high > len(call.after.times) + 1
-        for level, (number, state) in enumerate(call.after.times.items()):
-            tile = tiles.pop(f"tile {column}.{number}")
-            assert {"fill": tile.fill, "hatch": tile.hatch}.items() <= {"hatch": "", **BATCH_STYLES[state]}.items()
+        for level, (number, times) in enumerate(call.after.times.items()):
+            tile, look = tiles.pop(f"tile {column}.{number}"), batch_area(("added", "applied", "reused")[min(times, 2)])
+            assert (tile.fill, tile.stroke, tile.hatch) == (look["fill"], look["stroke"], look.get("hatch", ""))
+            written = f"\u00d7 {times}" if times > 1 else str(number)
+            assert drawing.find(f"number {column}.{number}").texts[0] == written
             assert spans_of(tile) == pytest.approx([column, column + 1, level, level + 1], abs=0.1)
         if call.piece == "step" and not call.failed:
             sign = drawing.find(f"sign {column}")

@@ -106,6 +106,9 @@ def test_what_is_left_over_was_applied_by_a_step() -> None:
     old, first = second[-1].ranks[0].arrows[0], found[3].ranks[0].grad
     assert first is not None
     assert (old.x, old.y) == pytest.approx([edge / 2 for edge in first], abs=1e-6)
+    drawing = shown.draw_rank_gradient(found, second[-1], 0)
+    assert "left over \u00d7 2" in drawing.texts()
+    assert re.search(r"left over [^;]*, applied 2 times; \u00bd of rank 0's batch 2 [^;]*, applied once", drawing.words)
     for settings in ({"forgets": "rank 1"}, {}):
         arrows = [arrow for moment in moments(**settings) for rank in moment.ranks for arrow in rank.arrows]
         assert all(arrow.applied[1] > 0 for arrow in arrows if arrow.names[0] == "left over")

@@ -1,0 +1,63 @@
+// @ts-check
+/** The learner's guess in the picture of the loss: how it would go on from the switch, until the run itself has decided. */
+
+import { pointsOf } from "./wire.js";
+
+/** @import { Mark, PanelData } from "./wire.js" */
+/**
+ * From where a guess is about the loss, over how many updates, and after how many the run has decided: `after` is an update,
+ * or the words of a switch. @typedef {{after: number | string, over: number, decided: number}} Course
+ */
+/**
+ * `course` are shares of the loss at the start; `tell` gives the answer, and then `mark` says whether it was right.
+ * @typedef {Course & {course: number[], tell: () => void, mark?: string}} Guess
+ */
+
+/**
+ * Return the panel with the guess that was handed to the lab's cell (outcome.js), if it shows that loss.
+ * @param {PanelData} panel @param {Element} element @returns {PanelData}
+ */
+export function withGuess(panel, element) {
+  const guess = guessFor(element);
+  const loss = panel.marks[panel.ids.indexOf("loss")];
+  if (!guess || !loss) return panel;
+  const points = pointsOf(loss);
+  const switches = panel.marks.filter((_, at) => /^switch \d+$/.test(panel.ids[at]));
+  const turned = switches.findLast(({ words }) => words?.endsWith(String(guess.after)));
+  const from = typeof guess.after === "number" ? guess.after : turned?.p?.[0] ?? NaN;
+  let at = 0;
+  while (at + 2 < points.length && points[at + 2] <= from) at += 2;
+  if (!(points[at] <= from + 1)) return panel; // it has not come to that
+  const last = from + guess.decided;
+  if (points[points.length - 2] >= last && !switches.some(({ p = [] }) => Number(p[0]) > from && Number(p[0]) < last)) {
+    guess.tell();
+  }
+  const [{ x, ...rest }, ...others] = panel.axes;
+  const p = guess.course.flatMap((share, number) => [
+    from + number * guess.over / Math.max(guess.course.length - 1, 1),
+    share * points[at + 1],
+  ]);
+  /** @type {Mark} */
+  const sketch = p.length > 2 ? { k: "l", p, stroke: "grey/50", width: 9 } : { k: "d", p, fill: "grey", size: 11 };
+  const name = {
+    texts: ["your guess", "you"].map((words) => `${words}${guess.mark ?? ""}`),
+    of: "guess",
+    where: "beside",
+    role: "grey-text",
+    backed: true,
+  };
+  return {
+    ...panel,
+    axes: [{ ...rest, x: { ...x, high: Math.max(x.high, from + guess.over) } }, ...others],
+    ids: ["guess", ...panel.ids, "guess name"],
+    marks: [{ ...sketch, words: "your guess" }, ...panel.marks, { k: "t", ...name }],
+  };
+}
+
+/** @param {Element | null} element @returns {Guess | undefined} */
+function guessFor(element) {
+  for (let each = element; each; each = each.parentElement) {
+    const { gradlabGuess } = /** @type {{gradlabGuess?: Guess}} */ (/** @type {unknown} */ (each));
+    if (gradlabGuess) return gradlabGuess;
+  }
+}

@@ -1,0 +1,51 @@
+"""The batches of a task as a loop reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, SupportsIndex, overload
+
+from torch import Tensor
+
+from .._torch import outside_dispatch_modes
+
+
+class TrackedBatches(list[Any]):
+    """A list of batches that tells how far it has been read, so that a loop can be taken up where it stood.
+
+    Each batch is handed out as a copy, as a DataLoader does: it lives as long as the loop holds it, so that its bytes
+    come and go, and a loop that changes it in place does not change the data.
+    """
+
+    def __init__(self, items: Sequence[Any], note_read: Callable[[int], None], first: int = 0) -> None:
+        """Hold ``items``, of which the first is batch number ``first`` (from 0) of the epoch."""
+        super().__init__(items)
+        self._note_read, self._first = note_read, first
+
+    def __iter__(self) -> Iterator[Any]:
+        for position, item in enumerate(super().__iter__(), self._first + 1):
+            self._note_read(position)
+            yield _copy(item)
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        if isinstance(index, slice):
+            start, _, stride = index.indices(len(self))
+            window = super().__getitem__(index)
+            # Only a plain piece of the epoch can be counted; anything else is an ordinary list.
+            return TrackedBatches(window, self._note_read, self._first + start) if stride == 1 else window
+        item = super().__getitem__(index)
+        self._note_read(self._first + index.__index__() % len(self) + 1)
+        return _copy(item)
+
+
+def _copy(item: Any) -> Any:
+    if isinstance(item, dict):
+        return {name: _copy(part) for name, part in item.items()}
+    if isinstance(item, (tuple, list)):
+        return type(item)(map(_copy, item))
+    with outside_dispatch_modes():
+        return item.clone() if isinstance(item, Tensor) else item
