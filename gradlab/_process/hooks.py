@@ -42,7 +42,6 @@ class Patches:
         self._done: list[tuple[Any, str, Any]] = []
 
     def __enter__(self) -> None:
-        """Replace them, unless they are replaced already."""
         with _lock:
             self._blocks += 1
             if self._blocks == 1:
@@ -50,7 +49,6 @@ class Patches:
                     self.replace(*attribute)
 
     def __exit__(self, *error: object) -> None:
-        """Put the originals back, if this is the last block."""
         with _lock:
             self._blocks -= 1
             if self._blocks == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .. import _torch
 from .._process import RandomStream, lock
 from ..loop import Recipe
-from ..memory import Ledger
+from ..memory import Ledger, iter_tensors
 
 # Operations that change their first tensor without reading it.
 _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
@@ -51,14 +51,14 @@ class OperationLog(_torch.TorchDispatchMode):
             name = call.overloadpacket.__name__
             given = dict(zip((each.name for each in call._schema.arguments), args, strict=False)) | (kwargs or {})
             changes = [each.name for each in call._schema.arguments if each.alias_info and each.alias_info.is_write]
-            changed = list(_tensors([given[each] for each in changes if each in given]))
-            kept = list(_tensors([value for each, value in given.items() if each not in changes]))
+            changed = list(iter_tensors([given[each] for each in changes if each in given]))
+            kept = list(iter_tensors([value for each, value in given.items() if each not in changes]))
             self.names.append(name)
-            self.transfers += len({each.device.type for each in _tensors([given, result])}) > 1
+            self.transfers += len({each.device.type for each in iter_tensors([given, result])}) > 1
             self.read += sum(each.nbytes for each in (kept if name in _OVERWRITES else kept + changed))
             if not name.startswith(("empty", "new_empty")):  # they reserve a place and write nothing
-                self.written += sum(each.nbytes for each in changed or _tensors(result))
-            for each in () if changed else _tensors(result):
+                self.written += sum(each.nbytes for each in changed or iter_tensors(result))
+            for each in () if changed else iter_tensors(result):
                 self._note(each)
         return result
 
@@ -73,15 +73,6 @@ class OperationLog(_torch.TorchDispatchMode):
         if key not in self._alive:
             self.made += 1
             self._alive[key] = weakref.ref(storage, died)
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors in a value, a list, a tuple or a dictionary of values."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (list, tuple, dict)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _tensors(each)
 
 
 def real_peak(

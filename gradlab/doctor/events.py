@@ -175,8 +175,6 @@ class Added(Event):
     """Norms of those gradients when it had ended, taken now and then: zeros found later may be its own."""
     groups: Any = ()
     """The ParamGroupStates of these parameters as they were before it; filled in by GradState."""
-    marks: frozenset[str] = frozenset()
-    """What is unusual about it; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)

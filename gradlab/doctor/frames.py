@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import operator
 import sys
 from contextlib import suppress
@@ -106,34 +107,26 @@ def call_site(depth: int = 2) -> Site:
     return _site(user_frame(sys._getframe(depth)))
 
 
-NO_VALUE = object()
 _WHOLE: dict[type[ast.operator], Any] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 
 
-class FrameValues:
-    """The variables of a function and of its file."""
+def value_in(frame: FrameType, node: ast.AST) -> Any:
+    """Return the value that a name, attribute or item has in a function, or what whole numbers add up to; else None.
 
-    def __init__(self, frame: FrameType) -> None:
-        self._values = {**frame.f_globals, **variables(frame)}
-
-    def of(self, node: ast.AST) -> Any:
-        """Return the value of a name, of a stored attribute or item, or what whole numbers add up to; else NO_VALUE."""
-        if isinstance(node, ast.Constant):
-            return node.value
-        if isinstance(node, ast.Name):
-            return self._values.get(node.id, NO_VALUE)
-        if isinstance(node, ast.BinOp) and type(node.op) in _WHOLE:
-            left, right = self.of(node.left), self.of(node.right)
-            return _WHOLE[type(node.op)](left, right) if type(left) is type(right) is int else NO_VALUE
-        if isinstance(node, ast.Attribute):
-            owner = self.of(node.value)
-            stores = [getattr(owner, "__dict__", {})]
-            if isinstance(owner, nn.Module):
-                stores += [vars(owner).get(name, {}) for name in ("_parameters", "_buffers", "_modules")]
-            return next((store[node.attr] for store in stores if node.attr in store), NO_VALUE)
-        if isinstance(node, ast.Subscript):
-            owner, index = self.of(node.value), self.of(node.slice)
-            if type(owner) in (dict, list, tuple) and type(index) in (int, str):
-                with suppress(LookupError, TypeError):  # the variables may have changed since
-                    return owner[index]
-        return NO_VALUE
+    It is looked up, and nothing of the learner's is run.
+    """
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        return {**frame.f_globals, **variables(frame)}.get(node.id)
+    if isinstance(node, ast.BinOp) and type(node.op) in _WHOLE:
+        left, right = value_in(frame, node.left), value_in(frame, node.right)
+        return _WHOLE[type(node.op)](left, right) if type(left) is type(right) is int else None
+    if isinstance(node, ast.Attribute):
+        return inspect.getattr_static(value_in(frame, node.value), node.attr, None)
+    if isinstance(node, ast.Subscript):
+        owner, index = value_in(frame, node.value), value_in(frame, node.slice)
+        if type(owner) in (dict, list, tuple) and type(index) in (int, str):
+            with suppress(LookupError, TypeError):  # the variables may have changed since
+                return owner[index]
+    return None

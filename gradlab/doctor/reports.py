@@ -129,7 +129,6 @@ class ReportPrinter:
     """Writes the report of a program, whatever the program prints."""
 
     def __init__(self, form: str, output: str | None, wanted: FindingFilter) -> None:
-        """Take the options of ``run_script``."""
         self._form, self._wanted = form, wanted
         self._output = Path(output).absolute() if output is not None else None
         self._here = f"{Path.cwd()}{os.sep}"  # the program may go elsewhere

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from .._process import Patches
-from .events import Added, Backward, Event, Forward, GradEdited
+from .events import Backward, Event, GradEdited
 from .finding import SEVERITIES, Finding
 from .listeners.backward import BackwardListener
 from .listeners.event_log import EventLog, Listener, never_raises
@@ -17,8 +16,7 @@ from .listeners.optimizers import OptimizerListener
 from .listeners.scaling import ScalingListener
 from .listeners.schedulers import SchedulerListener
 from .rules import RULES
-from .rules.base import FACTS, Rule, RuleContext
-from .state.facts import StepFacts
+from .rules.base import FACTS, RuleContext
 
 _LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
 
@@ -38,19 +36,10 @@ class RuleRunner:
         self.edits = 0
         """How often gradients were changed by hand, and not to zeros."""
         self.context = RuleContext(log)
-        self._rules: dict[type[Rule], Rule] = {}
-        self._asleep = list(RULES)
-        self._subscribers: dict[type, list[Callable[[Any], None]]] = {fact: [] for fact in FACTS.values()}
-        self._wake(frozenset(("start",)))
-
-    def _wake(self, marks: frozenset[str]) -> None:
-        """Make the rules that one of these marks of a fact concerns; from then on they hear all."""
-        for kind in [one for one in self._asleep if one.wakes_on & marks]:
-            self._asleep.remove(kind)
-            self._rules[kind] = rule = kind(self.context)
-            for name, fact in FACTS.items():
-                if (hear := getattr(rule, name, None)) is not None:
-                    self._subscribers[fact].append(hear)
+        self._rules = [rule(self.context) for rule in RULES]
+        self._subscribers: dict[type, list[Callable[[Any], None]]] = {
+            fact: [getattr(rule, name) for rule in self._rules if hasattr(rule, name)] for name, fact in FACTS.items()
+        }
 
     def start(self) -> None:
         """Begin to listen, to the thread that calls this."""
@@ -83,38 +72,21 @@ class RuleRunner:
         self.edits += sum(any(map(float, one.norms)) for one in events if type(one) is GradEdited)
         for event in events:
             for part in state.parts(event):
-                kind = type(fact := state.fact(part))
-                if kind in subscribers:
-                    if marks := marks_of(fact):
-                        self._wake(marks)
-                    for hear in subscribers[kind]:
-                        hear(fact)
+                fact = state.fact(part)
+                for hear in subscribers.get(type(fact), ()):
+                    hear(fact)
                 state.take(part)
 
     def end(self, *, normal: bool) -> None:
         """The watch is over; ``normal`` is False if an exception ended it."""
-        for rule in RULES:
-            if rule in self._rules or rule.ends:
-                (self._rules.get(rule) or rule(self.context)).end(normal=normal)
+        for rule in self._rules:
+            rule.end(normal=normal)
 
     def findings(self) -> list[Finding]:
         """Return what was found, the gravest first, in the order in which it was seen."""
         return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def marks_of(fact: Any) -> frozenset[str]:
-    """Return what is unusual about a fact, in words for which rules are made; most have nothing."""
-    if type(fact) is Backward:
-        looked = fact.flaws or fact.terms or fact.nodes or fact.alive or fact.holder
-        odd = looked or fact.nonzero or (type(fact.loss) is float and not math.isfinite(fact.loss))
-        return _ODD_PASS if odd else _NOTHING
-    if type(fact) is Forward:
-        plain = fact.training and fact.grad and not fact.train_kind and len(fact.names) < 2
-        return _NOTHING if plain else _SENSITIVE
-    return fact.marks if type(fact) in (StepFacts, Added) else frozenset((type(fact).__name__,))
-
-
-_NOTHING, _ODD_PASS, _SENSITIVE = frozenset[str](), frozenset(("pass",)), frozenset(("Forward",))
 _RECENT = 40  # backward passes; two of the longest windows of a Recipe
 
 
@@ -125,12 +97,10 @@ class LiveDoctor:
         self._runner = RuleRunner()
 
     def __enter__(self) -> LiveDoctor:
-        """Listen to a slice."""
         self._runner.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Judge the slice."""
         self._runner.stop()
 
     def findings(self) -> list[Finding]:

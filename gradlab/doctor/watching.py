@@ -7,7 +7,6 @@ import threading
 import warnings
 from contextlib import ExitStack
 from multiprocessing.process import BaseProcess
-from numbers import Integral, Real
 from textwrap import shorten
 from typing import Any
 
@@ -15,6 +14,7 @@ import torch
 from torch import nn
 
 from .. import _torch
+from .._checks import SMALLEST_FLOAT, number, whole_number
 from .._frames import Owner, code_owner, raised_at
 from .._process import Original, Patches, main_thread
 from ..formatting import number_of
@@ -40,16 +40,16 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     """
 
     def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
-        """Check what is to be watched."""
         super().__init__()
         for one in model_and_optimizers:
             if not isinstance(one, (nn.Module, torch.optim.Optimizer)):
                 allowed = "modules and optimizers (torch.nn.Module, torch.optim.Optimizer)"
                 raise TypeError(f"watch: give it {allowed}, got {one!r}")
         if updates is not None:
-            updates = int(_check_limit("updates", updates, Integral, "a whole number from 1"))
+            updates = whole_number("watch: updates", updates, 1)
         if seconds is not None:
-            seconds = float(_check_limit("seconds", seconds, Real, "a number of seconds above 0"))
+            allowed, longest = "a number of seconds above 0", threading.TIMEOUT_MAX
+            seconds = number("watch: seconds", seconds, SMALLEST_FLOAT, longest, allowed=allowed)
         self._given = model_and_optimizers
         self._updates, self._seconds = updates, seconds
         self._runner: RuleRunner | None = None
@@ -60,7 +60,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """True if the watched thread of this process has trained anything."""
 
     def __enter__(self) -> watch:
-        """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
         # not judged before the end: a signal may end the program while it is summed up
@@ -96,7 +95,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Stop watching and write the report."""
         self._end(error)
         if error is not None:
             strip_doctor_frames(error)
@@ -157,16 +155,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self.ended = ending_words(error)
         self.watched = watched_words(runner, beside, ended=bool(self.ended), processes=self.processes)
         self.checked = checked_words(runner, beside)
-
-
-def _check_limit(name: str, value: Any, kind: Any, allowed: str) -> Any:
-    """Return a limit as a plain number; raise an error that names it, the value and what is allowed."""
-    plain: Any = value.item() if getattr(value, "ndim", None) == 0 else value  # a number of numpy, or a tensor
-    if isinstance(plain, bool) or not isinstance(plain, kind):
-        raise TypeError(f"watch: {name} must be {allowed}, got {value!r}")
-    if not 0 < plain <= threading.TIMEOUT_MAX:
-        raise ValueError(f"watch: {name} must be {allowed}, got {value!r}")
-    return plain
 
 
 _MOST_NAMED = 4  # optimizers

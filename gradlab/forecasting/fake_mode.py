@@ -116,7 +116,6 @@ class FakeTensors(_torch.FakeTensorMode):
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Return what an operation would return."""
         if func is torch.ops.prim.device.default:  # a question, not an operation, and a third of all calls
             return args[0].fake_device
         if func is _aten._local_scalar_dense.default and hasattr(args[0], _FOUND_INF):  # a GradScaler asks, and steps
@@ -188,12 +187,10 @@ class ReplaceRealTensors(TorchFunctionMode):
     """
 
     def __init__(self, mode: FakeTensors) -> None:
-        """Take the fakes from ``mode``."""
         super().__init__()
         self._mode = mode
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call the function with fakes."""
         kwargs = kwargs or {}
         return func(*map(self._replaced, args), **{name: self._replaced(a) for name, a in kwargs.items()})
 

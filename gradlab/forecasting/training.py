@@ -55,7 +55,6 @@ class Training:
     optimizer: str | None = None
 
     def __post_init__(self) -> None:
-        """Check each."""
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"forecast: recipe must be a gradlab.Recipe, got {self.recipe!r}")
         on_off("forecast: checkpoint", self.checkpoint)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .growth import GrowthRow as GrowthRow
     from .ledger import Ledger as Ledger
     from .storages import footprint as footprint
+    from .storages import iter_tensors as iter_tensors
     from .timeline import CATEGORIES as CATEGORIES
     from .timeline import MOST_POINTS as MOST_POINTS
     from .timeline import MemoryPoint as MemoryPoint

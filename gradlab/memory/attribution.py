@@ -103,7 +103,6 @@ class LineTracker:
     """The line of the reader's own code from which PyTorch is being used."""
 
     def __init__(self) -> None:
-        """Start outside of any code."""
         self._home: FrameType | None = None
         self._descriptions: dict[tuple[str, int], str] = {}
         self._last = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from .. import _torch
 from .._process import leave_mode
 from .attribution import ModuleTracker
-from .storages import Storages, is_wrapping
+from .storages import Storages, is_wrapping, iter_tensors
 from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
 
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
@@ -21,7 +21,6 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
     """Hands what every operation reads and makes to ``storages``, with the place at which it happens."""
 
     def __init__(self, storages: Storages, modules: ModuleTracker, statement: Callable[[], str]) -> None:
-        """``statement()`` tells the statement at work."""
         super().__init__()
         self._storages, self._modules, self._statement = storages, modules, statement
         self._pending: Tensor | None = None  # a leaf whose .grad is just being set
@@ -36,7 +35,6 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
         leave_mode(self, *error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run the operation, and look at what it is given and what it returns."""
         if func is torch.ops.prim.device.default:  # only fake tensors are asked where they are, and all the time
             return func(*args)
         storages, kwargs = self._storages, kwargs or {}
@@ -47,12 +45,12 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
             if statement != storages.statement:
                 storages.refresh_gradients()
             storages.begin_interval(statement, module)
-        given = [*_in(args), *_in(kwargs.values())]
+        given = list(iter_tensors((args, kwargs)))
         for tensor in given:
             self._read(tensor, func, node)
         result = func(*args, **kwargs)
         moved = func is torch.ops.aten._to_copy.default and self._is_batch(given)
-        for tensor in _in((result,)):
+        for tensor in iter_tensors(result):
             storages.track(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
         if node is not None and node.name() == _ACCUMULATE:
             self._pending = node.variable  # only this kind of node has it
@@ -86,11 +84,3 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
 
     def _is_batch(self, given: list[Tensor]) -> bool:
         return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.track(given[0]))
-
-
-def _in(values: Any) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from _in(value)

@@ -82,7 +82,6 @@ class GrowthTracker:
     """
 
     def __init__(self, storages: Storages) -> None:
-        """Begin before the first update."""
         self._storages = storages
         self.forget()
 

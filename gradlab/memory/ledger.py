@@ -42,7 +42,6 @@ class Ledger:
         optimizers: Iterable[torch.optim.Optimizer] = (),
         inputs: Any = (),
     ) -> None:
-        """Be ready to count."""
         optimizers = [optimizers] if isinstance(optimizers, torch.optim.Optimizer) else optimizers
         optimizers = list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
         if model is not None and not isinstance(model, nn.Module):
@@ -67,7 +66,6 @@ class Ledger:
         """What tells the statement at work; replaced by whoever runs statements one by one and knows better."""
 
     def __enter__(self) -> Ledger:
-        """Begin to count, or go on counting."""
         if self._depth:
             self._depth += 1
             return self
@@ -181,7 +179,6 @@ class Ledger:
         return self._storages._totals(self.device)
 
     def _begin(self, model: nn.Module | None, optimizers: list[torch.optim.Optimizer], inputs: Any) -> None:
-        """Count what is there."""
         if model is not None:
             self._weights(model)
         for optimizer in optimizers:

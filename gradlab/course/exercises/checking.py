@@ -179,7 +179,6 @@ def _kind(value: Any) -> type:
 
 
 def _wanted(expected: Any) -> str:
-    """Name what is wanted."""
     if isinstance(expected, Tensor):
         return f"A tensor of shape {tuple(expected.shape)}"
     if isinstance(expected, dict):

@@ -184,7 +184,6 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
 
 
 def _end_text(worker: Worker, *, caused: bool) -> str:
-    """Say how one rank ended."""
     if worker.killed:
         return "had not finished"
     code, error, words = worker.process.exitcode or 0, worker.reports.get("error"), worker.reports.get("words", "")

@@ -69,11 +69,6 @@ def mark_scaled(tensor: Tensor) -> None:
         metadata[_SCALED] = True
 
 
-def is_scaling(node: Any) -> bool:
-    """Return whether a node is a scaler's multiplication."""
-    return _SCALED in node.metadata
-
-
 def scaled(node: Any) -> bool:
     """Return whether a loss, or what it is made of at its end, is a scaled one."""
     return any(_SCALED in one.metadata for one in nodes(node, most=12))
@@ -158,7 +153,7 @@ def _walk(root: Any) -> Iterator[tuple[Any, float, tuple[float, ...]]]:
             continue
         if name in ("Add", "Sub", "Rsub") or (name == "Sum" and parts and operation(parts[0]) == "Stack"):
             waiting += [(one, weight, factors) for one in parts]
-        elif name in ("Mul", "Div") and len(parts) == 1 and not is_scaling(node):
+        elif name in ("Mul", "Div") and len(parts) == 1 and _SCALED not in node.metadata:
             factor = _number(node, name)
             if factor is not None:
                 more = factors if factor == 1 else (*factors, factor)

@@ -13,7 +13,8 @@ from torch import Tensor
 from ..._frames import user_frame
 from ..events import Backward, LossFlaw
 from ..source.cuts import find_cuts, find_terms
-from ..source.loss_edits import compared_with, kept_in_range, same_elements
+from ..source.loss_edits import compared_with, same_elements
+from ..source.syntax import cause_at
 from . import autograd_graph
 from .autograd_graph import operation
 from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
@@ -237,7 +238,8 @@ class LossWatcher:
             return
         culprit = origin.node(node) if traced else None
         call = next((op for one, op in _with_calls(node, self.trace) if one is culprit), Op(""))
-        flaw = LossFlaw(f"nan-{origin.kind}", origin.words, edit=kept_in_range(call, origin.words))
+        place = cause_at(call.lines[0]) if call.lines else None
+        flaw = LossFlaw(f"nan-{origin.kind}", origin.words, edit=place)
         backward.flaws = (*backward.flaws, flaw)
 
 

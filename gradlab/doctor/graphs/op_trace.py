@@ -112,7 +112,6 @@ class OpTrace(TorchFunctionMode):
     """Follows the calls of some updates; it lies below all modes of the learner's own, and changes no result."""
 
     def __init__(self, index: ParamIndex) -> None:
-        """``index``: the parameters that are watched."""
         super().__init__()
         self._index = index
         self._known = index.known_bits
@@ -132,7 +131,6 @@ class OpTrace(TorchFunctionMode):
         """True while an optimizer steps, or a model is called without gradients: nothing is followed."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call the function, and note what it made of what."""
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if name == "__get__":  # an attribute
@@ -160,7 +158,7 @@ class OpTrace(TorchFunctionMode):
 
     def _note(self, func: Any, name: str, inputs: tuple[Op, ...], args: Any, kwargs: Any, result: Any) -> None:
         changed = args[0] if name == "__setitem__" else result
-        results = [one for one in _flat(changed) if isinstance(one, Tensor)]
+        results = [one for one in flat(changed) if isinstance(one, Tensor)]
         made_of = union_bits(one.made_of for one in inputs)
         if not (results or (made_of and name in TAKES_NUMBERS)):
             return
@@ -232,10 +230,10 @@ class OpTrace(TorchFunctionMode):
 
     def module_result(self, result: Any, given: Any, params: int) -> None:
         """Note what a module made without being followed, since no graph was to be built."""
-        inputs = tuple(self._inputs(_flat(given)))
+        inputs = tuple(self._inputs(flat(given)))
         made_of = union_bits(one.made_of for one in inputs) | params
         lines = call_lines(sys._getframe(2))
-        for one in _flat(result):
+        for one in flat(result):
             if isinstance(one, Tensor) and one.grad_fn is None:
                 op = Op("module", (*inputs, Op("parameter", reach=params, made_of=params)), lines, 0, made_of)
                 op.shape, op.no_grad = tuple(one.shape), True
@@ -313,13 +311,14 @@ def _node(tensor: Tensor) -> Any:
         return None
 
 
-def _flat(value: Any) -> Iterator[Any]:
+def flat(value: Any) -> Iterator[Any]:
+    """Yield what is in lists, tuples and dictionaries, however deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else None
     if inner is None:
         yield value
     else:
         for one in inner:
-            yield from _flat(one)
+            yield from flat(one)
 
 
 def _no_logarithms(given: Any) -> bool:

@@ -18,6 +18,7 @@ from ..._frames import Owner, code_owner, user_frame, variables
 from ..._process import Original, Patches, ThreadHook
 from ..events import NO_SITE, Forward, Mode, Site
 from ..frames import call_lines, call_site, outside_constructors, outside_doctor
+from ..graphs.op_trace import flat
 from ..state.watched import UncopiedLoad
 from .event_log import EventLog, Listener, never_raises
 
@@ -106,7 +107,7 @@ class ModuleListener(Listener):
             params=model.params,
             caller=frame.f_code.co_name if frame is not None else "",
             again=code_owner(where.f_code.co_filename) is Owner.OURS,
-            fed=model.calls <= _FEW and _requires_grad((args, kwargs)),
+            fed=model.calls <= _FEW and any(getattr(one, "requires_grad", False) for one in flat((args, kwargs))),
         )
         if module.training:
             forward.frozen_norms = model.frozen_norms
@@ -209,14 +210,6 @@ class ModuleListener(Listener):
                 if isinstance(param, Tensor):
                     site = outside_constructors(sys._getframe(2))
                     self.log.models.register(param, site, len(self.log.optimizers), again=again)
-
-
-def _requires_grad(value: Any) -> bool:
-    """Return whether a tensor requires a gradient, or one in a list, tuple or dictionary."""
-    if isinstance(value, Tensor):
-        return value.requires_grad
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return any(_requires_grad(one) for one in inner)
 
 
 def _plain_tensors(value: Any) -> Iterator[Tensor]:

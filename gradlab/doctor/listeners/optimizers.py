@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from ... import _torch
-from ..._process import Original, Patches, ThreadHook
+from ..._process import Patches, ThreadHook
 from ..events import Added, Clear, GradEdited, Site, Step
 from ..frames import call_lines, call_site
 from ..state.names import wrapped_optimizer
@@ -36,7 +36,7 @@ class OptimizerListener(Listener):
     def patch(self, patches: Patches) -> None:
         """Replace methods of all optimizers."""
         patches.replace(Optimizer, "__init__", self.after(self._made, anywhere=True))
-        patches.replace(Optimizer, "zero_grad", self._zero_grad)
+        patches.replace(Optimizer, "zero_grad", self.after(self._cleared))
 
     def hooks(self) -> list[Any]:
         """Hear of steps."""
@@ -146,16 +146,8 @@ class OptimizerListener(Listener):
         since = takewhile(lambda event: event is not step, reversed(self.log.events))
         step.closure = step.closure or any(isinstance(event, (Clear, GradEdited)) for event in since)
 
-    def _zero_grad(self, original: Original) -> Any:
-        def zero_grad(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-            original.call(optimizer, *args, **kwargs)
-            if self.log.is_watched_thread():
-                self._cleared(optimizer)
-
-        return zero_grad
-
     @never_raises
-    def _cleared(self, optimizer: Optimizer) -> None:
+    def _cleared(self, optimizer: Optimizer, result: None) -> None:
         self.log.cleared(call_site(3), self.log.optimizer(optimizer).params)
 
 

@@ -19,7 +19,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ... import _torch
 from ..._process import Original, Patches
 from ..events import NO_SITE, Schedule, SchedulePlan, Site
-from ..frames import FrameValues, call_chain, call_lines, call_site
+from ..frames import call_chain, call_lines, call_site, value_in
 from ..source.blocks import loops_around
 from .event_log import EventLog, Listener, never_raises
 
@@ -59,7 +59,7 @@ def _loops(made: tuple[Site, ...], chain: list[FrameType]) -> tuple[bool, int]:
     lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in chain)
     loops = [loop for loop in loops_around(lines) if loop not in around]
     limits = [ast.parse(limit, mode="eval").body for limit in (loops[1].limits if len(loops) >= 2 else ())]
-    values = [FrameValues(frame).of(limit) for limit in limits for frame in chain]
+    values = [value_in(frame, limit) for limit in limits for frame in chain]
     return len(loops) >= 2, max((value for value in values if type(value) is int), default=0)
 
 

@@ -174,10 +174,6 @@ class Rule:
     """A rule: it has a method of FACTS for each fact that it wants to hear; its codes are class attributes."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
-    wakes_on: ClassVar[frozenset[str]] = frozenset(("start",))
-    """The marks of facts for which it is made, if one of them comes: see ``runner.marks_of``; "start" for all."""
-    ends: ClassVar[bool] = False
-    """True if it judges the end also where it was not made before."""
 
     def __init_subclass__(cls) -> None:
         cls.codes = frozenset(value for value in vars(cls).values() if isinstance(value, Code))

@@ -40,13 +40,6 @@ def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None
 class MissingZeroGrad(Rule):
     """A step applies batches again that a step of the same optimizer has applied before, beside a new one."""
 
-    wakes_on = frozenset(
-        (
-            "again",
-            "closure",
-            "pass",
-        )
-    )
     MISSING_ZERO_GRAD = Code(
         "missing-zero-grad",
         "03_forgetting_zero_grad",
@@ -86,7 +79,6 @@ class MissingZeroGrad(Rule):
             self._judge(optimizer, state.sites[optimizer], now, again, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
-        """Look for what this optimizer has used before."""
         optimizer = facts.step.optimizer
         used = _used_by(optimizer, [group for group in facts.groups if group.fresh])
         self._judge(optimizer, facts.step.site, facts.number, used, facts.fresh)
@@ -150,7 +142,6 @@ def _used_by(optimizer: int, groups: Iterable[ParamGroupState]) -> list[tuple[in
 class DoubleStep(Rule):
     """Two steps on the same gradients."""
 
-    wakes_on = frozenset(("again",))
     DOUBLE_STEP = Code(
         "double-step",
         "06_optimizer_step",
@@ -175,7 +166,6 @@ class DoubleStep(Rule):
 class ForeignGradients(Rule):
     """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
 
-    wakes_on = frozenset(("foreign",))
     FOREIGN_GRADIENTS_IN_STEP = Code(
         "foreign-gradients-in-step",
         "04_zero_grad",

@@ -275,8 +275,6 @@ TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Where]], ...] = (
 class KnownErrors(Rule):
     """Explains the exception that has ended a loop, where its cause is known."""
 
-    wakes_on = frozenset[str]()  # no fact: the watch itself makes it
-
     site: Site
     """The learner's line where it shows."""
     newest: Backward

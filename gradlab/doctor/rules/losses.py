@@ -30,7 +30,6 @@ class LossFlaws(Rule):
     end, with the lines of an update that was recorded for it.
     """
 
-    wakes_on = frozenset(("pass",))
     # Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
     # dimension, or of Sigmoid. That is what was computed, so the doubt is only whether it was meant.
     SOFTMAX_BEFORE_CROSS_ENTROPY = Code(
@@ -110,7 +109,6 @@ class LossFlaws(Rule):
         self._terms: dict[tuple[int, int], list[tuple[Backward, LossTerm]]] = {}
 
     def backward(self, backward: Backward) -> None:
-        """Keep what was found in the graph."""
         for flaw in backward.flaws:
             key = flaw.kind, backward.call_path
             if flaw.kind in self.KINDS and (key not in self._flaws or (flaw.loss and not self._flaws[key][1].loss)):
@@ -120,7 +118,6 @@ class LossFlaws(Rule):
                 known.append((backward, term))
 
     def end(self, *, normal: bool) -> None:
-        """Report it."""
         order = [*self.KINDS]
         for backward, flaw in sorted(self._flaws.values(), key=lambda pair: order.index(pair[1].kind)):
             if flaw.seen:
@@ -187,7 +184,6 @@ class NanLoss(Rule):
     pass. A pass that is skipped, or whose gradients are repaired, leaves the next loss finite: nothing is said.
     """
 
-    wakes_on = frozenset(("pass",))
     NAN_LOSS = Code(
         "nan-loss",
         "08_mixed_precision",
@@ -225,7 +221,6 @@ class NanLoss(Rule):
         self._proven: dict[int, Backward] = {}
 
     def backward(self, backward: Backward) -> None:
-        """Follow the losses of each line."""
         loss, path = backward.loss, backward.call_path
         if not isinstance(loss, float) or (path in self._proven and not backward.flaws):
             return
@@ -248,7 +243,6 @@ class NanLoss(Rule):
             self._proven[path] = first
 
     def step(self, facts: StepFacts) -> None:
-        """Note which of them a step has applied."""
         for first in self._first.values() if not facts.edited else ():
             if first in facts.fresh and len(self._stepped) < _MOST:
                 self._stepped[first.number] = facts.number, facts.step.params
@@ -299,7 +293,6 @@ _FEW_GRAPHS, _FEW_BATCHES = 6, 3
 class CarriedGraph(Rule):
     """The graph grows from update to update, or the graphs of past updates stay alive in a variable."""
 
-    wakes_on = frozenset(("pass",))
     RETAIN_GRAPH_GROWTH = Code(
         "retain-graph-growth",
         "01_autograd",
@@ -333,7 +326,6 @@ class CarriedGraph(Rule):
         self._kept: deque[Any] = deque(maxlen=_LOOKS)
 
     def backward(self, backward: Any) -> None:
-        """Look at the counts that the listener has taken now and then."""
         if backward.nodes:
             self._nodes[backward.site].append((backward.number, backward.nodes))
             self._growing(backward.site)

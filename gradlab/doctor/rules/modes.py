@@ -26,7 +26,6 @@ _MOST_SITES = 64
 class EvalLeftOn(Rule):
     """Training goes on in evaluation mode after the model was put there to be validated."""
 
-    wakes_on = frozenset(("Forward", "Mode"))
     EVAL_MODE_LEFT_ON = Code(
         "eval-mode-left-on",
         section="6 · Learned by heart",
@@ -46,7 +45,6 @@ class EvalLeftOn(Rule):
         self._updates = 0
 
     def mode(self, event: Mode) -> None:
-        """Remember where evaluation mode was switched on."""
         self._evaluated.discard(event.module)
         if event.training:
             self._eval.pop(event.module, None)
@@ -55,7 +53,6 @@ class EvalLeftOn(Rule):
             self._eval[event.module] = event.site
 
     def forward(self, event: Forward) -> None:
-        """Remember the calls that may be part of an update."""
         if event.grad and event.params:
             self._calls.append(event)
         elif not event.training:
@@ -117,7 +114,6 @@ class Validation(Rule):
     that a backward pass or ``autograd.grad`` follows (attacks, saliency, a frozen network in a loss) are left alone.
     """
 
-    wakes_on = frozenset(("Forward", "Mode"))
     VALIDATION_IN_TRAIN_MODE = Code(
         "validation-in-train-mode",
         severity="warning",
@@ -167,12 +163,10 @@ class Validation(Rule):
             self._row = [*self._row[-63:], event]
 
     def backward(self, backward: Backward) -> None:
-        """Training goes on."""
         self._end_of_row()
         self._train = NO_SITE, False
 
     def step(self, facts: StepFacts) -> None:
-        """Note what is being trained, and where."""
         self._stepped |= facts.step.params
         self._updates += 1
         self._note(facts.step.site)

@@ -50,7 +50,6 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
 class Scaling(Rule):
     """A step that goes round the scaler, and a scaler that divides what was never multiplied."""
 
-    wakes_on = frozenset(("scaled", "ScalerStep", "ScalerUpdate"))
     SCALER_STEP_WITHOUT_UPDATE = Code(
         "scaler-step-without-update",
         "08_mixed_precision",
@@ -75,7 +74,6 @@ class Scaling(Rule):
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
 
     def scaler_step(self, event: Any) -> None:
-        """Look whether the update before this one has been closed."""
         if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
             name, edit = self.context.name(event.optimizer), partial(missing_update, self.context, event.site)
             seen = f"{times} steps of {name} came without an update() since the one before"
@@ -83,7 +81,6 @@ class Scaling(Rule):
         self._open[event.optimizer] = event.scaler
 
     def scaler_update(self, event: Any) -> None:
-        """An update is closed."""
         self._open = {optimizer: scaler for optimizer, scaler in self._open.items() if scaler != event.scaler}
 
     def step(self, facts: StepFacts) -> None:
@@ -122,7 +119,6 @@ class SkippedStep(Rule):
     proven, but for the reason why they stay: a warning, and not where gradients are never cleared at all.
     """
 
-    wakes_on = frozenset(("ScalerStep",))
     SKIPPED_STEP_KEEPS_GRADIENTS = Code(
         "skipped-step-keeps-gradients",
         "08_mixed_precision",
@@ -137,7 +133,6 @@ class SkippedStep(Rule):
         self._kept: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of a pass and of what it was added to
 
     def scaler_step(self, event: Any) -> None:
-        """Count the steps that were skipped."""
         self.count(event.optimizer)
         if event.refused:
             self._skipped[event.optimizer] = self._skipped.get(event.optimizer, (0,))[0] + 1, event.site
@@ -169,7 +164,6 @@ class Clipping(Rule):
     steps next. All that is known for each call, and told where (nearly) all calls of a line are like that.
     """
 
-    wakes_on = frozenset(("Clip",))
     CLIP_BEFORE_UNSCALE = Code(
         "clip-before-unscale",
         "08_mixed_precision",
@@ -216,7 +210,6 @@ class Clipping(Rule):
         self._covered = 0  # parameters whose newest gradients were clipped
 
     def clip(self, event: Clip) -> None:
-        """Look at what there is to clip."""
         if event.measures:
             return
         self.count(event.site)
@@ -254,7 +247,6 @@ class Clipping(Rule):
         self._clipped.clear()
 
     def step(self, facts: Any) -> None:
-        """The clipped gradients are used."""
         step = facts.step
         unclipped = not self._covered & step.present and not facts.edited and step.optimizer != MANUAL_UPDATE
         for site, (clip, passes, missed) in [*self._open.items()]:

@@ -77,7 +77,6 @@ class Scheduling(Rule):
     was not meant so is very likely: a warning.
     """
 
-    wakes_on = frozenset(("Schedule",))
     SCHEDULER_BEFORE_OPTIMIZER = Code(
         "scheduler-before-optimizer",
         *_LESSON,
@@ -116,7 +115,6 @@ class Scheduling(Rule):
         self._paces: dict[SchedulePlan, _Pace] = {}
 
     def schedule(self, event: Schedule) -> None:
-        """Compare with the steps of its optimizer so far."""
         state = self.context.state
         calls = state.step_calls.get(event.optimizer, 0)
         if event.plan not in self._paces and len(self._paces) >= _MOST:
@@ -141,7 +139,6 @@ class Scheduling(Rule):
             self._early(pace)
 
     def end(self, *, normal: bool) -> None:
-        """Judge each schedule as a whole."""
         for pace in self._paces.values():
             if pace.count < _SETTLED:
                 self._early(pace)

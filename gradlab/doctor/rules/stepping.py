@@ -33,8 +33,6 @@ _REGULAR = 5  # times, with as many updates between them: what logs gradients an
 class EmptyStep(Rule):
     """A step finds no gradient at all: says why."""
 
-    wakes_on = frozenset(("none",))
-    ends = True
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
         "zero-grad-between-backward-and-step",
         "04_zero_grad",
@@ -81,7 +79,6 @@ class EmptyStep(Rule):
         self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
 
     def step(self, facts: StepFacts) -> None:
-        """Look for the reason in what has happened since the last step."""
         step, since = facts.step, facts.since
         if facts.edited or step.backward or any(held.used_by != step.optimizer for held in facts.held):
             return
@@ -199,8 +196,6 @@ def in_no_module(stale: int, held: str) -> str:
 class NeverSteps(Rule):
     """Gradients are computed, and no step is ever taken."""
 
-    wakes_on = frozenset(("end",))
-    ends = True
     NEVER_STEPS = Code(
         "never-steps",
         "06_optimizer_step",
@@ -210,7 +205,6 @@ class NeverSteps(Rule):
     )
 
     def end(self, *, normal: bool) -> None:
-        """Look for an optimizer that was never used, although its parameters got gradients."""
         state, index = self.context.state, self.context.log.index
         if state.newest < 4:
             return

@@ -86,8 +86,6 @@ _TABLE: dict[str, Code] = {
 class TorchWarnings(Rule):
     """Hears what PyTorch warns about while the watch is on, and tells what no other rule has found."""
 
-    wakes_on = frozenset[str]()  # no fact: the watch itself makes it
-
     def _begin(self) -> None:
         self.log = self.context.log
         self._heard: dict[tuple[Site, str], int] = {}  # line and words -> number of backward passes before it

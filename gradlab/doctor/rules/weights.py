@@ -42,7 +42,6 @@ class FrozenMoves(Rule):
     although eval() was called on a part with it, or nothing else is frozen; to adapt to new data, perhaps: a hint.
     """
 
-    wakes_on = frozenset(("frozen", "Forward", "Mode"))
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
         severity="warning",
         message="The step changes weights with requires_grad False: their old `.grad` or the optimizer's averages, "
@@ -62,26 +61,22 @@ class FrozenMoves(Rule):
         self._turned: dict[int, Site] = {}  # module -> the line that put it into training mode
 
     def mode(self, event: Mode) -> None:
-        """Remember which line has put a model into training mode."""
         if event.training and len(self._turned) < _MOST_KNOWN:
             self._turned[event.module] = event.site
 
     def forward(self, event: Forward) -> None:
-        """Note calls that move the statistics of frozen layers."""
         if event.frozen_norms and event.grad and (event.site in self._norms or len(self._norms) < _MOST_KNOWN):
             known = self._norms.get(event.site, (0,))[0]
             self._norms[event.site] = known | event.frozen_norms, self._turned.get(event.module, NO_SITE)
             self.count(event.site)
 
     def step(self, facts: StepFacts) -> None:
-        """Note the weights that moved without a new gradient."""
         old = sum(group.params for group in facts.groups if not group.fresh and not group.edited)
         if moved := facts.step.frozen_moved & old & self.context.state.reached:
             self._moved[facts.step.optimizer] |= moved
             self.count(facts.step.optimizer)
 
     def end(self, *, normal: bool) -> None:
-        """Tell what has moved at least three times."""
         context, state = self.context, self.context.state
         for optimizer, params in self._moved.items():
             if (steps := self.times[optimizer]) >= _LEAST:
@@ -97,8 +92,6 @@ class FrozenMoves(Rule):
 class UncopiedState(Rule):
     """``load_state_dict()`` gets the object's own tensors, which steps have changed since: that changes nothing."""
 
-    wakes_on = frozenset(("end",))
-    ends = True
     STATE_DICT_NOT_COPIED = Code(
         "state-dict-not-copied",
         "06_optimizer_step",
@@ -110,7 +103,6 @@ class UncopiedState(Rule):
     )
 
     def end(self, *, normal: bool) -> None:
-        """Tell the lines."""
         for site, load in self.context.log.models.uncopied.items():
             seen = f"{number_of(load.times, 'load')} of tensors that are in use; {number_of(load.steps, 'step')} since"
             self.report(self.STATE_DICT_NOT_COPIED, site, seen, partial(_copied, load.made), kind=load.kind)
@@ -128,8 +120,6 @@ def _copied(made: Site) -> Edit | Cause | None:
 class TiedWeights(Rule):
     """A tie of two weights that was lost, or two names for one module: seen as such, and perhaps meant, so a hint."""
 
-    wakes_on = frozenset(("Forward",))
-    ends = True
     TIED_WEIGHTS = Code(
         "tied-weights",
         "04_zero_grad",
@@ -147,7 +137,6 @@ class TiedWeights(Rule):
         self._names: dict[int, tuple[str, list[str]]] = {}  # module -> a name as of another network, and the others
 
     def forward(self, event: Forward) -> None:
-        """Note modules with two names, and the lines that call them."""
         slow = [name for name in event.names if _SLOW_NAME.search(name.lower())]
         fast = [name for name in event.names if name not in slow]
         if slow and fast and not any(map(_SOURCE_NAME.search, map(str.lower, fast))) and len(self._names) < _MOST_KNOWN:
@@ -181,7 +170,6 @@ class DropoutInEvaluation(Rule):
     Its default is training=True whatever the mode. To sample with dropout on purpose is possible, so it is a hint.
     """
 
-    wakes_on = frozenset(("Forward",))
     VALIDATION_IN_TRAIN_MODE = Validation.VALIDATION_IN_TRAIN_MODE.with_(
         severity="hint",
         message="This dropout works in evaluation mode, too: the function does not know the mode of the model.",
@@ -189,12 +177,10 @@ class DropoutInEvaluation(Rule):
     )
 
     def forward(self, event: Forward) -> None:
-        """Count the calls in evaluation mode, by the functions with a dropout."""
         for start in event.dropouts if event.params & self.context.state.covered() else ():
             self.count(start)
 
     def end(self, *, normal: bool) -> None:
-        """Look for the calls."""
         for (file, line), times in self.times.items():
             nodes = list(ast.walk(function_around((file, line + 1))))
             tests = [one for one in nodes if isinstance(one, (ast.If, ast.IfExp))]

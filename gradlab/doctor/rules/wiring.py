@@ -41,7 +41,6 @@ class OptimizerRemade(Rule):
     several epochs for each of them.
     """
 
-    wakes_on = frozenset(("resumes",))
     OPTIMIZER_REMADE = Code(
         "optimizer-remade",
         "06_optimizer_step",
@@ -95,7 +94,6 @@ class SharedParams(Rule):
     nor of optimizers that hand their step on to another one, as SAM does.
     """
 
-    wakes_on = frozenset(("shared",))
     PARAMS_IN_TWO_OPTIMIZERS = Code(
         "params-in-two-optimizers",
         "06_optimizer_step",
@@ -126,7 +124,6 @@ class SharedParams(Rule):
         self._reached[number] |= union_bits(backward.added for backward in facts.fresh)
 
     def end(self, *, normal: bool) -> None:
-        """Tell of those that share parameters and took turns at least twice."""
         context, state = self.context, self.context.state
         alike = {number for number, made in state.optimizers.items() if not made.is_custom_class}
         for (first, second), turns in self._turns.items():
@@ -162,8 +159,6 @@ class MissingParams(Rule):
     loss is never used. Anything else may be meant to stay as it is: a hint.
     """
 
-    wakes_on = frozenset(("uncovered", "edited"))
-    ends = True
     PARAMS_MISSING_FROM_OPTIMIZER = Code(
         "params-missing-from-optimizer",
         "04_zero_grad",
@@ -219,7 +214,6 @@ class MissingParams(Rule):
                     self._moved |= self.context.log.index.weights_changed()
 
     def end(self, *, normal: bool) -> None:
-        """Judge what was seen at least three times and has never moved."""
         if self.context.has_finding(SharedParams.PARAMS_IN_TWO_OPTIMIZERS):
             return  # an optimizer has another net's parameters: that is why
         self._moved |= self.context.log.index.weights_changed() if self.times else 0
@@ -322,7 +316,6 @@ class MissingParams(Rule):
 class FrozenGroup(Rule):
     """A whole group of an optimizer's parameters requires no gradient, from its first step to the end: a hint."""
 
-    wakes_on = frozenset(("frozen",))
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
         severity="hint",
         message="A whole group of this optimizer's parameters requires no gradient: its steps leave them as they are.",
@@ -333,7 +326,6 @@ class FrozenGroup(Rule):
         self._frozen: defaultdict[int, int] = defaultdict(int)  # optimizer -> parameters of such groups
 
     def step(self, facts: StepFacts) -> None:
-        """Note such groups; steps of others are EmptyStep's."""
         if facts.step.frozen and facts.step.present:
             self._frozen[facts.step.optimizer] |= facts.step.frozen
 
@@ -343,7 +335,6 @@ class FrozenGroup(Rule):
             self._frozen[optimizer] &= ~added.params
 
     def end(self, *, normal: bool) -> None:
-        """Report what is frozen to the end."""
         for optimizer, params in self._frozen.items():
             if params and (steps := self.context.state.steps[optimizer]) >= _ENOUGH:
                 context, site = self.context, self.context.made_at(optimizer, self.context.state.sites[optimizer])
@@ -355,8 +346,6 @@ class FrozenGroup(Rule):
 class ModulesWithoutGradient(Rule):
     """Some parameters of an optimizer never get a gradient, because the source cuts the graph behind them."""
 
-    wakes_on = frozenset(("end",))
-    ends = True
     GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.with_(
         severity="hint",
         message="Some of the optimizer's parameters never get a gradient: the graph is cut behind them.",

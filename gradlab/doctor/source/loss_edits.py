@@ -11,20 +11,10 @@ from ..events import LossFlaw, Site
 from ..finding import Cause, Edit
 from ..graphs.op_trace import Op
 from . import syntax
-from .syntax import called, calls_op, dotted, node_place, nodes_at, reworded, words_of
+from .syntax import called, dotted, node_place, nodes_at, reworded, words_of
 
 Shape = tuple[int, ...]
 _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
-_CLAMPED = "{}.clamp_min(1e-8)"
-_IN_RANGE = {
-    **{f"torch.{log} of 0": ((log,), _CLAMPED) for log in ("log", "log2", "log10")},
-    "sqrt": (("sqrt",), _CLAMPED),
-    "pow": (("pow",), _CLAMPED),
-    "acos": (("acos", "arccos"), "{}.clamp(-1 + 1e-6, 1 - 1e-6)"),
-    "asin": (("asin", "arcsin"), "{}.clamp(-1 + 1e-6, 1 - 1e-6)"),
-    "a division by 0": (("div",), "({} + 1e-8)"),
-}
-"""What went wrong, as it is told: the calls that do it, and what keeps their input from it."""
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
@@ -74,17 +64,6 @@ def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | 
     return None
 
 
-def kept_in_range(op: Op, words: str) -> Edit | Cause | None:
-    """Return the edit that keeps the input of an operation, the only such in its line, from where it is not finite."""
-    names, form = _IN_RANGE.get(words, ((), ""))
-    nodes = [node for node in nodes_at(op.lines[0]) for name in names if calls_op(node, name)] if op.lines else []
-    fixed = (int, float) if "division" in words else int  # x / 2 and x**2 are harmless
-    nodes = [node for node in nodes if not isinstance(getattr(getattr(node, "right", None), "value", None), fixed)]
-    if len(nodes) != 1 or (given := _input(nodes[0], method=op.method)) is None:
-        return syntax.cause_at(op.lines[0]) if op.lines else None
-    return reworded(node_place(op.lines[0][0], given), form.format(syntax.operand(op.lines[0][0], given)))
-
-
 def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
     """Return the edit that gives a call of ``torch.autograd.grad`` its ``create_graph=True``."""
     place, values = node_place(file, call), syntax.arguments(call)
@@ -94,14 +73,11 @@ def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
     return reworded(last, f"{words_of(last)}, create_graph=True") if last.end_column else place
 
 
-def _input(node: ast.AST, *, method: bool) -> ast.expr | None:
-    """Return what an operation is given first, or what a division divides by."""
-    if isinstance(node, ast.BinOp):
-        return node.right if isinstance(node.op, ast.Div) else node.left
-    assert isinstance(node, ast.Call)
-    if method and isinstance(node.func, ast.Attribute):
-        return node.func.value
-    return node.args[0] if node.args else None
+def _input(call: ast.Call, *, method: bool) -> ast.expr | None:
+    """Return what an operation is given first."""
+    if method and isinstance(call.func, ast.Attribute):
+        return call.func.value
+    return call.args[0] if call.args else None
 
 
 def same_elements(one: Shape, other: Shape) -> bool:

@@ -80,8 +80,6 @@ class StepFacts:
     """The backward passes that no step has used yet, oldest first, each once."""
     edited: bool
     """True if these gradients were changed by hand."""
-    marks: frozenset[str]
-    """What is unusual about it; most steps apply one new pass and nothing else."""
 
 
 def unique_sorted(backwards: list[Backward]) -> list[Backward]:

@@ -5,7 +5,6 @@ Parameters whose gradients have the same history share a group, so a thousand pa
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
@@ -18,7 +17,6 @@ from .facts import HeldPass, MaybeCleared, ParamGroupState, SinceLastStep, StepF
 _MOST_HELD = 128
 _FIRST_PASSES, _LOSSES = 64, 16
 MOST_SIZES = 256
-_NO_MARKS, _CLOSURE = frozenset[str](), frozenset(("closure",))
 _MOST_REMEMBERED = 512
 
 
@@ -37,6 +35,7 @@ class GradState:
             events.ScalerStep: self._scaler_step,
             events.Step: self._step,
             events.Unscale: self._unscale,
+            MaybeCleared: self._empty,
         }
         self._groups: list[ParamGroupState] = []
         self._known = 0
@@ -55,8 +54,7 @@ class GradState:
         """Steps of each optimizer, those that its scaler skipped included."""
         self.params_of: dict[int, int] = {}
         """Parameters of each optimizer, as far as it was seen at work."""
-        self.shared = self._covered = 0
-        """Parameters that several optimizers hold, and those that some does."""
+        self._covered = 0  # parameters that some optimizer holds
         self.last_clear: Site = NO_SITE
         """The line that cleared gradients last."""
         self.fed: set[int] = set()
@@ -116,7 +114,6 @@ class GradState:
                 return None
             used = event.params & self.params_of.get(event.backward.closure_of, 0)
             event.groups = self.groups(used) + self.groups(event.params & ~used)
-            event.marks = _CLOSURE if event.backward.closure_of >= 0 else _NO_MARKS
         elif kind is events.ScalerStep and not event.taken:
             event.refused = any(group.fresh for group in self.groups(event.params))
         elif kind is events.Clip:
@@ -125,34 +122,20 @@ class GradState:
 
     def take(self, event: Any) -> None:
         """Take an event in."""
-        taker = self._takers.get(type(event))
-        if taker is not None:
+        if (taker := self._takers.get(type(event))) is not None:
             taker(event)
-        elif isinstance(event, MaybeCleared):
-            for group in self.groups(event.params):
-                group.empty()
-            self._merge()
+
+    def _empty(self, event: MaybeCleared | events.ParamSlotReused) -> None:
+        for group in self.groups(event.params):
+            group.empty()
+        self._merge()
 
     def _facts(self, step: Step) -> StepFacts:
         groups, since = self.groups(step.present), self.since[step.optimizer]
         held = [one for group in groups for one in group.held]
         fresh = unique_sorted([one.backward for one in held if one.used_by < 0])
         edited = any(group.edited for group in groups)
-        odd = (
-            ("again", any(one.used_by >= 0 for one in held)),
-            ("foreign", any(one.used_by < 0 and one.backward.first_step_pass for one in held)),
-            ("several", len(fresh) > 1 or len(since.backwards) > 1),
-            ("none", not fresh),
-            ("lost", bool(since.clearings)),
-            ("edited", edited),
-            ("scaled", step.scaler or any(one.scaled for one in fresh)),
-            ("resumes", step.resumes > 0),
-            ("frozen", step.frozen | step.frozen_moved > 0),
-            ("uncovered", any(one.added & ~self._covered for one in fresh)),
-            ("shared", step.params & self.shared > 0),
-        )
-        marks = frozenset([mark for mark, seen in odd if seen])
-        return StepFacts(step, self.steps.get(step.optimizer, 0) + 1, groups, since, held, fresh, edited, marks)
+        return StepFacts(step, self.steps.get(step.optimizer, 0) + 1, groups, since, held, fresh, edited)
 
     def groups(self, params: int) -> list[ParamGroupState]:
         """Return the groups of some parameters, split off where a group has others, too."""
@@ -170,7 +153,6 @@ class GradState:
         return found
 
     def _backward(self, event: Backward) -> None:
-        """A backward pass begins."""
         self.newest, self.newest_site = event.number, event.site
         self.cuts = event.cuts or self.cuts
         if type(event.loss) is float and math.isfinite(event.loss):
@@ -182,7 +164,6 @@ class GradState:
             since.after = 0
 
     def _added(self, event: events.Added) -> None:
-        """A backward pass has added to gradients."""
         backward, params = event.backward, event.params
         if not params:
             return
@@ -215,16 +196,12 @@ class GradState:
         return self._covered
 
     def _hold(self, optimizer: int, params: int) -> None:
-        """Note what an optimizer holds, and what several do."""
+        """Note what an optimizer holds."""
         if self.params_of.get(optimizer) != params:
             self.params_of[optimizer] = params
             self._covered = union_bits(self.params_of.values())
-            self.shared = union_bits(
-                one & two for (_, one), (_, two) in itertools.combinations(self.params_of.items(), 2)
-            )
 
     def _called(self, event: events.Forward) -> None:
-        """A model was called."""
         if event.grad and event.training:
             self.training |= event.params
             self.given_outputs |= event.params if event.fed else 0
@@ -244,7 +221,6 @@ class GradState:
             self._nonzero |= params & ~zeros
 
     def _clear(self, event: events.Clear) -> None:
-        """Gradients were cleared."""
         lost: list[events.Backward] = []
         for group in self.groups(event.params):
             for held in group.fresh:
@@ -262,25 +238,20 @@ class GradState:
     def _reused(self, event: events.ParamSlotReused) -> None:
         """The bits of parameters that are gone go to new ones."""
         self._seen(event.params, None)
-        for group in self.groups(event.params):
-            group.empty()
         for optimizer, params in [*self.params_of.items()]:
             self._hold(optimizer, params & ~event.params)
-        self._merge()
+        self._empty(event)
 
     def _edit(self, event: events.GradEdited) -> None:
-        """Gradients were written to by hand."""
         for group in self.groups(event.params):
             group.edited = True
 
     def _made(self, event: events.OptimizerMade) -> None:
-        """An optimizer was made."""
         self.optimizers[event.optimizer] = event
         self.since[event.optimizer] = SinceLastStep()
         self._hold(event.optimizer, event.params)
 
     def _step(self, event: events.Step) -> None:
-        """An optimizer takes a step."""
         optimizer = event.optimizer
         facts = self.last[optimizer]
         self._hold(optimizer, event.params)
@@ -310,7 +281,6 @@ class GradState:
         self.since[optimizer] = SinceLastStep()
 
     def _scaler_step(self, event: events.ScalerStep) -> None:
-        """A scaler has taken a step, or skipped it."""
         self.step_calls[event.optimizer] = self.step_calls.get(event.optimizer, 0) + 1
         if not event.taken:  # the gradients were inf or NaN; it has had its chance to use them
             for group in self.groups(event.params):
@@ -319,7 +289,6 @@ class GradState:
             self.since[event.optimizer] = SinceLastStep()
 
     def _unscale(self, event: events.Unscale) -> None:
-        """Gradients were divided by the loss scale."""
         for group in self.groups(event.params):
             for held in group.held:
                 held.unscaled = True

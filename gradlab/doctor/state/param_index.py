@@ -19,7 +19,6 @@ from ... import _torch
 from ..events import bit_positions, union_bits
 
 _NONE = (0, -1, 0)
-_STRIDED = torch.strided
 _MANY = 1024  # numbers; from then on those of parameters that are gone are given to new ones
 
 _SMALL = 100_000  # elements
@@ -35,8 +34,7 @@ class ParamIndex:
         self._numbers: dict[int, int] = {}
         self._params: list[weakref.ref[Tensor]] = []
         self._ids: list[int] = []
-        self._living: dict[int, tuple[int, weakref.ref[Tensor]]] = {}
-        self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # params -> those that live
+        self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # params -> those of this thread
         self._threads: dict[int, threading.Thread] = {}  # which first saw a parameter, if not the one that begins here
         self._first = threading.current_thread()
         self._free: list[int] = []
@@ -85,7 +83,6 @@ class ParamIndex:
             self.wanted_values_after &= others
             self._reused(1 << number)
         self._numbers[id(param)] = number
-        self._living[number] = 1 << number, reference
         self._threads.pop(number, None)
         if threading.current_thread() is not self._first:
             self._threads[number] = threading.current_thread()
@@ -117,7 +114,7 @@ class ParamIndex:
 
     def all(self) -> int:
         """Return all parameters that are alive."""
-        return sum(bit for bit, reference in self._living.values() if reference() is not None)
+        return sum(1 << number for number, reference in enumerate(self._params) if reference() is not None)
 
     def param(self, number: int) -> Tensor | None:
         """Return a parameter, None if it is gone."""
@@ -126,39 +123,24 @@ class ParamIndex:
     def changes(self, params: int = -1) -> tuple[int, int, int]:
         """Return the parameters that have a gradient now, that have lost theirs, and whose gradient has changed."""
         present = lost = changed = 0
-        seen, gone, none, strided = self._seen, [], _NONE, _STRIDED
         for number, bit, reference in self._chosen.get(params) or self._choose(params):
-            param = reference()
-            if param is None:  # and its gradient with it: nobody has cleared anything
-                gone.append(number)
+            if (param := reference()) is None:  # and its gradient with it: nobody has cleared anything
                 continue
-            grad = param.grad
-            before = seen[number]
-            if grad is None:
-                if before is not none:
-                    lost |= bit
-                    seen[number] = none
-                continue
-            present |= bit
-            address = grad.data_ptr() if type(grad) is Tensor and grad.layout is strided else 0
-            now = id(grad), grad._version, address
-            if now != before:
-                changed |= bit
-                seen[number] = now
-        for number in gone:
-            del self._living[number]
-            self._chosen.clear()
+            before, now = self._seen[number], _state(param)
+            self._seen[number] = now
+            if now is _NONE:
+                lost |= 0 if before is _NONE else bit
+            else:
+                present |= bit
+                changed |= 0 if now == before else bit
         return present, lost, changed
 
     def _choose(self, params: int) -> list[tuple[int, int, weakref.ref[Tensor]]]:
         """Return some parameters with their numbers and bits; kept, since the same sets are asked for again."""
         if len(self._chosen) >= _MOST_CHOSEN:
             self._chosen.clear()
-        some = [
-            (number, bit, reference)
-            for number, (bit, reference) in tuple(self._living.items())
-            if params & bit and not self._is_elsewhere(number)
-        ]
+        some = [(number, 1 << number, reference) for number, reference in enumerate(self._params)]
+        some = [one for one in some if params & one[1] and one[2]() is not None and not self._is_elsewhere(one[0])]
         self._chosen[params] = some
         return some
 
@@ -236,7 +218,7 @@ def _state(param: Tensor) -> tuple[int, int, int]:
     grad = param.grad if param.is_leaf else None
     if grad is None:
         return _NONE
-    plain = type(grad) is Tensor and grad.layout is _STRIDED  # others (sparse, fake) have no one place
+    plain = type(grad) is Tensor and grad.layout is torch.strided  # others (sparse, fake) have no one place
     return id(grad), grad._version, grad.data_ptr() if plain else 0
 
 
