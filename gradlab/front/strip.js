@@ -11,7 +11,7 @@ const FEWEST = 2; // updates in a range that is chosen
 /** @type {Record<string, [number, number]>} height by width, and the most, by columns and panels, else by columns */
 const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [0.6, 260], 2: [0.72, 340] };
 
-const PLANE = 380; // CSS pixels of a square plane's panel, which has little room in a low one
+const [PLANE, HEAD] = [380, 46]; // CSS pixels at most of what has a shape of its own, as a plane has, and of what is above it
 const AROUND = 285; // CSS pixels of a notebook's window above and below the panels: menus, switches, the warning
 
 export class PanelStrip {
@@ -104,8 +104,12 @@ export class PanelStrip {
     const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / rows;
     const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room)), LOWEST);
     for (const panel of this.panels.values()) {
-      const isPlane = columns === 1 && panel.data?.axes[0].equal === "fit";
-      panel.resize(isPlane ? Math.max(height, Math.min(PLANE, Math.round(width))) : height);
+      const axes = panel.data?.axes[0];
+      if (columns > 1 || axes?.equal !== "fit") panel.resize(height);
+      else {
+        const shape = (axes.y.high - axes.y.low) / (axes.x.high - axes.x.low);
+        panel.resize(Math.round(Math.min(PLANE, HEAD + width * shape)));
+      }
     }
   }
 
