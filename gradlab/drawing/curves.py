@@ -44,10 +44,10 @@ def draw_loss(scene: Curve) -> Drawing:
         marks.append(Dots("now", (float(x[-1]), now), size=7.0, fill="loss", words=f"the newest loss: {short(now)}"))
     beside: tuple[str, ...] = ()
     if (copy := scene.unswitched) is not None and len(other):
-        readout = f"update {{x}}: {{y}} if you had left it alone ({copy.switched})"
+        readout = f"update {{x}}: {{y}} had you left {copy.switched}"
         marks.append(Line("without", points(other_x, other), "grey-text", 1.6, "dashed", readout=readout))
         value, until = short(float(other[-1])), f" at update {copy.updates[-1]:,.0f}" if copy.ended else ""
-        beside = f"{value}{until}, if you had left it alone", f"{value}{until} if left alone", value
+        beside = f"{value}{until}, had you left {copy.switched}", f"{value}{until}, {copy.switched}", value
         if other[-1] > up.high:
             text, at = f"{value} \u2191", float(other_x[-1])
             marks.append(Text("without name", (text,), at, where="top", role="grey-text", backed=True))
@@ -93,7 +93,7 @@ def _loss_words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
     without = ""
     if (other := scene.unswitched) is not None:
         was = f"was {short(other.now)} at update {other.updates[-1]:,.0f}; {other.ended}."
-        without = f"If you had left it alone ({other.switched}), the {scene.title} "
+        without = f"Had you left {other.switched}, the {scene.title} "
         without += was if other.ended else f"would be {short(other.now)} now."
     return " ".join(part for part in (end, reach, switched, without) if part)
 

@@ -25,15 +25,17 @@ BATCH_STYLES: dict[str, dict[str, Any]] = {
 """How a contribution to ``.grad`` is drawn, as fields of an Arrow, by how many optimizer steps have applied it."""
 _APPLIED = ("added", "applied", "reused")  # never, once, more than once
 _KEY_TEXTS = {
-    "added": ("new",),
-    "applied": ("applied once", "applied"),
-    "reused": ("applied again", "again"),
-    "sum": ("sum, .grad", "sum"),
+    "added": ("not applied yet", "new"),
+    "applied": ("applied once", "applied once", "once"),
+    "reused": ("applied again", "applied again", "again"),
+    "sum": ("sum, .grad", "sum, .grad", "sum"),
 }
 _NAMED, _NAMED_IN_FULL = 9, 3  # arrows that carry the number of their batch, and fresh arrows with all their words
 _STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
-_MOST_ACROSS = 0.5  # of a picture with contours, for all arrows together
+_MOST_ACROSS = 0.5  # of a picture with contours, for all arrows together ...
+_TRUE_FROM = 0.7  # ... or a little more where that shows them at their true length
 _SUM_WIDTH = 2.2  # of the arrow of the sum, in units of the others'
+_SEEN = 0.02  # of the axes, that an outline must be long to be seen as one
 _IN_WORDS = 4  # arrows in the words of the panel
 
 
@@ -56,7 +58,7 @@ def draw_arrows(scene: Arrows) -> Drawing:
     corner = [f"holds {batches_text(scene.holds, EN_DASH)}"] if scene.holds else []
     if scene.contours is None:
         axes = plane_axes(scene.reach or max(needed_reach(ends.tolist(), flat=True)), scene.elements)
-        marks = [*_yardstick(scene.one_batch, axes), *arrow_marks(scene), *arrow_names(scene)]
+        marks = [*_yardstick(scene.one_batch, axes, scene), *arrow_marks(scene), *arrow_names(scene)]
         if not scene.measured:
             notice = notice or "not measured batch by batch"
         elif sound and not ends.any() and not scene.arrows:
@@ -91,7 +93,7 @@ def _draw_on_contours(
     start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
     axes, outside = surface_axes(contours, start.tolist())
     way, front = path_marks(path, drag)
-    marks = [*surface_marks(contours, named=True), *way, *_yardstick(scene.one_batch * factor, axes)]
+    marks = [*surface_marks(contours, named=True), *way, *_yardstick(scene.one_batch * factor, axes, scene)]
     marks += arrow_marks(scene, start, factor)
     if scene.move is not None and np.isfinite(scene.move).all():
         end = np.clip(start + numbers(scene.move), -LARGEST_DRAWN, LARGEST_DRAWN)
@@ -147,17 +149,17 @@ def batch_style(applied: int) -> str:
 def plane_axes(reach: float, elements: int = 0) -> Axes:
     """Return axes for arrows laid flat, a unit as long along both, the start always at one place."""
     reach = max(reach, 1e-12) if reach else 1.0
-    words = f"{elements:,} numbers drawn flat, nearly at true lengths" if elements else ""
+    words = f"{elements:,} numbers drawn flat, nearly to scale" if elements else ""
     across = Axis(-BESIDE * reach, BESIDE * reach, ticks="none")
     return Axes(Axis(-BEFORE * reach, reach, words=words), across, equal="fill")
 
 
-def _yardstick(length: float, axes: Axes) -> list[Mark]:
-    """Return a thin outline as long as a usual batch, low in the picture."""
+def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
+    """Return a thin outline as long as a usual batch, low in the picture, where there are arrows of such a size."""
     (left, right), (low, high) = ((axis.low, axis.high) for axis in (axes.x, axes.y))
     x = 0.0 if axes.equal == "fill" else left + 0.04 * (right - left)
     y = low + 0.06 * (high - low)
-    if not 0 < length < math.inf:
+    if not scene.arrows or not _SEEN * (right - left) < length < math.inf:
         return []
     words = "a usual length of one batch: the median of those that came last, while none was applied again"
     arrow = Arrow("one batch", (x, y, x + length, y), 0.7, "", "grey", 1.0, words=words)
@@ -169,7 +171,7 @@ def _fit_factor(surface: Surface, reach: float) -> float:
     if not 0 < reach < math.inf:
         return 1.0
     best = min(_MOST_ACROSS * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
-    if 1 <= best < 2.5:
+    if _TRUE_FROM <= best < 2.5:
         return 1.0
     power = 10.0 ** math.floor(math.log10(best))
     return next((power * step for step in _STEPS if power * step <= best), power)
@@ -198,10 +200,11 @@ def arrow_names(scene: Arrows) -> list[Mark]:
     names: list[Mark] = []
     for number, arrow in reversed(list(enumerate(scene.arrows))):
         name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
-        times = f" \u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
+        counted = f"\u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
+        times = counted and f" {counted}"
         given = [*arrow.names][-1 if crowded else 0 :]
         whole = [f"batch {name}{times}"] * (number == len(scene.arrows) - 1 and arrow.batches is not None)
-        texts = [own + times for own in given] or [*whole, name + times, name]
+        texts = [own + times for own in given] or [*whole, name + times, counted or name]
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
 

@@ -127,9 +127,9 @@ def _add_head(drawing: Drawing, sheet: Sheet) -> float:
         y += _LINE
         sheet.write(_MARGIN, y, text, role=role)
     y, x = y + (_LINE + 2) * bool(drawing.key), _MARGIN
-    wide = sum(_SWATCH + text_width(entry.texts[0]) + _ENTRY_GAP for entry in drawing.key) - _ENTRY_GAP
-    for entry in drawing.key:
-        text = entry.texts[0 if wide <= room else -1]
+    rows = [[entry.texts[:rank][-1] for entry in drawing.key] for rank in (1, 2)]
+    fit = (row for row in rows if sum(_SWATCH + text_width(text) + _ENTRY_GAP for text in row) - _ENTRY_GAP <= room)
+    for entry, text in zip(drawing.key, next(fit, [entry.texts[-1] for entry in drawing.key]), strict=True):
         if x > _MARGIN and x + _SWATCH + text_width(text) > sheet.width - _MARGIN:
             x, y = _MARGIN, y + _LINE
         sheet.add_swatch(entry, x, y, _SWATCH - _SWATCH_GAP, 12.0)

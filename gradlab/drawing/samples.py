@@ -33,7 +33,7 @@ def draw_samples(scene: Samples) -> Drawing:
         texts: tuple[str, ...] = (str(predicted),)
         if predicted != actual:
             wrong.append(f"{predicted} for {actual}")
-            texts = (f"{predicted}, is {actual}", f"{predicted}\u2260{actual}", str(predicted))
+            texts = (f"{predicted}, is {actual}", f"{predicted}\u2260{actual}")
             corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
             cross = [*corners, (right, bottom), (math.nan, math.nan), (left, bottom), (right, top)]
             marks.append(Line(f"cross {number}", np.ravel(cross), "wrong", 2.2, words=words))

@@ -42,20 +42,21 @@ export function headOf(panel, width, measure) {
 }
 
 /**
- * Return the key, in rows, and where its last one lies; its entries have short words where not all long ones fit a row.
+ * Return the key, in rows, and where its last one lies; its entries have shorter words where not all long ones fit a row.
  * @param {import("./wire.js").Key[]} key @param {number} left @param {number} y @param {number} right
  * @param {Measure} measure
  */
 function keyMarks(key, left, y, right, measure) {
   const before = SWATCH + SWATCH_GAP;
   const wide = (/** @type {string} */ words) => before + measure(words, WORD_SIZE, false);
-  const whole = key.reduce((sum, { texts }) => sum + wide(texts[0]) + BETWEEN, -BETWEEN) <= right - left;
+  const rows = [0, 1].map((rank) => key.map(({ texts }) => texts[Math.min(rank, texts.length - 1)]));
+  const row = rows.find((row) => row.reduce((sum, words) => sum + wide(words) + BETWEEN, -BETWEEN) <= right - left);
   let x = left;
   /** @type {Placed[]} */
   const placed = [];
-  for (const entry of key) {
+  for (const [at, entry] of key.entries()) {
     const name = entry.texts.at(-1) ?? "";
-    const words = fitting([whole ? entry.texts[0] : name], right - left - before, measure);
+    const words = fitting([row?.[at] ?? name], right - left - before, measure);
     if (x > left && x + wide(words) > right) [x, y] = [left, y + LINE];
     const id = `key ${name}`;
     placed.push({ id, mark: swatchMark(entry, x, y) }, placedText(`${id} word`, words, x + before, y));

@@ -11,7 +11,7 @@ BEFORE, BESIDE = 0.1, 0.22  # of the reach, that a flat picture shows before the
 
 _ROOM = {True: 2.0, False: 1.4}  # times what the first picture needs, laid flat or not: a sum of flat ones will grow
 _STAYS = 3  # batches for which the arrows may leave the picture before the camera pulls back
-_STEP = 1.5  # times as far, at least, that it then reaches
+_STEP, _LEAP = 1.5, 6.0  # times as far, at least, that it then reaches; the first time in another loop
 _FILM = 12  # batches from picture to picture at most: farther apart nobody saw the arrows leave it
 _MOST_LENGTHS = 31
 
@@ -29,7 +29,7 @@ class Camera:
         self.reach = 0.0  # of the picture, in units of the gradient
         self.one_batch = 0.0
         """A usual length of one batch: the median of the newest ones seen while none was applied again."""
-        self._newest, self._left = 0, 0
+        self._newest, self._left, self._leap = 0, 0, 0.0
         self._loop = ""
         self._reaches: dict[str, float] = {}
         self._lengths: deque[float] = deque(maxlen=_MOST_LENGTHS)
@@ -48,7 +48,7 @@ class Camera:
         if loop != self._loop:
             self._reaches[self._loop] = self.reach
             self.reach = self._reaches.get(loop, min(self.reach, 2 * _ROOM[self._flat] * most))
-            self._loop = loop
+            self._loop, self._leap = loop, _LEAP if self._loop else 0.0
         if most <= self.reach:
             self._left = 0
         elif not self.reach:
@@ -57,7 +57,7 @@ class Camera:
             self._left = self._left or newest
         else:
             steps = math.ceil(math.log(most / self.reach, _STEP) - 1e-9)
-            self.reach, self._left = self.reach * _STEP**steps, 0
+            self.reach, self._left, self._leap = self.reach * max(_STEP**steps, self._leap), 0, 0.0
 
 
 def needed_reach(ends: Sequence[tuple[float, float]], *, flat: bool) -> tuple[float, float]:

@@ -169,7 +169,7 @@ def lab_settings(run: Run, names: Sequence[str], speed: str, unswitched: bool | 
         if switch.matters is not None and not switch.matters(run.recipe):
             off.append(name)
     if unswitched is not None:
-        controls.append(Control(UNSWITCHED, OnOff(label="if you had left it alone"), unswitched))
+        controls.append(Control(UNSWITCHED, OnOff(label="had you left it alone"), unswitched))
     text, turns = run.source, {ZERO_GRAD, PRESSED_LINE} & set(names) and not run.loop.is_edited
     turning = [n for n, line in enumerate(text.splitlines(), 1) if turns and f"optimizer.{ZERO_GRAD}(" in line]
     return {

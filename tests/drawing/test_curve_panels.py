@@ -90,13 +90,13 @@ def test_the_loss_without_the_switch_lies_beside_it() -> None:
     mark = drawing.find("without")
     assert mark.dash  # a second cue beside its colour
     assert mark.width < drawing.find("loss").width
-    assert drawing.corner[0].endswith("dashed: 0.218, if you had left it alone")
-    assert "If you had left it alone (zero_grad on), the loss would be 0.218 now." in drawing.words
+    assert drawing.corner[0].endswith("dashed: 0.218, had you left zero_grad on")
+    assert "Had you left zero_grad on, the loss would be 0.218 now." in drawing.words
     broken = draw(dataclasses.replace(scene, broken=60))
     assert rows(broken, "without")[:, 0].max() == 90
     ended = UnswitchedCurve([41, 42, 43], [0.2] * 3, "zero_grad on", 0.2, "it took long")
     drawing = draw(dataclasses.replace(scene, unswitched=ended))
-    assert drawing.corner[0].endswith("dashed: 0.2 at update 43, if you had left it alone")
+    assert drawing.corner[0].endswith("dashed: 0.2 at update 43, had you left zero_grad on")
     assert "the loss was 0.2 at update 43; it took long." in drawing.words
 
 

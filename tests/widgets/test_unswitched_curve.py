@@ -57,8 +57,8 @@ def test_a_switch_shows_how_the_loss_goes_without_it(name: str, how: str) -> Non
     assert list(shown.mean) == losses_never_switched(lab, recipe, 50)[20:]
     assert shown.now == shown.mean[-1]
     page.ask("hello")
-    assert any("left alone" in text or "left it alone" in text for text in page.panels["loss"].texts())
-    assert "If you had left it alone (zero_grad on), the loss would be" in page.panels["loss"].words
+    assert any("had you left zero_grad on" in text or ", zero_grad on" in text for text in page.panels["loss"].texts())
+    assert "Had you left zero_grad on, the loss would be" in page.panels["loss"].words
     alone = Run(lab.runner.task, recipe)
     alone.advance(updates=20)
     alone.switch(recipe.replace(zero_grad=False))
@@ -123,7 +123,7 @@ def test_at_full_speed_it_stands_and_says_until_where() -> None:
 def test_one_tick_turns_it_off_and_on() -> None:
     lab = lab_at().switch(zero_grad=False).run(5)
     page = Page(lab)
-    assert page.control("unswitched") == {"name": "unswitched", "label": "if you had left it alone", "kind": "tick"}
+    assert page.control("unswitched") == {"name": "unswitched", "label": "had you left it alone", "kind": "tick"}
     page.turn("unswitched", False)
     assert "without" not in page.panels["loss"].ids
     copy = lab.model.unswitched
@@ -156,7 +156,7 @@ def test_a_recording_shows_the_track_that_was_left() -> None:
     assert not any("without" in str(frame.get("panels")) for frame in left.frames)
     words = [panel["words"] for frame in turned.frames for panel in frame.get("panels", {}).values()]
     never = losses_never_switched(lab, Recipe(lr=0.01), 40)[-1]
-    assert f"If you had left it alone (zero_grad on), the loss would be {short(never)} now." in words[-1]
+    assert f"Had you left zero_grad on, the loss would be {short(never)} now." in words[-1]
     assert turned.frames[0]["values"]["unswitched"] is True
     assert [control["name"] for control in turned.frames[0]["controls"]] == ["zero_grad", "unswitched"]
     assert lab.record(5).tracks[0].frames[0]["controls"] == []  # nothing is switched there
