@@ -58,7 +58,7 @@ class Axes:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An entry of the key: a swatch with its words, the first, the second or the last of which all have room in a row."""
+    """An entry of the key: a swatch with its words: the first, second or last of each, as they have room in a row."""
 
     texts: tuple[str, ...]
     fill: str = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from ..formatting import batches_text, bytes_text, join_words, number_of, share_of_sum, short
+from ..formatting import batches_text, bytes_text, join_words, number_of, short
 from ..loop import LoopError
 from ..memory import CATEGORIES, MemoryPoint
 from .kinds import Memory, StatementLabel
@@ -67,13 +66,11 @@ def _gradient(run: Run) -> str:
     counted = (contents.holds, contents.applied, contents.reused)
     batches, applied, reused = (sum(last - first + 1 for first, last in spans) for spans in counted)
     if reused:
+        oldest = contents.reused[0][0]
         words += f", {reused:,} of them reused" if reused < batches else ", reused"
+        words += f": batch {oldest:,} has been applied {run.provenance.times_applied(oldest):,} times"
     elif 0 < applied < batches:
         words += f", {applied:,} of them already applied"
-    if batches > 1:
-        measured = run.provenance.contributions(contents=contents)
-        if measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
-            words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
     return f"{words}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else words
 
 

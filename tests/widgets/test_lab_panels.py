@@ -9,7 +9,6 @@ import torch
 from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.formatting import share_text
 from gradlab.scenes import status_line
 from gradlab.scenes.from_run import RunScenes
 
@@ -23,16 +22,13 @@ def gradient(lab: Lab) -> str:
     return next(drawing for drawing in lab.model.drawings() if drawing.title == "gradient in .grad").words
 
 
-def test_status_picture_and_words_tell_the_same_share() -> None:
+def test_status_and_picture_tell_the_same_count() -> None:
     lab = Lab("digits", Recipe(lr=0.3, zero_grad=False)).run(8)
-    measured = lab.runner.provenance.contributions(lab.runner.loop.scale_in_grad())
-    assert measured is not None
-    share = share_text(measured.parts[-1].share)
-    assert share != share_text(measured.parts[-2].share)
-    assert share != share_text(measured.parts[0].share)
     drawing = next(d for d in lab.model.drawings() if d.title == "gradient in .grad")
-    assert f"the newest is {share} of the sum" in status_line(lab.runner)
-    assert f"{share} of the sum" in drawing.find("arrow 4").words
+    assert "7 of them reused: batch 1 has been applied 8 times" in status_line(lab.runner)
+    assert drawing.find("arrow 0").words.endswith("applied 5 to 8 times")
+    assert "Batch 1 is" in lab.model.screen.scenes.about_batch(1)
+    assert "It has been applied 8 times" in lab.model.screen.scenes.about_batch(1)
 
 
 # The card -------------------------------------------------------------------------------------------------------------

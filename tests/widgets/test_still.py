@@ -42,7 +42,9 @@ def test_it_holds_the_loop_the_words_and_every_panel(lab: Lab) -> None:
     loop = loop_in(still)
     assert loop.source == lab.runner.source
     status = f"update {lab.runner.updates:,}"
-    assert [*loop.words] == [text for text in (lab.model.note, status) if text]
+    *note, told = loop.words
+    assert note == [text for text in [lab.model.note] if text]
+    assert told.partition(" \u00b7 loss scale")[0] == status
     panels = [each.drawing for each in still.placed if isinstance(each.drawing, Drawing)]
     assert [each.title for each in panels] == [each.title for each in lab.model.drawings()]
     warnings = [each.drawing for each in still.placed if isinstance(each.drawing, Listing) and not each.drawing.source]
