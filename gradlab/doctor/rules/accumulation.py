@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from ...formatting import batches_text
@@ -14,7 +15,10 @@ from ..source.calls import clears_by_hand, condition_around, with_loss
 from ..state.facts import StepFacts
 from ..state.grad_state import MOST_SIZES
 from .base import Rule, RuleContext, numbered
+from .scaling import SkippedStep
 
+_SELDOM = 4  # times as many steps with one batch
+_PILE = 8  # batches
 _NEAR = 0.01
 _UNEQUAL = 1.25  # times as many targets
 
@@ -75,6 +79,15 @@ class ZeroGradInMicroBatch(Rule):
 class WindowDropped(Rule):
     """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
 
+<<<<<<< HEAD
+=======
+    wakes_on = frozenset(
+        (
+            "several",
+            "lost",
+        )
+    )
+>>>>>>> parent of 680ebb4f (No hint for a step that a guard leaves out: a sum over several batches looks the same)
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
         "last-accumulation-window-dropped",
         "07_gradient_accumulation",
@@ -143,6 +156,66 @@ def leaks(sizes: list[int]) -> bool:
         return False
     period = longer[0]
     return longer == list(range(period, len(sizes), period)) and (len(longer) > 1 or len(sizes) >= 2 * period)
+
+
+class StepLeftOut(Rule):
+    """A loop that steps for every batch leaves a step out now and then, and the next one applies that batch, too.
+
+    How it is known: nearly all steps apply one batch, a few in between two or more, of the same line; or after such
+    steps there are no more, while batches pile up. How sure: it looks like a guard against outliers that skips the
+    clearing, too, but what is left may be meant: a hint.
+    """
+
+    wakes_on = frozenset(
+        (
+            "several",
+            "lost",
+        )
+    )
+    ends = True
+    SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
+        severity="hint",
+        message="Where a step was left out, its batch stayed in `.grad`, and the next step applied it as well.",
+        fix="Call {optimizer}.zero_grad() also where the step is left out.",
+    )
+
+    def _begin(self) -> None:
+        self._others: set[int] = set()  # optimizers with steps of another kind
+        self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
+        self._pile: dict[int, list[Backward]] = {}  # the most that came without a step and were cleared at once
+
+    def step(self, facts: StepFacts) -> None:
+        """Count the batches of a step."""
+        optimizer, fresh = facts.step.optimizer, facts.fresh
+        alike = len({one.call_path for one in fresh}) == 1 and not any(
+            one.skipped_by_scaler or one.retain for one in fresh
+        )
+        self._others |= set() if alike and not facts.edited else {optimizer}
+        if len(fresh) > 1 and len(self._longer[optimizer]) < MOST_SIZES:
+            self._longer[optimizer].append(facts)
+        for cleared in facts.since.clearings if alike else ():
+            lost = [one for one in cleared.lost if one.call_path == fresh[0].call_path]
+            self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
+
+    def end(self, *, normal: bool) -> None:
+        """Look for a few longer ones among many of one batch, or many batches in the end."""
+        for optimizer, last in self.context.state.last.items():
+            longer = self._longer[optimizer]
+            apart = sum(two.number - one.number > 1 for one, two in pairwise(longer))  # else windows have grown
+            if optimizer in self._others or not last.fresh or last.number < (1 + _SELDOM) * max(1, len(longer)):
+                continue
+            own = last.fresh[0].call_path
+            left = [one for one in left_in(self.context, optimizer) if one.call_path == own]
+            pile = max(left, self._pile.get(optimizer, []), key=len)
+            if len(pile) >= _PILE:
+                seen = f"{numbered(pile)} piled up without a step"
+            elif apart >= 2:
+                seen = f"update {longer[-1].number} applied {numbered(longer[-1].fresh)}; {len(longer)} updates did so"
+            else:
+                continue
+            site = last.step.site
+            place = partial(condition_around, (site,))
+            self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, seen, place, of=optimizer)
 
 
 def left_in(context: RuleContext, optimizer: int) -> list[Backward]:
