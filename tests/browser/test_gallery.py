@@ -153,7 +153,9 @@ def test_it_fits_and_nothing_covers_anything(gallery: Notebook, width: int) -> N
         left, right = min(box[0] for box in panels), max(box[1] for box in panels)
         for top in {round(box[2]) for box in panels}:
             row = [box for box in panels if round(box[2]) == top]
-            assert sum(box[1] - box[0] for box in row) >= right - left - 8 * len(row), f"{lab}: each row is full"
+            beside_the_loop = len(panels) == 3 and len(row) == 1
+            full = sum(box[1] - box[0] for box in row) >= right - left - 8 * len(row)
+            assert full or beside_the_loop, f"{lab}: each row is full"
         assert min(box[1] - box[0] for box in panels) >= (255 if width == 390 else 275), lab
 
 

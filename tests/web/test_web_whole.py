@@ -153,15 +153,14 @@ def test_the_first_page_is_a_lab_a_bet_and_the_map(site: Path, visit: Visit) -> 
     page = visit.open(site / "index.html")
     place = page.locator("#lab-home")
     page.wait_for_function("() => 'live' in document.querySelector('#lab-home').dataset")
-    assert place.get_by_role("button", name="Play").bounding_box()["y"] < 768
-    place.get_by_label("zero_grad", exact=True).uncheck()
-    place.get_by_role("button", name="Play").click()
+    assert place.locator(".gl-player .gl-main").bounding_box()["y"] < 768
+    place.locator("pre.gl .turns").click()
     place.locator(".gl-chip", has_text="was not cleared").wait_for()
     place.get_by_role("button", name="Reset").click()
-    assert place.get_by_label("zero_grad", exact=True).is_checked()
+    assert place.locator("pre.gl .turns").get_attribute("aria-pressed") == "true"
     answer_all(page)
     page.get_by_role("link", name="See it").click()
-    page.wait_for_function("() => !document.querySelector('#lab-home input').checked")
+    place.locator("pre.gl .turns[aria-pressed=false]").wait_for()
     place.get_by_role("button", name="Play").click()
     place.locator(".gl-chip", has_text="was not cleared").wait_for()
     assert page.locator(".map li").count() == len(NUMBERS)

@@ -79,15 +79,6 @@ class ZeroGradInMicroBatch(Rule):
 class WindowDropped(Rule):
     """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
 
-<<<<<<< HEAD
-=======
-    wakes_on = frozenset(
-        (
-            "several",
-            "lost",
-        )
-    )
->>>>>>> parent of 680ebb4f (No hint for a step that a guard leaves out: a sum over several batches looks the same)
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
         "last-accumulation-window-dropped",
         "07_gradient_accumulation",
