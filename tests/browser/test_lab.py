@@ -175,7 +175,7 @@ def test_a_lab_whose_cell_is_run_again_goes_on(lab_page: Callable[..., Notebook]
     page = lab_page("from gradlab import Lab\nlab = Lab('bowl', panels=['loss'])", "lab", "lab")
     page.page.wait_for_function("() => document.querySelectorAll('.gradlab canvas').length === 2")
     live = page.page.locator(".gradlab:not(.gl-frozen)")
-    live.get_by_role("button", name="more").click()
+    live.get_by_role("button", name="more", exact=True).click()
     live.get_by_role("button", name="1 update").click()
     live.get_by_text("update 1", exact=True).wait_for()
     page.page.evaluate("""async () => {
