@@ -169,7 +169,6 @@ def _margin_html(margin: LoopVariant) -> str:
 
 
 def _sizes_html(sizes: Mapping[str, Any]) -> str:
-    """Return a line for each row, as a sum: weight 4 + gradient 4 + averages 8."""
     _, *columns = sizes["columns"]
     lines = []
     for name, *row in sizes["rows"]:
@@ -195,6 +194,5 @@ def _words(text: str) -> str:
 
 
 def _coloured(source: str) -> str:
-    """Return code as HTML with the classes of Pygments."""
     lexer = PythonLexer(stripnl=False, ensurenl=False)
     return highlight(source.rstrip(), lexer, HtmlFormatter(nowrap=True)).rstrip()

@@ -89,7 +89,6 @@ class SeriesMap:
 
 
 def _counts(notebook: SeriesNotebook) -> tuple[int, int]:
-    """Return the number of bets and of exercises in a notebook."""
     bets = sum(name.partition("/")[0] == notebook.number for name in question_names())
     return bets, sum(it.notebook[:2] == notebook.number for it in exercise_texts().values())
 

@@ -152,7 +152,6 @@ def make_figure(placed: Sequence[Placed], density: float) -> Figure:
 
 
 def _paint(drawing: Drawing, sheet: Sheet) -> None:
-    """Paint one Drawing on its part of the sheet."""
     plots, texts = add_plots(drawing, sheet), [mark for mark in drawing.marks if isinstance(mark, Text)]
     ends = (sheet.places(plots[0], mark.points) for mark in drawing.marks if isinstance(mark, Arrow))
     longest = max((math.dist(*pair) for pair in ends), default=0.0)

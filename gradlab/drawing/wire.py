@@ -95,7 +95,6 @@ def _encode_fields(part: Any, *but: str) -> dict[str, Any]:
 
 @cache
 def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
-    """Return name and default of each field of a kind of mark."""
     return tuple((each.name, each.default) for each in fields(kind) if each.name != "id")
 
 

@@ -166,7 +166,6 @@ class Provenance:
         return None if sums is None else newest_and_older((holds[0][0], holds[-1][1]), self.times_applied, sums, norm)
 
     def _vectors(self) -> Vectors | None:
-        """Return what is kept of ``.grad``, None where nothing is."""
         if self._kept is None:
             return None
         with outside_dispatch_modes():

@@ -279,7 +279,6 @@ def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
 
 
 def _with_state(model: nn.Module, state: dict[str, Tensor]) -> Callable[..., Any]:
-    """Return the model as a function that computes with other weights and buffers."""
     return lambda *args, **kwargs: torch.func.functional_call(model, state, args, kwargs)
 
 

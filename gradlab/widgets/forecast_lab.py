@@ -211,7 +211,6 @@ class ForecastLab(Instrument):
 
     @property
     def _is_due(self) -> bool:
-        """Whether a forecast for the settings chosen now is still to be made."""
         return self.settings not in (self._failed, self._forecast_settings)
 
     def _scenes(self) -> dict[str, Scene]:

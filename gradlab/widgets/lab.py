@@ -281,7 +281,6 @@ def _edit(model: LabModel, request: Request) -> None:
 
 
 def _drag(model: LabModel, request: Request) -> None:
-    """Begin again with the two weights where they were dragged."""
     name, weights = request.text("name"), (request.number("x"), request.number("y"))
     if name != "weights" or not model.runner.record.is_two_weights:
         raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
@@ -316,7 +315,6 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
 
 
 def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:
-    """Do what a request asks."""
     act, playing = _REQUESTS[request.kind(_REQUESTS)]
     if playing:
         model.stopped = False  # that an earlier play ended has been said

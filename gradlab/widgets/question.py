@@ -77,7 +77,6 @@ def question_names() -> tuple[str, ...]:
 
 @cache
 def _questions() -> dict[str, Question]:
-    """Read the questions of all notebooks, by name."""
     questions = {}
     for file in sorted(files("gradlab.widgets").joinpath("questions").iterdir(), key=attrgetter("name")):
         notebook, _, kind = file.name.partition(".")

@@ -216,7 +216,6 @@ def alike(mine: Any, other: Any, relative: float, absolute: float) -> bool:
 
 
 def _is_mistake(definition: Definition, wrong: object, seeds: list[int], observed: list[object]) -> bool:
-    """Tell whether a typical wrong answer gives the same in every case."""
     try:
         return all(
             alike(mine, _observe(definition, wrong, seed), definition.relative, definition.absolute)

@@ -88,7 +88,6 @@ def draw_graph(graph: Graph) -> GraphPicture:
 
 
 def _lines(node: Node) -> list[str]:
-    """Return what stands in the upper part of a box, a line each."""
     if node.operation == LEAF:
         return [node.operation]
     stem, found, rest = node.operation.partition("Backward")

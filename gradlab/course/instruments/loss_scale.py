@@ -167,7 +167,6 @@ def loss_scale(**start: Any) -> LossScale:
 
 
 def _outcome_text(outcome: Outcome) -> str:
-    """Return the numbers of lost gradients, and how far off the whole gradient is."""
     zero, fewer, overflow = (
         f"{count:,} ({part_text(count, outcome.total)})" if (count := outcome.count(kind)) else "none"
         for kind in ("zero", "subnormal", "overflow")
@@ -181,7 +180,6 @@ def _outcome_text(outcome: Outcome) -> str:
 
 
 def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
-    """Return the scale after an update, and the steps that were skipped."""
     which = f" ({', '.join(map(str, skipped))})" if skipped else ""
     now = f"GradScaler, after update {update}: loss scale {scale_text(scale)}"
     return f"{now}; {len(skipped)} of {update} steps skipped{which}."

@@ -225,7 +225,6 @@ class Peak(Instrument):
         )
 
     def _still(self, view: View) -> Still:
-        """Return the memory beside the loop and its words."""
         if not view.code:  # nothing could be measured
             return super()._still(view)
         before = set(peak_source(self._first).splitlines())

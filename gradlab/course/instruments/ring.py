@@ -96,7 +96,6 @@ def run_order(order: str, *, first_loss: bool = False) -> OrderRun:
 
 
 def _moment_text(calls: Sequence[LoopCall]) -> str:
-    """Return the newest call, what it did, and what ``.grad`` holds then."""
     if not calls:
         return "Before the loop. .grad: None."
     call = calls[-1]
@@ -134,7 +133,6 @@ def _on_ring(share: float) -> tuple[float, float]:
 
 
 def _box(x: float, y: float, half_width: float, half_height: float) -> tuple[float, ...]:
-    """Return the corners of a rectangle around a point."""
     left, right, low, high = x - half_width, x + half_width, y - half_height, y + half_height
     return left, low, right, low, right, high, left, high
 

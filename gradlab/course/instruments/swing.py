@@ -61,7 +61,6 @@ class Swing(Instrument):
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 
     def _still(self, view: View) -> Still:
-        """Return the weight and the valley beside the loop."""
         return Still(in_rows(list(view.panels.values()), 1, self.size, beside=self._listing(view)))
 
     def recorded(self) -> Iterable[Settings]:

@@ -101,7 +101,6 @@ def _moments(settings: LoopSettings) -> tuple[Moment, ...]:
 
 
 def _state_text(moment: Moment, settings: LoopSettings) -> str:
-    """Say what the newest statement did in both ranks."""
     if moment.statement == "start":
         return "Both ranks start with the same weights, and with no .grad."
     where = f"Update {moment.update} of {settings.updates}"
@@ -123,7 +122,6 @@ def _state_text(moment: Moment, settings: LoopSettings) -> str:
 
 
 def _note_text(settings: LoopSettings) -> str:
-    """Say what these settings lead to, and why."""
     if settings.accumulate > 1 and settings.no_sync == "all but the first":
         return (
             "Only the first micro-batch is averaged. What the others add stays in its own rank, so the weights drift "

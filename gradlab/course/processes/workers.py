@@ -191,7 +191,6 @@ def _follow(starter: Connection[Any, Any], script: str, folder: Path) -> None:
 
 
 def _report(error: BaseException, script: str) -> dict[str, Any]:
-    """Return what was raised, when, and where in the script."""
     place, words = raised_at(error, script.__eq__), " ".join(str(error).split())
     line = place and place[1]
     return {"error": type(error).__name__, "words": words[:_MOST_SENT], "when": time.time(), "line": line}
