@@ -10,17 +10,6 @@ import { coverAfter } from "./outcome.js";
  * @typedef {{answer: number, why: string, remarks: string[], loss?: Course & {courses: number[][]}}} Sealed
  */
 
-/**
- * Return what was sealed for a question: base64 of UTF-8, each byte changed by one of its name. It keeps an answer from
- * being read in passing; it is no secret.
- * @param {string} sealed @param {string} name @returns {Sealed}
- */
-function openSealed(sealed, name) {
-  const key = new TextEncoder().encode(name);
-  const bytes = Uint8Array.from(atob(sealed), (character, at) => character.charCodeAt(0) ^ key[at % key.length]);
-  return JSON.parse(new TextDecoder().decode(bytes));
-}
-
 /** A question on the page: its element comes from Python (`widgets/predict.py`), and can be read as it is. */
 class Bet {
   /**
@@ -93,9 +82,15 @@ class Bet {
     this.kernel?.told();
   }
 
-  /** What was sealed, opened. */
+  /**
+   * What was sealed, opened: base64 of UTF-8, each byte changed by one of the question's name. It keeps an answer from
+   * being read in passing; it is no secret. @returns {Sealed}
+   */
   get sealed() {
-    return openSealed(this.root.dataset.sealed ?? "", this.root.dataset.name ?? "");
+    const { sealed = "", name } = this.root.dataset;
+    const key = new TextEncoder().encode(name);
+    const bytes = Uint8Array.from(atob(sealed), (character, at) => character.charCodeAt(0) ^ key[at % key.length]);
+    return JSON.parse(new TextDecoder().decode(bytes));
   }
 
   /** @param {number} option @returns {string} its words as a sentence */

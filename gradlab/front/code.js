@@ -98,11 +98,6 @@ export class CodePane {
     return Boolean(this._state.code.turns?.includes(this._rows.indexOf(row) + 1));
   }
 
-  /** Whether a line is in the loop, and not struck through. @param {HTMLElement} row */
-  _isIn(row) {
-    return !row.querySelector("s");
-  }
-
   /** @param {string[]} html */
   _write(html) {
     const focused = this._rows.findIndex((row) => row === document.activeElement);
@@ -135,15 +130,10 @@ export class CodePane {
     this._rows.forEach((row, index) => {
       const number = index + 1;
       const lit = number >= first && number <= last;
-      const isNew = changed.includes(number);
       const turns = this._turns(row);
-      const isIn = turns && this._isIn(row);
+      const isIn = turns && !row.querySelector("s"); // which strikes it through
       const isPending = turns && SWITCH in values && values[SWITCH] !== isIn;
       const sign = number === wrong ? "✗" : lit && number === first ? "▶" : " ";
-      const classes = [
-        "line",
-        ...[lit && "lit", isNew && "changed", number === wrong && "wrong", turns && "turns", isPending && "pending"],
-      ].filter(Boolean).join(" ");
       if (turns) {
         row.ariaPressed = String(isPending ? !isIn : isIn);
         row.title = isIn ? "Press to take this line out" : "Press to put this line back";
@@ -151,7 +141,9 @@ export class CodePane {
         hint = `Press the line ${call} to ${isIn ? "take it out" : "put it back"}.`;
       }
       const [gutter, words] = [/** @type {Element} */ (row.firstElementChild), `${sign} ${number}`];
-      if (row.className !== classes) Object.assign(row, { className: classes, ariaCurrent: lit ? "step" : null });
+      const looks = { lit, changed: changed.includes(number), wrong: number === wrong, turns, pending: isPending };
+      for (const [look, on] of Object.entries(looks)) row.classList.toggle(look, on);
+      row.ariaCurrent = lit ? "step" : null;
       if (gutter.textContent !== words) gutter.textContent = words;
     });
     this._hint.textContent = code.hint ? hint : "";

@@ -70,16 +70,13 @@ export class ControlBar {
     this._made = JSON.stringify(controls);
     const focused = [...this._parts].find(([, part]) => part.element.contains(document.activeElement))?.[0] ?? "";
     this.close();
+    for (const { element } of this._parts.values()) element.remove();
     this._parts = new Map(controls.map((control) => {
       const make = MAKERS[control.kind];
       return [control.name, make(control, (value) => this._turn(control.name, value))];
     }));
-    const [seldom, usual] = [[], []].map(() => /** @type {HTMLElement[]} */ ([]));
-    for (const [name, { element }] of this._parts) (this.rest && name === SELDOM ? seldom : usual).push(element);
-    this._bar.hidden = !usual.length;
-    this._bar.replaceChildren(...usual);
-    for (const each of this.rest?.querySelectorAll(`:scope > :has([name=${SELDOM}])`) ?? []) each.remove();
-    this.rest?.append(...seldom);
+    for (const [name, { element }] of this._parts) (name === SELDOM && this.rest || this._bar).append(element);
+    this._bar.hidden = !this._bar.childElementCount;
     /** @type {HTMLElement | null | undefined} */
     const again = this._parts.get(focused)?.element.querySelector("input, select, button");
     again?.focus();

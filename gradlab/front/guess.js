@@ -18,7 +18,11 @@ import { pointsOf } from "./wire.js";
  * @param {PanelData} panel @param {Element} element @returns {PanelData}
  */
 export function withGuess(panel, element) {
-  const guess = guessFor(element);
+  /** @type {any} */
+  let cell = element;
+  while (cell && !cell.gradlabGuess) cell = cell.parentElement;
+  /** @type {Guess | undefined} */
+  const guess = cell?.gradlabGuess;
   const loss = panel.marks[panel.ids.indexOf("loss")];
   if (!guess || !loss) return panel;
   const points = pointsOf(loss);
@@ -39,25 +43,13 @@ export function withGuess(panel, element) {
   ]);
   /** @type {Mark} */
   const sketch = p.length > 2 ? { k: "l", p, stroke: "grey/50", width: 9 } : { k: "d", p, fill: "grey", size: 11 };
-  const name = {
-    texts: ["your guess", "you"].map((words) => `${words}${guess.mark ?? ""}`),
-    of: "guess",
-    where: "beside",
-    role: "grey-text",
-    backed: true,
-  };
+  const texts = ["your guess", "you"].map((words) => `${words}${guess.mark ?? ""}`);
   return {
     ...panel,
     axes: [{ ...rest, x: { ...x, high: Math.max(x.high, from + guess.over) } }, ...others],
     ids: ["guess", ...panel.ids, "guess name"],
-    marks: [{ ...sketch, words: "your guess" }, ...panel.marks, { k: "t", ...name }],
+    marks: [{ ...sketch, words: "your guess" }, ...panel.marks, {
+      ...{ k: "t", texts, of: "guess", where: "beside", role: "grey-text", backed: true },
+    }],
   };
-}
-
-/** @param {Element | null} element @returns {Guess | undefined} */
-function guessFor(element) {
-  for (let each = element; each; each = each.parentElement) {
-    const { gradlabGuess } = /** @type {{gradlabGuess?: Guess}} */ (/** @type {unknown} */ (each));
-    if (gradlabGuess) return gradlabGuess;
-  }
 }

@@ -27,7 +27,7 @@ export function coverAfter(root) {
   const cells = (cell?.closest(WRAPPER) ?? cell)?.parentElement;
   // Each question has this module anew; what the first one made serves them all.
   if (cells) (/** @type {any} */ (cells).gradlabCells ??= new Cells(cells)).look();
-  else if (root.dataset.settled && root.dataset.live === "page") tellSeen(root);
+  else if (root.dataset.settled && root.dataset.live === "page") root.dispatchEvent(new CustomEvent("gradlab-seen"));
   else if (!root.querySelector(".gl-bet-open")) addElement("p", root, "gl-bet-open", OPEN);
 }
 
@@ -76,17 +76,19 @@ class Cells {
     const shown = code.filter((cell) => cell.querySelector(OUTPUT) && !folded.includes(cell));
     const lab = code.find((cell) => cell.querySelector(LAB) && !folded.includes(cell));
     for (const question of questions) {
-      const { gradlabGuess: guess, dataset } =
-        /** @type {Partial<HTMLElement & {gradlabGuess: object}>} */ (question ?? {});
-      const waits = dataset?.settled === "said";
+      if (!question) return; // its cell is run again
+      const { gradlabGuess: guess, dataset } = /** @type {HTMLElement & {gradlabGuess?: object}} */ (question);
+      const waits = dataset.settled === "said";
       if (guess && lab) giveGuess(lab, guess);
-      else if (waits && (guess ? dataset.live === "page" : shown.length || !folded.length)) tellSeen(question);
-      else if (waits || guess) {
+      else if (waits && (guess ? dataset.live === "page" : shown.length || !folded.length)) {
+        question.dispatchEvent(new CustomEvent("gradlab-seen")); // the outcome is there
+      } else if (waits || guess) {
         for (const cell of code) this.changes.observe(cell, { childList: true, subtree: true });
       }
     }
-    const seen = (/** @type {HTMLElement | null} */ question) => /right|wrong/.test(question?.dataset.settled ?? "");
-    if (!questions.every((question) => seen(question) || question?.dataset.shown !== undefined)) return;
+    const isTold = (/** @type {HTMLElement | null} */ question) =>
+      question?.dataset.shown !== undefined || /right|wrong/.test(question?.dataset.settled ?? "");
+    if (!questions.every(isTold)) return;
     for (const text of cells.flatMap((cell) => [...cell.querySelectorAll(TELLING)])) {
       text.querySelector("summary")?.remove();
       text.replaceWith(...text.childNodes);
@@ -120,11 +122,6 @@ function stateOf(cell) {
   // A question that is run again has no output for a moment, and then one that is still loading.
   else if (cell.querySelector(OUTPUT) && !cell.querySelector(".gl-bet-still")) delete cell.dataset.glBet;
   return cell.dataset.glBet ?? "";
-}
-
-/** Have a question tell its answer: the outcome is there. @param {HTMLElement | null} question */
-function tellSeen(question) {
-  question?.dispatchEvent(new CustomEvent("gradlab-seen"));
 }
 
 /**

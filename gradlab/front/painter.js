@@ -28,6 +28,7 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
   context.fillStyle = colourOf("paper", theme);
   context.fillRect(0, 0, width, height);
   context.lineJoin = "round";
+  context.shadowColor = colourOf("ink", theme);
   panel.marks.forEach((mark, index) => {
     const strong = strength(panel.ids[index], mark);
     context.globalAlpha = (mark.alpha ?? 1) * Math.min(strong, 1) * (panel.faint ? FAINT : 1);
@@ -38,22 +39,15 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
       context.rect(left - 1, top - 1, right - left + 2, bottom - top + 2);
       context.clip();
     }
-    if (strong > 1) { // the glow first, and the mark on it
-      Object.assign(context, { shadowBlur: GLOW * scale, shadowColor: colourOf("ink", theme) });
-      paintMark(context, mark, theme, scale);
-      context.shadowBlur = 0;
+    for (const glow of strong > 1 ? [GLOW * scale, 0] : [0]) { // the glow first, and the mark on it
+      context.shadowBlur = glow;
+      if (mark.k === "t") paintText(context, mark, theme);
+      else if (mark.k === "i") paintImage(context, mark, theme);
+      else paintOutline(context, mark, theme, scale);
     }
-    paintMark(context, mark, theme, scale);
     if (mark.clip) context.restore();
   });
   context.globalAlpha = 1;
-}
-
-/** @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale */
-function paintMark(context, mark, theme, scale) {
-  if (mark.k === "t") paintText(context, mark, theme);
-  else if (mark.k === "i") paintImage(context, mark, theme);
-  else paintOutline(context, mark, theme, scale);
 }
 
 /** Paint a path or dots. @param {Context} context @param {Mark} mark @param {Theme} theme @param {number} scale */

@@ -13,11 +13,6 @@ import { paint } from "./painter.js";
 
 const [RAISED, OTHER] = [2, 0.75]; // strength of what is lit, and of all else then
 
-/** Pixels of the canvas a CSS pixel: a phone has 3 or 4, of which the eye tells 2, and the others cost half of its frames. */
-function density() {
-  return Math.min(devicePixelRatio, 2);
-}
-
 export class Picture {
   /** @param {HTMLElement} figure gets the canvas */
   constructor(figure) {
@@ -56,7 +51,8 @@ export class Picture {
   paint() {
     const [panel, { canvas }] = [this._panel, this];
     if (!panel) return;
-    const [width, height] = panel.size.map((side) => Math.round(side * density()));
+    const density = Math.min(devicePixelRatio, 2); // of a phone's 3 or 4 the eye tells 2; the others cost half of its frames
+    const [width, height] = panel.size.map((side) => Math.round(side * density));
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height }); // which clears it
     canvas.style.height = `${panel.size[1]}px`;
     const painted = this._motion?.at(performance.now()) ?? panel;

@@ -122,8 +122,9 @@ export class RunScreen extends Screen {
     this.playButton.textContent = playing ? "❚❚ Pause" : "▶ Play";
     this.ending = this.playing && !playing; // where the run has ended is in the frame that comes next
     this.playing = this.code.playing = playing;
-    if (playing) this.strip.light(null);
-    if (playing) this.tell("");
+    if (!playing) return;
+    this.strip.light(null);
+    this.tell("");
   }
 
   /** @override @param {Shown} shown */
