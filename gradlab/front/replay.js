@@ -69,11 +69,12 @@ export class Replay extends RecordedPage {
     this.scrub.addEventListener("change", () => this.write());
     this.at = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // the slider says it
     this.read();
-    let paused = autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches && !this.named;
+    let waits = autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches && !this.named;
+    let seen = false;
     followSight(root, (inSight) => {
-      if (inSight && paused && !onAir) this.play();
-      if (!inSight) paused &&= this.playing;
-      else paused = this.autoplay && paused;
+      if (inSight && waits && !onAir) this.play();
+      if (!inSight && seen) waits &&= this.playing; // what the reader has paused stays so
+      seen ||= inSight;
       if (!inSight) this.pause();
     });
   }
