@@ -39,7 +39,7 @@ export function withGuess(panel, element) {
   const [{ x, ...rest }, ...others] = panel.axes;
   const p = guess.course.flatMap((share, number) => [
     from + number * guess.over / Math.max(guess.course.length - 1, 1),
-    share * points[at + 1],
+    Math.min(share * points[at + 1], rest.y.high),
   ]);
   /** @type {Mark} */
   const sketch = p.length > 2 ? { k: "l", p, stroke: "grey/50", width: 9 } : { k: "d", p, fill: "grey", size: 11 };

@@ -256,8 +256,11 @@ export class Replay extends RecordedPage {
           "Here the recording goes an update at a time: its first updates, and those after a turn, hold every statement.",
         );
       }
-    } else if (what === "reset") this.reset();
-    else if (what === "restart") this.restart();
+    } else if (what === "reset") {
+      const before = this.frames[this.index];
+      this.reset();
+      if (this.frames[this.index] === before) this.screen.tell("This is where it begins.");
+    } else if (what === "restart") this.restart();
     else if (what === "to_line") this.goToLine(request.line);
     else return this.screen.tell("This is a recording: dragging weights and editing the loop need a live lab.");
     this.go(this.index);

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
 from .. import tasks
 from .._checks import one_of
 from .._process import lock, main_thread
 from ..doctor import LiveDoctor
-from ..drawing import Drawing, Listing, in_rows
+from ..drawing import Drawing, Listing
 from ..formatting import number_of
 from ..loop import LONGEST_WINDOW, SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import BEATS, PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, unapplied, warning
@@ -27,18 +28,12 @@ _OWN_LOOP = "This is your own loop now. Turning a switch brings the recipe's loo
 _LONG_UPDATE = "An update is under way for over a second"
 _NOTE_MS = 6000.0  # of playing for which a note is seen
 _AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
-_MOST_STATEMENTS = 2000  # on the way to a line
-_WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
-_SIZES = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
-"""Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
-_SMALL = (300, 216)  # of more panels, in rows of two beside the loop
 
 
 class LabModel:
     """A run with its switches, speed, panels and messages; ``frame`` tells the browser what has changed in them.
 
-    ``panels`` and ``controls`` are as in Lab, ``panels`` None for what suits the task. What goes wrong is raised, and
-    ``fail`` makes a message of it.
+    ``panels`` and ``controls`` are as in Lab, ``panels`` None for what suits the task; ``fail`` tells what was raised.
     """
 
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str) -> None:
@@ -52,12 +47,10 @@ class LabModel:
         self.stopped_play_id: tuple[Any, Any] = (None, None)  # the playing that ended by itself
         self.draft, self.wrong = "", 0  # a text that was not taken or that failed, and the line that is wrong
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
-        self.note = self._note = ""  # what the Lab has to say, under the status line, and what it said last
-        self._note_ends = 0.0
+        self.note, self._note, self._note_ends = "", "", 0.0  # what the Lab has to say, what it said last, until when
         self.oom_words = ""  # how memory ran out
         self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
-        self.shows_unswitched = True  # or else it does not go on
-        self.unswitched_share = 0.1  # of a processor core that it may take
+        self.shows_unswitched, self.unswitched_share = True, 0.1  # does it go on, and on what part of a processor core
         self.writer = FrameWriter()
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
@@ -94,16 +87,10 @@ class LabModel:
 
     def still(self) -> Still:
         """Return the picture of a lab: the warning above, the loop with its words, and the panels."""
-        count, ran, panels = len(self.panels()), self.runner.statement, self.drawings()
-        in_line = count in _SIZES  # the loop is in the rows of the panels, or else beside them
-        size = _SIZES.get(count, _SMALL)
-        words = [text for text in (self.note, status_line(self.runner, whole=False)) if text]
-        wide = _WIDE - _APART - (size[0] if in_line else 2 * size[0])
-        loop = Listing(self.runner.source, wide, range(ran.line, ran.last_line + 1), self.changed, words)
-        chip = Listing("", _WIDE, words=[self.warning]) if self.warning else None
-        if in_line:
-            return Still(in_rows([loop, *panels], 2, size, above=chip, last=_WIDE if count == 2 else size[0]))
-        return Still(in_rows(panels, 2, size, beside=loop, above=chip, last=size[0] * (1 + count % 2)))
+        ran, words = self.runner.statement, (self.note, status_line(self.runner, whole=False))
+        lit = range(ran.line, ran.last_line + 1)
+        listing = partial(Listing, self.runner.source, lit=lit, changed=self.changed, words=[*filter(None, words)])
+        return Still.of_lab(self.drawings(), listing, self.warning)
 
     @property
     def changed(self) -> list[int]:
@@ -215,7 +202,7 @@ class LabModel:
             raise RequestError(f"Line {line} is no statement of the loop.")
         with self._training(STATEMENT_MS):
             last, runner.engine.deadline = runner.updates + 2, time.perf_counter() + REQUEST_SECONDS
-            for _ in range(_MOST_STATEMENTS):
+            while True:
                 runner.run_statement()
                 if (runner.statement.line, runner.statement.last_line) == wanted:
                     return

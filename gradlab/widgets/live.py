@@ -7,7 +7,7 @@ import gzip
 import html
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -15,11 +15,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import ipywidgets as widgets
 
 from .._process import lock, plain_torch_state
-from ..drawing import Placed, to_png, to_svg
+from ..drawing import Drawing, Listing, Placed, in_rows, to_png, to_svg
 from ..formatting import html_page, join_words, png_img
 from ..front import FrontEnd, cell_number, player_module, style_sheet
 from .frames import Frame, FrameWriter, Reply
 
+_WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
+_SIZES = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
+"""Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
+_SMALL = (300, 216)  # of more panels, in rows of two beside the loop
 _BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
 
 
@@ -27,6 +31,18 @@ class Still(NamedTuple):
     """A picture of what is shown: panels, the loop and a warning, each in its place."""
 
     placed: list[Placed]
+
+    @classmethod
+    def of_lab(cls, panels: Sequence[Drawing], listing: Callable[[float], Listing], warning: str) -> Still:
+        """Return the picture of a lab: the warning above, the loop as ``listing`` makes it of a width, and panels."""
+        count = len(panels)
+        in_line = count in _SIZES  # the loop is in the rows of the panels, or else beside them
+        size = _SIZES.get(count, _SMALL)
+        loop = listing(_WIDE - _APART - (size[0] if in_line else 2 * size[0]))
+        above = Listing("", _WIDE, words=[warning]) if warning else None
+        if in_line:
+            return cls(in_rows([loop, *panels], 2, size, above=above, last=_WIDE if count == 2 else size[0]))
+        return cls(in_rows(panels, 2, size, beside=loop, above=above, last=size[0] * (1 + count % 2)))
 
     def png(self) -> bytes:
         """Return it as a PNG."""
