@@ -30,6 +30,7 @@ _KEY_TEXTS = {
     "reused": ("applied again", "applied again", "again"),
     "sum": ("sum, .grad", "sum, .grad", "sum"),
 }
+_NEXT_STEP = Key(("next step",), fill="weights")
 _NAMED, _NAMED_IN_FULL = 9, 3  # arrows that carry the number of their batch, and fresh arrows with all their words
 _STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
 _MOST_ACROSS = 0.5  # of a picture with contours, for all arrows together ...
@@ -69,7 +70,8 @@ def draw_arrows(scene: Arrows) -> Drawing:
         )
         notice = notice or outside
         corner = [" \u00b7 ".join([*corner, *_factor_words(scene, factor)]), *_factor_words(scene, factor)]
-    return Drawing("gradient in .grad", marks, (axes,), _words(scene), tuple(corner), key=batch_key(), notice=notice)
+    key = batch_key() if scene.contours is None else (*batch_key(), _NEXT_STEP)
+    return Drawing("gradient in .grad", marks, (axes,), _words(scene), tuple(corner), key=key, notice=notice)
 
 
 @draw.register
@@ -81,7 +83,7 @@ def draw_landscape(scene: Landscape) -> Drawing:
     if arrows is None:
         return drawing
     words = f"{drawing.words} {_words(arrows)}"
-    return replace(drawing, words=words, corner=_factor_words(arrows, factor), key=batch_key())
+    return replace(drawing, words=words, corner=_factor_words(arrows, factor), key=(*batch_key(), _NEXT_STEP))
 
 
 def _draw_on_contours(

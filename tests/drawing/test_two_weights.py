@@ -120,7 +120,7 @@ def test_arrows_look_by_how_often_they_were_applied() -> None:
     ]
     assert drawing.find("arrow 0").press == ""
     assert draw(arrows(False)).find("arrow 1").fill == "fresh"
-    assert [key.fill for key in drawing.key] == ["paper", "fresh", "reused", "faint"]
+    assert [key.fill for key in drawing.key] == ["paper", "fresh", "reused", "faint", "weights"]
 
 
 def test_the_gradient_is_told_in_words_with_the_shares() -> None:
