@@ -57,7 +57,7 @@ def test_one_thread_and_one_process_are_enough(tmp_path: Path) -> None:
     lines = printed_on("tab", tmp_path, "utf-8", dict(os.environ))
     assert lines["distributed"] == "False"
     assert lines["ledger"] == "12 12"  # bytes: two weights and a bias, and their gradients
-    assert lines["alarm"] == "Step 7 applied batches 4 to 6 again: .grad was not cleared."
+    assert lines["alarm"] == "Step 6 applied batches 4 to 5 again: .grad was not cleared."
     assert lines["replay"] == "replay.html"
     assert lines["watch"] == "missing-zero-grad"
     assert lines["seconds"] == "watch: seconds needs a thread, and no thread can be started here; use updates"

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.scenes import status_line
+from gradlab.formatting import short
 from gradlab.widgets import ForecastLab
 
 pytestmark = pytest.mark.slow
@@ -22,14 +22,18 @@ pytestmark = pytest.mark.slow
 torch.set_num_threads(1)
 
 
-def shown_states(track: Any) -> dict[int, str]:
-    """The status line at each update, frames put together."""
-    state, told = "", {}
+def shown_losses(track: Any) -> dict[int, str]:
+    """The newest loss that its panel tells at each update, frames put together."""
+    corner, told = [""], {}
     for frame in track.frames:
-        state = frame.get("state", state)
+        corner = frame.get("panels", {}).get("loss", {}).get("corner", corner)
         if frame.get("whole") or frame.get("end"):
-            told[frame["updates"] if "updates" in frame else max(told)] = state
+            told[frame["updates"] if "updates" in frame else max(told)] = "".join(corner[:1]).partition(" \u00b7 ")[0]
     return told
+
+
+def newest_loss(run: Run) -> str:
+    return f"now {short(run.record.loss)}" if run.updates else ""
 
 
 def test_every_number_is_that_of_a_run_made_anew() -> None:
@@ -49,8 +53,8 @@ def test_every_number_is_that_of_a_run_made_anew() -> None:
                 if at == update:
                     run.switch(run.recipe.replace(**{name: value}))
             if update >= track.at:
-                wanted[update] = status_line(run)
-        assert shown_states(track) == wanted
+                wanted[update] = newest_loss(run)
+        assert shown_losses(track) == wanted
 
 
 def turns_of(tracks: list[Any], track: Any) -> list[tuple[int, str, Any]]:
@@ -64,7 +68,7 @@ def test_a_recording_goes_through_what_the_lab_went_through() -> None:
     lab = Lab("digits").run(4).switch(lr=0.2).run(3)
     lab.edit(lab.runner.source.replace("loss.backward()", "(2 * loss).backward()")).run(5)
     track = lab.record(12).tracks[0]
-    assert shown_states(track)[12].split(" · ")[1] == status_line(lab.runner).split(" · ")[1]
+    assert shown_losses(track)[12] == newest_loss(lab.runner)
     assert "(2 * loss).backward()" in [frame for frame in track.frames if "code" in frame][-1]["code"]["source"]
 
 
@@ -96,8 +100,8 @@ def test_a_switch_can_be_turned_before_the_first_update() -> None:
     assert (turned.parent, turned.at, turned.switch, turned.value) == (0, 0, "optimizer", "adam")
     adam = Run(tasks.line(), Recipe(lr=0.01, optimizer="adam"))
     adam.advance(updates=6)
-    losses = [shown_states(track)[6].split(" · ")[1] for track in (start, turned)]
-    assert losses[1] == status_line(adam).split(" · ")[1] != losses[0]
+    losses = [shown_losses(track)[6] for track in (start, turned)]
+    assert losses[1] == newest_loss(adam) != losses[0]
 
 
 def test_a_forecast_lab_is_packed_at_some_settings(monkeypatch: pytest.MonkeyPatch) -> None:
