@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -210,12 +211,13 @@ def test_a_statement_that_never_ends_is_ended(kernel: Kernel, how: str) -> None:
 
 
 def test_an_interrupt_of_a_play_keeps_the_loop(kernel: Kernel) -> None:
-    widget = kernel.widget("filling = Lab('digits', panels=['loss']); display(filling)")
+    widget = kernel.widget("from gradlab import Lab; filling = Lab('digits', panels=['loss']); display(filling)")
     kernel.ask(widget, "edit", text="for x, y in batches * 1000:\n    loss_fn(model(x), y).backward()\n")
     for _ in range(5):
         assert kernel.play(widget, 0.2)
         count = int(kernel.value("filling.runner.loop.backwards"))
         number = kernel.send(widget, "frames", count=6, every=16.7, updates=1, play=1)
+        time.sleep(0.02)  # a message that ipykernel has just begun to read would be lost with the interrupt
         kernel.manager.interrupt_kernel()
         kernel.answer(number)
         assert kernel.value("filling.runner.loop.is_edited") == "True"
