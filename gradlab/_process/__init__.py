@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .state import copy_state as copy_state
     from .state import plain_torch_state as plain_torch_state
     from .state import preserving_torch_state as preserving_torch_state
+    from .threads import SERVED_LATELY as SERVED_LATELY
     from .threads import MainThread as MainThread
     from .threads import innermost_frames as innermost_frames
     from .threads import learner_threads as learner_threads

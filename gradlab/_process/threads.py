@@ -79,7 +79,7 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
             yield name, False
 
 
-_SERVED_LATELY = 0.5  # seconds: a call of ours that serves looks more often, unless an update takes longer
+SERVED_LATELY = 0.5  # seconds: a call of ours that serves looks more often, unless an update takes longer
 
 
 class MainThread:
@@ -104,7 +104,7 @@ class MainThread:
     def is_busy(self) -> bool:
         """Whether work that is handed over now waits for the end of a cell."""
         is_cell = self._cell_runs and not self.is_working
-        return is_cell and time.monotonic() - self._served > _SERVED_LATELY
+        return is_cell and time.monotonic() - self._served > SERVED_LATELY
 
     @property
     def is_wanted(self) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from .._process import main_thread
+from .._process import SERVED_LATELY, main_thread
 from .joined import joined_module, style_sheet
 
 CELL_RUNS = "A cell is running; this goes on after it."
@@ -85,16 +85,23 @@ class FrontEnd(anywidget.AnyWidget):
         elif self._kernel is None or threading.current_thread() is threading.main_thread():
             main_thread.do(partial(self._reply, content))
         else:
-            if main_thread.is_busy:
-                newest = self._newest() if content.get("do") == "hello" else None
-                notice = {"n": content.get("n"), "client": content.get("client"), "busy": CELL_RUNS}
-                self.send({**notice, "frames": [newest] if newest else []})
             with self._waiting_lock:
                 self._waiting.pop(key := _kind(content), None)
                 self._waiting[key] = content
+            if main_thread.is_busy:
+                self._tell_busy(content)
+            else:  # a call of ours may have looked just now, and have been the last of its cell
+                threading.Timer(SERVED_LATELY, self._tell_busy, [content]).start()
             main_thread.hand_over(self._reply_to_oldest, self._kernel.io_loop.add_callback)
             if content.get("do") == "pause" and self._began:
                 threading.Timer(_PATIENCE, self._interrupt, [self._began]).start()
+
+    def _tell_busy(self, content: Message) -> None:
+        """Say that a request waits for the end of a cell, if it does; a first one gets the newest frame with that."""
+        if main_thread.is_busy and any(content is each for each in list(self._waiting.values())):
+            newest = self._newest() if content.get("do") == "hello" else None
+            notice = {"n": content.get("n"), "client": content.get("client"), "busy": CELL_RUNS}
+            self.send({**notice, "frames": [newest] if newest else []})
 
     def _interrupt(self, began: float) -> None:
         """Interrupt the work that began then, if it still goes on: a statement of a learner's loop may never end."""
