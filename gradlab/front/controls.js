@@ -26,8 +26,6 @@ const MAKERS = {
   order: orderField,
 };
 
-const SELDOM = "unswitched"; // the control that stands with what is seldom wanted
-
 /** Controls side by side, each of which tells the kernel what was chosen or typed. */
 export class ControlBar {
   /**
@@ -38,8 +36,6 @@ export class ControlBar {
     this._bar = addElement("div", root, "gl-bar gl-controls");
     Object.assign(this._bar, { role: "group", ariaLabel: "switches" });
     this._ask = ask;
-    /** @type {Element | null} where what is seldom wanted stands */
-    this.rest = null;
     this._made = "";
     /** @type {Map<string, Part>} */
     this._parts = new Map();
@@ -70,13 +66,12 @@ export class ControlBar {
     this._made = JSON.stringify(controls);
     const focused = [...this._parts].find(([, part]) => part.element.contains(document.activeElement))?.[0] ?? "";
     this.close();
-    for (const { element } of this._parts.values()) element.remove();
     this._parts = new Map(controls.map((control) => {
       const make = MAKERS[control.kind];
       return [control.name, make(control, (value) => this._turn(control.name, value))];
     }));
-    for (const [name, { element }] of this._parts) (name === SELDOM && this.rest || this._bar).append(element);
-    this._bar.hidden = !this._bar.childElementCount;
+    this._bar.hidden = !controls.length;
+    this._bar.replaceChildren(...[...this._parts.values()].map((part) => part.element));
     /** @type {HTMLElement | null | undefined} */
     const again = this._parts.get(focused)?.element.querySelector("input, select, button");
     again?.focus();

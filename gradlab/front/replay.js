@@ -11,10 +11,8 @@ import { addButton, addElement } from "./events.js";
 import { followSight } from "./place.js";
 import { RecordedPage } from "./recorded_page.js";
 import { RunScreen } from "./screen.js";
-import { remembered } from "./wire.js";
 
 /** @import { Frame, RecordingPlace } from "./recorded_page.js" */
-/** @import { PanelData } from "./wire.js" */
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: Frame[]}} Track */
 /**
  * `marks` are updates at which switches can be turned, `opens` is the update that a page opens with.
@@ -39,7 +37,6 @@ export class Replay extends RecordedPage {
     this.index = 0; // of its frame
     /** @type {Track | null} the track that a switch which was turned leads to; the first one at its next beginning */
     this.coming = null;
-    this.unswitched = true; // whether the curves are shown that tell how the loss goes without the newest switch
     this.playing = false;
     /** @type {number | null} */
     this.rate = 60;
@@ -97,13 +94,11 @@ export class Replay extends RecordedPage {
   /** @param {number} index */
   go(index) {
     this.index = Math.min(Math.max(index, 0), this.frames.length - 1);
-    const { shown, coming, unswitched } = this;
-    const panels = Object.entries(shown.panels);
+    const { shown, coming } = this;
     this.screen.show({
       ...shown,
-      values: { ...shown.values, ...(coming && { [coming.switch]: fieldValue(coming.value) }), unswitched },
+      values: { ...shown.values, ...(coming && { [coming.switch]: fieldValue(coming.value) }) },
       left_off: (this.recording.marks.length && this.recording.opens) || null, // where Reset goes back to
-      panels: unswitched ? shown.panels : Object.fromEntries(panels.map(([name, each]) => [name, switchedOnly(each)])),
     });
     this.scrub.max = String(this.frames.at(-1)?.updates ?? this.shownAt(this.frames, this.frames.length - 1).updates);
     this.scrub.value = this.at.textContent = String(shown.updates);
@@ -292,10 +287,6 @@ export class Replay extends RecordedPage {
 
   /** @param {string} name @param {any} value */
   turnSwitch(name, value) {
-    if (name === "unswitched") {
-      this.unswitched = value;
-      return this.go(this.index);
-    }
     const { shown, recording: { tracks: [first, ...tracks] } } = this;
     const isSame = (/** @type {any} */ other) => String(other) === String(value);
     const wanted = JSON.stringify({ ...this.turnsOf(this.track), [name]: String(value) });
@@ -353,17 +344,6 @@ export class Replay extends RecordedPage {
     const frame = Number(named?.get("frame") ?? this.opening);
     this.go(Number.isInteger(frame) ? frame : 0);
   }
-}
-
-/** @type {WeakMap<PanelData, PanelData>} */
-const knownSwitched = new WeakMap();
-
-/** Return a panel without the curves of the run without the newest switch. @param {PanelData} panel */
-function switchedOnly(panel) {
-  return remembered(knownSwitched, panel, () => {
-    const all = [...panel.ids.keys()].filter((at) => !panel.ids[at].startsWith("without"));
-    return { ...panel, ids: all.map((at) => panel.ids[at]), marks: all.map((at) => panel.marks[at]) };
-  });
 }
 
 /** @param {Track} track */

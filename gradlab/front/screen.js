@@ -109,7 +109,6 @@ export class RunScreen extends Screen {
     this.restart = addButton(this.rest, "From zero", () => begin("restart"));
     this.restart.title = "Begin again at update 0";
     this.restart.hidden = true; // until Reset goes somewhere else
-    this.controls.rest = this.rest;
     this.setRate = (/** @type {any} */ rate) => speed(this.rate = rate);
     /** @type {number | null | undefined} */
     this.rate = this.toldRate = undefined;

@@ -21,8 +21,6 @@ MOST_IN_BEATS = 10.0
 """Updates a second up to which each call of ``BEATS`` is shown, and not only the end of an update."""
 USUAL_SPEED = "60 updates/s"  # at which a Lab plays unless it is asked for another
 _TASKS = tasks.names()
-UNSWITCHED = "unswitched"
-"""The tick of every lab with switches and a loss: whether it shows how the loss goes on without the newest switch."""
 ZERO_GRAD = "zero_grad"
 MOST_PIECES = 8  # how long an order may be
 
@@ -161,20 +159,18 @@ def switch_control(name: str, switch: Switch, value: Any) -> Control:
     return Control(name, switch, switch.text(value) if typed else value)
 
 
-def lab_settings(run: Run, names: Sequence[str], speed: str, unswitched: bool | None) -> dict[str, Any]:
-    """Return what a frame tells of a Lab's loop and controls; ``unswitched`` is the value of that tick, or None."""
+def lab_settings(run: Run, names: Sequence[str], speed: str) -> dict[str, Any]:
+    """Return what a frame tells of a Lab's loop and controls."""
     controls, off = [Control.choice("task", "task", run.task.name, _TASKS)], []
     for name, switch in SWITCHES.items():
         controls.append(switch_control(name, switch, getattr(run.recipe, name)))
         if switch.matters is not None and not switch.matters(run.recipe):
             off.append(name)
-    if unswitched is not None:
-        controls.append(Control(UNSWITCHED, OnOff(label="had you left it alone"), unswitched))
     text, turns = run.source, {ZERO_GRAD, PRESSED_LINE} & set(names) and not run.loop.is_edited
     turning = [n for n, line in enumerate(text.splitlines(), 1) if turns and f"optimizer.{ZERO_GRAD}(" in line]
     return {
         "code": {"source": text, "html": coloured(text), "turns": turning, "hint": PRESSED_LINE in names},
-        "controls": [control.data for control in controls if control.name in (*names, UNSWITCHED)],
+        "controls": [control.data for control in controls if control.name in names],
         "values": {control.name: control.start for control in controls},
         "off": off,
         "speeds": list(map(list, SPEEDS.items())) if "speed" in names else [],

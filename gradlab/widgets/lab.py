@@ -14,7 +14,7 @@ from .._process import lock, progress_bar
 from ..front import on_interrupt
 from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
 from ..scenes import BEATS, PanelName, status_line
-from .controls import CONTROLS, SPEEDS, UNSWITCHED, USUAL_SPEED
+from .controls import CONTROLS, SPEEDS, USUAL_SPEED
 from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
 from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
 from .live import Live, Packed, Still
@@ -256,9 +256,7 @@ def _turn(model: LabModel, request: Request) -> None:
     """Turn a switch, or choose another task; the value as it was chosen or typed."""
     name, value, recipe = request.text("name"), request.get("value"), model.runner.recipe
     model.writer.tell_again(name)  # a field goes back to what is the case if its value is refused
-    if name == UNSWITCHED:
-        model.show_unswitched(value is True)
-    elif name == "task":
+    if name == "task":
         model.new_task(value)
     elif name not in SWITCHES:
         raise RequestError(f"a switch must be one of {', '.join(SWITCHES)}, got {name!r}")

@@ -50,7 +50,7 @@ class LabModel:
         self.note, self._note, self._note_ends = "", "", 0.0  # what the Lab has to say, what it said last, until when
         self.oom_words = ""  # how memory ran out
         self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
-        self.shows_unswitched, self.unswitched_share = True, 0.1  # does it go on, and on what part of a processor core
+        self.unswitched_share = 0.1  # of a processor core that it may take
         self.writer = FrameWriter()
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
@@ -128,7 +128,7 @@ class LabModel:
             wrong=self.wrong,
             draft=self.draft,
             left_off=self._reset_point[2] if self._reset_point else None,
-            **lab_settings(self.runner, self.controls, self.speed, self.unswitched_tick()),
+            **lab_settings(self.runner, self.controls, self.speed),
         )
         return {**frame, "stop": True} if self.stopped else frame
 
@@ -218,7 +218,7 @@ class LabModel:
             # A recipe's loop is known to be in order.
             with self._doctor if self.runner.loop.is_edited else nullcontext():
                 yield
-            if self.unswitched is not None and self.shows_unswitched:
+            if self.unswitched is not None:
                 self.unswitched.follow(self.runner.updates, self.unswitched_share * every)
             if not self.draft:
                 self.wrong = 0
@@ -316,7 +316,7 @@ class LabModel:
             runner.complete_update()
             if runner.watch_gradients:
                 self.screen.scenes.gradient()  # its scale is kept for when this loop comes back
-            if not runner.loop.is_edited and self.unswitched_tick():
+            if not runner.loop.is_edited and self._shows_unswitched():
                 copy = self.unswitched
                 if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
                     copy = None
@@ -334,25 +334,16 @@ class LabModel:
 
     # Without the newest switch ----------------------------------------------------------------------------------------
 
-    def show_unswitched(self, on: bool) -> None:
-        """Show how the loss goes on without the newest switch, or the run alone; what is not shown does not go on."""
-        self.shows_unswitched = on
-        self.screen.scenes.unswitched = self.unswitched if on else None
-
-    def unswitched_tick(self) -> bool | None:
-        """Return the value of the tick for it, None for no tick where there is no switch to turn or no loss to show.
-
-        Nor where a GPU's memory is shown: its allocator would count the copy, too.
-        """
+    def _shows_unswitched(self) -> bool:
+        """Is there a loss to show, and a switch to turn, and no GPU's memory, whose allocator would count the copy?"""
         panels = self.panels()
         loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
         counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
-        can = loss and not counted and not {*SWITCHES, PRESSED_LINE}.isdisjoint(self.controls)
-        return self.shows_unswitched if can else None
+        return loss and not counted and not {*SWITCHES, PRESSED_LINE}.isdisjoint(self.controls)
 
     def _end_unswitched(self, why: str) -> None:
         """Have the copy go no further; its curve stays."""
-        if self.unswitched is not None and self.shows_unswitched:
+        if self.unswitched is not None:
             self.unswitched.end(why)
 
     def _forget_unswitched(self) -> None:

@@ -6,7 +6,7 @@ Every number in a recording was computed by PyTorch when it was recorded: each r
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from .._checks import did_you_mean, whole_number
 from .._process import main_thread
 from ..formatting import number_of
 from ..loop import SWITCHES, OnOff, Recipe, Run
-from .controls import MOST_IN_BEATS, SPEEDS, UNSWITCHED, ZERO_GRAD
+from .controls import MOST_IN_BEATS, SPEEDS, ZERO_GRAD
 from .frames import RECORDED, Frame
 from .lab_model import STATEMENT_MS, UPDATE_MS, LabModel
 from .live import Packed, Still, checked_path, packed_text
@@ -56,12 +56,8 @@ class Recording:
 
     def packed(self) -> Packed:
         """Return it packed, for a page without a kernel."""
-        content: dict[str, Any] = {
-            "title": self.title,
-            "marks": self.marks,
-            "opens": self.opens,
-            "tracks": [vars(track) for track in self.tracks],
-        }
+        content = {name: getattr(self, name) for name in ("title", "marks", "opens")}
+        content["tracks"] = [vars(track) for track in self.tracks]
         return Packed("replay", self.title, self.caption, self.words, self.still, packed_text(content))
 
     def save(self, path: str | Path) -> Path:
@@ -121,13 +117,12 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
     model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed)
     model.pace_at = lambda *_, **__: RECORDED
     model.playing, model.unswitched_share = True, math.inf  # nobody waits for it
-    turnable = {*values, UNSWITCHED} if values or later else set(values)
     frames: list[Frame] = []
     count = 0
     for update, loop in [*later, (updates, None)]:
         while count < update and not run.engine.done:
             if count == start and not frames:
-                frames.append(_first_frame(model, turnable, values))
+                frames.append(_first_frame(model, values))
             count += 1
             frames += _one_update(model, count - start)
             main_thread.serve()
@@ -139,7 +134,7 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
             except Exception as error:
                 model.fail(error)
     if count == start and not frames:  # of a loop that has come to its end there
-        frames.append(_first_frame(model, turnable, values))
+        frames.append(_first_frame(model, values))
     for frame in frames:
         if "code" in frame and ZERO_GRAD not in values:  # its line turns nothing
             frame["code"] = {**frame["code"], "turns": [], "hint": False}
@@ -147,12 +142,12 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
     return frames
 
 
-def _first_frame(model: LabModel, turnable: Collection[str], values: Values) -> Frame:
+def _first_frame(model: LabModel, values: Values) -> Frame:
     """Return a whole frame without what only a kernel can do."""
     whole = model.frame()
-    controls = [control for control in whole.get("controls", ()) if control["name"] in turnable]
+    controls = [control for control in whole.get("controls", ()) if control["name"] in values]
     for control in controls:
-        if values.get(control["name"]) and control["kind"] != "tick":  # no other value could be turned to
+        if values[control["name"]] and control["kind"] != "tick":  # no other value could be turned to
             texts = [SWITCHES[control["name"]].text(value) for value in values[control["name"]]]
             control.update(kind="choice", options=[[text, text] for text in texts])
     return {**whole, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
@@ -162,11 +157,8 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
     """Run update ``number`` of a track, and return its frames: one a statement at first, none before the track."""
     frames, beats = list[Frame](), list[Frame]()
     rate = SPEEDS[model.speed] or math.inf
-    goal, by_statement, in_beats = (
-        model.runner.updates + 1,
-        0 < number <= _STATEMENTS,
-        number > 0 and rate <= MOST_IN_BEATS,
-    )
+    goal, by_statement = model.runner.updates + 1, 0 < number <= _STATEMENTS
+    in_beats = number > 0 and rate <= MOST_IN_BEATS
     every = max(1000 / rate, UPDATE_MS)
     while True:
         try:

@@ -110,7 +110,7 @@ def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
 
 def test_controls_show_only_what_is_asked_for() -> None:
     page = Page(Lab("line", controls=["zero_grad"], panels=["loss"], speed="1 update/s"))
-    assert page.names() == ["zero_grad", "unswitched"]
+    assert page.names() == ["zero_grad"]
     for none in (["speed"], []):
         assert Page(Lab("line", controls=none, panels=["memory"])).names() == []
     assert list(page.panels) == page.shown["order"] == ["loss"]

@@ -120,25 +120,6 @@ def test_at_full_speed_it_stands_and_says_until_where() -> None:
     assert len(curve(lab).updates) == 4
 
 
-def test_one_tick_turns_it_off_and_on() -> None:
-    lab = lab_at().switch(zero_grad=False).run(5)
-    page = Page(lab)
-    assert page.control("unswitched") == {"name": "unswitched", "label": "had you left it alone", "kind": "tick"}
-    page.turn("unswitched", False)
-    assert "without" not in page.panels["loss"].ids
-    copy = lab.model.unswitched
-    assert copy is not None
-    page.play(10)
-    assert copy.updates == 25  # it costs nothing
-    page.turn("unswitched", True)
-    page.play(1)
-    assert list(curve(lab).updates) == list(range(21, 37))
-    assert list(curve(lab).mean) == losses_never_switched(lab, Recipe(lr=0.05), 36)[20:]
-    page.turn("unswitched", False).turn("zero_grad", True)
-    assert copy.ended
-    assert lab.model.unswitched is None
-
-
 def failing(*_: Any) -> Any:
     raise RuntimeError("no")
 
@@ -157,6 +138,5 @@ def test_a_recording_shows_the_track_that_was_left() -> None:
     words = [panel["words"] for frame in turned.frames for panel in frame.get("panels", {}).values()]
     never = losses_never_switched(lab, Recipe(lr=0.01), 40)[-1]
     assert f"Had you left zero_grad on, the loss would be {short(never)} now." in words[-1]
-    assert turned.frames[0]["values"]["unswitched"] is True
-    assert [control["name"] for control in turned.frames[0]["controls"]] == ["zero_grad", "unswitched"]
+    assert [control["name"] for control in turned.frames[0]["controls"]] == ["zero_grad"]
     assert lab.record(5).tracks[0].frames[0]["controls"] == []  # nothing is switched there
