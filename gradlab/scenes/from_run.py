@@ -56,6 +56,7 @@ class RunScenes:
         self._unswitched_held_out: HeldOutLoss | None = None
         self._camera = Camera(flat=not run.record.is_two_weights)
         self._surface: Contours | None = None
+        self._path_has_arrows = False
         self._surface_of = 0  # the newest batch when it was made or found to do
         self._half = 0.0  # a side of its square
 
@@ -86,8 +87,9 @@ class RunScenes:
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
-        drawn = {PanelName.GRADIENT, PanelName.LANDSCAPE} if self.run.record.is_two_weights else {PanelName.GRADIENT}
-        self.run.watch_gradients = not drawn.isdisjoint(panels)
+        alone = PanelName.LANDSCAPE in panels and PanelName.GRADIENT not in panels
+        self._path_has_arrows = alone and self.run.record.is_two_weights  # not twice
+        self.run.watch_gradients = PanelName.GRADIENT in panels or self._path_has_arrows
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
 
@@ -146,7 +148,7 @@ class RunScenes:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
         if not self.run.record.is_two_weights:
             return self._slice()
-        return Landscape(self._contours(), self._path(), self.gradient() if self.run.watch_gradients else None)
+        return Landscape(self._contours(), self._path(), self.gradient() if self._path_has_arrows else None)
 
     def memory(self) -> Memory:
         """Bytes by category over the updates that were watched last, or as they are now."""
