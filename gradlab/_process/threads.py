@@ -101,10 +101,14 @@ class MainThread:
         self._served = 0.0
 
     @property
+    def runs_cell(self) -> bool:
+        """Whether a cell is under way, which may still come to ``serve``."""
+        return self._cell_runs and not self.is_working
+
+    @property
     def is_busy(self) -> bool:
         """Whether work that is handed over now waits for the end of a cell."""
-        is_cell = self._cell_runs and not self.is_working
-        return is_cell and time.monotonic() - self._served > SERVED_LATELY
+        return self.runs_cell and time.monotonic() - self._served > SERVED_LATELY
 
     @property
     def is_wanted(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import signal
 import sys
@@ -88,10 +89,11 @@ class FrontEnd(anywidget.AnyWidget):
             with self._waiting_lock:
                 self._waiting.pop(key := _kind(content), None)
                 self._waiting[key] = content
-            if main_thread.is_busy:
-                self._tell_busy(content)
-            else:  # a call of ours may have looked just now, and have been the last of its cell
-                threading.Timer(SERVED_LATELY, self._tell_busy, [content]).start()
+            self._tell_busy(content)
+            if (
+                main_thread.runs_cell and not main_thread.is_busy
+            ):  # a call of ours has looked, and may be the cell's last
+                asyncio.get_running_loop().call_later(SERVED_LATELY, self._tell_busy, content)
             main_thread.hand_over(self._reply_to_oldest, self._kernel.io_loop.add_callback)
             if content.get("do") == "pause" and self._began:
                 threading.Timer(_PATIENCE, self._interrupt, [self._began]).start()
