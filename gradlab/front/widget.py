@@ -90,10 +90,9 @@ class FrontEnd(anywidget.AnyWidget):
                 self._waiting.pop(key := _kind(content), None)
                 self._waiting[key] = content
             self._tell_busy(content)
-            if (
-                main_thread.runs_cell and not main_thread.is_busy
-            ):  # a call of ours has looked, and may be the cell's last
-                asyncio.get_running_loop().call_later(SERVED_LATELY, self._tell_busy, content)
+            if main_thread.runs_cell and not main_thread.is_busy:  # a call of ours has looked, perhaps the cell's last
+                with suppress(RuntimeError):  # no loop runs in this thread
+                    asyncio.get_running_loop().call_later(SERVED_LATELY, self._tell_busy, content)
             main_thread.hand_over(self._reply_to_oldest, self._kernel.io_loop.add_callback)
             if content.get("do") == "pause" and self._began:
                 threading.Timer(_PATIENCE, self._interrupt, [self._began]).start()
