@@ -18,7 +18,7 @@ _SHOWN = ("text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpe
 
 
 def read_notebook(path: Path) -> Any:
-    """Return a stored notebook without the state of its widgets, and without what only JupyterLab needs to fold outputs."""
+    """Return a stored notebook without the state of its widgets, and without what only JupyterLab needs to fold."""
     notebook = nbformat.read(path, as_version=4)
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:
