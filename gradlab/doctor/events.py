@@ -216,7 +216,7 @@ class Step(Event):
     norms: Any = None
     """Norms of those that no backward pass has added to since they were cleared: they should be zeros."""
     frozen: int = 0
-    """Those whose parameter requires none; where others have a gradient, only whole groups, when they are new."""
+    """Those whose parameter requires none; 0 where others have a gradient."""
     frozen_moved: int = 0
     """Those that it has changed although they require no gradient; a few are looked at, now and then."""
     moved: bool = False

@@ -96,8 +96,6 @@ class OptimizerListener(Listener):
         if step.resumes:
             step.lines = call_lines(sys._getframe(2))
         if one.named != params:
-            if present:
-                step.frozen = self._frozen_groups(optimizer)
             one.named = params
             log.find_names(sys._getframe(2), optimizer=number, params=params)
         log.note_callers(site)
@@ -115,12 +113,6 @@ class OptimizerListener(Listener):
             frozen = [param for param in _params(optimizer) if not param.requires_grad and param.grad is not None]
             values = _values(frozen) if frozen else None
             one.frozen = [] if values is None else list(zip(frozen, values, strict=False))
-
-    def _frozen_groups(self, optimizer: Optimizer) -> int:
-        """Return the parameters of those groups in which none requires a gradient, or has one."""
-        groups = [group["params"] for group in optimizer.param_groups]
-        frozen = [group for group in groups if not any(p.requires_grad or p.grad is not None for p in group)]
-        return self.log.index.bits(param for group in frozen for param in group)
 
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:

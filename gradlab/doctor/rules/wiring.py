@@ -13,7 +13,7 @@ from ..source.blocks import loops_around
 from ..source.calls import in_scope, updates_by_hand
 from ..source.cuts import cut_place
 from ..source.syntax import beside, called, called_on, cause_at, node_place, nodes_in, single_or_none
-from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
+from ..source.wiring import made_from_helper, plain_container, remade_below
 from ..state.facts import StepFacts
 from .base import Rule, how_many
 from .losses import LossFlaws
@@ -146,9 +146,6 @@ class SharedParams(Rule):
         seen += f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps"
         site = self.context.made_at(optimizer, state.sites[optimizer])
         self.report(code, site, seen, edit, optimizer=one, other=two, net=net)
-
-
-_ENOUGH = 3  # steps
 
 
 class MissingParams(Rule):
@@ -311,36 +308,6 @@ class MissingParams(Rule):
         edit = partial(remade_below, site, late) if late else None
         self.report(self.OPTIMIZER_HOLDS_STALE_PARAMS, site, seen, edit, of=step.optimizer)
         return True
-
-
-class FrozenGroup(Rule):
-    """A whole group of an optimizer's parameters requires no gradient, from its first step to the end: a hint."""
-
-    OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
-        severity="hint",
-        message="A whole group of this optimizer's parameters requires no gradient: its steps leave them as they are.",
-        fix="Call requires_grad_(True) on these parameters if they are to learn, or leave them out of {optimizer}.",
-    )
-
-    def _begin(self) -> None:
-        self._frozen: defaultdict[int, int] = defaultdict(int)  # optimizer -> parameters of such groups
-
-    def step(self, facts: StepFacts) -> None:
-        if facts.step.frozen and facts.step.present:
-            self._frozen[facts.step.optimizer] |= facts.step.frozen
-
-    def accumulate(self, added: Any) -> None:
-        """What gets a gradient later was meant to wait."""
-        for optimizer in self._frozen:
-            self._frozen[optimizer] &= ~added.params
-
-    def end(self, *, normal: bool) -> None:
-        for optimizer, params in self._frozen.items():
-            if params and (steps := self.context.state.steps[optimizer]) >= _ENOUGH:
-                context, site = self.context, self.context.made_at(optimizer, self.context.state.sites[optimizer])
-                seen = f"{steps} steps of {context.name(optimizer)}, and requires_grad=False for {how_many(params)}"
-                edit = frozen_by(context.log.files(), context.all_names(params))
-                self.report(self.OPTIMIZER_PARAMS_FROZEN, site, seen + context.listed(params), edit, of=optimizer)
 
 
 class ModulesWithoutGradient(Rule):

@@ -2,6 +2,7 @@
 # source: CSCYQJ/MICCAI23-ProtoContra-SFDA#18, with both parts in one optimizer
 # expect: optimizer-params-frozen
 # severity: hint (a group that is frozen does no harm)
+# missed: a group that is frozen does no harm
 import torch
 from torch import nn
 
