@@ -1,4 +1,4 @@
-"""The loss over two weights as contours, the way that the weights went, and the loss along the step."""
+"""The loss over two weights as contours, and the way that the weights went."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..formatting import short
-from ..scenes import Contours, Slice
-from .limits import Numbers, around, numbers, points, value_axis
-from .marks import AXES_EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text, draw
+from ..scenes import Contours
+from .limits import Numbers, numbers
+from .marks import Axes, Axis, Dots, Line, Mark, Text
 
 LEVELS = 9
 _DARKEST, _PALEST = 78, 31  # strength of the lowest and the highest contour, per cent of grey
@@ -118,33 +118,3 @@ def path_marks(path: Numbers, drag: str = "") -> tuple[list[Mark], list[Mark]]:
         live = "drag me" if word == "now" else ""
         front.append(Text(f"{word} word", (word,), x, y, role="weights-text", bold=True, backed=True, live=live))
     return marks, front
-
-
-@draw.register
-def draw_slice(scene: Slice) -> Drawing:
-    """Draw the loss at ``weights - t * .grad``; marks where the weights are and where plain SGD would land."""
-    t, loss = numbers(scene.t), numbers(scene.loss)
-    known = np.isfinite(t) & np.isfinite(loss)
-    order = np.argsort(t[known], kind="stable")
-    t, loss = t[known][order], loss[known][order]
-    lr = scene.lr if math.isfinite(scene.lr) else 0.0
-    across = (min(float(t[0]), 0.0, lr), max(float(t[-1]), 0.0, lr)) if len(t) else (0.0, 1.0)
-    if across[1] - across[0] <= 1e-12 * max(map(abs, across)):
-        across = around(*across)
-    axes = Axes(Axis(*across, words="t  in  weights \u2212 t \u00b7 .grad"), value_axis(loss, 1.2))
-    marks: list[Mark] = [Line("loss", points(t, loss), "loss", 1.8, readout="t {x}: loss {y}")]
-    lr_text = f"lr {short(scene.lr)}"
-    if len(t):
-        marks.append(Line("lr", (lr, -AXES_EDGE, lr, AXES_EDGE), "grey", 1.2, "dashed", lr_text))
-    texts: list[Text] = []
-    for id, x, word, meaning, look in (
-        ("now", 0.0, "now", "where the weights are", ("circle", 10.0, "weights", "paper")),
-        ("there", lr, f"{lr_text}:", "where plain SGD lands", ("diamond", 10.0, "gradients", "ink")),
-    ):
-        if len(t) and t[0] <= x <= t[-1]:
-            value = float(np.interp(x, t, loss))
-            marks.append(Dots(id, (x, value), *look, words=f"{meaning}: loss {short(value)}"))
-            texts.append(Text(f"{id} word", (f"{word} {short(value)}",), x, value, bold=True, backed=True))
-    ends = "; ".join(text.texts[0] for text in texts)
-    words = f"The loss of this batch along minus .grad: {ends}." if ends else "There is no loss to show yet."
-    return Drawing("loss along \u2212.grad", [*marks, *texts], (axes,), words)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .kinds import Samples as Samples
     from .kinds import ScalerHistory as ScalerHistory
     from .kinds import Scene as Scene
-    from .kinds import Slice as Slice
     from .kinds import StatementLabel as StatementLabel
     from .kinds import UnswitchedCurve as UnswitchedCurve
     from .words import explain_oom as explain_oom

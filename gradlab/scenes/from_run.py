@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from .._process import RandomStream
 from ..gradients import Contribution, within
@@ -29,13 +30,11 @@ from .kinds import (
     Samples,
     ScalerHistory,
     Scene,
-    Slice,
     UnswitchedCurve,
 )
 from .words import memory_scene
 
 _FEWEST_ARROWS = 4  # of a gradient that holds many; a whole window is always drawn
-_SLICE_POINTS = 21
 _SHOWN_DIGITS = 12
 _SURFACE_POINTS = 41  # along each side of the surface
 _WIDEST = 1e6  # half a side of it, which grows by the factor
@@ -62,10 +61,12 @@ class RunScenes:
 
     def names(self) -> list[PanelName]:
         """Return the panels that this run can show now; the scaler's is there while the loop has one."""
-        names = [PanelName.LOSS, PanelName.GRADIENT, PanelName.LANDSCAPE, PanelName.MEMORY]
+        names = [PanelName.LOSS, PanelName.GRADIENT]
         if isinstance(self.run.task.picture, HeldOutImages):
-            names.insert(2, PanelName.PICTURE)
-            names.append(PanelName.HELD_OUT)
+            names += [PanelName.PICTURE, PanelName.HELD_OUT]
+        if self.run.record.is_two_weights:
+            names.append(PanelName.LANDSCAPE)
+        names.append(PanelName.MEMORY)
         if self.run.loop.scalers:
             names.append(PanelName.SCALER)
         return names
@@ -144,10 +145,8 @@ class RunScenes:
         path = self.run.record.path
         return list(zip(path["x"], path["y"], strict=True))
 
-    def landscape(self) -> Landscape | Slice:
-        """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
-        if not self.run.record.is_two_weights:
-            return self._slice()
+    def landscape(self) -> Landscape:
+        """The contours of two weights, and where on them the weights are."""
         return Landscape(self._contours(), self._path(), self.gradient() if self._path_has_arrows else None)
 
     def memory(self) -> Memory:
@@ -221,22 +220,6 @@ class RunScenes:
             self._surface = _loss_surface(self.run, centre, self._half)
         return self._surface
 
-    def _slice(self) -> Slice:
-        run = self.run
-        names, batch = run.loop.namespace, run.task.batches[0]
-        x, y, lr = names.get("x"), names.get("y"), run.recipe.lr
-        newest = (x, y) if isinstance(x, Tensor) and isinstance(y, Tensor) else names.get("batch")
-        batch = newest if type(newest) is type(batch) else batch
-        named = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
-        steps = [4 * lr * (i / (_SLICE_POINTS - 1)) - lr for i in range(_SLICE_POINTS)]
-        scale, losses = run.loop.scale_in_grad(), []
-        with evaluating(run.model):
-            for t in steps:
-                buffers = {name: buffer.clone() for name, buffer in run.model.named_buffers()}
-                weights = {name: w if g is None else w - t / scale * g for name, w, g in named}
-                losses.append(float(run.task.loss_of(_with_state(run.model, {**buffers, **weights}), batch)))
-        return Slice(steps, losses, lr)
-
 
 def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) -> list[BatchArrow]:
     """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones.
@@ -278,10 +261,6 @@ def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
 
 
 # What a model says beside its training, without leaving a trace ------------------------------------------------------
-
-
-def _with_state(model: nn.Module, state: dict[str, Tensor]) -> Callable[..., Any]:
-    return lambda *args, **kwargs: torch.func.functional_call(model, state, args, kwargs)
 
 
 @contextmanager
@@ -359,7 +338,7 @@ def _loss_surface(run: Run, centre: tuple[float, float], half: float) -> Contour
         for name, shape, size in names:
             parts[name] = two[start : start + size].reshape(shape)
             start += size
-        call = _with_state(model, parts)
+        call = lambda *args, **named: functional_call(model, parts, args, named)  # noqa: E731 - a model is called
         return torch.stack([task.loss_of(call, batch) for batch in batches]).mean()
 
     with evaluating(model):

@@ -130,15 +130,6 @@ class Landscape:
 
 
 @dataclass(frozen=True)
-class Slice:
-    """The loss of the current batch along the line that the step takes, ``weights - t * .grad``."""
-
-    t: Sequence[float]
-    loss: Sequence[float]
-    lr: float  # where plain SGD would land on this line
-
-
-@dataclass(frozen=True)
 class ScalerHistory:
     """The loss scale over updates, the updates whose step was skipped, and underflow as shares from 0 to 1."""
 
@@ -192,4 +183,4 @@ class Fit:
     verdict: str = ""  # what the last bar fits, in words
 
 
-Scene = Curve | Arrows | Landscape | Slice | ScalerHistory | Samples | Memory | Fit
+Scene = Curve | Arrows | Landscape | ScalerHistory | Samples | Memory | Fit

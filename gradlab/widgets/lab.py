@@ -13,7 +13,7 @@ from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
 from ..front import on_interrupt
 from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
-from ..scenes import BEATS, PanelName, status_line
+from ..scenes import BEATS, PanelName, RunScenes, status_line
 from .controls import CONTROLS, SPEEDS, USUAL_SPEED
 from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
 from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
@@ -48,10 +48,10 @@ class Lab(Live):
         control_names = CONTROLS if controls is None else _names("controls", controls, CONTROLS)
         panel_names = None if panels is None else [*map(PanelName, _names("panels", panels, tuple(PanelName)))]
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
-        for name in (PanelName.PICTURE, PanelName.HELD_OUT):
-            if runner.task.held_out is None and name in (panel_names or ()):
-                allowed = f"can be any but {str(name)!r}, got {str(name)!r}"
-                raise ValueError(f"Lab: panels of the task {runner.task.name!r} {allowed}")
+        can = [*RunScenes(runner).names(), PanelName.SCALER]
+        for name in [name for name in panel_names or () if name not in can]:
+            allowed = f"must be of {', '.join(can)}, got {str(name)!r}"
+            raise ValueError(f"Lab: panels of the task {runner.task.name!r} {allowed}")
         if not isinstance(speed, str) or speed not in SPEEDS:
             raise ValueError(f"Lab: speed must be one of {', '.join(SPEEDS)}, got {speed!r}")
         self.model = LabModel(runner, control_names, panel_names, speed)

@@ -73,13 +73,11 @@ class LabModel:
 
     def panels(self) -> list[PanelName]:
         """Return the names of the panels to show now."""
-        available = self.screen.scenes.names()
-        if self.chosen_panels is not None:  # another task may have no picture: its landscape stands in
-            can = (*available, PanelName.SCALER)
-            return [name if name in can else PanelName.LANDSCAPE for name in self.chosen_panels]
-        third = PanelName.PICTURE if PanelName.PICTURE in available else PanelName.LANDSCAPE
-        third = PanelName.SCALER if PanelName.SCALER in available else third
-        return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
+        names, scaler = self.screen.scenes.names(), PanelName.SCALER
+        usual = next(name for name in (PanelName.PICTURE, PanelName.LANDSCAPE, PanelName.LOSS) if name in names)
+        third = scaler if scaler in names else usual
+        chosen = self.chosen_panels or [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
+        return list(dict.fromkeys(name if name in (*names, scaler) else usual for name in chosen))  # of another task
 
     def drawings(self) -> list[Drawing]:
         """Return every panel as it is now, for a still picture."""

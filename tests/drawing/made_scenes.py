@@ -19,7 +19,6 @@ from gradlab.scenes import (
     Memory,
     Samples,
     ScalerHistory,
-    Slice,
 )
 
 NAN, INF = math.nan, math.inf
@@ -68,7 +67,6 @@ USUAL: list[Any] = [
     arrows(True),
     plane(),
     Landscape(BOWL, [(-2, 1), (-1, 0.4), (0.3, -0.2)]),
-    Slice([0, 0.1, 0.2], [1, 0.5, 0.7], 0.1),
     ScalerHistory([1, 2, 3], [65536, 32768, 32768], [1], [0, 0, 1]),
     Samples(DIGITS, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 7], 0.8),
     memory(),
@@ -99,11 +97,6 @@ DEGENERATE: list[Any] = [
     Landscape(Contours([1], [1], [[1]]), []),
     Landscape(Contours([0, 1], [0, 1], [[NAN, INF], [1e30, 1]]), [(0, 0), (NAN, NAN)]),
     Landscape(Contours([0, 1, 2], [0, 1, 2], [[1, 2, 3], [1e308, 2, 3], [0, 0, NAN]]), [(1e300, -1e300)]),
-    Slice([], [], 0.1),
-    Slice([0.0], [1.0], 0.1),
-    Slice([0, 1, 2], [NAN, INF, 1e30], 1e30),
-    Slice([0, 1], [2, 2], 0.5),
-    Slice([0, 1], [2, 2], NAN),
     ScalerHistory([], [], [], []),
     ScalerHistory([1, 2, 3], [0, INF, 2.0**-20], [1, 2, 9], [NAN, 2, -1]),
     ScalerHistory([1], [2.0**120], [1], [0]),

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from gradlab.drawing import Drawing, draw
 from gradlab.drawing.landscape import surface_of
-from gradlab.scenes import Arrows, BatchArrow, Landscape, Slice
+from gradlab.scenes import Arrows, BatchArrow, Landscape
 
 
 def rows(drawing: Drawing, id: str) -> np.ndarray:
@@ -133,14 +133,3 @@ def test_the_gradient_is_told_in_words_with_the_shares() -> None:
     assert empty.notice == "no arrow: .grad is None or 0"
     assert not draw(plane()).notice
     assert "was not measured" in draw(Arrows([], (3, 0), [(1, 4)], measured=False)).words
-
-
-def test_the_slice_reads_the_loss_where_the_step_lands() -> None:
-    t = np.linspace(-0.1, 0.3, 21)
-    loss = (t - 0.2) ** 2 + 1
-    drawing = draw(Slice(t.tolist(), loss.tolist(), 0.1))
-    assert rows(drawing, "loss").T.tolist() == [t.tolist(), loss.tolist()]
-    for id, place in (("now", 0.0), ("there", 0.1)):
-        assert rows(drawing, id)[0] == pytest.approx([place, np.interp(place, t, loss)])
-    assert {"now 1.04", "lr 0.1: 1.01"} <= set(drawing.texts())
-    assert drawing.axes[0].x.low <= -0.1 < 0.3 <= drawing.axes[0].x.high

@@ -13,7 +13,7 @@ from torch import nn
 from gradlab import Recipe, Run, tasks
 from gradlab.memory.storages import footprint
 from gradlab.scenes import PanelName, RunScenes
-from gradlab.scenes.kinds import Arrows, Landscape, Samples, Slice
+from gradlab.scenes.kinds import Arrows, Landscape, Samples
 from gradlab.tasks import Task
 
 torch.set_num_threads(1)
@@ -185,21 +185,6 @@ def test_old_arrows_are_put_together_and_a_window_never_is() -> None:
     assert [arrow.batches for arrow in RunScenes(window).gradient().arrows] == [(n, n) for n in range(1, 17)]
 
 
-def test_the_slice_is_the_loss_along_the_step() -> None:
-    run = Run(tasks.digits(), Recipe(lr=0.1))
-    run.advance(updates=2)
-    while run.statement.label != "backward":
-        run.run_statement()
-    scene = RunScenes(run).landscape()
-    assert isinstance(scene, Slice)
-    here = min(range(len(scene.t)), key=lambda i: abs(scene.t[i]))
-    there = min(range(len(scene.t)), key=lambda i: abs(scene.t[i] - 0.1))
-    assert scene.loss[here] == pytest.approx(run.loop.namespace["loss"].item(), rel=1e-5)
-    x, y = run.loop.namespace["x"], run.loop.namespace["y"]
-    run.run_statement()  # the step goes to the point that was foretold
-    assert scene.loss[there] == pytest.approx(run.task.loss_fn(run.model(x), y).item(), rel=1e-4)
-
-
 def test_pictures_say_what_the_model_says() -> None:
     run = Run(tasks.digits())
     run.advance(updates=200)
@@ -225,8 +210,11 @@ def test_memory_counts_each_storage_once() -> None:
 
 
 def test_every_panel_has_a_probe() -> None:
-    run = Run(tasks.digits(), Recipe(amp="fp16", lr=0.05))
-    assert set(RunScenes(run).names()) == set(PanelName)
+    runs = [Run(task, Recipe(amp="fp16", lr=0.05)) for task in (tasks.digits(), tasks.bowl())]
+    names = [set(RunScenes(run).names()) for run in runs]
+    assert set.union(*names) == set(PanelName)
+    assert names[0] - names[1] == {PanelName.PICTURE, PanelName.HELD_OUT}
+    assert names[1] - names[0] == {PanelName.LANDSCAPE}
 
 
 @pytest.mark.gpu

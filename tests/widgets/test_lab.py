@@ -48,7 +48,7 @@ def test_a_switch_changes_code_and_run_and_keeps_the_weights(name: str, value: A
 
 def test_the_lab_trains_as_the_plain_loop_does() -> None:
     recipe = Recipe(lr=0.05, accumulate=3, clip=1.0)
-    lab = Lab("digits", recipe, panels=["loss", "gradient", "picture", "landscape", "scaler", "memory"])
+    lab = Lab("digits", recipe, panels=["loss", "gradient", "picture", "scaler", "memory"])
     task = tasks.digits()
     names = {"model": task.build(0), "loss_fn": task.loss_fn, "batches": task.batches, "device": task.device}
     exec(recipe.source(), {"torch": torch, "epochs": 2, **names})
