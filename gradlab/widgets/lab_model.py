@@ -228,7 +228,9 @@ class LabModel:
         self._count_bytes_if_seen()
 
     def _count_bytes_if_seen(self) -> None:
-        """Have the run count bytes where they are shown: when their panel is due, and once after each switch."""
+        """Have the run count the bytes of a whole update where they are shown: when due, and once after each switch."""
+        if not (self.runner.engine.at_boundary or self.runner.engine.at_batch):
+            return
         if self._memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
             self._memory_due = False
             self.screen.draw_next(PanelName.MEMORY)

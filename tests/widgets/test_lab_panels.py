@@ -11,6 +11,7 @@ from page import Page
 from gradlab import Lab, Recipe, Run, tasks
 from gradlab.scenes import status_line
 from gradlab.scenes.from_run import RunScenes
+from gradlab.widgets.frames import RECORDED
 
 torch.set_num_threads(1)
 
@@ -29,6 +30,25 @@ def test_status_and_picture_tell_the_same_count() -> None:
     assert drawing.find("arrow 0").words.endswith("applied 5 to 8 times")
     assert "Batch 1 is" in lab.model.screen.scenes.about_batch(1)
     assert "It has been applied 8 times" in lab.model.screen.scenes.about_batch(1)
+
+
+# The memory -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_update_is_watched_whole_or_not_at_all() -> None:
+    model = Lab("digits").model
+    model.playing, model.pace_at = True, lambda *_, **__: RECORDED  # in which memory is due now and then
+    made, watched = [], {}
+    for _ in range(70):
+        model.run_statement_for(350.0)
+        model.frame(only_due=True)
+        made.append(model.runner.statement.label)
+        watched.update((update, points) for update, points in model.runner.watched)
+    whole = list(dict.fromkeys(made[made.index("x, y") : made.index("step") + 1]))
+    assert len(watched) > 3
+    assert watched.pop(max(watched))
+    for points in watched.values():
+        assert list(dict.fromkeys(point.statement for point in points if point.statement != "for")) == whole
 
 
 # The card -------------------------------------------------------------------------------------------------------------
