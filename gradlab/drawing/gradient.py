@@ -201,11 +201,12 @@ def arrow_names(scene: Arrows) -> list[Mark]:
     crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _NAMED_IN_FULL
     names: list[Mark] = []
     for number, arrow in reversed(list(enumerate(scene.arrows))):
-        name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
+        first, last = arrow.batches or (0, 0)
+        name = f"{last - first + 1:,} batches" if first < last else f"{first:,}" if first else "other"
         counted = f"\u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
         times = counted and f" {counted}"
         given = [*arrow.names][-1 if crowded else 0 :]
-        whole = [f"batch {name}{times}"] * (number == len(scene.arrows) - 1 and arrow.batches is not None)
+        whole = [f"batch {name}{times}"] * (number == len(scene.arrows) - 1 and 0 < first == last)
         texts = [own + times for own in given] or [*whole, name + times, counted or name]
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 from page import Page
@@ -94,7 +96,7 @@ def test_a_text_that_fails_later_stays_with_its_line_marked() -> None:
 
 
 MEAN: list[tuple[str, str]] = [
-    ("while True: pass", "no optimizer took a step"),
+    ("while True: pass", "statements(, and no step.. yet| ran and no optimizer took a step)"),  # what is reached first
     ("", "come to its end"),
     ("raise SystemExit", "line 1: SystemExit"),
     ("for x, y in batches:\n    raise KeyError('<b>')", "line 2: KeyError"),
@@ -111,7 +113,7 @@ def test_a_text_that_does_not_train_is_told_and_harms_nothing(text: str, said: s
     page.ask("edit", text=text)
     if not page.shown["draft"]:
         page.play(3)
-    assert said in page.note
+    assert re.search(said, page.note)
     assert weights(lab.runner) == before
     page.turn("zero_grad", False)
     page.turn("zero_grad", True)
