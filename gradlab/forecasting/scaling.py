@@ -78,7 +78,8 @@ def simulate_blocks(workload: Workload, training: Training) -> SimulatedUpdate:
     three, four = (simulate(workload.with_layers(layers), training) for layers in (3, 4))
     points = extrapolate(three.timeline, four.timeline, size.layers)
     timeline, peak_at = _thinned(points, max(points, key=lambda point: point.top))
-    return replace(four, peak_at=peak_at, timeline=timeline, parameters=size.parameters)
+    parameters = four.parameters + (size.layers - 4) * (four.parameters - three.parameters)
+    return replace(four, peak_at=peak_at, timeline=timeline, parameters=parameters)
 
 
 def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layers: int) -> list[MemoryPoint]:

@@ -43,19 +43,6 @@ class ModelSize:
         """The width of one attention head."""
         return self.d_model // self.heads
 
-    @property
-    def parameters(self) -> int:
-        """The number of parameters, the tied ones counted once."""
-        keys = self.kv_heads * self.head_dim
-        layer = 2 * self.d_model * (self.d_model + keys) + self.qkv_bias * (self.d_model + 2 * keys)
-        outside = (2 - self.tied) * self.vocabulary * self.d_model
-        if self.family == "llama":
-            layer += 3 * self.d_model * self.hidden + 2 * self.d_model
-            return outside + self.layers * layer + self.d_model
-        biases = self.d_model + self.hidden + self.d_model  # of the attention's output and the MLP
-        layer += 2 * self.d_model * self.hidden + biases + 4 * self.d_model
-        return outside + self.max_context * self.d_model + self.layers * layer + 2 * self.d_model
-
 
 def model_sizes() -> list[str]:
     """Return the names of the sizes, smallest first."""

@@ -38,10 +38,8 @@ TINY = [
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_size_has_as_many_parameters_as_was_published(name: str) -> None:
-    size = model_size(name)
-    assert size.parameters == PUBLISHED[name]
     with FakeTensors():
-        model = Decoder(size)
+        model = Decoder(model_size(name))
     assert sum(p.numel() for p in model.parameters()) == PUBLISHED[name]
     assert all(p.dtype == torch.float32 for p in model.parameters())
 
@@ -55,7 +53,6 @@ def test_the_sizes_come_smallest_first() -> None:
 def test_a_decoder_learns_and_never_looks_ahead(size: ModelSize) -> None:
     torch.manual_seed(0)
     model = Decoder(size)
-    assert sum(p.numel() for p in model.parameters()) == size.parameters
     tokens = torch.randint(0, size.vocabulary, (2, 12))
     output, changed = model(tokens), tokens.clone()
     changed[:, 7:] = (changed[:, 7:] + 1) % size.vocabulary
