@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
 
 from .storages import Storages
 from .timeline import CATEGORIES, CategoryTotals
@@ -57,7 +56,7 @@ class Growth:
         """Bytes an update, or a call."""
         return self.bytes / max(1, self.last - self.first)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         if not self.first:
             return f"Growth: not known before {_MIN_SNAPSHOTS} updates, or calls of a model, have run. {_NODES}"
         unit, between = self.unit, self.last - self.first
@@ -69,9 +68,6 @@ class Growth:
             f"\n  {r.category:12}{r.bytes / between:>16,.0f}  {at}" for r, at in zip(self.rows, places, strict=True)
         )
         return f"Growth: {self.bytes_per_update:,.0f} bytes for each {unit}, {when}{''.join(rows)}\n  {_NODES}"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
 
 
 class GrowthTracker:
