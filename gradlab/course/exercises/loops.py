@@ -15,10 +15,10 @@ def all_weights(*models: nn.Module) -> Tensor:
     return torch.cat([weight.detach().reshape(-1).clone() for model in models for weight in model.parameters()])
 
 
-def trained(loop: Callable[..., Any], model: nn.Module, *arguments: Any) -> Tensor:
-    """Let ``loop(model, *arguments)`` run and return the model's weights after it."""
-    loop(model, *arguments)
-    return all_weights(model)
+def trained(loop: Callable[..., Any], *arguments: Any) -> Tensor:
+    """Let ``loop(*arguments)`` run and return the weights of the models among the arguments after it."""
+    loop(*arguments)
+    return all_weights(*(argument for argument in arguments if isinstance(argument, nn.Module)))
 
 
 def gradient(loss: Tensor, model: nn.Module) -> Tensor:

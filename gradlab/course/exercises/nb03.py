@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import random
-from itertools import pairwise
 
+from ..instruments.swing import measure_period
 from . import nb00
 from .checking import Case, Definition
 
@@ -24,14 +24,8 @@ mended = nb00.train_one_epoch  # the same is wanted: an epoch of plain SGD
 
 def curvature_from_case(rng: random.Random) -> Case:
     lr, product = rng.uniform(0.01, 0.2), rng.uniform(0.5, 3.0)
-    period = measured_period(swing(product))
+    period = measure_period(swing(product)) / 2  # of the loss: the weight passes 0 twice in one of its own
     return (lr, period), f"lr={lr:.3f}, loss_period={period:.2f}"
-
-
-def measured_period(path: list[float]) -> float:
-    """Return the mean number of updates from one pass through 0 to the next, which is a period of the loss."""
-    passes = [t + a / (a - b) for t, (a, b) in enumerate(pairwise(path)) if (a > 0) != (b > 0)]
-    return (passes[-1] - passes[0]) / (len(passes) - 1)
 
 
 curvature_from = Definition(

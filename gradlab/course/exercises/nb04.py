@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
 from .checking import Case, Definition
-from .loops import all_weights
+from .loops import trained
 
 
 def uncleared_case(rng: random.Random) -> Case:
@@ -71,11 +71,6 @@ def gan_loss(scores: Tensor, real: bool) -> Tensor:
     return nn.functional.binary_cross_entropy_with_logits(scores, torch.full_like(scores, float(real)))
 
 
-def two_players_observe(answer: Callable[..., object], *arguments: Any) -> Tensor:
-    answer(*arguments)
-    return all_weights(*arguments[:2])
-
-
 def clearing(place: str) -> Callable[..., None]:
     """Make a loop that clears the critic's gradients at this place of a round, where it should not."""
 
@@ -99,7 +94,7 @@ def clearing(place: str) -> Callable[..., None]:
 
 two_players = Definition(
     case=two_players_case,
-    observe=two_players_observe,
+    observe=trained,
     mistakes={
         "still-at-the-end": clearing("after step"),
         "never-cleared": clearing("nowhere"),
