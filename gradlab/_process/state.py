@@ -79,15 +79,12 @@ def preserving_torch_state() -> Iterator[None]:
     """
     import torch
 
-    defaults, hooks, limit = _defaults(), _hook_numbers(), sys.getrecursionlimit()
-    cast, nesting = _autocast(), _autocast_nesting()
+    limit, cast, nesting = sys.getrecursionlimit(), _autocast(), _autocast_nesting()
     try:
-        with torch.inference_mode(False):  # on its way out it puts grad mode and inference mode back
+        with KernelSettings(), torch.inference_mode(False):  # it puts grad mode and inference mode back
             yield
     finally:
         sys.setrecursionlimit(limit)
-        _set_defaults(_defaults(), defaults)
-        _remove_hooks_since(hooks)
         if _autocast() != cast:
             for name, (on, kind) in cast.items():
                 torch.set_autocast_enabled(name, on)
