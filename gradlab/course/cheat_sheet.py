@@ -148,11 +148,7 @@ def cheat_sheet() -> CheatSheet:
         notes={int(number): note for number, note in read["notes"].items()},
         order={part["when"]: part["calls"] for part in read["order"]},
         margins={
-            name: LoopVariant(
-                entry["title"],
-                entry["says"],
-                tuple(LoopChange(change["lines"], change["code"].lstrip("\n")) for change in entry["changes"]),
-            )
+            name: LoopVariant(entry["title"], entry["says"], tuple(LoopChange(**it) for it in entry["changes"]))
             for name, entry in read["margins"].items()
         },
         sizes=read["bytes"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -23,11 +24,11 @@ class SeriesNotebook:
     """``"03"``."""
     name: str
     """``"forgetting_zero_grad"``."""
-    minutes: tuple[int, int, int]
+    minutes: Sequence[int]
     """Of its core, of its deeper sections, and of its exercises."""
-    needs: tuple[str, ...]
+    needs: Sequence[str]
     """The numbers of the notebooks that come before it, or ``"the series"``."""
-    helps: tuple[str, ...]
+    helps: Sequence[str] = ()
     """The numbers of notebooks that help."""
 
     @property
@@ -46,12 +47,7 @@ class SeriesNotebook:
 def series_notebooks() -> tuple[SeriesNotebook, ...]:
     """Return the notebooks in the order of their numbers."""
     entries = tomllib.loads(files("gradlab.course").joinpath("series.toml").read_text(encoding="utf-8"))
-    return tuple(
-        SeriesNotebook(
-            number, entry["name"], tuple(entry["minutes"]), tuple(entry["needs"]), tuple(entry.get("helps", ()))
-        )
-        for number, entry in sorted(entries.items())
-    )
+    return tuple(SeriesNotebook(number, **entry) for number, entry in sorted(entries.items()))
 
 
 def series_stages() -> tuple[tuple[str, tuple[SeriesNotebook, ...]], ...]:
