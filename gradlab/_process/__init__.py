@@ -7,10 +7,10 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from .children import end_with_parent as end_with_parent
     from .children import running_module as running_module
+    from .dispatch_mode import DispatchMode as DispatchMode
     from .hooks import Original as Original
     from .hooks import Patches as Patches
     from .hooks import ThreadHook as ThreadHook
-    from .hooks import leave_mode as leave_mode
     from .random_stream import RandomStream as RandomStream
     from .random_stream import preserving_rng as preserving_rng
     from .state import KernelSettings as KernelSettings

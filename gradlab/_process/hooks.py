@@ -1,4 +1,4 @@
-"""Functions of PyTorch that are others for a while, hooks that act on one thread, the way out of a dispatch mode."""
+"""Functions of PyTorch that are others for a while, and hooks that act on one thread."""
 
 from __future__ import annotations
 
@@ -163,14 +163,3 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
 
 
 _table = cache(_HookTable)
-
-
-def leave_mode(mode: Any, *error: Any) -> None:
-    """Leave a dispatch mode, also where it is no longer the innermost: those within it stay."""
-    kind, stack = _torch.TorchDispatchMode, _torch.dispatch_mode_stack()
-    within = stack[stack.index(mode) + 1 :] if mode in stack else []
-    for inner in reversed(within):  # with PyTorch's own methods: a mode may do more in its own
-        kind.__exit__(inner, None, None, None)
-    kind.__exit__(mode, *error)
-    for inner in within:
-        kind.__enter__(inner)

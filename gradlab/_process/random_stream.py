@@ -14,7 +14,8 @@ import torch
 from torch import Generator, Tensor
 
 from .. import _torch
-from .hooks import Original, Patches, leave_mode
+from .dispatch_mode import DispatchMode
+from .hooks import Original, Patches
 from .threads import learner_threads, others_may_draw
 
 
@@ -168,20 +169,12 @@ _DRAWING_NOTHING = (
 """Operations with the tag of those that draw, because they do on other devices."""
 
 
-class _GeneratorMode(_torch.TorchDispatchMode):
+class _GeneratorMode(DispatchMode):
     """Hands its generator to each operation on the CPU that draws."""
 
     def __init__(self, generator: Generator) -> None:
         super().__init__()
         self._generator = generator
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Leave the method below as it is: PyTorch's wrapper around it costs more than all the rest."""
-        return False
-
-    def __exit__(self, *error: Any) -> None:
-        leave_mode(self, *error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import _torch
-from .._process import RandomStream, lock
+from .._process import DispatchMode, RandomStream, lock
 from ..loop import Recipe
 from ..memory import Ledger, iter_tensors
 
@@ -18,7 +17,7 @@ from ..memory import Ledger, iter_tensors
 _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
 
 
-class OperationLog(_torch.TorchDispatchMode):
+class OperationLog(DispatchMode):
     """Notes every operation within: its name, its devices, its bytes, and the storages that it makes.
 
     Views compute nothing and do not count. Bytes are shapes times element size, each operand once, caches left out.

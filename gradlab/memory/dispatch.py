@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from .. import _torch
-from .._process import leave_mode
+from .._process import DispatchMode
 from .attribution import ModuleTracker
 from .storages import Storages, is_wrapping, iter_tensors
 from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
@@ -17,22 +17,13 @@ from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
-class StorageDispatchMode(_torch.TorchDispatchMode):
+class StorageDispatchMode(DispatchMode):
     """Hands what every operation reads and makes to ``storages``, with the place at which it happens."""
 
     def __init__(self, storages: Storages, modules: ModuleTracker, statement: Callable[[], str]) -> None:
         super().__init__()
         self._storages, self._modules, self._statement = storages, modules, statement
         self._pending: Tensor | None = None  # a leaf whose .grad is just being set
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Leave the method below as it is: PyTorch's wrapper around it costs more than the counting."""
-        return False
-
-    def __exit__(self, *error: Any) -> None:
-        """Stop, also where it is no longer the innermost mode: those within it stay."""
-        leave_mode(self, *error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.ops.prim.device.default:  # only fake tensors are asked where they are, and all the time
