@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .growth import Growth as Growth
     from .growth import GrowthRow as GrowthRow
     from .ledger import Ledger as Ledger
+    from .saved_tensors import graph_nodes as graph_nodes
     from .storages import footprint as footprint
     from .storages import iter_tensors as iter_tensors
     from .timeline import CATEGORIES as CATEGORIES

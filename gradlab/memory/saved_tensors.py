@@ -281,7 +281,7 @@ def _saved_by(nodes: Iterable[Any]) -> Iterator[tuple[Any, Tensor | None]]:
     hook = _torch.saved_unpack_hook
     if hook is None:
         return
-    for node in _graph(nodes):
+    for node in graph_nodes(nodes):
         for name in [name for name in dir(node) if name.startswith("_raw_saved_")]:
             plain = name.removeprefix("_raw")  # a Function of the user's own calls it saved_tensors
             try:
@@ -301,13 +301,16 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _graph(nodes: Iterable[Any]) -> Iterator[Any]:
-    """Yield the nodes and all that they lead to, each once."""
-    seen: set[Any] = set()
-    ahead = list(nodes)
-    while ahead:
-        node = ahead.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            yield node
-            ahead += [before for before, _ in node.next_functions]
+def graph_nodes(roots: Iterable[Any]) -> list[Any]:
+    """Return nodes of autograd's graph and all that they lead to, each after all that pass a gradient to it."""
+    ordered: list[Any] = []
+    visited: set[Any] = set()
+    stack = [(root, False) for root in roots]
+    while stack:  # depth first without recursion: a loop over 1,000 steps makes a deep graph
+        node, finished = stack.pop()
+        if finished:
+            ordered.append(node)
+        elif node is not None and node not in visited:
+            visited.add(node)
+            stack += [(node, True), *((target, False) for target, _ in reversed(node.next_functions))]
+    return ordered[::-1]

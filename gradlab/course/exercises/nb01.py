@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...memory import graph_nodes
 from .checking import Case, Definition
 
 
@@ -71,7 +72,7 @@ def count_paths_case(rng: random.Random) -> Case:
         other = 1.0 if number and rng.random() < 0.3 else rng.choice(sums)
         sums.append(sums[-1] + other if rng.random() < 0.7 else rng.choice(sums[-2:]) + other)
     node = sums[-1].grad_fn
-    return (node,), f"a graph of {len(nodes(node))} nodes"
+    return (node,), f"a graph of {len(graph_nodes([node]))} nodes"
 
 
 def paths_to_any_end(node: Any) -> int:
@@ -85,15 +86,11 @@ def below(node: Any) -> list[Any]:
     return [target for target, _ in node.next_functions if target is not None]
 
 
-def nodes(node: Any) -> set[Any]:
-    return {node}.union(*map(nodes, below(node)))
-
-
 count_paths = Definition(
     case=count_paths_case,
     mistakes={
-        "visited-once": lambda node: sum(not below(target) for each in nodes(node) for target in below(each)),
+        "visited-once": lambda node: sum(not below(target) for each in graph_nodes([node]) for target in below(each)),
         "dead-ends": paths_to_any_end,
-        "nodes": lambda node: len(nodes(node)),
+        "nodes": lambda node: len(graph_nodes([node])),
     },
 )

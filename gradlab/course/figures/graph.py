@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ...formatting import number_of
+from ...memory import graph_nodes
 
 LEAF = "AccumulateGrad"
 _MAX_LETTERS = 9  # of the numbers of a tensor; longer ones are told by their shape
@@ -133,18 +134,7 @@ def nodes_of(result: Tensor) -> list[Any]:
     """Return autograd's own nodes behind a tensor, each after all that pass a gradient to it."""
     if not result.requires_grad:
         raise ValueError("graph_of: this tensor has no graph: nothing that requires a gradient was recorded on its way")
-    ordered: list[Any] = []
-    visited: set[Any] = set()
-    stack: list[tuple[Any, bool]] = [(root_of(result), False)]
-    while stack:  # depth first without recursion: a loop over 1,000 steps makes a deep graph
-        node, finished = stack.pop()
-        if finished:
-            ordered.append(node)
-        elif node not in visited:
-            visited.add(node)
-            stack.append((node, True))
-            stack += [(target, False) for target, _ in reversed(node.next_functions) if target is not None]
-    return ordered[::-1]
+    return graph_nodes([root_of(result)])
 
 
 def root_of(tensor: Tensor) -> Any:
