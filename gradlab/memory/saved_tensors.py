@@ -246,22 +246,14 @@ def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tenso
     The tensors that Python knows must have been found before: a batch is one of them. What nobody but the graph has,
     such as the mask of a dropout, is none.
     """
-    packed: list[StorageRecord] = []
-
-    def pack(tensor: Tensor) -> SavedTensor:
-        saved = SavedTensor(tensor, [storages])
-        packed.extend(saved.entries)
-        return saved
-
     entries: list[StorageRecord] = []
     for saved, tensor in _saved_by(nodes):
         if tensor is not None:
             if wanted(tensor):
-                saved.register_hooks(pack, unpack)  # packs at once
-                for entry in packed:  # as the node gives it away: an output is packed without its grad_fn
+                saved.register_hooks(lambda kept: SavedTensor(kept, [storages]), unpack)  # packs at once
+                for entry in saved.data.entries:  # as the node gives it away: an output is packed without its grad_fn
                     entry.computed |= tensor.grad_fn is not None
-                entries += packed
-                packed.clear()
+                entries += saved.data.entries
         elif isinstance(saved.data, SavedTensor):  # that of another ledger
             if wanted(saved.data.tensor):
                 saved.data.watch_too(storages)
