@@ -27,10 +27,9 @@ def copy_state(things: Iterable[Any]) -> Callable[[], None]:
 
     given = {id(one): one for one in things}.values()
     modules = [part for one in given if isinstance(one, nn.Module) for part in one.modules()]
-    owned: list[tuple[nn.Module, list[dict[str, Any]]]] = [
-        (part, [dict(of) for of in (part._modules, part._parameters, part._buffers)]) for part in modules
+    owned: list[tuple[nn.Module, bool, list[dict[str, Any]]]] = [
+        (part, part.training, [dict(of) for of in (part._modules, part._parameters, part._buffers)]) for part in modules
     ]
-    modes = [(part, part.training) for part in modules]
     tensors = {id(t): t for part in modules for t in (*part.parameters(), *part.buffers())}
     tensors |= {id(one): one for one in given if isinstance(one, Tensor) and one.is_leaf}
     values = [(t, t.detach().clone(), t.requires_grad, _copy_grad(t.grad)) for t in tensors.values()]
@@ -41,13 +40,12 @@ def copy_state(things: Iterable[Any]) -> Callable[[], None]:
     ]
 
     def put_back() -> None:
-        for part, before in owned:
+        for part, training, before in owned:
+            part.training = training
             held: tuple[Any, ...] = (part._modules, part._parameters, part._buffers)
             for now, then in zip(held, before, strict=True):
                 now.clear()
                 now.update(then)
-        for part, training in modes:
-            part.training = training
         with torch.no_grad():
             for tensor, value, requires_grad, grad in values:
                 tensor.data = tensor.data if tensor.shape == value.shape else value.clone()
