@@ -103,19 +103,16 @@ class LineTracker:
     """The line of the reader's own code from which PyTorch is being used."""
 
     def __init__(self) -> None:
-        self._home: FrameType | None = None
+        self.root_frame: FrameType | None = None
+        """``now()`` looks no further out than this frame, the one that opened the ledger."""
         self._descriptions: dict[tuple[str, int], str] = {}
         self._last = ""
         self.innermost = ("", 0)
         """File and number of the innermost line of the reader's code at the last ``now()``: in a forward or a hook."""
 
-    def set_root_frame(self, frame: FrameType | None) -> None:
-        """Look no further out than this frame, the one that opened the ledger; None forgets it."""
-        self._home = frame
-
     def now(self) -> str:
         """Return the line as "train.py:12: loss.backward()"; on a thread of autograd's own, the last one."""
-        calling, innermost = calling_and_innermost_frame(sys._getframe(1), self._home)
+        calling, innermost = calling_and_innermost_frame(sys._getframe(1), self.root_frame)
         if calling is not None and innermost is not None:
             line = calling.f_code.co_filename, calling.f_lineno
             self.innermost = line if innermost is calling else (innermost.f_code.co_filename, innermost.f_lineno)

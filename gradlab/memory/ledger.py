@@ -69,7 +69,7 @@ class Ledger:
         if self._depth:
             self._depth += 1
             return self
-        self._lines.set_root_frame(sys._getframe(1))
+        self._lines.root_frame = sys._getframe(1)
         if self._given is not None:
             if self._search and (others := learner_threads()):
                 raise RuntimeError(
@@ -93,7 +93,7 @@ class Ledger:
         self._depth -= 1
         if self._depth == 0:
             self._open.close()
-            self._lines.set_root_frame(None)
+            self._lines.root_frame = None
             self._modules.forget()
             self._counting.flush_pending_grad()
             self._storages.refresh_gradients()

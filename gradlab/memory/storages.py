@@ -112,7 +112,7 @@ class Storages:
             entry = self._entries[key] = StorageRecord(totals, size, base, self.newest, found=found)
             entry.line, entry.module = self._lines.innermost, self.module
             # The storage's Python object lives as long as the storage itself, whoever holds it: torch sees to that.
-            entry.watch = weakref.ref(storage, lambda _: self._died(key))
+            entry.watch = weakref.ref(storage, lambda _: self._entries.pop(key).resize(0))
         elif entry.bytes != size:  # resize_() and the like
             entry.resize(size)
         return entry
@@ -121,9 +121,6 @@ class Storages:
         if device not in self.totals_by_device:
             self.totals_by_device[device] = CategoryTotals((self.statement, self.module, self._statements))
         return self.totals_by_device[device]
-
-    def _died(self, key: int) -> None:
-        self._entries.pop(key).resize(0)
 
     def set_category(self, tensor: Tensor, base: int) -> None:
         """Say what a tensor's storages are for, and have been for since they are alive; weights stay weights."""

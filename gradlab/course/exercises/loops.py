@@ -26,11 +26,6 @@ def gradient(loss: Tensor, model: nn.Module) -> Tensor:
     return torch.cat([part.reshape(-1) for part in torch.autograd.grad(loss, list(model.parameters()))])
 
 
-def mean_loss(model: nn.Module, loss_fn: Callable[..., Tensor], window: Any) -> Tensor:
-    """Compute the mean loss of the batches of a window."""
-    return torch.stack([loss_fn(model(x), y) for x, y in window]).mean()
-
-
 def sgd(*, last: bool = True, **changes: Any) -> Callable[..., None]:
     """Make a training loop with an update for each window of n batches, by default of one.
 
