@@ -79,9 +79,14 @@ class RandomStream:
                     f"The random numbers of {what} belong to the whole process, and a thread of yours, {threads[0]!r}, "
                     f"runs beside this one: wait for its end with join(), or use {instead}"
                 )
-        elif threading.get_ident() not in _HANDED_OUT and others_may_draw():
-            with _handing_out(self._ours[0]):
-                yield
+        elif (thread := threading.get_ident()) not in _HANDED_OUT and others_may_draw():
+            # Operations, torch.manual_seed, torch.get_rng_state and the like on this thread use our generator.
+            with _BY_THREAD, _GeneratorMode(self._ours[0]):
+                try:
+                    _HANDED_OUT[thread] = self._ours[0]
+                    yield
+                finally:
+                    _HANDED_OUT.pop(thread, None)
             return
         shared = _generators(cuda=self._cuda)
         before = [generator.get_state() for generator in shared]
@@ -122,19 +127,6 @@ def _generators(*, cuda: bool) -> list[Generator]:
         torch.cuda.init()
     cpu = _HANDED_OUT.get(threading.get_ident(), torch.default_generator)
     return [cpu, *(torch.cuda.default_generators if cuda else ())]
-
-
-@contextmanager
-def _handing_out(generator: Generator) -> Iterator[None]:
-    """Have operations, torch.manual_seed, torch.get_rng_state and the like on this thread use a generator."""
-    thread = threading.get_ident()
-    with _BY_THREAD:
-        try:
-            _HANDED_OUT[thread] = generator
-            with _GeneratorMode(generator):
-                yield
-        finally:
-            _HANDED_OUT.pop(thread, None)
 
 
 class _DefaultGenerator:
