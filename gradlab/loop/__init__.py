@@ -8,6 +8,7 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .history import History as History
+    from .history import HistoryWriter as HistoryWriter
     from .program import LoopError as LoopError
     from .program import Program as Program
     from .program import Statement as Statement

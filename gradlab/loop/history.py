@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .. import _torch
 
@@ -120,10 +120,10 @@ _FP16_VANISHES = 2.0**-25  # magnitudes up to this round to zero in fp16, whose 
 
 
 class HistoryWriter:
-    """Writes the history of one run of a model after some updates, and the path of two weights."""
+    """Writes the history of one run after some updates; of the parameters that it is given, norms and path, too."""
 
-    def __init__(self, model: nn.Module, updates: int = 0) -> None:
-        self._params = list(model.parameters())
+    def __init__(self, params: Iterable[Tensor] = (), *, updates: int = 0) -> None:
+        self._params = list(params)
         count = sum(map(Tensor.numel, self._params))
         self.record = History(count == 2 and not any(param.is_complex() for param in self._params))
         self._norms: list[Tensor] = []

@@ -226,7 +226,7 @@ class Run:
                 nn.utils.vector_to_parameters(
                     torch.tensor(self.start_weights, device=self.task.device), model.parameters()
                 )
-        recorder = HistoryWriter(model)
+        recorder = HistoryWriter(model.parameters())
         provenance = Provenance(model.named_parameters())
         provenance.keeps_contributions = self._watch_gradients
         provenance.on_step = recorder.before_step
@@ -345,7 +345,7 @@ class Counterfactual:
         copies: dict[str, Any] = {**self._engine.loop.optimizers, **self._engine.loop.scalers}
         for name, ours in copies.items():
             ours.load_state_dict(copy.deepcopy(states[name].state_dict()))
-        self._writer: HistoryWriter | None = HistoryWriter(self.model, updates)
+        self._writer = HistoryWriter(updates=updates)
         self.record = self._writer.record
         """The losses since then."""
         self._budget_ms = _BURST_BUDGET_MS
@@ -382,19 +382,17 @@ class Counterfactual:
         loop = self._engine.loop
         for contents in (loop.namespace, loop.losses, loop.optimizers, loop.scalers):
             contents.clear()
-        self.model, self._writer = nn.Module(), None
+        self.model = nn.Module()
         del self._engine, self._provenance
 
     def _note_update(self, loop: BoundProgram) -> None:
         losses, _, skipped = loop.pop_update()
         self.updates += 1
-        assert self._writer is not None
         self._writer.updated(losses, None, skipped)
         if self.after_update is not None:
             self.after_update()
 
     def _write(self) -> None:
-        if self._writer is not None:
-            self._writer.flush()
+        self._writer.flush()
         if self.record.broken is not None:
             self.end(f"its loss is inf or NaN from update {self.record.broken:,}")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +14,7 @@ from torch.func import functional_call
 
 from .._process import RandomStream
 from ..gradients import Contribution, within
-from ..loop import Counterfactual, History, Run
+from ..loop import Counterfactual, History, HistoryWriter, Run
 from ..memory import CATEGORIES, MemoryPoint
 from ..tasks import HeldOutImages, TwoWeights
 from .camera import Camera, needed_reach
@@ -40,7 +39,6 @@ _SURFACE_POINTS = 41  # along each side of the surface
 _WIDEST = 1e6  # half a side of it, which grows by the factor
 _GROWTH = 1.5
 _AROUND = 1.6  # times as far as the way of the weights goes: an arrow of .grad points away from the minimum
-_MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
 
 
 class RunScenes:
@@ -293,36 +291,27 @@ class HeldOutLoss:
             raise ValueError(f"HeldOutLoss: task must have held-out examples, got {run.task.name!r}")
         self._run = run
         self._x, self._y = (part.to(run.task.device) for part in run.task.held_out)
-        self._begin()
+        self._begin(run.updates)
         run.after_update = self._measure
 
     def curve(self) -> Curve:
         """Return what was measured as a scene."""
         if self._run.updates < self._last:  # the run began again, and has made no update since
-            self._begin()
-        self._write()
+            self._begin(self._run.updates)
+        self._writer.flush()
         switches = tuple(self._run.record.switches)
-        return replace(loss_curve(self._history), switches=switches, title="held-out loss")
+        return replace(loss_curve(self._writer.record), switches=switches, title="held-out loss")
 
-    def _begin(self) -> None:
-        self._history = History()
-        self._waiting: list[tuple[int, Any]] = []
-        self._last = 0
+    def _begin(self, updates: int) -> None:
+        self._writer, self._last = HistoryWriter(updates=updates), updates
 
     def _measure(self) -> None:
         if self._run.updates <= self._last:
-            self._begin()
+            self._begin(self._run.updates - 1)
         self._last = self._run.updates
         model = self._run.model
         with evaluating(model):
-            self._waiting.append((self._last, self._run.task.loss_fn(model(self._x), self._y)))
-        if len(self._waiting) >= _MOST_WAITING:
-            self._write()
-
-    def _write(self) -> None:
-        for update, loss in self._waiting:
-            self._history.write(update, float(loss), math.nan, math.nan, math.nan, skipped=False)
-        self._waiting.clear()
+            self._writer.updated([self._run.task.loss_fn(model(self._x), self._y)], None, False)
 
 
 def _loss_surface(run: Run, centre: tuple[float, float], half: float) -> Contours:
