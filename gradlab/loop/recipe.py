@@ -13,9 +13,9 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, did_you_mean, number, on_off, one_of, whole_number
 
@@ -138,11 +138,6 @@ def declare(default: Any, switch: Switch) -> Any:
     return field(default=default, metadata={"switch": switch})
 
 
-def switches_of(recipe: Any) -> dict[str, Switch]:
-    """Return the switches of a Recipe, or of the class, by the names of their fields and in their order."""
-    return {each.name: cast(Switch, each.metadata["switch"]) for each in fields(recipe) if each.default is not MISSING}
-
-
 LONGEST_WINDOW = 16
 _OPTIMIZER = {
     "sgd": "torch.optim.SGD(model.parameters(), lr={lr})",
@@ -229,7 +224,7 @@ class Recipe:
         ]
 
 
-SWITCHES = switches_of(Recipe)
+SWITCHES: dict[str, Switch] = {each.name: each.metadata["switch"] for each in fields(Recipe)}
 """What is declared of each switch, by the name of its field."""
 
 
