@@ -5,7 +5,6 @@ The Engine goes over from one program to another, and finds its way back when a 
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections import deque
@@ -42,7 +41,7 @@ class BoundProgram:
         self.is_edited = is_edited
         self.program = program
         self.reads_since_pause = 0
-        self._read = 0  # batches of this epoch that have been handed out
+        self.read = 0  # batches of this epoch that have been handed out
         self.updated = False  # has the statement that just ran completed an update?
         self.losses: deque[Tensor] = deque(maxlen=MOST_BATCHES)
         self.backwards = 0
@@ -79,13 +78,9 @@ class BoundProgram:
                 self.scalers[name] = value
                 self._watch_scaler(value)
 
-    def statements(self, first_batch: int) -> Generator[int, None, None]:
-        """Run the loop from this batch of an epoch on, yielding the index of each statement after it ran."""
-        self._read = first_batch  # at once: another switch may come before the first statement
-        return self._statements(first_batch)
-
-    def _statements(self, first: int) -> Generator[int, None, None]:
-        if first:
+    def statements(self) -> Generator[int, None, None]:
+        """Run the loop from batch ``read`` of an epoch on, yielding the index of each statement after it ran."""
+        if first := self.read:
             self.namespace.update(batches=TrackedBatches(self._task.batches[first:], self._note_read, first), epochs=1)
             yield from self.program.loop(self.namespace)
         self.namespace.update(batches=TrackedBatches(self._task.batches, self._note_read), epochs=EPOCHS)
@@ -93,7 +88,7 @@ class BoundProgram:
 
     def position(self) -> int:
         """Return how many batches of the epoch have been read, 0 at its end."""
-        return self._read % len(self._task.batches)
+        return self.read % len(self._task.batches)
 
     def copy_optimizer_state_from(self, other: BoundProgram) -> list[str]:
         """Carry over the state of an earlier loop's optimizers and scalers; return the optimizers that start anew."""
@@ -154,7 +149,7 @@ class BoundProgram:
 
     def _note_read(self, position: int) -> None:
         """Note how far the epoch has been read; a RuntimeError ends a statement that never comes to a pause."""
-        self._read = position
+        self.read = position
         self.reads_since_pause += 1
         if self.reads_since_pause > MOST_BATCHES:
             self.reads_since_pause = 0
@@ -169,7 +164,8 @@ class BoundProgram:
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._loss = loss.detach() if loss.requires_grad else self._loss
         elif not self.is_edited:  # a text of the learner's own may reduce or take apart what it gets
-            raise TypeError(f"Task: loss_fn must return a tensor with one value, got {_kind(loss)}")
+            got = f"tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
+            raise TypeError(f"Task: loss_fn must return a tensor with one value, got a {got}")
         return loss
 
     def _after_step(self, optimizer: object, args: object, kwargs: object) -> None:
@@ -211,10 +207,6 @@ class BoundProgram:
         self._attempted = self._applied = False
 
 
-def _kind(value: object) -> str:
-    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
-
-
 class Snapshot:
     """Weights, buffers, gradients, optimizer and scaler state, random numbers and provenance at one boundary."""
 
@@ -229,7 +221,7 @@ class Snapshot:
         """Put everything back, any number of times; the loop's generator is the caller's to renew."""
         self._rng.set_state(self._random)
         self._put_back()
-        self._provenance.restore_histories(copy.deepcopy(self._histories))
+        self._provenance.restore_histories(self._histories)
 
 
 MOST_STATEMENTS = 200_000
@@ -350,7 +342,8 @@ class Engine:
         loop.discard_update()  # of one cut short, or of backwards in the set-up of another loop
         self.index = _counterpart(old, self.index, loop.program) if old and self.index >= 0 else loop.index
         self.loop = loop
-        self._statements: Generator[int, None, None] = loop.statements(first_batch)
+        loop.read = first_batch
+        self._statements: Generator[int, None, None] = loop.statements()
         self.at_boundary = True
         self.done = False
         self.statements_since_update = 0
