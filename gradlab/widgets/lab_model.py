@@ -347,8 +347,7 @@ class LabModel:
             self.unswitched.end(why)
 
     def _forget_unswitched(self) -> None:
-        if self.unswitched is not None:
-            self.unswitched.end("no longer shown")
+        self._end_unswitched("no longer shown")
         self.unswitched = self.screen.scenes.unswitched = None
 
     # What goes wrong --------------------------------------------------------------------------------------------------
