@@ -100,7 +100,7 @@ def _draw_on_contours(
     if scene.move is not None and np.isfinite(scene.move).all():
         end = np.clip(start + numbers(scene.move), -LARGEST_DRAWN, LARGEST_DRAWN)
         words = "where the next step goes: minus lr times .grad"
-        marks.append(Arrow("move", np.concatenate([start, end]), 0.6, "weights", "paper", 1.0, words=words))
+        marks.append(Arrow("move", np.concatenate([start, end]), "weights", "paper", 0.6, words=words))
     return [*marks, *front, *arrow_names(scene)], axes, outside, factor
 
 
@@ -133,7 +133,7 @@ def arrow_marks(scene: Arrows, start: Any = (0.0, 0.0), factor: float = 1.0) -> 
     *joints, tip = np.clip(np.asarray(start) + arrow_ends(scene) * factor, -LARGEST_DRAWN, LARGEST_DRAWN)
     words = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
     ends = np.concatenate([joints[0], tip])
-    marks: list[Mark] = [Arrow("sum", ends, _SUM_WIDTH, words=words, moves=True, **BATCH_STYLES["sum"])]
+    marks: list[Mark] = [Arrow("sum", ends, width=_SUM_WIDTH, words=words, moves=True, **BATCH_STYLES["sum"])]
     for number, arrow in enumerate(scene.arrows):
         first, last = arrow.batches or (0, 1)
         look = dict(BATCH_STYLES["other" if arrow.batches is None else batch_style(arrow.applied[0])])
@@ -164,7 +164,7 @@ def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
     if not scene.arrows or not _SEEN * (right - left) < length < math.inf:
         return []
     words = "a usual length of one batch: the median of those that came last, while none was applied again"
-    arrow = Arrow("one batch", (x, y, x + length, y), 0.7, "", "grey", 1.0, words=words)
+    arrow = Arrow("one batch", (x, y, x + length, y), "", "grey", 0.7, words=words)
     return [arrow, Text("one batch name", ("one batch",), x + length, y, where="right", role="grey-text", size=11.0)]
 
 

@@ -106,19 +106,12 @@ class Area(Mark):
 
     What has the same ``press``, or else the same id, is the same thing at both moments.
     """
+    axes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Band(Mark):
+class Band(Area):
     """The area between two edges, ``points`` being triples (x, y of the lower edge, y of the upper edge)."""
-
-    points: Any
-    fill: str = ""
-    stroke: str = ""  # of both edges
-    width: float = 1.0
-    hatch: str = ""
-    words: str = ""
-    axes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +133,11 @@ class Dots(Mark):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrow(Mark):
+class Arrow(Area):
     """An arrow from one point to another (``points``: x0, y0, x1, y1); ``width`` is in widths of the usual arrow."""
 
-    points: Any
-    width: float = 1.0
-    fill: str = ""
     stroke: str = "ink"
     line: float = 1.0  # CSS pixels of its outline
-    dash: str = ""
-    hatch: str = ""
-    words: str = ""
-    press: str = ""
-    moves: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,8 +244,8 @@ def _patches(mark: Any, pieces: list[Places], sheet: Sheet, width: float, *, clo
         return []
     rings = ([*piece, piece[0]] if closed else piece for piece in pieces)
     outline = Outline.make_compound_path(*(Outline(ring, closed=closed) for ring in rings))
-    hatch, dash = getattr(mark, "hatch", "") if closed else "", getattr(mark, "dash", "")
-    look: dict[str, Any] = {"capstyle": "butt", "joinstyle": "round", "linestyle": _DASHES[dash]}
+    hatch = mark.hatch if closed else ""
+    look: dict[str, Any] = {"capstyle": "butt", "joinstyle": "round", "linestyle": _DASHES[mark.dash]}
     look |= {"facecolor": colour(mark.fill if closed else ""), "edgecolor": colour(mark.stroke or "ink")}
     look["hatch"] = hatch + hatch[:1] or None  # a little denser than matplotlib's own
     line = width * POINTS_PER_PX * bool(mark.stroke)

@@ -82,7 +82,7 @@ def test_marks_are_painted_where_they_say() -> None:
         Dots("dots", (15, 40, 25, 40, -3, 40), shape="diamond", size=8, fill="reused"),
         Image("image", (50, 40, 70, 60), 2, [0, 1, 2, 3], ("ink", "activations", "scale/50", "weights")),
         Line("line", (5, 90, 95, 90, np.nan, np.nan, 5, 80, 200, 80), stroke="optimizer", width=4),
-        Arrow("arrow", (10, 65, 40, 65), 2.0, fill="fresh"),
+        Arrow("arrow", (10, 65, 40, 65), width=2.0, fill="fresh"),
         Area("edge", (90, -AXES_EDGE, AXES_EDGE, -AXES_EDGE, AXES_EDGE, 10, 90, 10), fill="loss"),
     )
     places: dict[tuple[float, float], str] = {
