@@ -65,9 +65,7 @@ def draw_arrows(scene: Arrows) -> Drawing:
         elif sound and not ends.any() and not scene.arrows:
             notice = "no arrow: .grad is None or 0"
     else:
-        marks, axes, outside, factor = _draw_on_contours(
-            scene, scene.contours, numbers([*scene.path] or [scene.weights])
-        )
+        marks, axes, outside, factor = _draw_on_contours(scene, scene.contours, numbers(scene.path).reshape(-1, 2))
         notice = notice or outside
         corner = [" \u00b7 ".join([*corner, *_factor_words(scene, factor)]), *_factor_words(scene, factor)]
     key = batch_key() if scene.contours is None else (*batch_key(), _NEXT_STEP)

@@ -116,13 +116,14 @@ class RunScenes:
         parts = measured.parts if measured else ()
         vectors = measured.vectors if measured else None
         arrows = _arrows(parts, vectors, run.recipe.accumulate)
-        total, contours, weights = (contents.norm / scale, 0.0), None, (0.0, 0.0)
+        total, contours, path, move = (contents.norm / scale, 0.0), None, list[tuple[float, float]](), None
         params = run.provenance.params
         if run.record.is_two_weights:
             flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in params])
-            total, contours = tuple((flat.float() / scale).tolist()), self._contours()
-            weights = tuple(torch.cat([p.detach().flatten() for p in params]).tolist())
+            total, contours, path = tuple((flat.float() / scale).tolist()), self._contours(), self._path()
             arrows = [] if vectors is None else arrows
+            if run.recipe.optimizer == "sgd" and not run.loop.is_edited and arrows and not arrows[-1].applied[0]:
+                move = (-run.recipe.lr * total[0], -run.recipe.lr * total[1])
         else:
             arrows = lay_flat(arrows)
         if contents.holds:
@@ -131,13 +132,8 @@ class RunScenes:
             length, need = arrows[-1].length if arrows else 0.0, needed_reach(ends, flat=not contours)
             self._camera.look(run.source, run.provenance.backwards, need, length, usual=not contents.reused)
         elements = 0 if contours else sum(param.numel() for param in params)
-        scene = Arrows(arrows, total, contents.holds, contours, weights, measured is not None, elements)
-        if contours:
-            plain = run.recipe.optimizer == "sgd" and not run.loop.is_edited
-            waits = plain and arrows and not arrows[-1].applied[0]
-            move = (-run.recipe.lr * total[0], -run.recipe.lr * total[1]) if waits else None
-            scene = replace(scene, path=self._path(), move=move)
-        return replace(scene, reach=self._camera.reach, one_batch=self._camera.one_batch)
+        known, reach, one_batch = measured is not None, self._camera.reach, self._camera.one_batch
+        return Arrows(arrows, total, contents.holds, contours, known, elements, reach, path, move, one_batch)
 
     def _path(self) -> list[tuple[float, float]]:
         path = self.run.record.path

@@ -111,11 +111,10 @@ class Arrows:
     total: tuple[float, float]  # what ``.grad`` holds
     holds: Sequence[Span] = ()  # batches inside ``.grad`` over all parameters
     contours: Contours | None = None
-    weights: tuple[float, float] = (0.0, 0.0)
     measured: bool = True  # False where nobody measured as the newest batch came
     elements: int = 0  # numbers that ``.grad`` has, of arrows laid flat
     reach: float = 0.0  # how much of ``.grad`` the picture holds (``Camera``); 0 for as much as the arrows need
-    path: Sequence[tuple[float, float]] = ()  # the way of two weights, the oldest first; the last are ``weights``
+    path: Sequence[tuple[float, float]] = ()  # the way of two weights, the oldest first, to where they are
     move: tuple[float, float] | None = None  # what the next step adds to two weights, where plain SGD takes it
     one_batch: float = 0.0  # a usual length of one batch, as a yardstick; 0 for none
 

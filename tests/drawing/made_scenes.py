@@ -42,7 +42,7 @@ def arrows(reused: bool, scale: float = 1.0) -> Arrows:
         BatchArrow((3, 3), -scale, 2 * scale, 0.4, (2, 2) if reused else (1, 1)),
         BatchArrow((4, 4), -2 * scale, scale, 0.44),
     ]
-    return Arrows(three, (-4 * scale, 3 * scale), [(1, 4)], BOWL, (-1.0, 0.5))
+    return Arrows(three, (-4 * scale, 3 * scale), [(1, 4)], BOWL, path=[(-1.0, 0.5)])
 
 
 def plane(scale: float = 1.0) -> Arrows:
@@ -84,9 +84,9 @@ DEGENERATE: list[Any] = [
     Arrows([], (0, 0), [], BOWL),
     Arrows([], (0, 0)),
     Arrows([], (3, 0), [(1, 4)], measured=False),
-    Arrows([BatchArrow((1, 1), NAN, INF, NAN, (2, 2))], (INF, 0), [(1, 1)], BOWL, (NAN, INF)),
+    Arrows([BatchArrow((1, 1), NAN, INF, NAN, (2, 2))], (INF, 0), [(1, 1)], BOWL, path=[(NAN, INF)]),
     Arrows([BatchArrow((1, 1), NAN, INF, NAN, (2, 2))], (NAN, 0), [(1, 1)]),
-    Arrows([HUGE, BatchArrow((2, 2), 1e308, -1e308, -1e9, (2, 2))], (1e308, 1), [(1, 2)], BOWL, (1e30, 0)),
+    Arrows([HUGE, BatchArrow((2, 2), 1e308, -1e308, -1e9, (2, 2))], (1e308, 1), [(1, 2)], BOWL, path=[(1e30, 0)]),
     Arrows([HUGE, BatchArrow(None, 1e308, -1e308, INF, (2, 2))], (1e308, 0), [(1, 1)]),
     Arrows([BatchArrow((1, 1), 1e-310, 0, 1)], (1e-310, 0), [(1, 1)]),
     Arrows([BatchArrow((1, 1), 0, 0, 1)], (0, 0), [(1, 1)], Contours([0, 1], [0, 1], [[2, 2], [2, 2]])),
@@ -153,7 +153,7 @@ def random_arrows(chance: random.Random) -> Arrows:
     holds = [(first, first + len(steps) - 1)] if steps else []
     if chance.random() < 0.5:
         return Arrows(some, total, holds)
-    return Arrows(some, total, holds, BOWL, _points(chance, 1, chance.choice([1.0, 9.0]))[0])
+    return Arrows(some, total, holds, BOWL, path=_points(chance, 1, chance.choice([1.0, 9.0])))
 
 
 def _memory(chance: random.Random) -> Memory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def test_a_landscape_holds_contours_and_weights() -> None:
 
 def test_what_stands_for_a_thing_moves() -> None:
     arrow = BatchArrow((4, 4), 1.0, 0.5, 1.0, (1, 1))
-    marks = [*draw(Arrows([arrow], (1.0, 0.5), [(4, 4)], BOWL, (0.5, 0.5))).marks]
+    marks = [*draw(Arrows([arrow], (1.0, 0.5), [(4, 4)], BOWL, path=[(0.5, 0.5)])).marks]
     marks += draw(Landscape(BOWL, [(0.0, 1.0)])).marks
     assert {mark.id for mark in marks if getattr(mark, "moves", False)} == {"sum", "arrow 0", "now"}
 
@@ -80,7 +81,7 @@ def test_arrows_lie_head_to_tail_and_add_up_to_the_sum(scene: Arrows) -> None:
     for arrow, (begin, end) in zip(scene.arrows, ends, strict=True):
         assert end - begin == pytest.approx(np.array([arrow.x, arrow.y]) * factor)
     if scene.contours is not None:
-        assert tail.tolist() == rows(drawing, "now")[0].tolist() == [*scene.weights]
+        assert tail.tolist() == rows(drawing, "now")[0].tolist() == [*scene.path[-1]]
         assert factor == pytest.approx(
             float(drawing.corner[-1].removeprefix("arrows \u00d7 ").replace("arrows true length", "1"))
         )
@@ -94,8 +95,8 @@ def test_axes_hold_all_arrows_and_nothing_is_no_number(
 ) -> None:
     batches = [BatchArrow((n, n), x, y, x, (n % 3, n % 3)) for n, (x, y) in enumerate(steps, 1)]
     total = sum(x for x, _ in steps), sum(y for _, y in steps)
-    more = (BOWL, weights) if on_contours else ()
-    drawing = draw(Arrows(batches, total, [(1, 9)], *more))
+    more: dict[str, Any] = {"contours": BOWL, "path": [weights]} if on_contours else {}
+    drawing = draw(Arrows(batches, total, [(1, 9)], **more))
     points = np.concatenate(
         [mark.points for mark in drawing.marks if mark.id.startswith(("sum", "arrow ")) and hasattr(mark, "points")]
     )

@@ -89,7 +89,7 @@ def test_the_next_step_of_two_weights_is_foretold() -> None:
         run.run_statement()
     scene = scenes.gradient()
     assert scene.move is not None
-    foretold = [weight + more for weight, more in zip(scene.weights, scene.move, strict=True)]
+    foretold = [weight + more for weight, more in zip(scene.path[-1], scene.move, strict=True)]
     run.run_statement()
     assert scenes.landscape().path[-1] == pytest.approx(foretold, rel=1e-5)  # type: ignore[union-attr]
     momentum = Run(tasks.bowl(), Recipe(lr=0.1, optimizer="momentum"))
