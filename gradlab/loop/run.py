@@ -51,7 +51,6 @@ class Run:
         """Called after each complete update; it must change neither the model nor random numbers."""
         self._watch_gradients = False
         _torch.delay_dynamo()
-        self.start_weights: tuple[float, ...] | None = None  # with which it began, where ``reset`` was given some
         self._start(Program(self.recipe.source(task.batches[0])))
         self.loops.append((0, self.recipe))
 
@@ -202,12 +201,7 @@ class Run:
             recipe = recipe if isinstance(loop, str) else _checked(loop)
             program = Program(loop if isinstance(loop, str) else loop.source(self.task.batches[0]))
         engine, provenance = self.engine, self.provenance
-        before, self.start_weights = self.start_weights, start
-        try:
-            self._start(program, is_edited=is_edited)
-        except BaseException:
-            self.start_weights = before
-            raise
+        self._start(program, start, is_edited=is_edited)
         self.recipe = recipe
         self.loops.append((0, program.text if is_edited else self.recipe))
         engine.close()
@@ -218,14 +212,12 @@ class Run:
         self.engine.close()
         self.provenance.close()
 
-    def _start(self, program: Program, *, is_edited: bool = False) -> None:
+    def _start(self, program: Program, weights: tuple[float, ...] | None = None, *, is_edited: bool = False) -> None:
         model = self.task.build(self.seed)
         require_trainable("Run", self.task.name, [model], "let the builder run the model once, model(x)")
-        if self.start_weights is not None:
+        if weights is not None:
             with torch.no_grad():
-                nn.utils.vector_to_parameters(
-                    torch.tensor(self.start_weights, device=self.task.device), model.parameters()
-                )
+                nn.utils.vector_to_parameters(torch.tensor(weights, device=self.task.device), model.parameters())
         recorder = HistoryWriter(model.parameters())
         provenance = Provenance(model.named_parameters())
         provenance.keeps_contributions = self._watch_gradients
@@ -237,6 +229,7 @@ class Run:
         except (Exception, SystemExit) as error:
             raise program.explain(error) from error
         engine.on_update = self._note_update
+        self.start_weights = weights  # with which it began, where ``reset`` was given some
         self.model: nn.Module = model
         self.provenance = provenance
         self._recorder, self._newest_loop = recorder, engine.loop
