@@ -51,10 +51,8 @@ class GradEvent(Enum):
 
     ADDED = auto()
     """A backward added to it; the value is the number of the backward."""
-    CLEARED = auto()
-    """It became None."""
-    MAYBE_CLEARED = auto()
-    """It was written to from outside; the value is its norm, on the device, which is 0 if it was cleared."""
+    WRITTEN = auto()
+    """It was written to from outside, or became None; the value is its norm, on the device: 0 if it was cleared."""
     STEPPED = auto()
     """A step used it; the value is the number of the step."""
 
@@ -111,7 +109,7 @@ class ParameterHistory:
         for kind, value in self.events:
             if kind is GradEvent.ADDED:
                 self._add(value)
-            elif kind is GradEvent.CLEARED or (kind is GradEvent.MAYBE_CLEARED and not value.item()):
+            elif kind is GradEvent.WRITTEN and not float(value):
                 self.batches.clear()  # a norm of exactly 0: zeros hold nothing
                 self.rhythms.clear()
             elif kind is GradEvent.STEPPED and self.batches:

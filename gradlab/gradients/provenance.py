@@ -41,7 +41,7 @@ from .contributions import (
 
 _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4
-_CLEAR = (GradEvent.CLEARED, None)
+_CLEAR = (GradEvent.WRITTEN, 0.0)
 HistoriesCopy = tuple[list[ParameterHistory], int, int, Vectors | None]
 """Histories, backwards, steps, and the contributions that were kept, at one moment."""
 
@@ -61,8 +61,7 @@ class Provenance:
         self._kept: KeptContributions | None = None
         self._written = True  # was any .grad written to since the newest backward, by anything else?
         self._has_scaler = False
-        self._tracked: list[tuple[ParameterHistory, Tensor]] = []
-        self._by_id: dict[int, ParameterHistory] = {}
+        self._tracked: dict[int, tuple[ParameterHistory, Tensor]] = {}  # by the id of the parameter
         self._added = (GradEvent.ADDED, 0)
         self._pass = -1
         self._numbered = -1
@@ -75,8 +74,7 @@ class Provenance:
             history, index = ParameterHistory(name), len(self.params)
             self.histories.append(history)
             self.params.append(param)
-            self._tracked.append((history, param))
-            self._by_id[id(param)] = history
+            self._tracked[id(param)] = history, param
             self._handles.append(param.register_hook(_before_adding(provenance, index, param)))
             self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, index)))
 
@@ -174,7 +172,7 @@ class Provenance:
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
         """Add up over all parameters what was taken as the newest contribution came; None if it was not taken."""
         sums = [0.0, 0.0, 0.0]
-        for history, param in self._tracked:
+        for history, param in self._tracked.values():
             if param.grad is None or not history.batches:
                 continue
             if history.batches[-1][1] != newest:  # it got nothing this time
@@ -194,7 +192,7 @@ class Provenance:
 
     def sync(self) -> None:
         """Bring every history up to date with ``.grad`` as it is now."""
-        self._detect_changes(self._tracked)
+        self._detect_changes(self._tracked.values())
         for history in self.histories:
             history.sync()
 
@@ -218,13 +216,13 @@ class Provenance:
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
         self._pass = number
-        self._detect_changes(self._tracked)
+        self._detect_changes(self._tracked.values())
         if self._kept is not None:
             with outside_dispatch_modes():
                 self._kept.begin(self.backwards, changed=self._written or self._has_scaler)
         self._written = False
 
-    def _detect_changes(self, tracked: list[tuple[ParameterHistory, Tensor]]) -> None:
+    def _detect_changes(self, tracked: Iterable[tuple[ParameterHistory, Tensor]]) -> None:
         doubtful, grads = [], []
         for history, param in tracked:
             grad = param.grad
@@ -243,7 +241,7 @@ class Provenance:
             with outside_dispatch_modes():
                 norms = _torch.foreach_norm(grads, 1)
             for history, norm in zip(doubtful, norms, strict=True):
-                history.events.append((GradEvent.MAYBE_CLEARED, norm))
+                history.events.append((GradEvent.WRITTEN, norm))
 
     def _number(self) -> None:
         """The pass under way does add to ``.grad`` (``torch.autograd.grad`` does not): it gets the next number."""
@@ -259,7 +257,7 @@ class Provenance:
     def _step(self, optimizer: torch.optim.Optimizer) -> None:
         self.steps += 1
         params = (param for group in optimizer.param_groups for param in group["params"])
-        tracked = [(self._by_id[id(param)], param) for param in params if id(param) in self._by_id]
+        tracked = [self._tracked[id(param)] for param in params if id(param) in self._tracked]
         self._detect_changes(tracked)
         event = (GradEvent.STEPPED, self.steps)
         for history, param in tracked:
