@@ -51,8 +51,7 @@ class Run:
         """Called after each complete update; it must change neither the model nor random numbers."""
         self._watch_gradients = False
         _torch.delay_dynamo()
-        self._start(Program(self.recipe.source(task.batches[0])))
-        self.loops.append((0, self.recipe))
+        self._start(self.recipe)
 
     @property
     def loop(self) -> BoundProgram:
@@ -168,9 +167,7 @@ class Run:
 
     def switch(self, recipe: Recipe) -> None:
         """Change the loop after the update under way; weights, ``.grad`` and the state of the same optimizer stay."""
-        program = Program(_checked(recipe).source(self.task.batches[0]))
-        self.complete_update()
-        self._install(program, recipe)
+        self._change_loop(_checked(recipe))
 
     def unswitched(self) -> Counterfactual:
         """Return a copy that goes on without the next switch; raises what a model raises that cannot be copied."""
@@ -184,9 +181,7 @@ class Run:
         A LoopError names the line of a mistake. One found at once leaves everything as it is; one found while an update
         runs takes the run back to where that update began, and to the loop before if the new one never got through one.
         """
-        program = Program(text)
-        self.complete_update()
-        self._install(program, None)
+        self._change_loop(text)
 
     def reset(self, weights: Sequence[float] | None = None, loop: Recipe | str | None = None) -> None:
         """Begin again with the same seed; a LoopError in the loop's set-up changes nothing.
@@ -195,15 +190,9 @@ class Run:
         is what runs from then on, a Recipe or a text of the learner's own; None for the loop as it is now.
         """
         start = None if weights is None else self._checked_weights(weights)
-        program, is_edited, recipe = self.loop.program, self.loop.is_edited, self.recipe
-        if loop is not None:
-            is_edited = isinstance(loop, str)
-            recipe = recipe if isinstance(loop, str) else _checked(loop)
-            program = Program(loop if isinstance(loop, str) else loop.source(self.task.batches[0]))
+        loop = self.loops[-1][1] if loop is None else loop
         engine, provenance = self.engine, self.provenance
-        self._start(program, start, is_edited=is_edited)
-        self.recipe = recipe
-        self.loops.append((0, program.text if is_edited else self.recipe))
+        self._start(loop if isinstance(loop, str) else _checked(loop), start)
         engine.close()
         provenance.close()
 
@@ -212,7 +201,11 @@ class Run:
         self.engine.close()
         self.provenance.close()
 
-    def _start(self, program: Program, weights: tuple[float, ...] | None = None, *, is_edited: bool = False) -> None:
+    def _program(self, loop: Recipe | str) -> Program:
+        return Program(loop.source(self.task.batches[0]) if isinstance(loop, Recipe) else loop)
+
+    def _start(self, loop: Recipe | str, weights: tuple[float, ...] | None = None) -> None:
+        program = self._program(loop)
         model = self.task.build(self.seed)
         require_trainable("Run", self.task.name, [model], "let the builder run the model once, model(x)")
         if weights is not None:
@@ -225,10 +218,11 @@ class Run:
         cuda = self.task.device.startswith("cuda")
         rng = RandomStream(self.seed, cuda=cuda, compiled=_torch.is_compiled(model))
         try:
-            engine = Engine(program, self.task, model, provenance, rng, is_edited=is_edited)
+            engine = Engine(program, self.task, model, provenance, rng, is_edited=isinstance(loop, str))
         except (Exception, SystemExit) as error:
             raise program.explain(error) from error
         engine.on_update = self._note_update
+        self.recipe = loop if isinstance(loop, Recipe) else self.recipe
         self.start_weights = weights  # with which it began, where ``reset`` was given some
         self.model: nn.Module = model
         self.provenance = provenance
@@ -241,7 +235,7 @@ class Run:
         """The updates whose memory was watched last, oldest first, as (number of the update, what was alive)."""
         self.ledger: Ledger | None = None
         """The newest of them as the Ledger that watched it."""
-        self.loops: list[tuple[int, Recipe | str]] = []
+        self.loops: list[tuple[int, Recipe | str]] = [(0, loop)]
         """What ran since the last reset, as (updates made before it, a Recipe or a text of one's own)."""
         self.restarted_optimizers: list[str] = []
         """Names of the optimizers whose state began empty at the newest switch."""
@@ -259,16 +253,18 @@ class Run:
             raise ValueError(f"Run.reset: weights must be {count} finite numbers, got {str(weights)[:80]}")
         return tuple(float(w) for w in values)
 
-    def _install(self, program: Program, recipe: Recipe | None) -> None:
-        """Go over to another program, that of a recipe or, without one, a learner's own."""
+    def _change_loop(self, loop: Recipe | str) -> None:
+        """Complete the update under way, and go over to a recipe's loop or to a learner's own."""
+        program = self._program(loop)
+        self.complete_update()
         edited = self.loop.is_edited
-        self.restarted_optimizers = self.engine.switch_program(program, is_edited=recipe is None)
-        words = ["your own loop"] if recipe is None else recipe.changes_from(self.recipe)
-        if recipe is not None and edited:
-            words.append("the recipe's own loop again")
+        self.restarted_optimizers = self.engine.switch_program(program, is_edited=isinstance(loop, str))
+        words = ["your own loop"]
+        if isinstance(loop, Recipe):
+            words = loop.changes_from(self.recipe) + ["the recipe's own loop again"] * edited
+            self.recipe = loop
         self.record.mark_switch(", ".join(words) or "the same recipe")
-        self.recipe = recipe or self.recipe
-        self.loops.append((self.updates, recipe or program.text))
+        self.loops.append((self.updates, loop))
         self._newest_loop = self.loop
 
     def _forget_failed_loop(self) -> None:
