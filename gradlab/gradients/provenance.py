@@ -103,16 +103,12 @@ class Provenance:
     def contents(self) -> GradContents:
         """Return what is in ``.grad`` now; this waits for the device."""
         self.sync()
-        holds: list[Span] = []
-        applied: list[Span] = []
-        reused: list[Span] = []
-        for history in self._different():
-            holds += history.batches
-            applied += history.applied()
-            reused += history.applied(2)
+        alike = self._different()
+        holds = union(span for history in alike for span in history.batches)
+        applied, reused = (union(span for history in alike for span in history.applied(least)) for least in (1, 2))
         grads = [plain(param.grad).float() for param in self.params if param.grad is not None]
         norm = math.hypot(*map(float, _torch.foreach_norm(grads))) if grads else 0.0
-        return GradContents(not grads, union(holds), union(applied), union(reused), norm)
+        return GradContents(not grads, holds, applied, reused, norm)
 
     def times_applied(self, number: int) -> int:
         """Return how many steps have applied a batch that is in ``.grad``: of all parameters the most."""
