@@ -15,6 +15,7 @@ import symtable
 import traceback
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -61,8 +62,10 @@ class Program:
             first = next(
                 (i for i, s in enumerate(module.body) if isinstance(s, (ast.For, ast.While))), len(module.body)
             )
-            self._setup = self._compile(module.body[:first], names)
-            self._loop = self._compile(module.body[first:], names)
+            self.setup = partial(_start, self._compile(module.body[:first], names))
+            """Runs the statements before the first loop in a namespace; yields indices into ``statements``."""
+            self.loop = partial(_start, self._compile(module.body[first:], names))
+            """Runs the first loop and what follows it likewise."""
         except LoopError:
             raise
         except SyntaxError as error:
@@ -71,14 +74,6 @@ class Program:
             raise LoopError(0, f"this text cannot be parsed ({error})", text) from error
         # Tracebacks quote the loop's own lines; the name depends on the text only, so edits do not pile up entries.
         linecache.cache[self.filename] = (len(text), None, text.splitlines(keepends=True), self.filename)
-
-    def setup(self, namespace: dict[str, Any]) -> Generator[int, None, None]:
-        """Run the statements before the first loop in ``namespace``; yields indices into ``statements``."""
-        return self._start(self._setup, namespace)
-
-    def loop(self, namespace: dict[str, Any]) -> Generator[int, None, None]:
-        """Run the first loop and what follows it in ``namespace``; yields indices into ``statements``."""
-        return self._start(self._loop, namespace)
 
     def explain(self, error: BaseException) -> LoopError:
         """Turn an exception that a statement raised into a LoopError with the line of the text."""
@@ -89,11 +84,6 @@ class Program:
             message = message.partition(". ")[0][:_LONGEST_MESSAGE]
         name = type(error).__name__
         return LoopError(line, f"{name}: {message}" if message else name, self.text)
-
-    def _start(self, code: Any, namespace: dict[str, Any]) -> Generator[int, None, None]:
-        exec(code, namespace)  # defines the generator function, runs nothing of the loop yet
-        generator: Generator[int, None, None] = namespace.pop(_FUNCTION)()
-        return generator
 
     def _compile(self, body: list[ast.stmt], names: list[str]) -> Any:
         """Wrap statements in a generator function whose assignments all land in the namespace, as a script's would."""
@@ -133,6 +123,12 @@ class Program:
 
 _FUNCTION = "__gradlab_loop__"
 _LONGEST_MESSAGE = 300  # letters of an exception's first line; of a longer one its first sentence is quoted
+
+
+def _start(code: Any, namespace: dict[str, Any]) -> Generator[int, None, None]:
+    exec(code, namespace)  # defines the generator function, runs nothing of the loop yet
+    generator: Generator[int, None, None] = namespace.pop(_FUNCTION)()
+    return generator
 
 
 def _names_bound(module: ast.Module, text: str) -> list[str]:
