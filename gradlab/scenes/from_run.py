@@ -210,7 +210,7 @@ class RunScenes:
         need = min(_AROUND * max(far), _WIDEST) or 1.0
         if self._surface is None or need > self._half:
             # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
-            self._half = need if self._surface is None else max(need, _GROWTH * self._half)
+            self._half = max(need, _GROWTH * self._half)
             self._surface = _loss_surface(self.run, centre, self._half)
         return self._surface
 

@@ -161,11 +161,9 @@ def switch_control(name: str, switch: Switch, value: Any) -> Control:
 
 def lab_settings(run: Run, names: Sequence[str], speed: str) -> dict[str, Any]:
     """Return what a frame tells of a Lab's loop and controls."""
-    controls, off = [Control.choice("task", "task", run.task.name, _TASKS)], []
-    for name, switch in SWITCHES.items():
-        controls.append(switch_control(name, switch, getattr(run.recipe, name)))
-        if switch.matters is not None and not switch.matters(run.recipe):
-            off.append(name)
+    controls = [Control.choice("task", "task", run.task.name, _TASKS)]
+    controls += [switch_control(name, switch, getattr(run.recipe, name)) for name, switch in SWITCHES.items()]
+    off = [name for name, switch in SWITCHES.items() if switch.matters and not switch.matters(run.recipe)]
     text, turns = run.source, {ZERO_GRAD, PRESSED_LINE} & set(names) and not run.loop.is_edited
     turning = [n for n, line in enumerate(text.splitlines(), 1) if turns and f"optimizer.{ZERO_GRAD}(" in line]
     return {
