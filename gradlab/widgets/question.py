@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from operator import attrgetter
 from typing import Any
 
 from .._checks import near_names
+
+_SHUFFLE = ""
+"""One of the texts with which the right answers are spread evenly over the places."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,12 @@ def _questions() -> dict[str, Question]:
 
 
 def read_question(name: str, entry: Mapping[str, Any]) -> Question:
-    """Return a question from its entry in a TOML file, in which one option has ``right = true``."""
-    options = entry["options"]
+    """Return a question from its entry in a TOML file, in which one option has ``right = true``.
+
+    The options come in an order of their own for each name, always the same, so that their places tell nothing.
+    """
+    options = entry["options"].copy()
+    random.Random(f"{name}{_SHUFFLE}").shuffle(options)
     (right,) = (index for index, option in enumerate(options) if option.get("right"))
     texts = tuple(Option(each["text"], each.get("remark", ""), tuple(each.get("course", ()))) for each in options)
     loss = LossCourse(**entry["loss"]) if "loss" in entry else None

@@ -1,7 +1,7 @@
 """How long a notebook takes to read and play, by one rule: its header, the map and the teacher's page show it.
 
-A minute is 160 words, or 25 visible lines of code; a question takes 1 minute, a loop to mend 2, a lab or an
-instrument 4. An exercise takes what its own definition says.
+A minute is 160 words, or 15 visible lines of code; a question takes 1 minute, a loop to mend 2, a lab or an
+instrument 4. An exercise takes what its own definition says, in the part where it stands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-WORDS, LINES, QUESTION, MENDED, PLAYED = 160, 25, 1.0, 2.0, 4.0
+WORDS, LINES, QUESTION, MENDED, PLAYED = 160, 15, 1.0, 2.0, 4.0
 INSTRUMENTS = ("Lab", "ForecastLab", "swing", "ring_of_orders", "peak", "loss_scale", "two_ranks")
 _PLAYED = re.compile(rf"(?<![\w.])(?:course\.\w+|{'|'.join(INSTRUMENTS)})\(")
 _ASKED = re.compile(r"(?<![\w.])predict\(\"")
@@ -47,9 +47,11 @@ def reading(path: Path) -> Reading:
             part = PARTS.get(heading.strip(), part)
         if part != "sources":
             words += count_words(text) if cell["cell_type"] == "markdown" else 0
-        exercises += _EXERCISE.findall(text) if cell["cell_type"] == "code" else []
+        named = _EXERCISE.findall(text) if cell["cell_type"] == "code" else []
         if part in spent:
-            spent[part] += minutes(cell)
+            spent[part] += minutes(cell) + _minutes_of(named)
+        else:
+            exercises += named
     return Reading(math.ceil(spent["core"]), math.ceil(spent["deeper"]), _minutes_of(exercises), words)
 
 
@@ -75,8 +77,7 @@ def minutes(cell: dict[str, Any]) -> float:
         return QUESTION
     if _MENDED.search(text):
         return MENDED
-    hidden = cell["metadata"].get("jupyter", {}).get("source_hidden", False)
-    lines = 0 if hidden else sum(bool(line.strip()) for line in text.splitlines())
+    lines = 0 if cell["metadata"].get("cellView") == "form" else sum(bool(line.strip()) for line in text.splitlines())
     return lines / LINES + (PLAYED if _PLAYED.search(text) else 0.0)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from test_series import NOTEBOOKS, ROOT, of
 
-CELL, TORCH_LINES = of(NOTEBOOKS[0], "code")[:2]
+CELL = of(NOTEBOOKS[1], "code")[0]
 TORCH = "__version__ = '{}'\ndef manual_seed(seed): print('seed', seed)\ndef set_num_threads(n): print('threads', n)\n"
 SILENT = ["seed 0", "threads 1"]
 """What is printed where there is nothing to say: by the torch that is made up here, and nothing of the cell's."""
@@ -49,10 +49,10 @@ class Host:
         module(self.site / "torch.py", TORCH.format("2.13.0"))
 
     def run(self) -> subprocess.CompletedProcess[str]:
-        """Run the cell and the next one; the last line of the errors is the file of the gradlab that was found."""
+        """Run the cell; the last line of the errors is the file of the gradlab that was found."""
         after = "import sys, gradlab; print(gradlab.__file__, file=sys.stderr)"
         return subprocess.run(
-            [sys.executable, "-S", "-c", f"{CELL}\n{TORCH_LINES}\n{after}"],
+            [sys.executable, "-S", "-c", f"{CELL}\n{after}"],
             cwd=self.notebooks,
             env={**os.environ, "PYTHONPATH": str(self.site)},
             capture_output=True,
@@ -102,10 +102,3 @@ def test_an_old_torch_is_told(host: Host) -> None:
     first, *rest = host.run().stdout.splitlines()
     assert "this is PyTorch 2.4.1" in first
     assert rest == SILENT
-
-
-def test_the_lines_that_are_the_lesson_stand_alone() -> None:
-    first, seed, threads = [line for line in TORCH_LINES.splitlines() if line]
-    assert (first, seed) == ("import torch", "torch.manual_seed(0)")
-    assert threads.startswith("torch.set_num_threads(1)")
-    assert len([line for line in CELL.splitlines() if line]) <= 14

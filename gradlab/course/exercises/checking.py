@@ -6,7 +6,8 @@ import linecache
 import math
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from numbers import Real
 from textwrap import shorten
 from traceback import walk_tb
@@ -19,6 +20,8 @@ from torch import Tensor, nn
 from ..._checks import brief
 from ..._frames import Owner, code_owner, raised_at
 from ..._process import main_thread, preserving_rng, preserving_torch_state
+from ...drawing import themed_svg, to_svg
+from ..figures.curves import CourseFigure
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
 _MAX_MESSAGE_LETTERS = 200
@@ -39,6 +42,8 @@ class Definition:
     """Make a case from random numbers, those of the generator or torch's: the same ones make the same case, afresh."""
     observe: Callable[..., object] = lambda answer, *arguments: answer(*arguments) if callable(answer) else answer
     """``observe(answer, *arguments)``: what is compared with the same of the solution."""
+    draw: Callable[[Any], CourseFigure] | None = None
+    """Draw what an answer does, in the picture of the lesson."""
     mistakes: Mapping[str, object]
     """Typical wrong answers by name; where several fit, the first one is named. Their remarks are in the ``.md``."""
     rounds: int = 10
@@ -52,13 +57,22 @@ class Definition:
         """Try an answer on the random cases; whatever happens but an interrupt is a Verdict."""
         stub = stub_of(exercise.stub)
         if is_unchanged(answer, stub):
-            return Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.")
+            return Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.", picture=self._picture(answer))
         if callable(answer) and not callable(stub):
             return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
         if callable(stub) and not callable(answer):
             return no_function(exercise, answer)
         with main_thread.hold(), preserving_rng(), preserving_torch_state():
-            return _try(self, exercise, answer)
+            verdict = _try(self, exercise, answer)
+        return replace(verdict, picture=self._picture(answer))
+
+    def _picture(self, answer: object) -> str | None:
+        """Draw an answer as SVG; None without a picture of it, or where it fails."""
+        if self.draw is None:
+            return None
+        with main_thread.hold(), preserving_rng(), preserving_torch_state(), suppress(Exception):
+            return themed_svg(to_svg(self.draw(answer).placed))
+        return None
 
 
 def no_function(exercise: Exercise, answer: object) -> Verdict:

@@ -39,7 +39,7 @@ class Verdict:
     mistake: str | None = None
     """The name of the typical wrong answer that this is, None if it is none of those known."""
     picture: str | None = field(default=None, repr=False, compare=False)
-    """Of a loop to mend: the losses, as SVG."""
+    """What the answer does, as SVG."""
     report: Any = field(default=None, compare=False)
     """What ``watch`` says of a loop to mend."""
 
