@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...drawing import AXES_EDGE, Axes, Axis, Dots, Drawing, Line, Mark, Text, in_rows, points
+from ...drawing import AXES_EDGE, Area, Arrow, Axes, Axis, Dots, Drawing, Line, Mark, Text, points
 from ...formatting import short
-from ...widgets import Control, Instrument, Settings, Still, View
+from ...widgets import Control, Instrument, Settings, View
 
 UPDATES = 120
 _EDGE = 1e-4  # of a factor by which an update changes the swing, that counts as none
@@ -36,6 +36,7 @@ _FEW_LRS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 1.9, 2.0, 2.1, 
 _LRS = sorted({*_FEW_LRS, *(tenths / 10 for tenths in range(1, 46))})
 _MOMENTA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _FEW_MOMENTA = (0.5, 0.9)
+_MAP_END = 4.6  # of the map: lr times curvature
 _CURVATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 
 
@@ -57,11 +58,12 @@ class Swing(Instrument):
         """Run the loop, and say what becomes of it."""
         path = run_swing(**settings)
         role = "weights" if settings["zero_grad"] else "reused"  # without zero_grad it follows what was applied before
-        panels = {"weight": draw_weight(path, role), "valley": draw_valley(path, settings["curvature"], role)}
+        panels = {
+            "weight": draw_weight(path, role),
+            "valley": draw_valley(path, settings["curvature"], role),
+            "map": draw_map(role=role, **settings),
+        }
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
-
-    def _still(self, view: View) -> Still:
-        return Still(in_rows(list(view.panels.values()), 1, self.size, beside=self._listing(view)))
 
     def recorded(self) -> Iterable[Settings]:
         """Return many values of each slider with and without zero_grad, and some of lr at three momenta."""
@@ -213,3 +215,26 @@ def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
     axes = Axes(Axis(-reach, reach, words="weight"), Axis(0.0, curvature / 2 * reach**2 * 1.05, words="loss"))
     words = f"From w = 1 the path visits {len(weights)} places; the last one shown is {last}."
     return Drawing("its path in the valley", marks, (axes,), words)
+
+
+def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role: str) -> Drawing:
+    """Draw where SGD settles, by lr times curvature and momentum; the upper edge, momentum 1, is no zero_grad."""
+    s, height = lr * curvature, momentum if zero_grad else 1.0
+    straight = np.linspace(0.0, 1.0, 41)
+    edge = points((1 - np.sqrt(straight)) ** 2, straight)  # where two real roots become complex ones
+    limit = "lr × curvature = 2 + 2 · momentum"
+    here = f"lr × curvature = {short(s)}, " + (f"momentum {momentum:g}" if zero_grad else "no zero_grad")
+    marks: list[Mark] = [
+        Area("runs away", (2, 0, _MAP_END, 0, _MAP_END, 1, 4, 1), "wrong/25", words=f"beyond {limit}: runs away"),
+        Area("swings", (*edge, 4, 1, 2, 0), "grey/25", words="swings, less far each time"),
+        Line("limit", (2, 0, 4, 1), "wrong", 2.0, words=limit),
+        Line("for ever", (0, 1, 4, 1), "reused", 5.0, words="momentum 1, or no zero_grad: swings for ever"),
+        Text("forever word", ("swings for ever: no zero_grad",), 2.0, 1.08, where="center", role="reused", bold=True),
+        Text("swings word", ("swings, then settles",), 1.6, 0.55, where="center", bold=True),
+        Text("away word", ("runs away",), 3.8, 0.4, where="center", role="wrong", bold=True),
+        Text("straight word", ("settles",), 0.33, 0.045, where="center", size=11.0, bold=True),
+        Dots("here", (min(s, _MAP_END), height), size=15.0, fill=role, stroke="paper", width=2.0, words=f"here: {here}"),
+    ]
+    axes = Axes(Axis(0.0, _MAP_END, words="lr × curvature"), Axis(0.0, 1.16, words="momentum"))
+    beyond = "" if zero_grad or not momentum else " With momentum as well it is beyond this map."
+    return Drawing("all swings of SGD", marks, (axes,), f"You are at {here}.{beyond}", (f"you: {here}", here))

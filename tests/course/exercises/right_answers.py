@@ -96,10 +96,26 @@ def by_the_half_angle(lr, loss_period):
     return 4 * math.sin(math.pi / loss_period / 2) ** 2 / lr
 
 
-def mean_gap(losses):
-    found = [t for t in range(1, len(losses) - 1) if losses[t] > losses[t - 1] and losses[t] >= losses[t + 1]]
-    gaps = [later - earlier for earlier, later in pairwise(found)]
-    return sum(gaps) / len(gaps)
+def emptied(w, optimizer, updates):
+    for _ in range(updates):
+        (w**2 / 2).backward()
+        optimizer.step()
+        w.grad = None
+
+
+def with_friction(w, optimizer, updates):
+    for _ in range(updates):
+        (w**2 / 2).backward()
+        optimizer.step()
+        w.grad *= 0.9
+
+
+def momentum_of_torch(model, loss_fn, batches, lr, beta):
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=beta)
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss_fn(model(x), y).backward()
+        optimizer.step()
 
 
 def by_trying(model, optimizer):
@@ -361,9 +377,10 @@ RIGHT = {
     "gradient_of_each": [sums_first],
     "memory_gradient": [by_autograd_memory_gradient],
     "truncated": [step_by_step],
+    "stopped": [emptied, with_friction],
     "mended": [train_by_hand],
+    "momentum_by_hand": [momentum_of_torch],
     "curvature_from": [by_the_half_angle],
-    "period_of": [mean_gap],
     "uncleared": [by_trying],
     "two_players": [frozen_meanwhile],
     "trains": [by_training],

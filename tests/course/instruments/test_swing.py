@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 
 from gradlab.course import swing
 from gradlab.course.instruments.swing import Swing, run_swing
-from gradlab.drawing import Listing
+from gradlab.drawing import Drawing, Listing
 
 CASES = [
     {"lr": lr, "curvature": curvature, "momentum": momentum, "zero_grad": zero_grad}
@@ -79,12 +80,30 @@ def drawn(lab: Swing, panel: int, id: str) -> np.ndarray:
     return np.reshape(lab.drawings()[panel].find(id).points, (-1, 2))
 
 
-def test_a_still_shows_the_loop_the_weight_and_the_valley() -> None:
-    placed: list[Any] = [each.drawing for each in swing(lr=3.9)._picture().placed]
-    loop, *panels = placed
+def test_a_still_shows_the_weight_the_valley_the_map_and_the_loop() -> None:
+    *panels, loop = [each.drawing for each in swing(lr=3.9)._picture().placed]
     assert isinstance(loop, Listing)
     assert "optimizer.step()" in loop.source
-    assert [panel.title for panel in panels] == ["the weight, update by update", "its path in the valley"]
+    titles = ["the weight, update by update", "its path in the valley", "all swings of SGD"]
+    assert [panel.title for panel in panels if isinstance(panel, Drawing)] == titles
+
+
+@pytest.mark.parametrize(("lr", "momentum"), [(0.04, 0.3), (0.5, 0.3), (1.5, 0.0), (2.5, 0.3), (2.7, 0.3), (3.7, 0.9), (3.9, 0.9)])
+def test_the_map_says_what_long_runs_do(lr: float, momentum: float) -> None:
+    lab = swing(lr=lr, momentum=momentum, zero_grad=True)
+    assert drawn(lab, 2, "here").tolist() == [[lr, momentum]]
+    end = by_hand(lr, 1.0, momentum, True, 900)
+    corners = drawn(lab, 2, "runs away")
+    assert (lr > np.interp(momentum, [0, 1], corners[[0, 3], 0])) == (max(map(abs, end[-20:])) > 1)
+    edge = drawn(lab, 2, "swings")[:-2]
+    swings = any(a * b < 0 for a, b in itertools.pairwise(end))
+    assert (lr > np.interp(momentum, edge[:, 1], edge[:, 0])) == swings
+
+
+def test_no_zero_grad_is_the_upper_edge_of_the_map() -> None:
+    assert drawn(swing(lr=3.0), 2, "here").tolist() == [[3.0, 1.0]]
+    assert drawn(swing(), 2, "for ever").tolist() == [[0.0, 1.0], [4.0, 1.0]]
+    assert "beyond this map" in swing(momentum=0.5).drawings()[2].words
 
 
 @pytest.mark.parametrize("case", [{"lr": 0.3}, {"lr": 3.9}, {"lr": 0.2, "zero_grad": True, "curvature": 3.0}])
