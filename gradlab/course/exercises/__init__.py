@@ -27,7 +27,7 @@ def exercise(name: str) -> Exercise:
     Raises TypeError or ValueError for an unknown name, with the names that come close.
     """
     if not isinstance(name, str):
-        raise TypeError(f"exercise: name must be a text such as 'curvature_from', got {name!r}")
+        raise TypeError(f"exercise: name must be a text such as 'decay_groups', got {name!r}")
     if name not in exercise_texts():
         near = near_names(name, exercise_texts(), 0.5) or list(exercise_texts())
         raise ValueError(f"exercise: there is none called {name!r}; there is {', '.join(near)}")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import random
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import torch
-from torch import nn
 
 from ..figures.curves import CourseFigure, curves
-from ..instruments.swing import measure_period
 from . import nb00
 from .checking import Case, Definition, TroubleError
 from .loops import trained
@@ -21,45 +19,33 @@ from .texts import Exercise, Verdict
 _UPDATES = 200
 
 
-def rolled(answer: Any, start: float, lr: float) -> list[float]:
-    """Let a loop roll a ball, and return where it is after each step."""
-    w, path = torch.tensor(start, requires_grad=True), list[float]()
+def rolled(answer: Any, start: float, lr: float) -> list[tuple[float, float]]:
+    """Let a loop roll a ball, and return its weight and ``.grad`` at each step."""
+    w, rows = torch.tensor(start, requires_grad=True), list[tuple[float, float]]()
     optimizer = torch.optim.SGD([w], lr=lr)
-    optimizer.register_step_post_hook(lambda *_: path.append(w.item()))
+    optimizer.register_step_pre_hook(lambda *_: rows.append((w.item(), 0.0 if w.grad is None else w.grad.item())))
     answer(w, optimizer, _UPDATES)
-    if len(path) != _UPDATES:
-        raise TroubleError(f"{_UPDATES} steps are wanted, your loop makes {len(path)}")
-    return path
+    if len(rows) != _UPDATES:
+        raise TroubleError(f"{_UPDATES} steps are wanted, your loop makes {len(rows)}")
+    return rows
 
 
 def ball_observed(answer: Any, start: float, lr: float) -> dict[str, bool]:
-    path = rolled(answer, start, lr)
-    early, late = (max(map(abs, path[at : at + 40])) for at in (0, _UPDATES - 40))
-    moved = any(abs(place - start) > 1e-3 for place in path)
-    return {"the ball moves": moved, "its swing shrinks": moved and late < 0.95 * early, "it stops": late < 0.02}
+    path = [abs(w) for w, _ in rolled(answer, start, lr)]
+    early, late = max(path[:40]), max(path[-40:])
+    return {"the ball moves": min(path) < 0.99 * start, "its swing shrinks": late < 0.95 * early, "it stops": late < 0.02}
 
 
-def share_kept(path: list[float], start: float, lr: float) -> float | None:
-    """Return which share of the old sum each update keeps, None if that changes: the momentum of the loop."""
-    places = [start, *path]
-    sums = [(before - after) / lr for before, after in zip(places, path, strict=False)]
-    pairs = [(old, new - place) for old, new, place in zip(sums, sums[1:], path, strict=False) if abs(old) > 0.01]
-    shares = [kept / old for old, kept in pairs]
-    return sum(shares) / len(shares) if shares and max(shares) - min(shares) < 0.02 else None
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Ball(Definition):
     def check(self, exercise: Exercise, answer: object) -> Verdict:
-        """Try an answer, and name the optimizer that a right one is."""
-        verdict = super().check(exercise, answer)
-        share = share_kept(rolled(answer, 1.0, 0.1), 1.0, 0.1) if verdict else None
-        if share is None:
+        """Try an answer, and name the optimizer that a right one is: by the share of the old sum that it keeps."""
+        if not (verdict := super().check(exercise, answer)):
             return verdict
-        said = "Each update now uses its own gradient only: this is plain SGD."
+        shares = [(grad - w) / before for (_, before), (w, grad) in pairwise(rolled(answer, 1.0, 0.1)[:5])]
+        share, remark = shares[0], "Each update uses its own gradient only: this is plain SGD."
         if share > 0.005:
-            said = f"Your line is friction: `.grad` keeps {share:.0%} of the old sum. This is SGD with `momentum={share:.2g}`."
-        return replace(verdict, remark=f"{said} {verdict.remark}")
+            remark = f"Your line is friction: {share:.0%} of the old sum stays. This is SGD with `momentum={share:.2g}`."
+        return replace(verdict, remark=remark) if max(shares) - min(shares) < 0.01 and share < 0.99 else verdict
 
 
 def ball_case(rng: random.Random) -> Case:
@@ -68,7 +54,7 @@ def ball_case(rng: random.Random) -> Case:
 
 
 def friction(keeps: float, before_step: float = 1.0) -> Any:
-    """Make a loop whose updates keep a share of ``.grad``, and apply a share of it."""
+    """Make a loop whose updates apply a share of ``.grad``, and keep a share of it."""
 
     def loop(w: Any, optimizer: Any, updates: int) -> None:
         for _ in range(updates):
@@ -81,11 +67,11 @@ def friction(keeps: float, before_step: float = 1.0) -> Any:
 
 
 def ball_drawn(answer: Any) -> CourseFigure:
-    lines = {"without your line": rolled(friction(1.0), 1.0, 0.1)[:100]}
+    lines = {"without your line": [w for w, _ in rolled(friction(1.0), 1.0, 0.1)[:100]]}
     with suppress(Exception, SystemExit):  # the verdict tells what is raised
-        yours = rolled(answer, 1.0, 0.1)[:100]
+        yours = [w for w, _ in rolled(answer, 1.0, 0.1)[:100]]
         lines = lines if yours == lines["without your line"] else {"yours": yours, **lines}
-    return curves(lines, "the weight, lr 0.1", reused=["without your line"], first=1)
+    return curves(lines, "the weight, lr 0.1", reused=["without your line"])
 
 
 stopped = _Ball(
@@ -103,64 +89,28 @@ stopped = _Ball(
 mended = nb00.train_one_epoch  # the same is wanted: an epoch of plain SGD
 
 
-def fading_case(rng: random.Random) -> Case:
-    batches = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(rng.randint(5, 8))]
-    lr, beta = rng.uniform(0.02, 0.1), rng.choice((0.5, 0.8, 0.9))
-    text = f"{len(batches)} batches, lr={lr:.3f} and beta={beta}: these are the weights afterwards"
-    return (nn.Linear(3, 1), nn.functional.mse_loss, batches, lr, beta), text
+def momentum_case(rng: random.Random) -> Case:
+    arguments, text = nb00.train_one_epoch_case(rng)
+    beta = rng.choice((0.6, 0.8, 0.9))
+    return (*arguments, beta), f"beta={beta}, {text}"
 
 
-def fading(old: str = "before", share: Any = lambda beta: beta) -> Any:
-    """Make the loop: it multiplies ``.grad`` by a share, "before" or "after" backward."""
-
-    def loop(model: Any, loss_fn: Any, batches: Any, lr: float, beta: float) -> None:
-        optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-        for x, y in batches:
-            for when in ("before", "after"):
-                for param in model.parameters():
-                    if param.grad is not None and when == old:
-                        param.grad *= share(beta)
-                if when == "before":
-                    loss_fn(model(x), y).backward()
-            optimizer.step()
-
-    return loop
+def with_momentum(model: Any, loss_fn: Any, batches: Any, lr: float, beta: float) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=beta)
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss_fn(model(x), y).backward()
+        optimizer.step()
 
 
 momentum_by_hand = Definition(
-    case=fading_case,
+    case=momentum_case,
     observe=trained,
     mistakes={
-        "never-fades": fading(share=lambda beta: 1.0),
-        "clears": fading(share=lambda beta: 0.0),
-        "fades-the-new-one": fading("after"),
-        "loses-too-little": fading(share=lambda beta: 1 - beta),
+        "never-fades": lambda *data: with_momentum(*data[:4], 1.0),
+        "clears": lambda *data: with_momentum(*data[:4], 0.0),
+        "fades-the-new-one": lambda *data: with_momentum(*data[:3], data[3] * data[4], data[4]),
+        "one-minus-beta": lambda *data: with_momentum(*data[:4], 1 - data[4]),
     },
     rounds=6,
-)
-
-
-def swing(product: float, updates: int = 400) -> list[float]:
-    """Return the path of plain SGD without clearing on a bowl, from 1; ``product`` is lr times curvature."""
-    path, grad = [1.0], 0.0
-    for _ in range(updates):
-        grad += product * path[-1]
-        path.append(path[-1] - grad)
-    return path
-
-
-def curvature_from_case(rng: random.Random) -> Case:
-    lr, product = rng.uniform(0.01, 0.2), rng.uniform(0.5, 3.0)
-    period = measure_period(swing(product)) / 2  # of the loss: the weight passes 0 twice in one of its own
-    return (lr, period), f"lr={lr:.3f}, loss_period={period:.2f}"
-
-
-curvature_from = Definition(
-    case=curvature_from_case,
-    mistakes={
-        "times-lr": lambda lr, period: 2 * (1 - math.cos(math.pi / period)),
-        "whole-period": lambda lr, period: 2 * (1 - math.cos(2 * math.pi / period)) / lr,
-        "lost-two": lambda lr, period: (1 - math.cos(math.pi / period)) / lr,
-    },
-    relative=0.02,  # the period is measured, not computed
 )

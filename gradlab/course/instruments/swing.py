@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...drawing import AXES_EDGE, Area, Arrow, Axes, Axis, Dots, Drawing, Line, Mark, Text, points
+from ...drawing import AXES_EDGE, Area, Axes, Axis, Dots, Drawing, Line, Mark, Text, points
 from ...formatting import short
 from ...widgets import Control, Instrument, Settings, View
 
@@ -233,7 +233,9 @@ def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role
         Text("swings word", ("swings, then settles",), 1.6, 0.55, where="center", bold=True),
         Text("away word", ("runs away",), 3.8, 0.4, where="center", role="wrong", bold=True),
         Text("straight word", ("settles",), 0.33, 0.045, where="center", size=11.0, bold=True),
-        Dots("here", (min(s, _MAP_END), height), size=15.0, fill=role, stroke="paper", width=2.0, words=f"here: {here}"),
+        Dots(
+            "here", (min(s, _MAP_END), height), size=15.0, fill=role, stroke="paper", width=2.0, words=f"here: {here}"
+        ),
     ]
     axes = Axes(Axis(0.0, _MAP_END, words="lr × curvature"), Axis(0.0, 1.16, words="momentum"))
     beyond = "" if zero_grad or not momentum else " With momentum as well it is beyond this map."

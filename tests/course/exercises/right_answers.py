@@ -92,10 +92,6 @@ def step_by_step(w, xs, ys, size):
     return w.grad.clone()
 
 
-def by_the_half_angle(lr, loss_period):
-    return 4 * math.sin(math.pi / loss_period / 2) ** 2 / lr
-
-
 def emptied(w, optimizer, updates):
     for _ in range(updates):
         (w**2 / 2).backward()
@@ -380,7 +376,6 @@ RIGHT = {
     "stopped": [emptied, with_friction],
     "mended": [train_by_hand],
     "momentum_by_hand": [momentum_of_torch],
-    "curvature_from": [by_the_half_angle],
     "uncleared": [by_trying],
     "two_players": [frozen_meanwhile],
     "trains": [by_training],

@@ -135,7 +135,7 @@ def test_the_kernel_is_as_before(rude: Callable[..., None]) -> None:
             torch.get_rng_state().tolist(),
         ]
 
-    for name, enabled in (("train_one_epoch", True), ("curvature_from", False)):
+    for name, enabled in (("train_one_epoch", True), ("decay_groups", False)):
         with torch.set_grad_enabled(enabled):
             before = state()
             assert exercise(name).check(rude).state == "not yet"

@@ -96,8 +96,8 @@ def test_whatever_a_function_does_or_returns_is_a_verdict(name: str) -> None:
 
 
 def test_a_name_that_is_none() -> None:
-    with pytest.raises(ValueError, match=r"'curvature_form'; there is curvature_from"):
-        exercise("curvature_form")
+    with pytest.raises(ValueError, match=r"'decay_gruops'; there is decay_groups"):
+        exercise("decay_gruops")
     with pytest.raises(TypeError, match="name must be a text"):
         exercise(3)  # type: ignore[arg-type]
 

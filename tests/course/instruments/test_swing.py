@@ -88,7 +88,9 @@ def test_a_still_shows_the_weight_the_valley_the_map_and_the_loop() -> None:
     assert [panel.title for panel in panels if isinstance(panel, Drawing)] == titles
 
 
-@pytest.mark.parametrize(("lr", "momentum"), [(0.04, 0.3), (0.5, 0.3), (1.5, 0.0), (2.5, 0.3), (2.7, 0.3), (3.7, 0.9), (3.9, 0.9)])
+@pytest.mark.parametrize(
+    ("lr", "momentum"), [(0.04, 0.3), (0.5, 0.3), (1.5, 0.0), (2.5, 0.3), (2.7, 0.3), (3.7, 0.9), (3.9, 0.9)]
+)
 def test_the_map_says_what_long_runs_do(lr: float, momentum: float) -> None:
     lab = swing(lr=lr, momentum=momentum, zero_grad=True)
     assert drawn(lab, 2, "here").tolist() == [[lr, momentum]]
