@@ -123,7 +123,7 @@ def test_what_follows_a_bet_is_covered_up_to_the_next_heading(lesson: Lesson) ->
         else:
             covered = covered and not cell.level
             assert ("gl-bet-hides" in (cell.element.get("class") or "")) == covered, cell.element.get_text()[:60]
-    assert seen > 2
+    assert seen > 1
 
 
 def test_slides_hold_every_word_of_the_core_once(lesson: Lesson) -> None:

@@ -67,11 +67,11 @@ def friction(keeps: float, before_step: float = 1.0) -> Any:
 
 
 def ball_drawn(answer: Any) -> CourseFigure:
-    lines = {"without your line": [w for w, _ in rolled(friction(1.0), 1.0, 0.1)[:100]]}
+    lines = {"as it was": [w for w, _ in rolled(friction(1.0), 1.0, 0.1)[:100]]}
     with suppress(Exception, SystemExit):  # the verdict tells what is raised
         yours = [w for w, _ in rolled(answer, 1.0, 0.1)[:100]]
-        lines = lines if yours == lines["without your line"] else {"yours": yours, **lines}
-    return curves(lines, "the weight, lr 0.1", reused=["without your line"])
+        lines = lines if yours == lines["as it was"] else {"yours": yours, **lines}
+    return curves(lines, "the weight, lr 0.1", reused=["as it was"])
 
 
 stopped = _Ball(
