@@ -10,7 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from reading import CLOSING, PARTS, header, reading, total
+from reading import CLOSING, PARTS, builds_on, header, reading, total
+
+from gradlab.course.series import series_notebooks
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -75,7 +77,14 @@ def test_its_minutes_are_those_of_the_rule(path: Path) -> None:
     assert f"| {read.core} + {read.deeper} + {read.exercises} |" in row
 
 
-def test_the_cores_take_three_and_a_half_hours() -> None:
+@EACH
+def test_its_title_names_what_the_map_says_comes_before(path: Path) -> None:
+    """python tests/refresh_minutes.py writes it."""
+    entry = next(each for each in series_notebooks() if each.file == path.name)
+    assert builds_on(entry) in prose_of(path)
+
+
+def test_the_cores_take_less_than_four_hours() -> None:
     read = [reading(path) for path in NOTEBOOKS]
     assert sum(each.core for each in read) <= CORES
     assert total(read) in prose_of(READMES[1])
