@@ -1,4 +1,4 @@
-"""Write the minutes of each notebook, as ``notebooks/reading.py`` counts them, and what comes before it, wherever they are told.
+"""Write the minutes of each notebook, as ``notebooks/reading.py`` counts them, and what comes before it.
 
 ``python tests/refresh_minutes.py``: into the headers of the notebooks, the map of notebooks/README.md and series.toml,
 which says what comes before.

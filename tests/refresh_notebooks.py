@@ -81,7 +81,7 @@ def clean(notebook: Any) -> None:
 
 
 def fold_outcomes(notebook: Any) -> None:
-    """Have a notebook open with all folded that tells the answer of a question: code, outputs, and texts that come after one.
+    """Have a notebook open with all folded that tells the answer of a question: code, outputs, texts after one.
 
     It follows a question up to the next heading, as in ``gradlab/front/outcome.js``, which covers outputs and texts in
     a running notebook and in pages that are made of it. Texts above the first output say what to do, and stay.
@@ -120,7 +120,7 @@ def _output_follows(cells: list[Any]) -> bool:
 
 
 def _fold(cell: Any, folded: bool) -> None:
-    """Fold the code and the outputs of a cell: JupyterLab shows the first text of the first one, so that one has none."""
+    """Fold code and outputs of a cell: JupyterLab shows the first text of the first output, so that one has none."""
     cell.outputs = [output for output in cell.outputs if output != NO_TEXT]
     settings = dict(cell.metadata.get("jupyter", {}))
     for name in ("source_hidden", "outputs_hidden"):

@@ -56,7 +56,7 @@ def around(low: float, high: float) -> tuple[float, float]:
 
 
 def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = math.inf, words: str = "") -> Axis:
-    """Return the axis for finite values, named by ``words``, logarithmic where the largest is over ``log_from`` times the smallest.
+    """Return the axis ``words`` for finite values, logarithmic if the largest is over ``log_from`` times the smallest.
 
     ``room`` times the span is shown. A linear axis begins at 0 unless a value is negative; a logarithmic one says so.
     """

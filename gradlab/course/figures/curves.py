@@ -68,8 +68,8 @@ def curves(
 
     The first number is the one before any update, at update 0, unless ``first`` names another. Each point is the mean
     of ``mean_of`` numbers and stands at the last of them. ``events`` marks updates: ``{4: "last gradient"}``.
-    ``counted`` names what else the axis counts, such as epochs, and ``y`` what the curves are of. Raises ValueError for no lines, for an empty one, and
-    for a name in ``reused`` that there is not.
+    ``counted`` names what else the axis counts, such as epochs, and ``y`` what the curves are of. Raises ValueError
+    for no lines, for an empty one, and for a name in ``reused`` that there is not.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
         raise ValueError(
