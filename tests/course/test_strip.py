@@ -48,5 +48,5 @@ def test_it_closes_the_core_as_it_is_drawn_today(number: str) -> None:
 
 
 def test_a_notebook_without_a_strip_is_named() -> None:
-    with pytest.raises(ValueError, match="update_strip: notebook must be one of 00, .* 06, got '6'"):
+    with pytest.raises(ValueError, match=r"update_strip: notebook must be one of 00, .* 06, got '6'"):
         update_strip("6")

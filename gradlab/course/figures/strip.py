@@ -79,24 +79,21 @@ def _round(told: bool, newest: bool) -> list[Mark]:
     back = (start, _TOP, start, high, end, high, end, _TOP + 0.4)
     marks: list[Mark] = [Line("next batch", back, "grey", 1.4)]
     marks.append(Arrow("to zero_grad", (end, _TOP + 2.5, end, _TOP + 0.2), "grey", "", 0.6))
-    look: dict[str, Any] = {"where": "center", "role": "grey-text", "backed": True}
-    marks.append(Text("next batch name", ("next batch",), 2.5 * _WIDE, high, **look))
+    marks.append(Text("next", ("next batch",), 2.5 * _WIDE, high, where="center", role="grey-text", backed=True))
     if told:
         x = _WIDE + 3.0
         marks.append(Line("past", (x, high, x, _TOP + 0.4), "reused", 2.2, "dashed"))
         marks.append(Arrow("past tip", (x, _TOP + 2.5, x, _TOP + 0.2), "reused", "", 0.6))
         words = f"zero_grad() {_EXPLAINED['03'][4]}"
-        look: dict[str, Any] = {"where": "right", "bold": newest, "role": "reused-text", "backed": True, "size": 11.5}
+        look: dict[str, Any] = {"where": "right", "bold": newest, "role": "reused-text", "size": 11.5}
         marks.append(Text("past name", (words,), x, high + 2.2, **look))
     return marks
 
 
 def _emptied(middle: float) -> list[Mark]:
     box = _box(middle - 4.0, _LOW + 2.5, middle + 4.0, _LOW + 8.5)
-    return [
-        Area("empty", box, stroke="grey", dash="dashed"),
-        Text("grad", (".grad",), middle, _LOW + 5.5, where="center"),
-    ]
+    name = Text("grad", (".grad",), middle, _LOW + 5.5, where="center")
+    return [Area("empty", box, stroke="grey", dash="dashed"), name]
 
 
 def _graph(middle: float) -> list[Mark]:
@@ -111,7 +108,7 @@ def _graph(middle: float) -> list[Mark]:
 
 
 def _arrows(middle: float) -> list[Mark]:
-    joints = np.array([(-8.0, 3.0), (-3.5, 7.0), (1.5, 5.5), (7.5, 8.5)]) + (middle, _LOW)
+    joints = np.array([(-8.0, 3.0), (-3.5, 7.0), (1.5, 5.5), (7.5, 8.5)]) + np.array([middle, _LOW])
     ends = (*joints[0], *joints[-1])
     marks: list[Mark] = [Arrow("sum", ends, width=1.4, **_look("sum"))]
     for number in range(3):
