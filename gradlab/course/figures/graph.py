@@ -16,7 +16,7 @@ from ...memory import graph_nodes
 
 LEAF = "AccumulateGrad"
 VALUE = "Value"  # a plain one
-LEAVES = (LEAF, VALUE)
+LEAF_NAMES = (LEAF, VALUE)
 _MAX_LETTERS = 9  # of the numbers of a tensor; longer ones are told by their shape
 
 
@@ -69,7 +69,7 @@ class Graph:
     """The gradient that backward began with, in words."""
 
     def __repr__(self) -> str:
-        leaves = sum(node.operation in LEAVES for node in self.nodes)
+        leaves = sum(node.operation in LEAF_NAMES for node in self.nodes)
         head = f"{number_of(len(self.nodes) - leaves, 'operation')}, {leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
         rows = [self._row(index) for index in range(len(self.nodes))]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
