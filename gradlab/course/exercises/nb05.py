@@ -38,7 +38,7 @@ def peak_and_weight(update: Callable[..., None], settings: PeakSettings) -> dict
 def draw_update(update: Callable[..., None]) -> CourseFigure:
     """Draw the second update's memory, and that of the stub as an outline."""
     now, start = (measure_update(each, SHOWN)[0] for each in (update, in_order("forward zero_grad backward step")))
-    return CourseFigure(draw_update_memory(now, start), size=(760, 340))
+    return CourseFigure(draw_update_memory(now, start), size=(640, 330))
 
 
 def update_once_case(rng: random.Random) -> Case:
