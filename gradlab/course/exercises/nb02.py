@@ -23,10 +23,6 @@ def held(w: Tensor) -> Tensor:
     return torch.zeros(2) if w.grad is None else w.grad.clone()
 
 
-def xy(pair: Tensor) -> tuple[float, float]:
-    return float(pair[0]), float(pair[1])
-
-
 def third_arrow_case(rng: random.Random) -> Case:
     return (torch.randn(2, requires_grad=True), [*zip(torch.randn(3, 2), torch.randn(3, 1), strict=True)]), ""
 
@@ -62,11 +58,12 @@ def draw_added(answer: Callable[..., object]) -> CourseFigure:
         along = torch.cosine_similarity(INPUTS, gradient, dim=1).abs()  # a gradient goes along the input of its batch
         added.append((int(along.argmax()) + 1, gradient))
     added = [(at, part) for at, part in added if part.norm() > 1e-5]
-    arrows = [BatchArrow((at, at) if at else None, *xy(part), share=math.nan) for at, part in added]
+    arrows = [BatchArrow((at, at) if at else None, part[0].item(), part[1].item(), math.nan) for at, part in added]
     x, y = torch.linspace(-0.7, 5.7, 41), torch.linspace(-0.2, 6.2, 41)
     loss = ((torch.cartesian_prod(y, x).flip(1) @ INPUTS.T - TARGETS) ** 2).mean(1).reshape(41, 41)
     contours, holds = Contours(x.tolist(), y.tolist(), loss.tolist()), [(at, at) for at, _ in added if at]
-    scene = Arrows(arrows, xy(total), holds, contours, path=[(1.0, 2.0)], move=xy(-0.2 * total))
+    move = tuple((-0.2 * total).tolist())
+    scene = Arrows(arrows, tuple(total.tolist()), holds, contours, path=[(1.0, 2.0)], move=move)
     return CourseFigure(draw(scene), size=(560, 480))
 
 
