@@ -69,7 +69,8 @@ def test_a_recording_says_what_the_stored_notebook_says() -> None:
     assert [replay.name for _, replay in replays] == ["02-1", "02-2"]
     for at, replay in replays:
         (output,) = [each for each in stored.cells[at].outputs if "image/png" in each.get("data", {})]
-        assert output.data["text/plain"].startswith(replay.words)
+        later = "stored_after" in stored.cells[at].metadata.get("gradlab", {})  # the recording begins before that
+        assert later or output.data["text/plain"].startswith(replay.words)
         assert re.fullmatch(rf'gradlabRecording\("{replay.name}", "[\w+/=]+"\);\n', replay.script)
 
 
