@@ -154,9 +154,9 @@ def test_a_page_keeps_nothing_that_a_strict_policy_refuses(tmp_path: Path) -> No
     page = html_soup((tmp_path / "out" / "sub" / "x.html").read_text())
     assert not page.select("[style], style, script")
     first, second = page.find_all("p")
-    assert first["class"] == ["a", "s0"]
-    assert second["class"] == ["s0"]
-    assert ".s0 { color:red }" in writer.styles()
+    assert first["class"] == ["a", "style-0"]
+    assert second["class"] == ["style-0"]
+    assert ".style-0 { color:red }" in writer.styles()
     assert "b {}" in writer.styles()
     image = page.find("img")
     assert image is not None
