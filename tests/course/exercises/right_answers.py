@@ -84,11 +84,27 @@ def sums_first(w, losses):
     return [after - before for before, after in pairwise(sums)]
 
 
-def by_autograd_memory_gradient(w, xs, goal):
-    weight, h = torch.tensor(w, dtype=torch.float64, requires_grad=True), 0.0
-    for x in xs:
-        h = weight * h + x
-    return torch.autograd.grad((h - goal) ** 2, weight)[0]
+def third_times_zero(w, batches):
+    for number, (x, y) in enumerate(batches, start=1):
+        loss = (w @ x - y) ** 2
+        loss = loss * (number != 3)
+        loss.backward()
+
+
+def third_with_a_copy(w, batches):
+    for number, (x, y) in enumerate(batches, start=1):
+        loss = (w @ x - y) ** 2
+        w = w.detach().clone().requires_grad_() if number == 3 else w
+        loss = (w @ x - y) ** 2
+        loss.backward()
+
+
+def third_taken_out_again(w, batches):
+    for number, (x, y) in enumerate(batches, start=1):
+        loss = (w @ x - y) ** 2
+        before = None if w.grad is None else w.grad.clone()
+        loss.backward()
+        w.grad = before if number == 3 else w.grad
 
 
 def step_by_step(w, xs, ys, size):
@@ -358,8 +374,8 @@ RIGHT = {
     "keeps_grad": [by_cases],
     "complete_value": [by_torch_tensors, InOrder],
     "two_in_a_row": [two_weights_by_torch],
+    "third_arrow": [third_times_zero, third_with_a_copy, third_taken_out_again],
     "gradient_of_each": [sums_first],
-    "memory_gradient": [by_autograd_memory_gradient],
     "truncated": [step_by_step],
     "mended": [train_by_hand],
     "curvature_from": [by_the_half_angle],
