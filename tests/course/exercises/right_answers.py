@@ -1,5 +1,4 @@
 """Right answers to the exercises, written another way than the solutions: by PyTorch, by measuring or by hand."""
-# ruff: noqa: N803 - a matrix is W
 
 import math
 from collections import Counter
@@ -11,8 +10,6 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DistributedSampler
-
-from gradlab.course import OperationLog
 
 
 def train_by_hand(model, loss_fn, batches, lr, window=1, max_norm=math.inf):
@@ -47,22 +44,36 @@ def by_cases(tensor):
     return tensor.retains_grad
 
 
-def level_by_level(node):
-    arrived, here = 0, Counter([node])
-    while here:
-        after = Counter()
-        for one, ways in here.items():
-            if one.name().endswith("AccumulateGrad"):
-                arrived += ways
-            for target, _ in one.next_functions:
-                if target is not None:
-                    after[target] += ways
-        here = after
-    return arrived
+def by_torch_tensors(data):
+    return torch.tensor(data, dtype=torch.float64, requires_grad=True)
 
 
-def by_autograd(W, x, v):
-    return torch.autograd.grad(torch.tanh(W.requires_grad_() @ x.requires_grad_()), (W, x), v)
+class InOrder:
+    """Each value passes on, once, the sum of all that arrives, the newest one first."""
+
+    def __init__(self, data, ways=(), age=0):
+        self.data, self.ways, self.age, self.grad = data, ways, age, 0.0
+
+    def __add__(self, other):
+        return InOrder(self.data + other.data, [(self, 1), (other, 1)], 1 + max(self.age, other.age))
+
+    def __mul__(self, other):
+        ways = [(self, other.data), (other, self.data)]
+        return InOrder(self.data * other.data, ways, 1 + max(self.age, other.age))
+
+    def backward(self):
+        self.grad, waiting = 1.0, {self}
+        while waiting:
+            node = max(waiting, key=lambda each: each.age)
+            waiting.remove(node)
+            for value, slope in node.ways:
+                value.grad += node.grad * slope
+                waiting.add(value)
+
+
+def two_weights_by_torch(x, w1, w2, goal):
+    w1, w2 = by_torch_tensors(w1), by_torch_tensors(w2)
+    return torch.autograd.grad((w2 * w1 * x - goal) ** 2, (w1, w2))
 
 
 def sums_first(w, losses):
@@ -73,11 +84,27 @@ def sums_first(w, losses):
     return [after - before for before, after in pairwise(sums)]
 
 
-def by_autograd_memory_gradient(w, xs, goal):
-    weight, h = torch.tensor(w, dtype=torch.float64, requires_grad=True), 0.0
-    for x in xs:
-        h = weight * h + x
-    return torch.autograd.grad((h - goal) ** 2, weight)[0]
+def third_times_zero(w, batches):
+    for number, (x, y) in enumerate(batches, start=1):
+        loss = (w @ x - y) ** 2
+        loss = loss * (number != 3)
+        loss.backward()
+
+
+def third_with_a_copy(w, batches):
+    for number, (x, y) in enumerate(batches, start=1):
+        loss = (w @ x - y) ** 2
+        w = w.detach().clone().requires_grad_() if number == 3 else w
+        loss = (w @ x - y) ** 2
+        loss.backward()
+
+
+def third_taken_out_again(w, batches):
+    for number, (x, y) in enumerate(batches, start=1):
+        loss = (w @ x - y) ** 2
+        before = None if w.grad is None else w.grad.clone()
+        loss.backward()
+        w.grad = before if number == 3 else w.grad
 
 
 def step_by_step(w, xs, ys, size):
@@ -171,22 +198,11 @@ def by_torch_gradient_norm(model):
     return torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1e9)
 
 
-@cache
-def measured(parameters, element_size, window, set_to_none):
-    """What clearing and the backward passes move, less what computing the gradients alone moves."""
-    dtype = {2: torch.bfloat16, 4: torch.float32, 8: torch.float64}[element_size]
-    width = math.isqrt(parameters) - 1
-    layer, x = torch.nn.Linear(width, width + 1, dtype=dtype), torch.randn(4, width, dtype=dtype)
-    losses = [layer(x).square().mean() for _ in range(2 * window + 1)]
-    losses.pop().backward()  # there is something to clear
-    with OperationLog() as whole:
-        layer.zero_grad(set_to_none=set_to_none)
-        for loss in losses[:window]:
-            loss.backward()
-    with OperationLog() as computing:
-        for loss in losses[window:]:
-            torch.autograd.grad(loss, list(layer.parameters()))
-    return whole.moved - computing.moved
+def cleared_at_the_end(model, optimizer, x, y):
+    cross_entropy(model(x), y).backward()
+    optimizer.step()
+    for parameter in model.parameters():
+        parameter.grad = None
 
 
 def largest_level(activations, gradients):
@@ -368,10 +384,10 @@ RIGHT = {
     "batches_in_grad": [by_torch],
     "train_one_epoch": [train_by_hand],
     "keeps_grad": [by_cases],
-    "pull_back": [by_autograd],
-    "count_paths": [level_by_level],
+    "complete_value": [by_torch_tensors, InOrder],
+    "two_in_a_row": [two_weights_by_torch],
+    "third_arrow": [third_times_zero, third_with_a_copy, third_taken_out_again],
     "gradient_of_each": [sums_first],
-    "memory_gradient": [by_autograd_memory_gradient],
     "truncated": [step_by_step],
     "stopped": [emptied, with_friction],
     "mended": [train_by_hand],
@@ -379,8 +395,8 @@ RIGHT = {
     "uncleared": [by_trying],
     "two_players": [frozen_meanwhile],
     "trains": [by_training],
+    "update_once": [cleared_at_the_end],
     "gradient_norm": [by_torch_gradient_norm],
-    "bytes_moved": [lambda *arguments: measured(*arguments)],
     "saved": [largest_level],
     "decay_groups": [by_layer],
     "momentum_path": [as_tensor, sgd_of_torch],
