@@ -32,8 +32,8 @@ def rolled(answer: Any, start: float, lr: float) -> list[tuple[float, float]]:
 
 def ball_observed(answer: Any, start: float, lr: float) -> dict[str, bool]:
     path = [abs(w) for w, _ in rolled(answer, start, lr)]
-    early, late = max(path[:40]), max(path[-40:])
-    return {"the ball moves": min(path) < 0.99 * start, "its swing shrinks": late < 0.95 * early, "it stops": late < 0.02}
+    late, shrinks = max(path[-40:]), max(path[-40:]) < 0.95 * max(path[:40])
+    return {"the ball moves": min(path) < 0.99 * start, "its swing shrinks": shrinks, "it stops": late < 0.02}
 
 
 class _Ball(Definition):
@@ -42,10 +42,10 @@ class _Ball(Definition):
         if not (verdict := super().check(exercise, answer)):
             return verdict
         shares = [(grad - w) / before for (_, before), (w, grad) in pairwise(rolled(answer, 1.0, 0.1)[:5])]
-        share, remark = shares[0], "Each update uses its own gradient only: this is plain SGD."
+        share, name = shares[0], "Each update uses its own gradient only: this is plain SGD."
         if share > 0.005:
-            remark = f"Your line is friction: {share:.0%} of the old sum stays. This is SGD with `momentum={share:.2g}`."
-        return replace(verdict, remark=remark) if max(shares) - min(shares) < 0.01 and share < 0.99 else verdict
+            name = f"Your line is friction: {share:.0%} of the old sum stays. This is SGD with `momentum={share:.2g}`."
+        return replace(verdict, remark=name) if max(shares) - min(shares) < 0.01 and share < 0.99 else verdict
 
 
 def ball_case(rng: random.Random) -> Case:
@@ -107,10 +107,10 @@ momentum_by_hand = Definition(
     case=momentum_case,
     observe=trained,
     mistakes={
-        "never-fades": lambda *data: with_momentum(*data[:4], 1.0),
-        "clears": lambda *data: with_momentum(*data[:4], 0.0),
-        "fades-the-new-one": lambda *data: with_momentum(*data[:3], data[3] * data[4], data[4]),
-        "one-minus-beta": lambda *data: with_momentum(*data[:4], 1 - data[4]),
+        "never-fades": lambda model, loss, data, lr, beta: with_momentum(model, loss, data, lr, 1.0),
+        "clears": lambda model, loss, data, lr, beta: with_momentum(model, loss, data, lr, 0.0),
+        "fades-the-new-one": lambda model, loss, data, lr, beta: with_momentum(model, loss, data, lr * beta, beta),
+        "one-minus-beta": lambda model, loss, data, lr, beta: with_momentum(model, loss, data, lr, 1 - beta),
     },
     rounds=6,
 )

@@ -95,6 +95,13 @@ def test_whatever_a_function_does_or_returns_is_a_verdict(name: str) -> None:
     assert it.check(lambda value=3: value).state in ("not yet", "not attempted")
 
 
+def test_a_ball_that_stops_is_told_its_optimizer() -> None:
+    plain, friction = (exercise("stopped").check(answer) for answer in RIGHT["stopped"])
+    assert "plain SGD" in plain.remark
+    assert "`momentum=0.9`" in friction.remark
+    assert plain.picture != friction.picture
+
+
 def test_a_name_that_is_none() -> None:
     with pytest.raises(ValueError, match=r"'decay_gruops'; there is decay_groups"):
         exercise("decay_gruops")
