@@ -12,9 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...drawing import (
+    Arrow,
     Axes,
     Axis,
+    Dots,
     Drawing,
+    Key,
     Placed,
     Text,
     arrow_ends,
@@ -22,13 +25,16 @@ from ...drawing import (
     batch_key,
     draw_comparison,
     in_rows,
+    surface_axes,
+    surface_marks,
     to_png,
 )
-from ...formatting import share_text
-from ...scenes import Arrows, BatchArrow, Curve
+from ...formatting import share_text, short
+from ...scenes import Arrows, BatchArrow, Contours, Curve
 
 CURVES_SIZE, ARROWS_SIZE = (760, 340), (380, 330)
 """CSS pixels of one picture."""
+_BOWL_EDGE, _BOWL_SIZE = 2.0, (380, 400)
 
 
 class CourseFigure:
@@ -109,6 +115,37 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
     )
     drawings = [_draw_sum(name, scene, axes) for name, scene in scenes.items()]
     return CourseFigure(*drawings, size=ARROWS_SIZE, title="gradients head to tail")
+
+
+def bowl_steps(
+    pictures: Mapping[str, Mapping[str, Sequence[Any]]], start: tuple[float, float] = (-1.6, 1.3)
+) -> CourseFigure:
+    """Lay steps of two weights head to tail on the contours of 1/2 * (w1^2 + 0.1 * w2^2), a picture for each name.
+
+    Each path of a picture has its name and the weights after each step. The arrows of the first are solid, those of
+    others wide and pale behind them.
+    """
+    edge = np.linspace(-_BOWL_EDGE, _BOWL_EDGE, 81)
+    loss = 0.5 * (edge[None] ** 2 + 0.1 * edge[:, None] ** 2)
+    contours = Contours(edge.tolist(), edge.tolist(), loss.tolist())
+    axes, _ = surface_axes(contours, start)
+    drawings = []
+    for title, paths in pictures.items():
+        keys, words, arrows = [], [], []
+        for number, (name, reached) in enumerate(paths.items()):
+            way = np.array([start, *(np.asarray(weights, dtype=np.float64) for weights in reached)])
+            steps = np.diff(way, axis=0)
+            far = np.maximum(np.hypot(*steps.T) / (4 * _BOWL_EDGE), 1.0)[:, None]  # what leaves the picture is cut off
+            fill, stroke = ("weights/30", "weights") if number else ("weights", "paper")
+            for at, points in enumerate(np.hstack([way[:-1], way[:-1] + steps / far])):
+                arrows.append(Arrow(f"step {number} {at}", points, fill, stroke, 1.8 if number else 0.8))
+            keys.append(Key((name,), fill, stroke))
+            words.append(f"{name} " + ", ".join(short(round(float(each), 4) + 0.0) for each in way[-1] - way[0]))
+        marks = [*surface_marks(contours, named=True), *sorted(arrows, key=lambda arrow: -arrow.width)]
+        marks.append(Dots("start", np.array(start), "ring", 9.0, "paper", "weights", 1.8))
+        moved = f"moved: {'; '.join(words)}"
+        drawings.append(Drawing(title, marks, (axes,), f"{title}: {moved}.", notes=((moved,),), key=tuple(keys)))
+    return CourseFigure(*drawings, size=_BOWL_SIZE, title="steps on the bowl")
 
 
 def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:
