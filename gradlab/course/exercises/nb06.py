@@ -71,16 +71,11 @@ decay_groups = Definition(
 
 
 def momentum_step_case(rng: random.Random) -> Case:
-    """Return a weight, its gradients, an lr for each, and beta."""
     grads = [round(rng.uniform(-2, 2), 2) for _ in range(8)]
     lrs = [round(rng.uniform(0.05, 0.5), 2) for _ in range(8)]
     w, beta = round(rng.uniform(-3, 3), 2), round(rng.uniform(0.5, 0.95), 2)
-    return (
-        w,
-        grads,
-        lrs,
-        beta,
-    ), f"w={w}, beta={beta}, grads from {grads[0]}, {grads[1]} on, lrs from {lrs[0]}, {lrs[1]} on"
+    text = f"w={w}, beta={beta}, grads that begin {grads[0]}, {grads[1]}, lrs that begin {lrs[0]}, {lrs[1]}"
+    return (w, grads, lrs, beta), text
 
 
 def momentum_step_observe(step: Callable[..., Any], w: Any, grads: list[float], lrs: list[float], beta: float) -> Any:

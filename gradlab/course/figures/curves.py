@@ -34,7 +34,7 @@ from ...scenes import Arrows, BatchArrow, Contours, Curve
 
 CURVES_SIZE, ARROWS_SIZE = (760, 340), (380, 330)
 """CSS pixels of one picture."""
-_BOWL_EDGE, _BOWL_SIZE = 2.0, (380, 400)
+_BOWL_START, _BOWL_SIZE = (-1.6, 1.3), (380, 400)
 
 
 class CourseFigure:
@@ -117,34 +117,30 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
     return CourseFigure(*drawings, size=ARROWS_SIZE, title="gradients head to tail")
 
 
-def bowl_steps(
-    pictures: Mapping[str, Mapping[str, Sequence[Any]]], start: tuple[float, float] = (-1.6, 1.3)
-) -> CourseFigure:
+def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFigure:
     """Lay steps of two weights head to tail on the contours of 1/2 * (w1^2 + 0.1 * w2^2), a picture for each name.
 
-    Each path of a picture has its name and the weights after each step. The arrows of the first are solid, those of
-    others wide and pale behind them.
+    A path has its name and the weights after each step from (-1.6, 1.3). The first one has solid arrows, others have
+    wide and pale ones behind them.
     """
-    edge = np.linspace(-_BOWL_EDGE, _BOWL_EDGE, 81)
+    edge, drawings = np.linspace(-2.0, 2.0, 81), []
     loss = 0.5 * (edge[None] ** 2 + 0.1 * edge[:, None] ** 2)
     contours = Contours(edge.tolist(), edge.tolist(), loss.tolist())
-    axes, _ = surface_axes(contours, start)
-    drawings = []
     for title, paths in pictures.items():
-        keys, words, arrows = [], [], []
-        for number, (name, reached) in enumerate(paths.items()):
-            way = np.array([start, *(np.asarray(weights, dtype=np.float64) for weights in reached)])
+        marks, key, moves = [*surface_marks(contours, named=True)], [], []
+        for number, (name, reached) in reversed([*enumerate(paths.items())]):
+            way = np.array([_BOWL_START, *(np.asarray(weights, dtype=np.float64) for weights in reached)])
             steps = np.diff(way, axis=0)
-            far = np.maximum(np.hypot(*steps.T) / (4 * _BOWL_EDGE), 1.0)[:, None]  # what leaves the picture is cut off
-            fill, stroke = ("weights/30", "weights") if number else ("weights", "paper")
-            for at, points in enumerate(np.hstack([way[:-1], way[:-1] + steps / far])):
-                arrows.append(Arrow(f"step {number} {at}", points, fill, stroke, 1.8 if number else 0.8))
-            keys.append(Key((name,), fill, stroke))
-            words.append(f"{name} " + ", ".join(short(round(float(each), 4) + 0.0) for each in way[-1] - way[0]))
-        marks = [*surface_marks(contours, named=True), *sorted(arrows, key=lambda arrow: -arrow.width)]
-        marks.append(Dots("start", np.array(start), "ring", 9.0, "paper", "weights", 1.8))
-        moved = f"moved: {'; '.join(words)}"
-        drawings.append(Drawing(title, marks, (axes,), f"{title}: {moved}.", notes=((moved,),), key=tuple(keys)))
+            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # what leaves the picture is cut off
+            fill, stroke, width = ("weights/30", "weights", 1.8) if number else ("weights", "paper", 0.8)
+            ends = np.hstack([way[:-1], way[:-1] + steps])
+            marks += [Arrow(f"step {number} {at}", points, fill, stroke, width) for at, points in enumerate(ends)]
+            key.append(Key((name,), fill, stroke))
+            moves.append(f"{name} ({', '.join(short(round(float(each), 4) + 0.0) for each in way[-1] - way[0])})")
+        marks.append(Dots("start", _BOWL_START, "ring", 9.0, "paper", "weights", 1.8))
+        moved, (axes, _) = f"moved: {'; '.join(moves[::-1])}", surface_axes(contours, _BOWL_START)
+        words = f"{title}: {moved}."
+        drawings.append(Drawing(title, marks, (axes,), words, notes=((moved,),), key=tuple(key[::-1])))
     return CourseFigure(*drawings, size=_BOWL_SIZE, title="steps on the bowl")
 
 
