@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
+    from .figures.curves import bowl_steps as bowl_steps
     from .figures.curves import curves as curves
     from .figures.curves import head_to_tail as head_to_tail
     from .figures.graph import graph_of as graph_of

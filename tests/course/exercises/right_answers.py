@@ -205,21 +205,17 @@ def by_layer(model, weight_decay):
     return ({"params": matrices, "weight_decay": weight_decay}, {"params": (p for p in others), "weight_decay": 0.0})
 
 
-def as_tensor(w, grads, lrs, beta):
-    v = torch.zeros(0)
-    for i, g in enumerate(grads):
-        v = torch.cat([v, torch.tensor([beta * (v[i - 1] if i else 0) + g])])
-    return w - torch.cumsum(torch.tensor(lrs) * v, dim=0)
+def in_one_line(w, v, g, lr, beta):
+    return w - lr * (g + beta * v), g + beta * v
 
 
-def sgd_of_torch(w, grads, lrs, beta):
-    weight, path = torch.tensor(w, dtype=torch.float64), []
-    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=beta)
-    for g, lr in zip(grads, lrs, strict=True):
-        weight.grad, optimizer.param_groups[0]["lr"] = torch.tensor(g, dtype=torch.float64), lr
-        optimizer.step()
-        path.append(weight.item())
-    return path
+def sgd_of_torch(w, v, g, lr, beta):
+    weight = torch.as_tensor(w, dtype=torch.float64).clone()
+    weight.grad = torch.as_tensor(g, dtype=torch.float64)
+    optimizer = torch.optim.SGD([weight], lr=lr, momentum=beta)
+    optimizer.state[weight]["momentum_buffer"] = torch.zeros_like(weight) + v
+    optimizer.step()
+    return weight, optimizer.state[weight]["momentum_buffer"]
 
 
 def adamw_of_torch(w, grads, lr, weight_decay, beta1=0.9, beta2=0.999, eps=1e-8):
@@ -386,8 +382,8 @@ RIGHT = {
     "update_once": [cleared_at_the_end],
     "gradient_norm": [by_torch_gradient_norm],
     "saved": [largest_level],
+    "momentum_step": [in_one_line, sgd_of_torch],
     "decay_groups": [by_layer],
-    "momentum_path": [as_tensor, sgd_of_torch],
     "adamw_path": [adamw_of_torch],
     "by_tokens": [weighted],
     "accumulated": [train_by_hand],
