@@ -111,7 +111,7 @@ def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     last = {call.place: call for call in calls}
     for number, piece in enumerate(pieces):
         x, y = _on_ring(number / len(pieces))
-        marks += _call_marks(x, y, number, piece, last.get(number), newest is not None and number == newest.place)
+        marks += _call_marks(x, y, str(number), piece, last.get(number), newest is not None and number == newest.place)
     lines = [".grad", *(newest.after if newest else Grad({})).text.split(", norm ")]
     for number, line in enumerate(lines):
         texts = (f"norm {line}",) if number == 2 else (line, line.replace("backwards ", ""))
@@ -143,21 +143,21 @@ def _box(x: float, y: float, half_width: float, half_height: float) -> tuple[flo
 
 
 def _call_marks(
-    x: float, y: float, number: int | str, piece: str, call: LoopCall | None, lit: bool, sign: str = ""
+    x: float, y: float, id: str, piece: str, call: LoopCall | None, lit: bool, sign: str = ""
 ) -> list[Mark]:
     """Return a call on the ring with a sign, and above or below it what it did last."""
     failed, style = call is not None and call.failed, dict(CALL_STYLES[piece])
     frame: dict[str, Any] = {"stroke": "wrong" if failed else "ink", "width": 3.0, "dash": ""} if lit or failed else {}
     words = f"{piece}: {call.text if call else 'has not run yet'}"
     marks: list[Mark] = [
-        Area(f"call {number}", _box(x, y, *_TILE), words=words, **{**style, **frame}),
-        Text(f"name {number}", (piece + sign,), x, y, where="center", bold=lit),
+        Area(f"call {id}", _box(x, y, *_TILE), words=words, **{**style, **frame}),
+        Text(f"name {id}", (piece + sign,), x, y, where="center", bold=lit),
     ]
     if call is not None:
         up, role = (1 if y > 0.3 else -1), "reused-text" if piece == "step" and call.before.count(1) else "ink"
         look: dict[str, Any] = {"where": "above" if up > 0 else "below", "role": "wrong" if failed else role}
         texts = call.text, call.text.partition(" (")[0]
-        marks.append(Text(f"did {number}", texts, x, y + up * _TILE[1], backed=True, **look))
+        marks.append(Text(f"did {id}", texts, x, y + up * _TILE[1], backed=True, **look))
     return marks
 
 
@@ -174,23 +174,17 @@ def six_rings() -> CourseFigure:
     runs, marks, words = {order: run_order(" ".join(order)) for order in permutations(PIECES)}, list[Mark](), ""
     rings = [(kind, order) for kind in _ENDS for order in runs if order[0] == "forward" and runs[order].verdict == kind]
     for number, (kind, ring) in enumerate(rings):
-        middle, (end, *fault) = (5.2 * (number % 3), -3.1 * (number // 3)), _ENDS[kind]
-        first, last = (ring.index(call) for call in fault)
+        middle, (end, *ends) = (5.2 * (number % 3), -3.1 * (number // 3)), _ENDS[kind]
+        first, last = (ring.index(call) for call in ends)
+        fault = range(first, first + (last - first) % 4)
         marks += _way_marks(f" {number}", range(4), 4, "grey", *middle)
-        marks += _way_marks(
-            f" {number} fault", range(first, first + (last - first) % 4), 4, "wrong", *middle, width=5.0
-        )
+        marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, width=5.0)
         for at, piece in enumerate(ring):
             run = runs[ring[at:] + ring[:at]]
-            sign = (
-                "\u2013" if "NameError" in run.outcome else _SIGNS[run.verdict][0] + " late" * ("late" in run.outcome)
-            )
+            sign = "\u2013" if "NameError" in run.outcome else end[0] + " late" * (run.verdict == "harmless")
             marks += _call_marks(*_on_ring(at / 4, *middle), f"{number}.{at}", piece, None, False, f" {sign}")
-        marks.append(
-            Text(
-                f"end {number}", (end,), *middle, where="center", bold=True, role="ink" if kind == "right" else "wrong"
-            )
-        )
+        look: dict[str, Any] = {"where": "center", "bold": True, "role": "wrong" if fault else "ink"}
+        marks.append(Text(f"end {number}", (end,), *middle, **look))
         words += f"{runs[ring].order}: {end[2:]}. "
     axes = Axes(Axis(-2.45, 12.85, ticks="none"), Axis(-4.3, 1.2, ticks="none"), equal="fit")
     corner = ("\u2713 or \u2717: the order that begins at this call (\u2013: NameError, no loss yet)",)
