@@ -137,10 +137,8 @@ def has_loss(order: list[str]) -> bool:
     return order.index("forward") < order.index("backward")
 
 
-def step_comes_first(order: list[str]) -> bool:
-    """Tell whether the way round the loop from ``backward`` comes to ``step`` before ``zero_grad``."""
-    way = (order * 2)[order.index("backward") :]
-    return way.index("step") < way.index("zero_grad")
+def steps_at_once(order: list[str]) -> bool:
+    return "backward step" in " ".join([*order, order[0]])
 
 
 trains = Definition(
@@ -148,8 +146,10 @@ trains = Definition(
     mistakes={
         "standard-only": lambda order: order == [*PIECES],
         "as-written": lambda order: has_loss(order) and "backward step" in " ".join(order),
-        "no-loss": lambda order: "backward step" in " ".join([*order, order[0]]),
-        "forward-between": lambda order: has_loss(order) and step_comes_first(order),
+        "no-loss": steps_at_once,
+        "forward-between": lambda order: (
+            has_loss(order) and (steps_at_once(order) or order[1:3] == ["step", "zero_grad"])
+        ),
     },
     rounds=100,
 )
