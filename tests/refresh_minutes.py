@@ -1,6 +1,7 @@
-"""Write the minutes of each notebook, as the rule of ``notebooks/reading.py`` counts them, wherever they are told.
+"""Write the minutes of each notebook, as ``notebooks/reading.py`` counts them, and what comes before it.
 
-``python tests/refresh_minutes.py``: into the headers of the notebooks, the map of notebooks/README.md and series.toml.
+``python tests/refresh_minutes.py``: into the headers of the notebooks, the map of notebooks/README.md and series.toml,
+which says what comes before.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "notebooks")]
 
-from reading import Reading, header, reading, total  # noqa: E402 - it lies in the folder of the tests
+from reading import Reading, builds_on, header, reading, total  # noqa: E402 - it lies in the folder of the tests
+
+from gradlab.course.series import series_notebooks  # noqa: E402 - from this clone
 
 
 def write(path: Path, pattern: str, text: str) -> None:
@@ -33,11 +36,13 @@ def main() -> None:
         read.append(now)
         name = path.stem.partition("_")[2]
         write(path, r"\*\*Time\*\* core \d+ minutes, deeper \d+, exercises \d+", header(now))
+        entry = next(each for each in series_notebooks() if each.name == name)
+        write(path, r"\*\*Builds on\*\*[^.]*(?:\.ipynb[^.]*)*\.", builds_on(entry))
         cells = f"{now.core} + {now.deeper} + {now.exercises}"
         write(
             ROOT / "notebooks" / "README.md",
             rf"(?<=\({re.escape(path.name)}\) \| ).*$",
-            re.sub(r"\d+(?: \+ \d+)+", cells, row(path.name)),
+            re.sub(r"\d+(?: \+ \d+)+ .*", f"{cells} | {entry.needs_text} |", row(path.name)),
         )
         listed = f"minutes = [{now.core}, {now.deeper}, {now.exercises}]"
         write(ROOT / "gradlab/course/series.toml", rf'(?<=name = "{name}"\n)minutes = \[.*\]', listed)

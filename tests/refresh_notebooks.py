@@ -81,7 +81,7 @@ def clean(notebook: Any) -> None:
 
 
 def fold_outcomes(notebook: Any) -> None:
-    """Have a notebook open with all folded that tells the answer of a question: outputs, and texts that come after one.
+    """Have a notebook open with all folded that tells the answer of a question: code, outputs, texts after one.
 
     It follows a question up to the next heading, as in ``gradlab/front/outcome.js``, which covers outputs and texts in
     a running notebook and in pages that are made of it. Texts above the first output say what to do, and stay.
@@ -99,7 +99,8 @@ def fold_outcomes(notebook: Any) -> None:
             continue
         asks = bool(QUESTION.search(cell.source))
         if cell.cell_type == "code":
-            _fold(cell, follows and not asks and bool(cell.outputs))
+            if not asks and cell.metadata.get("cellView") != "form":
+                _fold(cell, follows)
             tells = not asks and (tells or bool(cell.outputs))
         follows = follows or asks
 
@@ -119,11 +120,14 @@ def _output_follows(cells: list[Any]) -> bool:
 
 
 def _fold(cell: Any, folded: bool) -> None:
-    """Fold the outputs of a cell: JupyterLab shows the first text of the first one, so that one has none."""
+    """Fold code and outputs of a cell: JupyterLab shows the first text of the first output, so that one has none."""
     cell.outputs = [output for output in cell.outputs if output != NO_TEXT]
     settings = dict(cell.metadata.get("jupyter", {}))
-    settings.pop("outputs_hidden", None)
+    for name in ("source_hidden", "outputs_hidden"):
+        settings.pop(name, None)
     if folded:
+        settings["source_hidden"] = True
+    if folded and cell.outputs:
         settings["outputs_hidden"] = True
         cell.outputs.insert(0, nbformat.from_dict(NO_TEXT))
     if settings:

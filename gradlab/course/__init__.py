@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .figures.graph import graph_of as graph_of
     from .figures.graph import record_gradients as record_gradients
     from .figures.graph_picture import draw_graph as draw_graph
+    from .figures.strip import update_strip as update_strip
     from .instruments.loss_scale import loss_scale as loss_scale
     from .instruments.peak import peak as peak
     from .instruments.ring import ring_of_orders as ring_of_orders
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from .measured import real_peak as real_peak
     from .notebook_calls import attempt as attempt
     from .notebook_calls import doctor_command as doctor_command
-    from .notebook_calls import grad_table as grad_table
     from .notebook_calls import weights_after as weights_after
     from .processes import launch as launch
     from .processes import prepare as prepare

@@ -1,4 +1,4 @@
-"""What notebooks call in one line: a call that fails, a loop run plainly, a table of gradients, the doctor."""
+"""What notebooks call in one line: a call that fails, a loop run plainly, the doctor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from torch import Tensor
 from .._process import main_thread
 from ..doctor import run_script
 from ..tasks import Task
-from .figures.graph import nodes_of, root_of
 
 
 def attempt(call: Callable[..., Any], *arguments: Any) -> None:
@@ -42,40 +41,6 @@ def weights_after(loop: str, task: Task) -> Tensor:
     names |= {"batches": task.batches, "device": task.device, "epochs": 1}
     exec(loop, names)
     return torch.cat([param.detach().flatten() for param in names["model"].parameters()])
-
-
-_HEAD = ("", "is_leaf", "requires_grad", "retains_grad", "in the graph", ".grad")
-
-
-@dataclass(frozen=True)
-class GradTable:
-    """A row for each tensor; a notebook shows it as text."""
-
-    rows: tuple[tuple[str, ...], ...]
-
-    def __repr__(self) -> str:
-        lines = [_HEAD, *self.rows]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
-
-
-def grad_table(result: Tensor, /, **tensors: Tensor) -> GradTable:
-    """Return four properties of each tensor, and whether it has a ``.grad`` now.
-
-    "in the graph" is True if a path leads from ``result`` to the tensor, so that ``result.backward()`` computes its
-    gradient. Raises ValueError if ``result`` has no graph.
-    """
-    reached = set(nodes_of(result))
-    return GradTable(tuple(_row(name, tensor, reached) for name, tensor in tensors.items()))
-
-
-def _row(name: str, tensor: Tensor, reached: set[object]) -> tuple[str, ...]:
-    keeps = tensor.is_leaf or tensor.retains_grad  # PyTorch warns if .grad of another tensor is read
-    in_graph = tensor.requires_grad and root_of(tensor) in reached
-    grad = "kept" if keeps and tensor.grad is not None else "None"
-    return name, str(tensor.is_leaf), str(tensor.requires_grad), str(tensor.retains_grad), str(in_graph), grad
 
 
 @dataclass(frozen=True)

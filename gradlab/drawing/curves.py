@@ -65,10 +65,10 @@ def draw_loss(scene: Curve) -> Drawing:
 def _loss_axis(values: Numbers) -> Axis:
     """Return a linear axis that holds losses, the first one first; it grows by doubling, so that it moves rarely."""
     if not len(values) or values.min() < 0:
-        return value_axis(values, _FIRST_ROOM)
+        return value_axis(values, _FIRST_ROOM, words="loss")
     high = from_zero(float(values[0]) * _FIRST_ROOM)
     doublings = math.log2(max(float(values.max()), high)) - math.log2(high)
-    return Axis(0.0, min(math.ldexp(high, math.ceil(doublings)), LARGEST_DRAWN))
+    return Axis(0.0, min(math.ldexp(high, math.ceil(doublings)), LARGEST_DRAWN), words="loss")
 
 
 def _finite_points(curve: Curve | UnswitchedCurve, until: float = math.inf) -> tuple[Numbers, Numbers]:
@@ -113,6 +113,7 @@ def draw_comparison(
     reused: Collection[str] = (),
     events: Mapping[int, str] | None = None,
     counted: str = "updates",
+    y: str = "loss",
 ) -> Drawing:
     """Draw the mean losses of several runs, each with its name and its newest loss at its end.
 
@@ -123,26 +124,28 @@ def draw_comparison(
         reused: the names of those that apply gradients again.
         events: updates that are marked by a dotted line, with words.
         counted: what the x axis counts.
+        y: what the curves are of, in place of losses.
     """
     lines = {name: _finite_points(curve, curve.broken or math.inf) for name, curve in curves.items()}
-    tame = [y for name, (_, y) in lines.items() if curves[name].broken is None and len(y)]
-    most = _TALLEST * max((float(y.max()) for y in tame), default=np.inf)
-    up = value_axis(np.concatenate([y[y <= most] for _, y in lines.values()] or [np.zeros(0)]), log_from=_LOG_FROM)
+    tame = [values for name, (_, values) in lines.items() if curves[name].broken is None and len(values)]
+    most = _TALLEST * max((float(values.max()) for values in tame), default=np.inf)
+    heights = np.concatenate([values[values <= most] for _, values in lines.values()] or [np.zeros(0)])
+    up = value_axis(heights, log_from=_LOG_FROM, words=y)
     last = max((float(x[-1]) for x, _ in lines.values() if len(x)), default=0.0)
     across = Axis(0.0, last if last > 0 else from_zero(last), words=counted, ticks="updates")
     marks: list[Mark] = []
     words = []
     styles = {True: cycle(_REUSED_LINES), False: cycle(_USUAL_LINES)}
-    for number, (name, (x, y)) in enumerate(lines.items()):
+    for number, (name, (x, values)) in enumerate(lines.items()):
         role, dash = next(styles[name in reused])
         curve = curves[name]
-        newest = curve.now if math.isfinite(curve.now) else float(y[-1]) if len(y) else math.nan
-        end = f"inf at {curve.broken:,}" if curve.broken is not None else short(newest) if len(y) else ""
-        readout = f"{name}, update {{x}}: loss {{y}}"
-        marks.append(Line(f"curve {number}", points(x, y), role, 2.0, dash, readout=readout))
+        newest = curve.now if math.isfinite(curve.now) else float(values[-1]) if len(values) else math.nan
+        end = f"inf at {curve.broken:,}" if curve.broken is not None else short(newest) if len(values) else ""
+        readout = f"{name}, update {{x}}: {y} {{y}}"
+        marks.append(Line(f"curve {number}", points(x, values), role, 2.0, dash, readout=readout))
         texts = f"{name}: {end}" if curve.broken is not None else f"{name} {end}".strip(), name
         words.append(f"{name} {end}".strip())
-        right, height = (float(x[-1]), float(y[-1])) if len(x) else (0.0, up.low)
+        right, height = (float(x[-1]), float(values[-1])) if len(x) else (0.0, up.low)
         look: dict[str, Any] = {"role": role if role == "loss" else f"{role}-text", "size": 13.0, "bold": True}
         look["where"] = "margin" if right >= last / 2 else "right around"  # what ends early is named where it ends
         marks.append(Text(f"name {number}", texts, right, height, **look))

@@ -15,6 +15,7 @@ const HEADING = ":is(.jp-RenderedMarkdown, .text_cell_render) > :is(h1, h2, h3)"
 const OUTPUT = ".jp-OutputArea-child, .output_area";
 const OPEN = "Make your bet before you read on: here, what follows cannot be covered.";
 const FOLDED = ".jp-OutputPlaceholder"; // what is stored: it comes when its cell is run
+const FOLDED_CODE = ".jp-InputPlaceholder"; // as tests/refresh_notebooks.py stores code that follows a question
 const LAB = ".gradlab, .gl-recording";
 const TELLING = "details.after-bet"; // as tests/refresh_notebooks.py writes them
 
@@ -36,6 +37,7 @@ class Cells {
   /** @param {Element} list whose children are the cells */
   constructor(list) {
     this.list = list;
+    this.unfolded = new WeakSet(); // cells whose code came with the choice: the learner may fold it again
     this.changes = new MutationObserver(() => this.look());
   }
 
@@ -72,6 +74,9 @@ class Cells {
   /** Have questions tell their answers once their outcome is there, and unfold the texts that tell it. @param {Part} part */
   judge({ questions, cells }) {
     const code = cells.filter((cell) => cell.matches(CODE));
+    if (questions.every((question) => question?.dataset.settled ?? question?.dataset.shown !== undefined)) {
+      for (const cell of code) this.unfoldCode(cell);
+    }
     const folded = code.filter((cell) => cell.querySelector(FOLDED) || !cell.childElementCount); // or not rendered yet
     const shown = code.filter((cell) => cell.querySelector(OUTPUT) && !folded.includes(cell));
     const lab = code.find((cell) => cell.querySelector(LAB) && !folded.includes(cell));
@@ -93,6 +98,14 @@ class Cells {
       text.querySelector("summary")?.remove();
       text.replaceWith(...text.childNodes);
     }
+  }
+
+  /** Unfold the code of a cell that was stored folded, once. @param {Element} cell */
+  unfoldCode(cell) {
+    const folded = cell.querySelector(FOLDED_CODE);
+    if (!(folded instanceof HTMLElement) || this.unfolded.has(cell)) return;
+    this.unfolded.add(cell);
+    folded.click();
   }
 
   /** Say below a question that something is covered. @param {HTMLElement | null} question @param {boolean} covers */

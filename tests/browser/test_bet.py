@@ -192,8 +192,9 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         notebook.lend_kernel("folded.ipynb")
         Notebook(page, notebook.jupyter, "folded.ipynb")
         placeholder = page.locator(".jp-OutputPlaceholder")
-        placeholder.wait_for()
-        assert placeholder.inner_text() == ""
+        code = page.locator(".jp-InputPlaceholder")
+        expect(code).to_have_count(2)
+        assert placeholder.text_content() == ""
         assert page.get_by_text(OUTCOME_SEEN).count() == 0
         expect(page.locator("p", has_text="It tells.")).not_to_be_visible()
         asks = page.locator(".gl-bet").first
@@ -209,6 +210,7 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         option(page, RIGHT).click()
         expect(asks.locator(".gl-bet-reply")).to_have_text(f"You said: {RIGHT}. Run the next cell, and look. Tell me")
         assert asks.locator(".gl-bet-right, .gl-bet-wrong").count() == 0
+        expect(code).to_have_count(0)
         expect(placeholder).to_be_visible()
         expect(page.locator("p", has_text="It tells.")).not_to_be_visible()
         page.evaluate(
@@ -224,6 +226,9 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         expect(further).to_be_visible()
     finally:
         page.close()
+
+
+HIDDEN = {"source_hidden": True, "outputs_hidden": True}
 
 
 def stored_cells() -> list[Any]:
@@ -243,8 +248,8 @@ def stored_cells() -> list[Any]:
     return [
         code(f"{FRESH}\nfrom gradlab import predict\n{ASKED}", asked),
         markdown(TEXT["source"]),
-        code(SILENT),
-        code("print('the ' + 'outcome')", no_text, said("the outcome"), jupyter={"outputs_hidden": True}),
+        code(SILENT, jupyter={"source_hidden": True}),
+        code("print('the ' + 'outcome')", no_text, said("the outcome"), jupyter=HIDDEN),
         markdown(f"{OPENS}\n\nIt tells.\n\n</details>"),
         markdown(HEADING["source"]),
         code("g()", said("something else")),

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from gradlab.course.figures.graph import LEAF, Edge, Graph, Node, graph_of, nodes_of, record_gradients
+from gradlab.course.figures.graph_picture import draw_graph
 
 
 def line() -> tuple[dict[str, Tensor], Tensor]:
@@ -173,3 +174,35 @@ def test_tensors_without_an_address_are_told_by_their_shape() -> None:
     again = (rows @ table(torch.tensor([0, 1]))).sum()
     leaf = graph_of(again, seen, rows=rows, weight=table.weight).nodes[-1]
     assert (leaf.name, leaf.grad) == ("weight", "(3, 2)")
+
+
+class Plain:
+    """A number with a gradient, as the learner of notebook 01 writes it."""
+
+    def __init__(self, data: float, inputs: tuple[Plain, ...] = (), slopes: tuple[float, ...] = ()) -> None:
+        self.data, self.inputs, self.slopes, self.grad = data, inputs, slopes, 0.0
+
+    def backward(self, arriving: float = 1.0) -> None:
+        self.grad += arriving
+        for value, slope in zip(self.inputs, self.slopes, strict=True):
+            value.backward(arriving * slope)
+
+
+def test_the_graph_of_plain_values() -> None:
+    w, x = Plain(2.0), Plain(3.0)
+    product = Plain(6.0, (w, x), (3.0, 2.0))
+    square = Plain(36.0, (product, product), (6.0, 6.0))
+    before = graph_of(square, w=w, square=square)
+    assert (before.seed, {edge.gradient for edge in before.edges}) == ("", {""})
+    square.backward()
+    graph = graph_of(square, w=w, square=square)
+    assert graph.seed == "1"
+    assert graph.nodes[0] == Node("slopes 6, 6", "square", (), grad="1", value="36")
+    assert graph.nodes[1] == Node("slopes 3, 2", "", (), grad="12", value="6")
+    assert {(node.operation, node.label, node.grad) for node in graph.nodes[2:]} == {
+        ("Value", "w = 2", "36"),
+        ("Value", "3", "24"),
+    }
+    assert [(edge.source, edge.gradient) for edge in graph.edges] == [(0, "6"), (0, "6"), (1, "36"), (1, "24")]
+    assert repr(graph).startswith("2 operations, 2 leaves; backward begins with 1\n")
+    assert draw_graph(graph).png

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gradlab import Recipe, Run, tasks
-from gradlab.course import attempt, doctor_command, grad_table, weights_after
+from gradlab.course import attempt, doctor_command, weights_after
 
 
 def test_an_attempt_tells_the_first_sentence_of_an_error(
@@ -26,32 +26,6 @@ def test_an_attempt_tells_the_first_sentence_of_an_error(
     assert made == [3]
     with pytest.raises(TypeError):
         attempt(len, 3)
-
-
-def test_each_column_of_the_table_is_what_pytorch_says(recwarn: pytest.WarningsRecorder) -> None:
-    w, unused, data = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True), torch.ones(3)
-    h = w * data
-    k = torch.tanh(h)
-    k.retain_grad()
-    loss = (k * k).sum()
-    names = {"w": w, "unused": unused, "data": data, "h": h, "k": k, "apart": k.detach(), "loss": loss}
-    assert {row[-1] for row in grad_table(loss, **names).rows} == {"None"}
-    loss.backward()
-    assert {row[0]: row[1:] for row in grad_table(loss, **names).rows} == {
-        "w": ("True", "True", "False", "True", "kept"),
-        "unused": ("True", "True", "False", "False", "None"),
-        "data": ("True", "False", "False", "False", "None"),
-        "h": ("False", "True", "False", "True", "None"),
-        "k": ("False", "True", "True", "True", "kept"),
-        "apart": ("True", "False", "False", "False", "None"),
-        "loss": ("False", "True", "False", "True", "None"),
-    }
-    assert not recwarn.list
-    head, row = repr(grad_table(loss, w=w)).splitlines()
-    assert row[head.index("is_leaf") :].startswith("True ")
-    assert row[head.index("retains_grad") :].startswith("False ")
-    with pytest.raises(ValueError, match="no graph"):
-        grad_table(torch.ones(2))
 
 
 SCRIPT = """import torch

@@ -35,7 +35,7 @@ def test_the_map_counts_bets_and_exercises() -> None:
         len(re.findall(pattern, text, re.M)) for pattern, text in ((r"^\[[^.]+\]$", asked), (r"^## `", exercises))
     ]
     shown = series_map()._repr_mimebundle_()
-    assert re.search(rf"^03 forgetting_zero_grad +00 +\d+ min +{counts[0]} +{counts[1]}$", shown["text/plain"], re.M)
+    assert re.search(rf"^03 forgetting_zero_grad +02 +\d+ min +{counts[0]} +{counts[1]}$", shown["text/plain"], re.M)
     assert f"{counts[0]} bets, {counts[1]} exercises" in shown["text/html"]
     assert "<b>03 forgetting_<wbr>zero_<wbr>grad</b>" in shown["text/html"]  # no notebook is beside this test
 

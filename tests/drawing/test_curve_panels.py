@@ -48,7 +48,7 @@ def test_the_axes_hold_the_curve_and_stay_linear() -> None:
     assert highest == [3, 3, 3, 96, 96, 1536]  # it only grows, by doubling
     compared = draw_comparison({"wide": Curve([*range(6)], mean, mean, mean)}).axes[0].y
     assert compared.log
-    assert compared.words == "log axis"
+    assert compared.words == "loss (log axis)"
     assert len({draw(curve(count)).axes[0].x for count in range(42, 49)}) == 1  # an axis moves rarely
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradlab.course.series import SeriesNotebook, series_notebooks
+
 WORDS, LINES, QUESTION, MENDED, PLAYED = 160, 15, 1.0, 2.0, 4.0
 INSTRUMENTS = ("Lab", "ForecastLab", "swing", "ring_of_orders", "peak", "loss_scale", "two_ranks")
 _PLAYED = re.compile(rf"(?<![\w.])(?:course\.\w+|{'|'.join(INSTRUMENTS)})\(")
@@ -58,6 +60,15 @@ def reading(path: Path) -> Reading:
 def header(read: Reading) -> str:
     """Return how a notebook's first cell tells its minutes."""
     return f"**Time** core {read.core} minutes, deeper {read.deeper}, exercises {read.exercises}"
+
+
+def builds_on(notebook: SeriesNotebook) -> str:
+    """Return how a notebook's title tells what comes before it."""
+    links = {each.number: f"[{each.number}]({each.file})" for each in series_notebooks()}
+    needs, helps = ([links.get(number, number) for number in part] for part in (notebook.needs, notebook.helps))
+    kind = "notebooks " if len(needs) > 1 else "notebook " if set(notebook.needs) & set(links) else ""
+    also = f"; {' and '.join(helps)} help" if helps else ""
+    return f"**Builds on** {kind}{' and '.join(needs) or 'nothing'}{also}."
 
 
 def total(read: list[Reading]) -> str:

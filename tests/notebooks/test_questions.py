@@ -150,12 +150,22 @@ def test_nothing_above_a_question_tells_its_right_option(path: Path) -> None:
         assert told == [], question.name
 
 
+def test_the_place_of_a_right_option_tells_nothing() -> None:
+    """Over the series and over the notebooks of its first half, each place is right about as often."""
+    for notebooks in (NOTEBOOKS, NOTEBOOKS[:7]):
+        asked = [question for path in notebooks for question in questions_of(path)]
+        for size, least, most in ((3, 0.25, 0.45), (4, 0.2, 0.4)):
+            right = Counter(question.answer for question in asked if len(question.options) == size)
+            shares = [right[place] / right.total() for place in range(size)]
+            assert all(least <= share <= most for share in shares), (size, shares)
+
+
 @EACH
-def test_every_output_that_follows_a_question_is_folded(path: Path) -> None:
+def test_all_that_follows_a_question_is_folded(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
-    before = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in notebook.cells]
+    before = [cell.metadata.get("jupyter", {}) for cell in notebook.cells]
     runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["fold_outcomes"](notebook)
-    after = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in notebook.cells]
+    after = [cell.metadata.get("jupyter", {}) for cell in notebook.cells]
     assert before == after
 
 
@@ -176,6 +186,8 @@ def test_nothing_that_follows_a_bet_is_open_before_it(path: Path) -> None:
     folded = 0
     for cell, tells in follows_bets(path):
         above = re.split(r"^(?=#{1,3} )", cell.source, flags=re.MULTILINE)[0].strip()
+        if cell.cell_type == "code":
+            assert cell.metadata["jupyter"]["source_hidden"] is True, f"code in sight: {cell.source[:80]}"
         if cell.cell_type == "code" and cell.outputs:
             assert cell.metadata["jupyter"]["outputs_hidden"] is True
             assert cell.outputs[0].get("data") == {}, f"told above its fold: {cell.outputs[0]}"

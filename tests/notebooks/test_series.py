@@ -10,14 +10,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from reading import CLOSING, PARTS, header, reading, total
+from reading import CLOSING, PARTS, builds_on, header, reading, total
+
+from gradlab.course.series import series_notebooks
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+SHOWN = ("swing", "ring_of_orders", "peak", "loss_scale", "draw_graph", "head_to_tail", "update_strip")
 SHEET = "13_cheat_sheet"  # one page that is printed: no predictions between its loops, exercises at its end
 LINES = {"core": 8, "deeper": 12, "exercises": 14, "sources": 0}  # of a code cell, which has one idea
 CORE, CORES = 18, 230  # minutes: of one core, and of all fourteen
+FIRST_CORE, CORE_CELLS = 15, 25  # of each notebook up to 06
 
 
 def stored(path: Path) -> list[dict[str, Any]]:
@@ -68,14 +72,33 @@ def test_its_minutes_are_those_of_the_rule(path: Path) -> None:
     """python tests/refresh_minutes.py writes them."""
     read = reading(path)
     assert header(read) in stored(path)[0]["source"]
-    assert read.core <= CORE
+    assert read.core <= (FIRST_CORE if path in NOTEBOOKS[:7] else CORE)
     row = next(
         line for line in prose_of(READMES[1]).splitlines() if line.startswith(f"| [{path.stem.replace('_', ' ', 1)}]")
     )
     assert f"| {read.core} + {read.deeper} + {read.exercises} |" in row
 
 
-def test_the_cores_take_three_and_a_half_hours() -> None:
+@EACH
+def test_its_title_names_what_the_map_says_comes_before(path: Path) -> None:
+    """python tests/refresh_minutes.py writes it."""
+    entry = next(each for each in series_notebooks() if each.file == path.name)
+    assert builds_on(entry) in prose_of(path)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS[:7], ids=lambda path: path.stem)
+def test_a_core_is_short_and_has_work_for_the_hands(path: Path) -> None:
+    core = [cell for part, cell in parts(path) if part == "core"]
+    assert len(core) <= CORE_CELLS
+    assert any(re.search(r"\bexercise\(", cell["source"]) for cell in core if cell["cell_type"] == "code")
+
+
+def test_the_first_half_is_short() -> None:
+    assert sum(len(stored(path)) for path in NOTEBOOKS[:7]) <= 390
+    assert sum(reading(path).words for path in NOTEBOOKS[:7]) <= 9500
+
+
+def test_the_cores_take_less_than_four_hours() -> None:
     read = [reading(path) for path in NOTEBOOKS]
     assert sum(each.core for each in read) <= CORES
     assert total(read) in prose_of(READMES[1])
@@ -122,7 +145,7 @@ def test_cells_are_short_and_end_in_no_silence(path: Path) -> None:
         lines = [
             line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(("#", "def mend_"))
         ]
-        assert len(lines) <= LINES[part], text
+        assert len(lines) <= LINES["exercises" if 'exercise("' in text else part], text
 
 
 @EACH
@@ -191,18 +214,28 @@ def computed(path: Path) -> set[float]:
     """Every number that the cells of a notebook, and the questions that they ask, contain or print."""
     questions = ROOT / "gradlab" / "widgets" / "questions" / f"{path.stem[:2]}.toml"
     texts = [questions.read_text(encoding="utf-8")] if questions.exists() else []
-    for cell in stored(path):
-        if cell["cell_type"] == "code":
-            texts.append(cell["source"])
-            for output in cell["outputs"]:
-                data = output.get("data", {})
-                shown = "".join(data.get("text/html", ""))  # its words; sizes and colours are evidence of nothing
-                texts.append(re.sub(r"<(style|script).*?</\1>|<[^>]+>", " ", shown, flags=re.S))
-                texts += ["".join(part) for part in (output.get("text", ""), data.get("text/plain", ""))]
+    return numbers_in("\n".join([*texts, *(shown_by(cell) for cell in stored(path))]))
+
+
+def shown_by(cell: dict[str, Any]) -> str:
+    """What a code cell says and prints; nothing of a text."""
+    if cell["cell_type"] != "code":
+        return ""
+    texts = [cell["source"], *cell["metadata"].get("gradlab", {}).get("stored_after", [])]
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        shown = "".join(data.get("text/html", ""))  # its words; sizes and colours are evidence of nothing
+        texts.append(re.sub(r"<(style|script).*?</\1>|<[^>]+>", " ", shown, flags=re.S))
+        texts += ["".join(part) for part in (output.get("text", ""), data.get("text/plain", ""))]
+    return "\n".join(texts)
+
+
+def numbers_in(text: str) -> set[float]:
+    """Every number of a text."""
     found = set()
-    for text in re.findall(r"\d[\d,_]*(?:\.\d+)?(?:e[+-]?\d+)?", "\n".join(texts)):
+    for number in re.findall(r"\d[\d,_]*(?:\.\d+)?(?:e[+-]?\d+)?", text):
         # 60 in (60,120), which reads as one number, and 405 in 405e9; but not 25 in 1.25.
-        for part in {text.replace(",", ""), *text.split(","), text.partition("e")[0]}:
+        for part in {number.replace(",", ""), *number.split(","), number.partition("e")[0]}:
             with contextlib.suppress(ValueError):
                 found.add(float(part))
     return found
@@ -218,20 +251,56 @@ def unfounded(path: Path) -> list[tuple[str, str]]:
             if CITED.search(paragraph):
                 continue
             prose = NOT_PROSE.sub(" ", re.sub(r"^\s*\d+\. ", "", paragraph))
-            for number in NUMBER.findall(prose):
-                wanted, places = value_of(number.lstrip("-"))
-                share = re.search(rf"{re.escape(number)}\s*(%|percent)", prose)
-                near = any(
-                    round(value * scale, places) == wanted for value in known for scale in (1, *[100] * bool(share))
-                )
-                if not near:
-                    missing.append((number, " ".join(prose.split())))
+            missing += [(number, " ".join(prose.split())) for number in unknown(prose, known)]
+    return missing
+
+
+def unknown(prose: str, known: set[float]) -> list[str]:
+    """The numbers of a text that are none of those known, each rounded as it is written."""
+    missing = []
+    for number in NUMBER.findall(prose):
+        wanted, places = value_of(number.lstrip("-"))
+        scales = (1, 100) if re.search(rf"{re.escape(number)}\s*(%|percent)", prose) else (1,)
+        if not any(round(value * scale, places) == wanted for value in known for scale in scales):
+            missing.append(number)
     return missing
 
 
 @EACH
 def test_no_number_without_evidence(path: Path) -> None:
     assert unfounded(path) == []
+
+
+CAPTION = re.compile(r"\*What to see.*?(?<=[.)?!])\*(?!\*)", re.S)
+
+
+def wrong_captions(path: Path) -> list[tuple[str, str]]:
+    """The numbers in captions that the cells since the heading above neither contain nor print."""
+    wrong, above = [], ""
+    for cell in stored(path):
+        if cell["cell_type"] == "code":
+            above += "\n" + shown_by(cell)
+            continue
+        for part in re.split(r"^(?=#{1,3} )", cell["source"], flags=re.M):
+            above = "" if part.startswith("#") else above
+            for caption in CAPTION.findall(part):
+                prose = NOT_PROSE.sub(" ", caption)
+                wrong += [(number, prose) for number in unknown(prose, numbers_in(above))]
+    return wrong
+
+
+@EACH
+def test_the_numbers_of_captions_are_those_of_the_pictures(path: Path) -> None:
+    assert wrong_captions(path) == []
+
+
+@EACH
+def test_stored_instruments_are_compared_when_they_run(path: Path) -> None:
+    """nbval compares their words, which say what their pictures show, with those stored, and fails if they differ."""
+    for cell in stored(path):
+        last = cell["source"].strip().splitlines()[-1:]
+        if cell["cell_type"] == "code" and last and re.match(rf"(?:{'|'.join(SHOWN)})\(", last[0]):
+            assert "nbval-check-output" in cell["metadata"].get("tags", []), cell["source"]
 
 
 def test_a_number_from_nowhere_is_found(tmp_path: Path) -> None:

@@ -89,10 +89,10 @@ def test_the_tally_counts_each_question_once() -> None:
 
 def test_the_page_asks_and_tells_nothing_in_clear() -> None:
     bundle = made_up()._repr_mimebundle_()
-    assert bundle["text/plain"] == "Bet. What is in `.grad` if a < b?\n  ( ) the sum\n  ( ) the last\n  ( ) none"
+    assert bundle["text/plain"] == "Bet. What is in `.grad` if a < b?\n  ( ) the sum\n  ( ) none\n  ( ) the last"
     page = bundle["text/html"]
     assert "What is in <code>.grad</code> if a &lt; b?" in page
-    assert "<li>the sum</li><li>the last</li><li>none</li>" in page
+    assert "<li>the sum</li><li>none</li><li>the last</li>" in page
     assert "To bet, run this cell where the notebook is live." in page
     for secret in ("adds.", "Nothing is overwritten.", "It is filled at the first call."):
         assert secret not in page
@@ -100,7 +100,7 @@ def test_the_page_asks_and_tells_nothing_in_clear() -> None:
     assert opened(page) == {
         "answer": 0,
         "why": "<code>backward()</code> adds.",
-        "remarks": ["", "Nothing is overwritten.", "It is filled at the first call."],
+        "remarks": ["", "It is filled at the first call.", "Nothing is overwritten."],
     }
 
 
@@ -108,20 +108,20 @@ def test_where_a_lab_settles_it_the_guesses_have_courses() -> None:
     entry = {**ENTRY, "loss": {"after": "zero_grad off", "over": 60, "decided": 30}}
     entry["options"] = [{**option, "course": [1, at]} for at, option in enumerate(ENTRY["options"])]
     page = Prediction(read_question("99/made-up", entry), {}).page
-    assert opened(page)["loss"] == {**entry["loss"], "courses": [[1, 0], [1, 1], [1, 2]]}
+    assert opened(page)["loss"] == {**entry["loss"], "courses": [[1, 0], [1, 2], [1, 1]]}
 
 
 def test_without_scripts_the_words_stay() -> None:
     """As GitHub shows it: no script, no style, no data attributes."""
     page = re.sub(r"<(script|style).*?</\1>|<[^>]+>", "", made_up()._repr_mimebundle_()["text/html"], flags=re.S)
     assert page == (
-        "Bet. What is in .grad if a &lt; b?the sumthe lastnoneTo bet, run this cell where the notebook is live."
+        "Bet. What is in .grad if a &lt; b?the sumnonethe lastTo bet, run this cell where the notebook is live."
     )
 
 
 NEAR = "near names are '03/where-do-the-weights-go'"
 BAD = [
-    (lambda: made_up().choose("both"), "guess must be one of 'the sum', 'the last', 'none', got 'both'"),
+    (lambda: made_up().choose("both"), "guess must be one of 'the sum', 'none', 'the last', got 'both'"),
     (lambda: predict("03/where-do-weights-go"), f"no question '03/where-do-weights-go'; {NEAR}"),
     (lambda: predict("where-do-the-weights-go"), NEAR),
     (lambda: predict("04/where-do-the-weights-go"), NEAR),

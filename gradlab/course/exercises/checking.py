@@ -57,7 +57,9 @@ class Definition:
         """Try an answer on the random cases; whatever happens but an interrupt is a Verdict."""
         stub = stub_of(exercise.stub)
         if is_unchanged(answer, stub):
-            return Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.", picture=self._picture(answer))
+            return Verdict(
+                NOT_ATTEMPTED, "Fill in the stub above and run its cell again.", picture=self._picture(answer)
+            )
         if callable(answer) and not callable(stub):
             return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
         if callable(stub) and not callable(answer):
@@ -96,6 +98,9 @@ def is_unchanged(answer: Any, stub: Any) -> bool:
         codes = answer.__code__, stub.__code__
         mine, theirs = ((c.co_code, repr(c.co_consts), c.co_names, c.co_varnames) for c in codes)
         return mine == theirs
+    if isinstance(answer, type) and isinstance(stub, type):
+        parts = {name: part for name, part in vars(stub).items() if isinstance(part, FunctionType)}
+        return all(name in vars(answer) and is_unchanged(vars(answer)[name], part) for name, part in parts.items())
     return isinstance(stub, list) and isinstance(answer, list) and list(map(str, answer)) == stub
 
 

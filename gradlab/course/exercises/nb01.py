@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from functools import reduce
+from operator import add, mul
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from ...memory import graph_nodes
-from .checking import Case, Definition
+from . import exercise_texts
+from .checking import Case, Definition, stub_of
 
 
 def keeps_grad_case(rng: random.Random) -> Case:
@@ -43,54 +45,56 @@ keeps_grad = Definition(
 )
 
 
-def pull_back_case(rng: random.Random) -> Case:
-    size = rng.randint(2, 3)
-    return (torch.randn(size, size), torch.randn(size), torch.randn(size)), f"a W of {size} by {size} numbers"
+def complete_value_case(rng: random.Random) -> Case:
+    """Return three numbers by name, and steps that make an expression of them; some numbers are used more than once."""
+    numbers = {name: float(rng.choice((-3, -2, -1, 1, 2, 3))) for name in "abc"}
+    texts, steps = list(numbers), []
+    for left, right in ((0, 1), (3, 2), (4, rng.randrange(4))):
+        call = rng.choice((add, mul))
+        steps.append((call, left, right))
+        texts.append(f"({texts[left]} {'+' if call is add else '*'} {texts[right]})")
+    return (numbers, steps), f"{texts[-1][1:-1]}, with a = {numbers['a']:g}, b = {numbers['b']:g}, c = {numbers['c']:g}"
 
 
-def pulled_back(w: Tensor, x: Tensor, v: Tensor) -> tuple[Tensor, ...]:
-    w, x = w.requires_grad_(), x.requires_grad_()
-    return torch.autograd.grad(torch.tanh(w @ x), (w, x), v)
+def gradients_of(value: Any, numbers: dict[str, float], steps: list[tuple[Callable[..., Any], int, int]]) -> object:
+    """Compute with a class of values, go backward, and return the gradient of each number."""
+    leaves = {name: value(number) for name, number in numbers.items()}
+    results = list(leaves.values())
+    for call, left, right in steps:
+        results.append(call(results[left], results[right]))
+    results[-1].backward()
+    return {name: leaf.grad for name, leaf in leaves.items()}
 
 
-pull_back = Definition(
-    case=pull_back_case,
+def changed(*pairs: tuple[str, str]) -> Any:
+    """Return the class of the solution with some of its text replaced."""
+    solution = exercise_texts()["complete_value"].solution
+    return stub_of(reduce(lambda text, pair: text.replace(*pair), pairs, solution))
+
+
+complete_value = Definition(
+    case=complete_value_case,
+    observe=gradients_of,
     mistakes={
-        "no-slope": lambda w, x, v: (torch.outer(v, x), w.T @ v),
-        "no-seed": lambda w, x, v: pulled_back(w, x, torch.ones_like(v)),
-        "not-transposed": lambda w, x, v: (pulled_back(w, x, v)[0], w @ (v * (1 - torch.tanh(w @ x) ** 2))),
-        "outer-turned": lambda w, x, v: (pulled_back(w, x, v)[0].T, pulled_back(w, x, v)[1]),
+        "overwrites": changed(("+=", "=")),
+        "own-factor": changed(("+=", "="), ("other.data, self.data)", "self.data, other.data)")),
+        "slope-alone": changed(("+=", "="), ("arriving * slope", "slope")),
+        "sum-passed-on": changed(("arriving * slope", "self.grad * slope")),
     },
 )
 
 
-def count_paths_case(rng: random.Random) -> Case:
-    """Return the grad_fn of a random sum of sums of one weight and of constants."""
-    weight = torch.zeros((), requires_grad=True)
-    sums = [weight]
-    for number in range(rng.randint(4, 8)):
-        other = 1.0 if number and rng.random() < 0.3 else rng.choice(sums)
-        sums.append(sums[-1] + other if rng.random() < 0.7 else rng.choice(sums[-2:]) + other)
-    node = sums[-1].grad_fn
-    return (node,), f"a graph of {len(graph_nodes([node]))} nodes"
+def two_in_a_row_case(rng: random.Random) -> Case:
+    numbers = tuple(float(rng.choice((-3, -2, 2, 3, 4))) for _ in range(3))
+    goal = numbers[0] * numbers[1] * numbers[2] + rng.choice((-3.0, -2.0, 2.0, 3.0))
+    return (*numbers, goal), "x = {:g}, w1 = {:g}, w2 = {:g}, goal = {:g}".format(*numbers, goal)
 
 
-def paths_to_any_end(node: Any) -> int:
-    """Count the paths to the weight and to the constants."""
-    if node is None or not node.next_functions:
-        return 1
-    return sum(paths_to_any_end(target) for target, _ in node.next_functions)
-
-
-def below(node: Any) -> list[Any]:
-    return [target for target, _ in node.next_functions if target is not None]
-
-
-count_paths = Definition(
-    case=count_paths_case,
+two_in_a_row = Definition(
+    case=two_in_a_row_case,
     mistakes={
-        "visited-once": lambda node: sum(not below(target) for each in graph_nodes([node]) for target in below(each)),
-        "dead-ends": paths_to_any_end,
-        "nodes": lambda node: len(graph_nodes([node])),
+        "no-two": lambda x, w1, w2, goal: ((w2 * w1 * x - goal) * w2 * x, (w2 * w1 * x - goal) * w1 * x),
+        "skips-a-node": lambda x, w1, w2, goal: (2 * (w2 * w1 * x - goal) * x, 2 * (w2 * w1 * x - goal) * w1 * x),
+        "x-for-h": lambda x, w1, w2, goal: (2 * (w2 * w1 * x - goal) * w2 * x, 2 * (w2 * w1 * x - goal) * x),
     },
 )

@@ -1,4 +1,4 @@
-"""Autograd's graph as plain parts: which nodes there are, what each holds, which gradient went where; and in words."""
+"""The graph behind a result, of autograd or of plain values: its nodes, what each holds, which gradient went where."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from ...formatting import number_of
 from ...memory import graph_nodes
 
 LEAF = "AccumulateGrad"
+VALUE = "Value"  # a plain one
+LEAF_NAMES = (LEAF, VALUE)
 _MAX_LETTERS = 9  # of the numbers of a tensor; longer ones are told by their shape
 
 
 @dataclass(frozen=True)
 class Node:
-    """One node of the graph: an operation that was recorded, or the AccumulateGrad of a leaf."""
+    """One node of the graph: an operation that was recorded, or a leaf."""
 
     operation: str
-    """PyTorch's own name: ``"MulBackward0"``, ``"AccumulateGrad"``."""
+    """PyTorch's own name: ``"MulBackward0"``, ``"AccumulateGrad"``; of a plain value the slopes of its operation."""
     name: str = ""
     """What the learner calls the tensor that it made or, for AccumulateGrad, the leaf that it writes to."""
     shape: tuple[int, ...] | None = None
@@ -40,7 +42,7 @@ class Node:
     @property
     def label(self) -> str:
         """The name, with its value if it has one: ``y = 7``."""
-        return f"{self.name} = {self.value}" if self.value else self.name
+        return " = ".join(filter(None, (self.name, self.value)))
 
     @property
     def size(self) -> str:
@@ -67,7 +69,7 @@ class Graph:
     """The gradient that backward began with, in words."""
 
     def __repr__(self) -> str:
-        leaves = sum(node.operation == LEAF for node in self.nodes)
+        leaves = sum(node.operation in LEAF_NAMES for node in self.nodes)
         head = f"{number_of(len(self.nodes) - leaves, 'operation')}, {leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
         rows = [self._row(index) for index in range(len(self.nodes))]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -88,12 +90,15 @@ RecordedGradients = dict[Any, tuple[str, ...]]
 """The gradients that each of autograd's nodes passed on, in words; under None the one that backward began with."""
 
 
-def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Tensor) -> Graph:
+def graph_of(result: Any, seen: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Any) -> Graph:
     """Return the graph behind ``result``, as it is now; ``names`` says what you call which tensor.
 
     ``seen`` is what ``record_gradients`` noted of a backward pass. Raises TypeError for what is no tensor, ValueError
     for a tensor that has no graph. Looking changes nothing, but a checkpointed part is computed again to look inside.
+    Plain values have a graph, too: numbers in ``data`` and ``grad``, ``inputs``, and in ``slopes`` one for each input.
     """
+    if not isinstance(result, Tensor) and hasattr(result, "inputs"):
+        return _graph_of_values(result, {id(value): name for name, value in names.items()})
     for name, tensor in {"result": result, **names}.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"graph_of: {name} must be a tensor, got {type(tensor).__name__}")
@@ -109,6 +114,30 @@ def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, 
     return Graph(
         tuple(_node(node, called, names) for node in nodes), tuple(edges), seen[None][0] if None in seen else ""
     )
+
+
+def _graph_of_values(result: Any, names: Mapping[int, str]) -> Graph:
+    values: dict[int, Any] = {}
+
+    def visit(value: Any) -> None:
+        for each in value.inputs if id(value) not in values else ():
+            visit(each)
+        values.setdefault(id(value), value)
+
+    visit(result)
+    indices = {key: index for index, key in enumerate(reversed(values))}
+    nodes, edges = [], []
+    for key, index in indices.items():
+        value, name = values[key], names.get(key, "")
+        operation = f"slopes {', '.join(map(_number, value.slopes))}" if value.inputs else VALUE
+        nodes.append(Node(operation, name, (), grad=_number(value.grad), value=_number(value.data)))
+        for target, slope in zip(value.inputs, value.slopes, strict=True):
+            edges.append(Edge(index, indices[id(target)], _number(value.grad * slope) if result.grad else ""))
+    return Graph(tuple(nodes), tuple(edges), _number(result.grad) if result.grad else "")
+
+
+def _number(value: float) -> str:
+    return _text(torch.tensor(float(value)))
 
 
 @contextmanager

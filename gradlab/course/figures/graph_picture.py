@@ -1,4 +1,4 @@
-"""The picture of autograd's graph: forward reads from left to right, backward follows the arrows."""
+"""The picture of a graph: forward reads from left to right, backward follows the arrows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from PIL import Image
 
 from ...drawing import colour as colour_of
 from ...drawing import own_look, small_png, tint
-from .graph import LEAF, Graph, Node
+from .graph import LEAF_NAMES, Graph, Node
 
 ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS = map(colour_of, ("activations", "gradients", "grey", "ink", "weights"))
 
@@ -88,7 +88,7 @@ def draw_graph(graph: Graph) -> GraphPicture:
 
 
 def _lines(node: Node) -> list[str]:
-    if node.operation == LEAF:
+    if node.operation in LEAF_NAMES:
         return [node.operation]
     stem, found, rest = node.operation.partition("Backward")
     operation = [stem, found + rest] if len(node.operation) > _LONG and stem and found else [node.operation]
@@ -104,7 +104,7 @@ def _shape(node: Node) -> str:
 def _strips(node: Node) -> list[tuple[str, str]]:
     """Return what stands in the lower part of a box: what is held, and what is in .grad; a text and a kind each."""
     strips = [("freed", "freed")] if node.freed else []
-    if node.operation == LEAF:
+    if node.operation in LEAF_NAMES:
         long = node.value and len(node.label) > _LABEL
         strips.append((node.name if long else f"{node.label} {_shape(node)}".strip(), "leaf"))
     elif node.keeps:
@@ -118,7 +118,7 @@ def _height(node: Node) -> float:
 
 
 def _box(axes: Any, node: Node, x: float, y: float) -> None:
-    high, left, leaf = _height(node), x - _WIDE / 2, node.operation == LEAF
+    high, left, leaf = _height(node), x - _WIDE / 2, node.operation in LEAF_NAMES
     face, rim = (tint(GRADIENTS, 0.45), GRADIENTS) if leaf else ("white", INK)
     _patch(axes, (left, y - high / 2), (_WIDE, high), face, rim)
     top = y + high / 2 - 0.07
