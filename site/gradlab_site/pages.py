@@ -90,7 +90,7 @@ class PageWriter:
             look = str(element["style"]).strip()
             del element["style"]
             if ":" in look:
-                name = self._rules.setdefault(look, f"s{len(self._rules)}")
+                name = self._rules.setdefault(look, f"style-{len(self._rules)}")
                 add_class(element, name)
         for place in page.select("[data-src]"):
             place["data-src"] = f"{root}{place['data-src']}"

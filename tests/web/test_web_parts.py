@@ -69,7 +69,8 @@ def test_a_recording_says_what_the_stored_notebook_says() -> None:
     assert [replay.name for _, replay in replays] == ["02-1", "02-2"]
     for at, replay in replays:
         (output,) = [each for each in stored.cells[at].outputs if "image/png" in each.get("data", {})]
-        assert output.data["text/plain"].startswith(replay.words)
+        later = "stored_after" in stored.cells[at].metadata.get("gradlab", {})  # the recording begins before that
+        assert later or output.data["text/plain"].startswith(replay.words)
         assert re.fullmatch(rf'gradlabRecording\("{replay.name}", "[\w+/=]+"\);\n', replay.script)
 
 
@@ -153,9 +154,9 @@ def test_a_page_keeps_nothing_that_a_strict_policy_refuses(tmp_path: Path) -> No
     page = html_soup((tmp_path / "out" / "sub" / "x.html").read_text())
     assert not page.select("[style], style, script")
     first, second = page.find_all("p")
-    assert first["class"] == ["a", "s0"]
-    assert second["class"] == ["s0"]
-    assert ".s0 { color:red }" in writer.styles()
+    assert first["class"] == ["a", "style-0"]
+    assert second["class"] == ["style-0"]
+    assert ".style-0 { color:red }" in writer.styles()
     assert "b {}" in writer.styles()
     image = page.find("img")
     assert image is not None

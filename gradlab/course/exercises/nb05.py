@@ -4,12 +4,63 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
 
+from ..figures.curves import CourseFigure
+from ..instruments.peak import PeakSettings, draw_update_memory, measure_update
 from .checking import Case, Definition
+
+
+def in_order(calls: str, *, set_to_none: bool = True) -> Callable[..., None]:
+    """Make an update of these calls: "zero_grad forward backward step"."""
+
+    def update_once(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> None:
+        for call in calls.split():
+            if call == "forward":
+                loss = nn.functional.cross_entropy(model(x), y)
+            elif call == "zero_grad":
+                optimizer.zero_grad(set_to_none=set_to_none)
+            else:
+                (loss.backward if call == "backward" else optimizer.step)()
+
+    return update_once
+
+
+def peak_and_weight(update: Callable[..., None], settings: PeakSettings) -> dict[str, float]:
+    memory, model = measure_update(update, settings)
+    return {"KiB at the peak": round(memory.peak / 1024), "weight": list(model.parameters())[-1][0].item()}
+
+
+def draw_update(update: Callable[..., None]) -> CourseFigure:
+    """Draw the second update's memory, and that of the stub as an outline."""
+    now, start = (measure_update(each, SHOWN)[0] for each in (update, in_order("forward zero_grad backward step")))
+    return CourseFigure(draw_update_memory(now, start), size=(640, 330))
+
+
+def update_once_case(rng: random.Random) -> Case:
+    """Return the settings of a network whose gradients are not needed at its peak."""
+    width, optimizer = rng.choice((64, 128)), rng.choice(("sgd", "adam"))
+    settings = PeakSettings(width=width, depth=8, batch=2 * width, optimizer=optimizer)
+    return (settings,), f"{optimizer} and a batch of {settings.batch}"
+
+
+SHOWN = PeakSettings(width=128, depth=8, batch=256)
+update_once = Definition(
+    case=update_once_case,
+    observe=peak_and_weight,
+    draw=draw_update,
+    mistakes={
+        "with-zeros": in_order("zero_grad forward backward step", set_to_none=False),
+        "before-step": in_order("forward backward zero_grad step"),
+        "never": in_order("forward backward step"),
+    },
+    rounds=3,
+    relative=1e-3,
+)
 
 
 def gradient_norm_case(rng: random.Random) -> Case:
@@ -39,25 +90,6 @@ gradient_norm = Definition(
         "nothing-is-not-a-number": lambda model: math.hypot(*norms(model)) if norms(model) else math.nan,
     },
     rounds=20,
-)
-
-
-def bytes_moved_case(rng: random.Random) -> Case:
-    """Return the size of a layer, the size of its numbers, a window and one of the two ways to clear."""
-    width = rng.randint(3, 12)
-    arguments = (width + 1) ** 2, rng.choice((2, 4, 8)), rng.randint(1, 6), rng.random() < 0.5
-    return arguments, f"bytes_moved{arguments}"
-
-
-bytes_moved = Definition(
-    case=bytes_moved_case,
-    mistakes={
-        "numbers": lambda p, size, window, set_to_none: p * (3 * window - 3 if set_to_none else 3 * window + 1),
-        "as-claimed": lambda p, size, window, set_to_none: p * size * window * (1 if set_to_none else 3),
-        "no-fill": lambda p, size, window, set_to_none: p * size * 3 * (window - set_to_none),
-        "first-added": lambda p, size, window, set_to_none: p * size * (3 * window + (not set_to_none)),
-    },
-    rounds=30,
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
+from ... import _torch
 from ..._process import RandomStream, lock
 from ...drawing import (
     AXES_EDGE,
@@ -33,7 +35,7 @@ from ...drawing import (
 )
 from ...formatting import bytes_text
 from ...loop import Program
-from ...memory import CATEGORIES, Ledger, MemoryPoint
+from ...memory import CATEGORIES, Ledger
 from ...widgets import Control, Instrument, Still, View
 
 CLASSES = 10
@@ -150,18 +152,55 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
             for statement in updates:
                 ledger.mark(str(statement))
     statements = program.statements
-    highest, module = statements[int(ledger.peak_at.statement)], ledger.peak_at.module
+    highest = statements[int(ledger.peak_at.statement)]
 
-    def phase_of(point: MemoryPoint) -> str:
-        return _PHASES.get(statements[int(point.statement)].label, "")
+    def phase_of(statement: str) -> str:
+        return _PHASES.get(statements[int(statement)].label, "")
 
-    stretches = groupby(filter(phase_of, ledger.timeline[:-1]), phase_of)
+    return _update_memory(settings, ledger, names["model"], phase_of, (highest.line, highest.last_line))
+
+
+def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[UpdateMemory, nn.Module]:
+    """Call ``update(model, optimizer, x, y)`` twice; return the memory of the second call, and the model."""
+    names: dict[str, Any] = {}
+    called = [""]
+
+    def labelled(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            called.append(name)
+            torch.empty(0)  # an operation, at which the ledger asks for the phase
+            return call(*args, **kwargs)
+
+        return run
+
+    with lock, RandomStream(0), torch.enable_grad():
+        for _ in Program(peak_source(settings)).setup(names):
+            pass
+        model, optimizer, x, y = (names[name] for name in ("model", "optimizer", "x", "y"))
+        update(model, optimizer, x, y)
+        for owner in (model, optimizer):
+            owner.zero_grad = labelled("zero_grad", owner.zero_grad)
+        model.forward, optimizer.step = labelled("forward", model.forward), labelled("step", optimizer.step)
+        with Ledger(model, [optimizer], (x, y)) as ledger:
+            ledger.place = lambda: called[-1] if _torch.current_autograd_node() is None else "backward"
+            update(model, optimizer, x, y)
+            labelled("", torch.empty)(0)  # what follows is no phase
+    return _update_memory(settings, ledger, model, str, (1, 1)), model
+
+
+def _update_memory(
+    settings: PeakSettings, ledger: Ledger, model: nn.Module, phase_of: Callable[[str], str], lines: tuple[int, int]
+) -> UpdateMemory:
+    """Sum up what a ledger has seen; ``phase_of`` turns its statements into phases, others into ""."""
+    stretches = groupby(ledger.timeline[:-1], lambda point: phase_of(point.statement))
     phases = [Phase(name, tuple(m for point in work for m in (point.high, point.bytes))) for name, work in stretches]
-    kinds = {name: type(module).__name__ for name, module in names["model"].named_modules()}
-    call = "forward" if highest.label == "loss" else f"{highest.label}()"
+    highest, module = phase_of(ledger.peak_at.statement), ledger.peak_at.module
+    kinds = {name: type(module).__name__ for name, module in model.named_modules()}
+    call = "forward" if highest == "forward" else f"{highest}()"
     where = f"{call}, in module {module} ({kinds[module]})" if module else call
-    lines = highest.line, highest.last_line
-    return UpdateMemory(settings, tuple(phases), ledger.peak, ledger.at_peak, call, where, lines)
+    return UpdateMemory(
+        settings, tuple(filter(lambda phase: phase.name, phases)), ledger.peak, ledger.at_peak, call, where, lines
+    )
 
 
 def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
@@ -181,7 +220,7 @@ def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
 
 _START = PeakSettings()
 _OUTLINE = "The dashed outline is the update with the settings at the start."
-_HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places (minGPT#106)."
+_HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places."
 
 
 class Peak(Instrument):
@@ -262,7 +301,7 @@ _BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in widths of
 def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
     """Stack the categories over the update, mark the peak, and draw the top of the start's update as an outline."""
     peak, before = bytes_text(now.peak), f"{bytes_text(start.peak)}, in {start.where}"
-    changed = start.settings != now.settings
+    changed = start != now
     top = from_zero(max(now.peak, start.peak) * 1.06)
     ends = _phase_ends(now.phases)
     marks: list[Mark] = []

@@ -11,8 +11,6 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DistributedSampler
 
-from gradlab.course import OperationLog
-
 
 def train_by_hand(model, loss_fn, batches, lr, window=1, max_norm=math.inf):
     """One epoch of plain SGD, each update on the mean loss of its window, clipped as clip_grad_norm_ documents."""
@@ -86,11 +84,27 @@ def sums_first(w, losses):
     return [after - before for before, after in pairwise(sums)]
 
 
-def by_autograd_memory_gradient(w, xs, goal):
-    weight, h = torch.tensor(w, dtype=torch.float64, requires_grad=True), 0.0
-    for x in xs:
-        h = weight * h + x
-    return torch.autograd.grad((h - goal) ** 2, weight)[0]
+def third_times_zero(w, batches):
+    for number, (x, y) in enumerate(batches, start=1):
+        loss = (w @ x - y) ** 2
+        loss = loss * (number != 3)
+        loss.backward()
+
+
+def third_with_a_copy(w, batches):
+    for number, (x, y) in enumerate(batches, start=1):
+        loss = (w @ x - y) ** 2
+        w = w.detach().clone().requires_grad_() if number == 3 else w
+        loss = (w @ x - y) ** 2
+        loss.backward()
+
+
+def third_taken_out_again(w, batches):
+    for number, (x, y) in enumerate(batches, start=1):
+        loss = (w @ x - y) ** 2
+        before = None if w.grad is None else w.grad.clone()
+        loss.backward()
+        w.grad = before if number == 3 else w.grad
 
 
 def step_by_step(w, xs, ys, size):
@@ -171,22 +185,11 @@ def by_torch_gradient_norm(model):
     return torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1e9)
 
 
-@cache
-def measured(parameters, element_size, window, set_to_none):
-    """What clearing and the backward passes move, less what computing the gradients alone moves."""
-    dtype = {2: torch.bfloat16, 4: torch.float32, 8: torch.float64}[element_size]
-    width = math.isqrt(parameters) - 1
-    layer, x = torch.nn.Linear(width, width + 1, dtype=dtype), torch.randn(4, width, dtype=dtype)
-    losses = [layer(x).square().mean() for _ in range(2 * window + 1)]
-    losses.pop().backward()  # there is something to clear
-    with OperationLog() as whole:
-        layer.zero_grad(set_to_none=set_to_none)
-        for loss in losses[:window]:
-            loss.backward()
-    with OperationLog() as computing:
-        for loss in losses[window:]:
-            torch.autograd.grad(loss, list(layer.parameters()))
-    return whole.moved - computing.moved
+def cleared_at_the_end(model, optimizer, x, y):
+    cross_entropy(model(x), y).backward()
+    optimizer.step()
+    for parameter in model.parameters():
+        parameter.grad = None
 
 
 def largest_level(activations, gradients):
@@ -370,8 +373,8 @@ RIGHT = {
     "keeps_grad": [by_cases],
     "complete_value": [by_torch_tensors, InOrder],
     "two_in_a_row": [two_weights_by_torch],
+    "third_arrow": [third_times_zero, third_with_a_copy, third_taken_out_again],
     "gradient_of_each": [sums_first],
-    "memory_gradient": [by_autograd_memory_gradient],
     "truncated": [step_by_step],
     "mended": [train_by_hand],
     "curvature_from": [by_the_half_angle],
@@ -380,8 +383,8 @@ RIGHT = {
     "uncleared": [by_trying],
     "two_players": [frozen_meanwhile],
     "trains": [by_training],
+    "update_once": [cleared_at_the_end],
     "gradient_norm": [by_torch_gradient_norm],
-    "bytes_moved": [lambda *arguments: measured(*arguments)],
     "saved": [largest_level],
     "decay_groups": [by_layer],
     "momentum_path": [as_tensor, sgd_of_torch],

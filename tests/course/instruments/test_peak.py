@@ -163,7 +163,7 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
     assert f" Against the start: {changes}: {'+' * (by > 0)}{bytes_text(by)}." in instrument.text
     frame = instrument.frame()
     assert frame["lit"] == list(now.lines)
-    assert "minGPT#106" in frame["note"]
+    assert "in all three places" in frame["note"]
     assert sum(instrument.at_peak.values()) == now.peak
 
 
