@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .instruments.peak import peak as peak
     from .instruments.ring import ring_of_orders as ring_of_orders
     from .instruments.ring import run_order as run_order
+    from .instruments.ring import six_rings as six_rings
     from .instruments.swing import swing as swing
     from .instruments.two_ranks import two_ranks as two_ranks
     from .measured import OperationLog as OperationLog
