@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
+    from .figures.curves import bowl_steps as bowl_steps
     from .figures.curves import curves as curves
     from .figures.curves import head_to_tail as head_to_tail
     from .figures.graph import graph_of as graph_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .instruments.peak import peak as peak
     from .instruments.ring import ring_of_orders as ring_of_orders
     from .instruments.ring import run_order as run_order
+    from .instruments.ring import six_rings as six_rings
     from .instruments.swing import swing as swing
     from .instruments.two_ranks import two_ranks as two_ranks
     from .measured import OperationLog as OperationLog

@@ -13,6 +13,7 @@ from .gradient import (
     batch_style,
     plane_axes,
 )
+from .landscape import surface_axes, surface_marks
 from .limits import from_zero, numbers, points, value_axis
 from .listing import Listing
 from .marks import AXES_EDGE, Area, Arrow, Axes, Axis, AxisSpan, Band, Dots, Drawing, Image, Key, Line, Mark, Text, draw
@@ -26,6 +27,6 @@ __all__ = [
     "Image", "Key", "Line", "Listing", "Mark", "Placed", "Text", "applied_words", "area_look",
     "arrow_ends", "arrow_marks", "arrow_names", "batch_area", "batch_key", "batch_style", "colour",
     "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look", "plane_axes",
-    "points", "power_axis", "small_png", "stacked", "step_points", "text_role", "themed_svg",
-    "tint", "to_png", "to_svg", "value_axis",
+    "points", "power_axis", "small_png", "stacked", "step_points", "surface_axes", "surface_marks",
+    "text_role", "themed_svg", "tint", "to_png", "to_svg", "value_axis",
 ]  # fmt: skip

@@ -53,7 +53,7 @@ def bowl(
         batches=[(x.clone(), y.clone()) for _ in range(16)],
         loss_fn=half_squares,
         device=checked_device("bowl: device", device),
-        title="Two weights roll down a bowl; you choose how steep it is each way",
+        title="Two weights roll down a bowl",
         # A tenth of the limit 2 / c of the steeper direction: quick, and far from overshooting.
         lr=0.2 / max(c0, c1),
         picture=TwoWeights((m0, m1)),

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gradlab import Recipe, compare
-from gradlab.course import curves, head_to_tail
+from gradlab.course import bowl_steps, curves, head_to_tail
 from gradlab.drawing import Drawing, draw_comparison
 from gradlab.formatting import short
 
@@ -69,6 +69,23 @@ def test_an_event_stands_at_its_update_with_its_words() -> None:
 def tips(drawing: Drawing) -> np.ndarray:
     """Return the tips of the arrows, the oldest first."""
     return np.array([drawing.find(f"arrow {number}").points[2:] for number in range(8)])
+
+
+def test_steps_lie_head_to_tail_on_the_bowl_and_what_leaves_it_keeps_its_direction() -> None:
+    figure = bowl_steps({"near": {"a": [(-0.8, 1.3), (-0.8, 0.3)], "b": [(-1.6, 1.3)]}, "far": {"a": [(798.4, 401.3)]}})
+    near, far = figure.drawings
+    tail, head = near.find("step 0 0").points, near.find("step 0 1").points
+    assert list(tail) == pytest.approx([-1.6, 1.3, -0.8, 1.3])
+    assert list(head) == pytest.approx([-0.8, 1.3, -0.8, 0.3])
+    x0, y0, x1, y1 = far.find("step 0 0").points
+    assert (x1 - x0) / (y1 - y0) == pytest.approx(2.0)
+    assert math.hypot(x1 - x0, y1 - y0) == pytest.approx(8.0)
+    order = [mark.id for mark in near.marks]
+    assert order.index("step 1 0") < order.index("step 0 0") < order.index("start"), "the first path is in front"
+    assert repr(figure).splitlines()[1:] == [
+        "near: moved: a (0.8, \u22121); b (0, 0).",
+        "far: moved: a (800, 400).",
+    ]
 
 
 def test_the_sum_ends_at_the_last_tip_and_steps_are_counted() -> None:

@@ -125,8 +125,6 @@ STALE = re.compile(r"stale|leftover|already used", re.I)
 TEXTS = {".py", ".js", ".css", ".html", ".j2", ".json", ".md", ".toml", ".ipynb"}
 MAY_SAY_STALE = {
     "gradlab/doctor/": "optimizer-holds-stale-params is a public code, of parameters",
-    "gradlab/widgets/questions/04.toml": "a gradient computed at older weights",
-    "notebooks/04_zero_grad.ipynb": "a gradient computed at older weights",
 }
 
 

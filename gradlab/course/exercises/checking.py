@@ -121,7 +121,7 @@ def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
             name = next((name for name, wrong in mistakes if _is_mistake(definition, wrong, seeds, observed)), None)
             known = f"{exercise.remarks[name]}\n" if name else ""
             return Verdict(NOT_YET, f"{known}{remark}{_in_case(definition, seed)}", name)
-    return Verdict(RIGHT, f"In {len(seeds)} random cases.")
+    return Verdict(RIGHT, f"In {len(seeds)} random cases." if len(seeds) > 1 else "")
 
 
 def _case(definition: Definition, seed: int) -> Case:

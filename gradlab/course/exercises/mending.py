@@ -116,7 +116,7 @@ class Mending:
             return None
         reused = [name for name in lines if name == "as it came"]
         counted = "epochs" if self.validates else "batches"
-        figure = curves(lines, self.loss_name, reused=reused, first=1, counted=counted)
+        figure = curves(lines, self.loss_name, reused=reused, first=1, counted=counted, y=self.loss_name)
         return themed_svg(to_svg(figure.placed))
 
 

@@ -12,8 +12,31 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 
+from ..figures.curves import CourseFigure
+from ..instruments.ring import ring_of_orders, run_order
+from ..instruments.ring_trial import PIECES
 from .checking import Case, Definition
 from .loops import trained
+
+
+def step_first_observe(order: Any) -> str:
+    """Return how the loop ends, or that it is not one of the six orders."""
+    if sorted(order) != sorted(PIECES) or order[0] != "step":
+        return "not the four calls with step first"
+    return run_order(" ".join(order)).outcome
+
+
+step_first = Definition(
+    case=lambda rng: ((), ""),
+    observe=step_first_observe,
+    draw=lambda order: CourseFigure(*ring_of_orders(order=" ".join(order)).drawings()[::2], size=(430, 330)),
+    mistakes={
+        "not-first": [*PIECES],
+        "no-loss": ["step", "backward", "forward", "zero_grad"],
+        "never-moves": ("step", "forward", "backward", "zero_grad"),  # the stub, were it an answer
+    },
+    rounds=1,
+)
 
 
 def uncleared_case(rng: random.Random) -> Case:
@@ -105,33 +128,28 @@ two_players = Definition(
 )
 
 
-STANDARD = ["zero", "forward", "backward", "step"]
-
-
 def trains_case(rng: random.Random) -> Case:
-    order = list(STANDARD) if rng.random() < 0.1 else rng.sample(STANDARD, 4)
+    order = list(PIECES) if rng.random() < 0.1 else rng.sample(PIECES, 4)
     return (order,), " > ".join(order)
 
 
-def turned(order: list[str], start: str) -> list[str]:
-    """Return the order rotated so that it begins with this line."""
-    at = order.index(start)
-    return order[at:] + order[:at]
+def has_loss(order: list[str]) -> bool:
+    return order.index("forward") < order.index("backward")
 
 
-def in_turn(order: list[str], *lines: str) -> bool:
-    """Tell whether these lines come one after the other, others between them or not."""
-    return [line for line in order if line in lines] == list(lines)
+def steps_at_once(order: list[str]) -> bool:
+    return "backward step" in " ".join([*order, order[0]])
 
 
 trains = Definition(
     case=trains_case,
     mistakes={
-        "standard-only": lambda order: order == STANDARD,
-        "as-written": lambda order: (
-            in_turn(order, "forward", "backward", "step") and not in_turn(order, "backward", "zero", "step")
+        "standard-only": lambda order: order == [*PIECES],
+        "as-written": lambda order: has_loss(order) and "backward step" in " ".join(order),
+        "no-loss": steps_at_once,
+        "forward-between": lambda order: (
+            has_loss(order) and (steps_at_once(order) or order[1:3] == ["step", "zero_grad"])
         ),
-        "forward-between": lambda order: in_turn(turned(order, "backward"), "step", "zero"),
     },
     rounds=100,
 )

@@ -10,29 +10,21 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..figures.curves import CourseFigure, bowl_steps
 from .checking import Case, Definition
 
+Grads = Sequence[float | None]
 
-def path(
-    make: Callable[..., torch.optim.Optimizer],
-    w: float,
-    grads: Sequence[float | None],
-    lrs: Sequence[float] | None = None,
-    **settings: float,
-) -> list[float]:
-    """Return where an optimizer takes one weight, in double precision; ``lrs`` sets the lr of each update."""
+
+def path(make: Callable[..., torch.optim.Optimizer], w: float, grads: Grads, **settings: float) -> list[float]:
+    """Return where an optimizer takes one weight, in double precision."""
     weight = torch.tensor([w], dtype=torch.float64, requires_grad=True)
     optimizer, reached = make([weight], **settings), []
-    for update, grad in enumerate(grads):
+    for grad in grads:
         weight.grad = None if grad is None else torch.tensor([grad], dtype=torch.float64)
-        if lrs is not None:
-            optimizer.param_groups[0]["lr"] = lrs[update]
         optimizer.step()
         reached.append(weight.item())
     return reached
-
-
-Grads = list[float | None]
 
 
 def decay_groups_case(rng: random.Random) -> Case:
@@ -78,35 +70,51 @@ decay_groups = Definition(
 )
 
 
-def momentum_path_case(rng: random.Random) -> Case:
-    updates = rng.randrange(6, 12)
-    grads = [round(rng.uniform(-2, 2), 2) for _ in range(updates)]
-    lrs = [round(rng.uniform(0.05, 0.5), 2) for _ in range(updates)]
+def momentum_step_case(rng: random.Random) -> Case:
+    grads = [round(rng.uniform(-2, 2), 2) for _ in range(8)]
+    lrs = [round(rng.uniform(0.05, 0.5), 2) for _ in range(8)]
     w, beta = round(rng.uniform(-3, 3), 2), round(rng.uniform(0.5, 0.95), 2)
     text = f"w={w}, beta={beta}, grads that begin {grads[0]}, {grads[1]}, lrs that begin {lrs[0]}, {lrs[1]}"
     return (w, grads, lrs, beta), text
 
 
-def with_momentum(w: float, grads: list[float], lrs: list[float], beta: float) -> list[float]:
-    return path(torch.optim.SGD, w, grads, lrs, momentum=beta)
+def momentum_step_observe(step: Callable[..., Any], w: Any, grads: list[float], lrs: list[float], beta: float) -> Any:
+    """Return the weight after each update, one call of ``step`` an update, from a buffer of 0 on."""
+    v, reached = 0.0, []
+    for g, lr in zip(grads, lrs, strict=True):
+        w, v = step(w, v, g, lr, beta)
+        reached.append(w)
+    return reached
 
 
-def lr_inside(w: float, grads: list[float], lrs: list[float], beta: float) -> list[float]:
-    return with_momentum(w, [lr * g for g, lr in zip(grads, lrs, strict=True)], [1.0] * len(lrs), beta)
+def momentum_step_draw(step: Callable[..., Any]) -> CourseFigure:
+    """Draw 16 steps on the bowl, in front of those of PyTorch."""
+    curvatures, weights = torch.tensor([1.0, 0.1]), torch.tensor([-1.6, 1.3])
+    on_bowl = lambda w, v, g, lr, beta: step(w.clone(), v, curvatures * w, lr, beta)  # noqa: E731 - a slope for g
+    yours = momentum_step_observe(on_bowl, weights.clone(), [0.0] * 16, [0.1] * 16, 0.9)
+    optimizer, reached = torch.optim.SGD([weights], lr=0.1, momentum=0.9), []
+    for _ in range(16):
+        weights.grad = curvatures * weights
+        optimizer.step()
+        reached.append(weights.clone())
+    return bowl_steps({"momentum 0.9, lr 0.1, 16 steps": {"yours": yours, "PyTorch": reached}})
 
 
-momentum_path = Definition(
-    case=momentum_path_case,
+momentum_step = Definition(
+    case=momentum_step_case,
+    observe=momentum_step_observe,
+    draw=momentum_step_draw,
     mistakes={
-        "lr-inside": lr_inside,
-        "averaged": lambda w, grads, lrs, beta: with_momentum(w, [(1 - beta) * g for g in grads], lrs, beta),
-        "no-momentum": lambda w, grads, lrs, beta: with_momentum(w, grads, lrs, 0.0),
+        "no-momentum": lambda w, v, g, lr, beta: (w - lr * g, v),
+        "old-buffer": lambda w, v, g, lr, beta: (w - lr * v, beta * v + g),
+        "lr-inside": lambda w, v, g, lr, beta: (w - beta * v - lr * g, beta * v + lr * g),
+        "averaged": lambda w, v, g, lr, beta: (w - lr * (beta * v + (1 - beta) * g), beta * v + (1 - beta) * g),
     },
 )
 
 
 def adamw_path_case(rng: random.Random) -> Case:
-    grads: Grads = [round(rng.choice((-1, 1)) * rng.uniform(0.2, 3), 2) for _ in range(10)]
+    grads: list[float | None] = [round(rng.choice((-1, 1)) * rng.uniform(0.2, 3), 2) for _ in range(10)]
     gaps = sorted(rng.sample(range(1, 9), 3))
     for gap in gaps:
         grads[gap] = None

@@ -12,9 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...drawing import (
+    Arrow,
     Axes,
     Axis,
+    Dots,
     Drawing,
+    Key,
     Placed,
     Text,
     arrow_ends,
@@ -22,13 +25,16 @@ from ...drawing import (
     batch_key,
     draw_comparison,
     in_rows,
+    surface_axes,
+    surface_marks,
     to_png,
 )
-from ...formatting import share_text
-from ...scenes import Arrows, BatchArrow, Curve
+from ...formatting import share_text, short
+from ...scenes import Arrows, BatchArrow, Contours, Curve
 
 CURVES_SIZE, ARROWS_SIZE = (760, 340), (380, 330)
 """CSS pixels of one picture."""
+_BOWL_START, _BOWL_SIZE = (-1.6, 1.3), (380, 400)
 
 
 class CourseFigure:
@@ -110,6 +116,33 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
     )
     drawings = [_draw_sum(name, scene, axes) for name, scene in scenes.items()]
     return CourseFigure(*drawings, size=ARROWS_SIZE, title="gradients head to tail")
+
+
+def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFigure:
+    """Lay steps of two weights head to tail on the contours of 1/2 * (w1^2 + 0.1 * w2^2), a picture for each name.
+
+    A path has its name and the weights after each step from (-1.6, 1.3). The first one has solid arrows, others have
+    wide and pale ones behind them.
+    """
+    edge, drawings = np.linspace(-2.0, 2.0, 81), []
+    loss = 0.5 * (edge[None] ** 2 + 0.1 * edge[:, None] ** 2)
+    contours = Contours(edge.tolist(), edge.tolist(), loss.tolist())
+    for title, paths in pictures.items():
+        marks, key, moves = [*surface_marks(contours, named=True)], [], []
+        for number, (name, reached) in reversed([*enumerate(paths.items())]):
+            way = np.array([_BOWL_START, *(np.asarray(weights, dtype=np.float64) for weights in reached)])
+            steps = np.diff(way, axis=0)
+            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # what leaves the picture is cut off
+            fill, stroke, width = ("weights/30", "weights", 1.8) if number else ("weights", "paper", 0.8)
+            ends = np.hstack([way[:-1], way[:-1] + steps])
+            marks += [Arrow(f"step {number} {at}", points, fill, stroke, width) for at, points in enumerate(ends)]
+            key.append(Key((name,), fill, stroke))
+            moves.append(f"{name} ({', '.join(short(round(float(each), 4) + 0.0) for each in way[-1] - way[0])})")
+        marks.append(Dots("start", _BOWL_START, "ring", 9.0, "paper", "weights", 1.8))
+        moved, (axes, _) = f"moved: {'; '.join(moves[::-1])}", surface_axes(contours, _BOWL_START)
+        words = f"{title}: {moved}."
+        drawings.append(Drawing(title, marks, (axes,), words, notes=((moved,),), key=tuple(key[::-1])))
+    return CourseFigure(*drawings, size=_BOWL_SIZE, title="steps on the bowl")
 
 
 def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:

@@ -54,7 +54,8 @@ def _tile(place: int, call: str, lines: list[tuple[str, str]], notebook: str) ->
     """Return the tile of a call: its name, its picture, and below it what is explained."""
     left, middle = place * _WIDE, place * _WIDE + _TILE / 2
     newest = any(number == notebook for number, _ in lines)
-    frame: dict[str, Any] = {"stroke": "ink" if lines else "grey", "width": 2.6 if newest else 1.2, "dash": "" if lines else "dashed"}
+    frame: dict[str, Any] = {"stroke": "ink" if lines else "grey", "dash": "" if lines else "dashed"}
+    frame["width"] = 2.6 if newest else 1.2
     marks: list[Mark] = [
         Area(f"tile {place}", _box(left, _LOW, left + _TILE, _TOP), fill="paper", words=call, **frame),
         Text(f"call {place}", (call,), middle, _TOP - 2.0, where="center", bold=True, size=13.0),

@@ -26,10 +26,9 @@ from ...drawing import (
     batch_area,
     batch_key,
     batch_style,
-    draw_comparison,
 )
-from ...scenes import Curve
 from ...widgets import Control, Instrument, View
+from ..figures.curves import CourseFigure, curves
 from .ring_trial import PIECES, USUAL, Grad, LoopCall, OrderRun, run_and_judge
 
 CALLS_SHOWN = 12  # one by one: three turns of four calls
@@ -86,13 +85,12 @@ def ring_of_orders(**start: Any) -> RingOfOrders:
     return RingOfOrders(**start)
 
 
-def run_order(order: str, *, first_loss: bool = False) -> OrderRun:
+def run_order(order: str) -> OrderRun:
     """Run the four calls in an order, as ``"zero_grad forward backward step"``, and compare it with the usual one.
 
-    With ``first_loss``, an order that calls ``backward`` before ``forward`` gets one forward before the loop. Raises
-    ValueError for an order that there is not.
+    Raises ValueError for an order that there is not.
     """
-    return run_and_judge(RingOfOrders(order=order).values["order"], first_loss)
+    return run_and_judge(RingOfOrders(order=order).values["order"])
 
 
 def _moment_text(calls: Sequence[LoopCall]) -> str:
@@ -103,20 +101,17 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
 
 
 _RADIUS = 1.75  # to the left and to the right; upwards and downwards it is 1
-_TILE = 0.6, 0.16  # half the width and half the height of a call on the ring
+_TILE = 0.68, 0.17  # half the width and half the height of a call on the ring
 
 
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     """Draw the ring with its newest call in bold, and beside each call what it did the last time it ran."""
     pieces, newest = ran.order.split(), calls[-1] if calls else None
-    marks: list[Mark] = [Line("ring", np.ravel([_on_ring(share) for share in np.linspace(0, 1, 97)]), "grey")]
-    for number in range(len(pieces)):
-        ends = *_on_ring((number + 0.46) / len(pieces)), *_on_ring((number + 0.54) / len(pieces))
-        marks.append(Arrow(f"arrow {number}", ends, fill="grey", stroke=""))
+    marks = _way_marks("", range(len(pieces)), len(pieces), "grey")
     last = {call.place: call for call in calls}
     for number, piece in enumerate(pieces):
         x, y = _on_ring(number / len(pieces))
-        marks += _call_marks(x, y, number, piece, last.get(number), newest is not None and number == newest.place)
+        marks += _call_marks(x, y, str(number), piece, last.get(number), newest is not None and number == newest.place)
     lines = [".grad", *(newest.after if newest else Grad({})).text.split(", norm ")]
     for number, line in enumerate(lines):
         texts = (f"norm {line}",) if number == 2 else (line, line.replace("backwards ", ""))
@@ -127,9 +122,19 @@ def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     return Drawing("the ring", marks, (axes,), words, corner=(_SIGNS[ran.verdict],), corner_role=role)
 
 
-def _on_ring(share: float) -> tuple[float, float]:
-    """Return a place on the ring: 0 is at the top, 0.25 at the right."""
-    return _RADIUS * math.sin(2 * math.pi * share), math.cos(2 * math.pi * share)
+def _on_ring(share: float, x: float = 0.0, y: float = 0.0) -> tuple[float, float]:
+    """Return a place on the ring around a point: 0 is at the top, 0.25 at the right."""
+    return x + _RADIUS * math.sin(2 * math.pi * share), y + math.cos(2 * math.pi * share)
+
+
+def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, width: float = 1.5) -> list[Mark]:
+    """Return the part of a ring of ``count`` calls that begins at ``calls``, with an arrow after each of them."""
+    shares = np.linspace(calls.start, calls.stop, 97) / count
+    marks: list[Mark] = [Line(f"ring{id}", np.ravel([_on_ring(share, *middle) for share in shares]), role, width)]
+    for number in calls:
+        ends = *_on_ring((number + 0.46) / count, *middle), *_on_ring((number + 0.54) / count, *middle)
+        marks.append(Arrow(f"arrow{id} {number}", ends, fill=role, stroke=""))
+    return marks
 
 
 def _box(x: float, y: float, half_width: float, half_height: float) -> tuple[float, ...]:
@@ -137,21 +142,54 @@ def _box(x: float, y: float, half_width: float, half_height: float) -> tuple[flo
     return left, low, right, low, right, high, left, high
 
 
-def _call_marks(x: float, y: float, number: int, piece: str, call: LoopCall | None, lit: bool) -> list[Mark]:
-    """Return a call on the ring, and above or below it what it did last."""
+def _call_marks(
+    x: float, y: float, id: str, piece: str, call: LoopCall | None, lit: bool, sign: str = ""
+) -> list[Mark]:
+    """Return a call on the ring with a sign, and above or below it what it did last."""
     failed, style = call is not None and call.failed, dict(CALL_STYLES[piece])
     frame: dict[str, Any] = {"stroke": "wrong" if failed else "ink", "width": 3.0, "dash": ""} if lit or failed else {}
     words = f"{piece}: {call.text if call else 'has not run yet'}"
     marks: list[Mark] = [
-        Area(f"call {number}", _box(x, y, *_TILE), words=words, **{**style, **frame}),
-        Text(f"name {number}", (piece,), x, y, where="center", bold=lit),
+        Area(f"call {id}", _box(x, y, *_TILE), words=words, **{**style, **frame}),
+        Text(f"name {id}", (piece + sign,), x, y, where="center", bold=lit),
     ]
     if call is not None:
         up, role = (1 if y > 0.3 else -1), "reused-text" if piece == "step" and call.before.count(1) else "ink"
         look: dict[str, Any] = {"where": "above" if up > 0 else "below", "role": "wrong" if failed else role}
         texts = call.text, call.text.partition(" (")[0]
-        marks.append(Text(f"did {number}", texts, x, y + up * _TILE[1], backed=True, **look))
+        marks.append(Text(f"did {id}", texts, x, y + up * _TILE[1], backed=True, **look))
     return marks
+
+
+# How a ring ends, by the verdict on the order that begins with its forward; its fault leads from a call to another.
+_ENDS = {
+    "right": ("\u2713 trains", "step", "step"),
+    "error": ("\u2717 error", "forward", "step"),
+    "wrong": ("\u2717 never moves", "backward", "zero_grad"),
+}
+
+
+def six_rings() -> CourseFigure:
+    """Draw the 24 orders as six rings: at each call the verdict on the order that begins there; the fault is thick."""
+    runs, marks, words = {order: run_order(" ".join(order)) for order in permutations(PIECES)}, list[Mark](), ""
+    rings = [(kind, order) for kind in _ENDS for order in runs if order[0] == "forward" and runs[order].verdict == kind]
+    for number, (kind, ring) in enumerate(rings):
+        middle, (end, *ends) = (5.2 * (number % 3), -3.1 * (number // 3)), _ENDS[kind]
+        first, last = (ring.index(call) for call in ends)
+        fault = range(first, first + (last - first) % 4)
+        marks += _way_marks(f" {number}", range(4), 4, "grey", *middle)
+        marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, width=5.0)
+        for at, piece in enumerate(ring):
+            run = runs[ring[at:] + ring[:at]]
+            sign = "\u2013" if "NameError" in run.outcome else end[0] + " late" * (run.verdict == "harmless")
+            marks += _call_marks(*_on_ring(at / 4, *middle), f"{number}.{at}", piece, None, False, f" {sign}")
+        look: dict[str, Any] = {"where": "center", "bold": True, "role": "wrong" if fault else "ink"}
+        marks.append(Text(f"end {number}", (end,), *middle, **look))
+        words += f"{runs[ring].order}: {end[2:]}. "
+    axes = Axes(Axis(-2.45, 12.85, ticks="none"), Axis(-4.3, 1.2, ticks="none"), equal="fit")
+    corner = ("\u2713 or \u2717: the order that begins at this call (\u2013: NameError, no loss yet)",)
+    drawing = Drawing("24 orders, six rings", marks, (axes,), words, corner=corner, corner_role="grey")
+    return CourseFigure(drawing, size=(930, 400))
 
 
 _ROOM, _STRIP = 1.5, 0.4  # in tiles: above the highest column, and for the colour of the call below each
@@ -207,11 +245,10 @@ def _column_marks(number: int, call: LoopCall) -> list[Mark]:
 
 def draw_losses(ran: OrderRun) -> Drawing:
     """Draw the loss on held-out digits after each turn, of the usual order and of this one unless an error ends it."""
-    trial, curves = ran.trial, {}
+    trial, lines = ran.trial, {"usual": ran.usual.losses}
     events = {trial.turns: f"this order stops in turn {trial.turns + 1}"} if trial.error else {}
-    reused = ["this order"] if any(step.before.count(1) for step in trial.ran("step")) else []
-    for name, losses in [("usual", ran.usual.losses), ("this order", trial.losses)][: 1 if trial.error else 2]:
-        broken = next((turn for turn, loss in enumerate(losses) if not math.isfinite(loss)), None)
-        curves[name] = Curve(range(len(losses)), losses, losses, losses, broken=broken, now=losses[-1])
+    if not trial.error:
+        lines["this order"] = trial.losses
+    reused = ["this order"] if not trial.error and any(step.before.count(1) for step in trial.ran("step")) else []
     title, counted = "loss on held-out digits", "turns of the loop"
-    return draw_comparison(curves, title, reused=reused, events=events, counted=counted)
+    return curves(lines, title, reused=reused, events=events, counted=counted).drawings[0]

@@ -89,7 +89,6 @@ class Trial:
     """One loop that was run to its end, or to its error."""
 
     order: str
-    first_loss: bool  # whether a forward ran before the loop
     source: str
     calls: tuple[LoopCall, ...]
     losses: tuple[float, ...]  # on held-out digits: before the loop, and after each turn that was completed
@@ -124,29 +123,18 @@ class OrderRun:
         return self.trial.order
 
 
-def run_and_judge(order: str, first_loss: bool = False) -> OrderRun:
+def run_and_judge(order: str) -> OrderRun:
     """Run an order and the usual loop, each once, and compare their weights turn by turn."""
-    start, backward, _ = order.partition("backward")
-    needs_loss = bool(backward) and "forward" not in start  # the first turn asks for a loss before it has one
-    trial, usual = run_trial(order, first_loss and needs_loss), run_trial(USUAL)
+    trial, usual = run_trial(order), run_trial(USUAL)
     return OrderRun(trial, usual, *_judge(trial, usual))
 
 
-def order_source(order: str, first_loss: bool) -> str:
-    """Return the program: it needs only ``torch``, ``model``, ``loss_fn`` and ``batches``."""
-    before = ["x, y = batches[0]", _LINES["forward"]] if first_loss else []
-    head = f"for x, y in batches{'[1:]' * first_loss}:"
-    return "\n".join([_OPTIMIZER, *before, "", head, *(f"    {_LINES[piece]}" for piece in order.split())]) + "\n"
-
-
 @lru_cache(maxsize=128)
-def run_trial(order: str, first_loss: bool = False) -> Trial:
-    """Run the text of an order from the same weights on the same batches; an error ends it and is kept.
-
-    With ``first_loss`` a forward runs before the loop, on one batch more.
-    """
-    source, model = order_source(order, first_loss), _task().build(seed=0)
-    loss_fn, batches, (x, y) = _task().loss_fn, _task().batches[: TURNS + first_loss], _task().held_out or (None, None)
+def run_trial(order: str) -> Trial:
+    """Run the text of an order from the same weights on the same batches; an error ends it and is kept."""
+    model, lines = _task().build(seed=0), [f"    {_LINES[piece]}" for piece in order.split()]
+    source = "\n".join([_OPTIMIZER, "", "for x, y in batches:", *lines, ""])
+    loss_fn, batches, (x, y) = _task().loss_fn, _task().batches[:TURNS], _task().held_out or (None, None)
     names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}
     program, pieces = Program(source), order.split()
     body = len(source.splitlines()) - len(pieces) + 1  # the line of the first call
@@ -165,7 +153,7 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
 
         def note(line: int, failed: bool = False) -> None:
             piece, turn = pieces[line - body], len(losses)
-            number = {"forward": turn + first_loss, "backward": provenance.backwards}.get(piece, 0)
+            number = {"forward": turn, "backward": provenance.backwards}.get(piece, 0)
             before, contents = calls[-1].after if calls else Grad({}), provenance.contents()
             numbers = (n for first, last in contents.holds for n in range(first, last + 1))
             after = Grad({n: provenance.times_applied(n) for n in numbers}, contents.norm)
@@ -188,7 +176,7 @@ def run_trial(order: str, first_loss: bool = False) -> Trial:
         finally:
             provenance.close()
     weights = parameters_to_vector(model.parameters()).detach()
-    return Trial(order, first_loss, source, tuple(calls), tuple(losses), tuple(hashes), weights, error)
+    return Trial(order, source, tuple(calls), tuple(losses), tuple(hashes), weights, error)
 
 
 def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
@@ -225,12 +213,12 @@ def _updates_late(trial: Trial, usual: Trial) -> int | None:
 
 def _why_error(trial: Trial) -> str:
     turn, passes = trial.turns + 1, [call.piece for call in trial.calls[:-1] if call.piece in ("forward", "backward")]
-    if "forward" not in trial.order.split() and not trial.first_loss:
+    if "forward" not in trial.order.split():
         return "Nothing computes a loss, so `backward()` has nothing to start from."
     if passes[-1:] == ["backward"]:
         cause = f"In turn {turn} `backward()` goes through the same loss a second time."
         return f"{cause} The first pass has freed the saved tensors."
-    if passes or trial.first_loss:
+    if passes:
         cause = f"In turn {turn} `step()` writes to the weights between the forward and its `backward()`."
         return f"{cause} `backward()` needs the weights of the forward, so PyTorch refuses."
     return f"In turn {turn} `backward()` comes before the first forward: there is no loss yet."

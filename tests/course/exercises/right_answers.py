@@ -163,14 +163,13 @@ def frozen_meanwhile(generator, critic, opt_g, opt_c, says, batches):
 
 
 def weights_after(order, rounds):
-    """Train in this order; a forward comes before it where backward would find no loss."""
+    """Train in this order."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     batches = iter(torch.linspace(-1, 1, 8 * 5 * 3).view(8, 5, 3))
-    before = () if order.index("forward") < order.index("backward") else ("forward",)
-    for line in before + order * rounds:
-        if line == "zero":
+    for line in order * rounds:
+        if line == "zero_grad":
             optimizer.zero_grad()
         elif line == "forward":
             loss = model(next(batches)).square().mean()
@@ -183,10 +182,10 @@ def weights_after(order, rounds):
 
 @cache
 def ends_as_standard(order):
-    standard = ("zero", "forward", "backward", "step")
+    standard = ("zero_grad", "forward", "backward", "step")
     try:
         return any(torch.allclose(weights_after(order, 4), weights_after(standard, rounds)) for rounds in (3, 4))
-    except RuntimeError:  # backward finds weights that step has changed
+    except (NameError, RuntimeError):  # no loss yet, or weights that step has changed
         return False
 
 
@@ -217,21 +216,17 @@ def by_layer(model, weight_decay):
     return ({"params": matrices, "weight_decay": weight_decay}, {"params": (p for p in others), "weight_decay": 0.0})
 
 
-def as_tensor(w, grads, lrs, beta):
-    v = torch.zeros(0)
-    for i, g in enumerate(grads):
-        v = torch.cat([v, torch.tensor([beta * (v[i - 1] if i else 0) + g])])
-    return w - torch.cumsum(torch.tensor(lrs) * v, dim=0)
+def in_one_line(w, v, g, lr, beta):
+    return w - lr * (g + beta * v), g + beta * v
 
 
-def sgd_of_torch(w, grads, lrs, beta):
-    weight, path = torch.tensor(w, dtype=torch.float64), []
-    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=beta)
-    for g, lr in zip(grads, lrs, strict=True):
-        weight.grad, optimizer.param_groups[0]["lr"] = torch.tensor(g, dtype=torch.float64), lr
-        optimizer.step()
-        path.append(weight.item())
-    return path
+def sgd_of_torch(w, v, g, lr, beta):
+    weight = torch.as_tensor(w, dtype=torch.float64).clone()
+    weight.grad = torch.as_tensor(g, dtype=torch.float64)
+    optimizer = torch.optim.SGD([weight], lr=lr, momentum=beta)
+    optimizer.state[weight]["momentum_buffer"] = torch.zeros_like(weight) + v
+    optimizer.step()
+    return weight, optimizer.state[weight]["momentum_buffer"]
 
 
 def adamw_of_torch(w, grads, lr, weight_decay, beta1=0.9, beta2=0.999, eps=1e-8):
@@ -392,14 +387,15 @@ RIGHT = {
     "stopped": [emptied, with_friction],
     "mended": [train_by_hand],
     "momentum_by_hand": [momentum_of_torch],
+    "step_first": [["step", "forward", "zero_grad", "backward"]],
     "uncleared": [by_trying],
     "two_players": [frozen_meanwhile],
     "trains": [by_training],
     "update_once": [cleared_at_the_end],
     "gradient_norm": [by_torch_gradient_norm],
     "saved": [largest_level],
+    "momentum_step": [in_one_line, sgd_of_torch],
     "decay_groups": [by_layer],
-    "momentum_path": [as_tensor, sgd_of_torch],
     "adamw_path": [adamw_of_torch],
     "by_tokens": [weighted],
     "accumulated": [train_by_hand],

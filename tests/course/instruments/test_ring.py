@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import tasks
-from gradlab.course import ring_of_orders, run_order
+from gradlab.course import ring_of_orders, run_order, six_rings
 from gradlab.drawing import Area, Drawing, batch_area
 from gradlab.formatting import short
 from gradlab.widgets import View
@@ -42,15 +42,15 @@ def task() -> tasks.Task:
     return tasks.digits(batch=16, device="cpu")
 
 
-def bare(first: int = 0) -> dict[str, Any]:
+def bare() -> dict[str, Any]:
     """The names that a text needs, made here from the public task."""
-    batches, loss_fn = task().batches[: TURNS + first], nn.functional.cross_entropy
+    batches, loss_fn = task().batches[:TURNS], nn.functional.cross_entropy
     return {"torch": torch, "model": task().build(seed=0), "loss_fn": loss_fn, "batches": batches}
 
 
-def execute(text: str, first: int = 0) -> tuple[Tensor, BaseException | None]:
+def execute(text: str) -> tuple[Tensor, BaseException | None]:
     """Run a text as a learner would, in a namespace of its own; return the weights and the error."""
-    names = bare(first)
+    names = bare()
     try:
         exec(text, names)
     except Exception as error:
@@ -71,17 +71,11 @@ def usual_weights() -> list[Tensor]:
     return weights
 
 
-@pytest.mark.parametrize("first_loss", [False, True])
-def test_the_verdict_is_that_of_a_plain_exec(first_loss: bool) -> None:
-    """For the orders in which a forward before the loop changes something, with it and without."""
+def test_the_verdict_is_that_of_a_plain_exec() -> None:
     usual = usual_weights()
     for order in ORDERS:
-        calls = order.split()
-        needs_loss = "backward" in calls and "forward" not in calls[: calls.index("backward")]
-        if first_loss and not needs_loss:
-            continue
-        tried = run_order(order, first_loss=first_loss)
-        weights, error = execute(tried.trial.source, first=first_loss)
+        tried = run_order(order)
+        weights, error = execute(tried.trial.source)
         assert torch.equal(tried.trial.weights, weights), order
         assert (tried.trial.error is None) == (error is None), order
         if error is not None:
@@ -123,21 +117,20 @@ def test_grad_is_the_sum_of_the_backwards_that_are_named(order: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "first_loss", "verdict", "result", "why"),
+    ("order", "verdict", "result", "why"),
     [
-        ("backward step zero_grad forward", False, "error", "NameError", "no loss yet"),
-        ("zero_grad backward step", False, "error", "NameError", "Nothing computes a loss"),
-        ("zero_grad backward step", True, "error", "Turn 2", "a second time"),
-        ("zero_grad forward backward backward step", False, "error", "Turn 1", "a second time"),
-        (CRASH, False, "error", "Turn 2", "`step()` writes to the weights"),
-        (FORGOTTEN, False, "wrong", "differ", "59 of 60 steps apply a gradient that was applied before."),
-        (f"{USUAL} step", False, "wrong", "differ", "60 of 120 steps apply a gradient that was applied before"),
-        (FORGOTTEN, False, "wrong", "differ", "finds 60 gradients in `.grad`, 59 of them applied before"),
-        ("zero_grad forward backward forward backward step", False, "wrong", "differ", "60 steps apply 2 new"),
+        ("backward step zero_grad forward", "error", "NameError", "no loss yet"),
+        ("zero_grad backward step", "error", "NameError", "Nothing computes a loss"),
+        ("zero_grad forward backward backward step", "error", "Turn 1", "a second time"),
+        (CRASH, "error", "Turn 2", "`step()` writes to the weights"),
+        (FORGOTTEN, "wrong", "differ", "59 of 60 steps apply a gradient that was applied before."),
+        (f"{USUAL} step", "wrong", "differ", "60 of 120 steps apply a gradient that was applied before"),
+        (FORGOTTEN, "wrong", "differ", "finds 60 gradients in `.grad`, 59 of them applied before"),
+        ("zero_grad forward backward forward backward step", "wrong", "differ", "60 steps apply 2 new"),
     ],
 )
-def test_a_verdict_is_explained(order: str, first_loss: bool, verdict: str, result: str, why: str) -> None:
-    tried = run_order(order, first_loss=first_loss)
+def test_a_verdict_is_explained(order: str, verdict: str, result: str, why: str) -> None:
+    tried = run_order(order)
     assert tried.verdict == verdict
     assert result in tried.result
     assert why in tried.why
@@ -232,19 +225,23 @@ def test_calls_stand_clockwise_with_what_each_did_last() -> None:
         assert words in panels(order, call)["ring"].texts()
 
 
-def test_the_orders_of_a_ring_end_alike() -> None:
-    """As notebook 04 says: a ring trains, never moves, or raises an error, wherever one begins."""
-    rings: dict[tuple[str, ...], list[str]] = {}
-    for order in permutations(CALLS):
-        at = order.index("zero_grad")
-        outcome = run_order(" ".join(order), first_loss=True).outcome
-        rings.setdefault(order[at:] + order[:at], []).append(outcome.partition(",")[0])
-    assert len(rings) == 6
-    for ring, outcomes in rings.items():
+def test_the_six_rings_show_the_verdict_on_each_order() -> None:
+    """Orders of a ring end alike wherever one begins, but for turn 1; the fault is the way that two rules name."""
+    (drawing,) = six_rings().drawings
+    for number in range(6):
+        ring = tuple(drawing.find(f"name {number}.{at}").texts[0].split()[0] for at in range(4))
         after_backward, after_forward = ((ring + ring)[ring.index(call) + 1 :] for call in ("backward", "forward"))
         if after_backward.index("zero_grad") < after_backward.index("step"):
-            assert {*outcomes} == {"the weights never move"}, ring
+            end, fault = "the weights never move", after_backward.index("zero_grad") + 1
         elif after_forward.index("step") < after_forward.index("backward"):
-            assert all("Error in turn" in outcome for outcome in outcomes), ring
+            end, fault = "RuntimeError in turn 2", after_forward.index("step") + 1
         else:
-            assert {*outcomes} == {"the weights of the usual loop"}, ring
+            end, fault = "the weights of the usual loop", 0
+        arrows = [mark for mark in drawing.marks if mark.id.startswith(f"arrow {number} fault")]
+        assert len(arrows) == fault, ring
+        for at in range(4):
+            outcome = run_order(" ".join(ring[at:] + ring[:at])).outcome
+            sign = drawing.find(f"name {number}.{at}").texts[0].partition(" ")[2]
+            assert outcome.partition(",")[0] in (end, "NameError in turn 1")
+            late = " late" if "late" in outcome else ""
+            assert sign == ("\u2013" if "NameError" in outcome else ("\u2717" if fault else "\u2713") + late)
