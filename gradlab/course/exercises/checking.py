@@ -57,7 +57,9 @@ class Definition:
         """Try an answer on the random cases; whatever happens but an interrupt is a Verdict."""
         stub = stub_of(exercise.stub)
         if is_unchanged(answer, stub):
-            return Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.", picture=self._picture(answer))
+            return Verdict(
+                NOT_ATTEMPTED, "Fill in the stub above and run its cell again.", picture=self._picture(answer)
+            )
         if callable(answer) and not callable(stub):
             return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
         if callable(stub) and not callable(answer):
