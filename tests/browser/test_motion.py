@@ -104,7 +104,7 @@ def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Noteboo
     assert page.pictures() != plain
 
 
-def test_a_lab_plays_on_its_own_when_it_is_shown_first_and_not_again(moving: Callable[..., Notebook]) -> None:
+def test_a_lab_plays_on_its_own_once(moving: Callable[..., Notebook]) -> None:
     page = moving(LAB.format("'line', speed='10 updates/s', play=True"))
     page.wait_for_updates(2)
     page.button("Pause").click()
@@ -115,7 +115,7 @@ def test_a_lab_plays_on_its_own_when_it_is_shown_first_and_not_again(moving: Cal
     assert page.updates() == updates
 
 
-def test_a_lab_does_not_play_on_its_own_where_less_motion_is_wanted(lab_page: Callable[..., Notebook]) -> None:
+def test_a_lab_waits_where_less_motion_is_wanted(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'line', speed='10 updates/s', play=True"))
     page.page.wait_for_timeout(1000)
     assert page.updates() == 0

@@ -150,7 +150,7 @@ def test_after_a_pause_every_panel_is_up_to_date() -> None:
     assert "40" in page.state
 
 
-def test_it_plays_on_its_own_where_it_is_shown_first_and_nowhere_else() -> None:
+def test_it_plays_on_its_own_where_it_is_shown_first() -> None:
     def asked_to_play(lab: Lab) -> bool:
         (frame,) = lab.handle({"do": "hello", "n": 1, "client": "page"})["frames"]
         return frame["whole"] and frame.get("play", False)
