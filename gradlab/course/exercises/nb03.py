@@ -21,7 +21,7 @@ def swing(product: float, updates: int = 400) -> list[float]:
 
 
 mended = Definition(
-    case=nb00.epoch_case,
+    case=nb00.train_one_epoch_case,
     observe=trained,
     mistakes={
         "does-not-move": lambda *arguments: None,
