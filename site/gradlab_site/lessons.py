@@ -119,10 +119,10 @@ def _cell(cell: Any, element: Tag) -> Cell:
     kind = "code"
     if _QUESTION.search(cell.source):
         kind = "bet"
+    elif re.search(r"^\w+(\(\"\w+\"\))?\.check\(", cell.source, re.MULTILINE):
+        kind = "stub"
     elif _EXERCISE.search(cell.source):
         kind = "spec"
-    elif re.search(r"^\w+\.check\(", cell.source, re.MULTILINE):
-        kind = "stub"
     elif element.find(class_="gl-recording"):
         kind = "live"
     gone = {"bet": "jp-Cell-inputWrapper", "spec": "jp-Cell-inputWrapper", "stub": "jp-Cell-outputWrapper"}
