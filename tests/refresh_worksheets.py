@@ -19,13 +19,14 @@ def read_off(notebook: Path) -> dict[str, Any]:
     """Return ``title``, ``can`` and ``bets`` of a notebook."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     texts = ["".join(cell["source"]) for cell in cells]
-    opening = re.search(r"# \d\d \u00b7 (.+)\n(?:.*\n)*?\*\*Afterwards you can\*\* ((?:.+\n)+)", texts[0])
-    if opening is None:
-        raise SystemExit(f"{notebook.name}: its first cell does not say what one can do afterwards")
-    can = [each.strip().rstrip(".") for each in " ".join(opening[2].split()).split("\u00b7")]
+    title = re.search(r"# \d\d \u00b7 (.+)", texts[0])
+    opening = re.search(r"\*\*Afterwards you can\*\* ((?:.+\n)+)", "\n".join(texts))
+    if title is None or opening is None:
+        raise SystemExit(f"{notebook.name}: it does not say what one can do afterwards")
+    can = [each.strip().rstrip(".") for each in " ".join(opening[1].split()).split("\u00b7")]
     core = texts[: next(place for place, text in enumerate(texts) if text.startswith("## Deeper"))]
     bets = [name for text in core for name in re.findall(r'^(?:\w+ = )?predict\("([^"]+)"\)', text)]
-    return {"title": opening[1].strip(), "can": can, "bets": bets}
+    return {"title": title[1].strip(), "can": can, "bets": bets}
 
 
 def main() -> None:

@@ -34,6 +34,8 @@ class LabClient {
       tell: (words) => this.screens.forEach((screen) => screen.tell(words)),
       changed: (playing) => this.setPlaying(playing),
     });
+    this.inSight = true; // the newest view
+    this.paused = false; // because it went out of sight, or has not been seen yet
     this.unanswered = 0;
     this.then = 0; // the timer of what is asked next
     /** @type {Record<string, (message: any) => void>} */
@@ -53,6 +55,9 @@ class LabClient {
       for (const screen of this.screens) if (screen instanceof InstrumentScreen) screen.setWorking(message.working);
     }
     if (message.frames) this.clock.take({ work: 0, ...message });
+    if (!message.frames?.[0]?.play || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (this.inSight) this.clock.play();
+    else this.paused = true;
   }
 
   /** @param {RunScreen | InstrumentScreen} screen */
@@ -85,6 +90,7 @@ class LabClient {
   /** @param {HTMLElement} root */
   open(root) {
     const { clock, shown } = this;
+    this.paused = false;
     const ask = (/** @type {Record<string, any>} */ request) => this.ask(request);
     const play = (/** @type {boolean} */ on) => on ? clock.play() : clock.pause();
     const speed = (/** @type {number | null} */ rate) => clock.rate = rate;
@@ -95,14 +101,14 @@ class LabClient {
     if (shown.f < 0) ask({ do: "hello" });
     else this.showOn(screen);
     if (clock.playing) this.setPlaying(true);
-    let paused = false; // because it went out of sight
     const leave = followSight(root, (inSight) => {
+      this.inSight = inSight;
       if (inSight) {
-        if (paused) clock.play();
-        paused = false;
+        if (this.paused) clock.play();
+        this.paused = false;
       } else if (clock.playing && this.screens.size === 1) {
         clock.pause();
-        paused = true;
+        this.paused = true;
       }
     });
     return () => {

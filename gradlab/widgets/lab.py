@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from .. import tasks
-from .._checks import did_you_mean, whole_number
+from .._checks import did_you_mean, on_off, whole_number
 from .._process import lock, progress_bar
 from ..front import on_interrupt
 from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
@@ -32,7 +32,8 @@ class Lab(Live):
 
     ``task`` is a Task or the name of one (None: digits), ``recipe`` a Recipe (None: the default at the task's ``lr``).
     ``controls`` and ``panels`` are lists of names, to show only what a lesson needs; ``speed`` is the one at which Play
-    begins, such as "10 updates/s". Raises TypeError or ValueError that names the field, the value and what is allowed.
+    begins, such as "10 updates/s". With ``play`` it plays on its own when a browser shows it for the first time, unless
+    the reader wants less motion. Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
 
     _screen = "lab"
@@ -44,6 +45,7 @@ class Lab(Live):
         controls: Sequence[str] | None = None,
         panels: Sequence[str] | None = None,
         speed: str = USUAL_SPEED,
+        play: bool = False,
     ) -> None:
         control_names = CONTROLS if controls is None else _names("controls", controls, CONTROLS)
         panel_names = None if panels is None else [*map(PanelName, _names("panels", panels, tuple(PanelName)))]
@@ -56,6 +58,7 @@ class Lab(Live):
             raise ValueError(f"Lab: speed must be one of {', '.join(SPEEDS)}, got {speed!r}")
         self.model = LabModel(runner, control_names, panel_names, speed)
         """The run with its panels and messages, and what can be done to it."""
+        self.model.plays_first = on_off("Lab: play", play)
         self._writer = self.model.writer
 
     @property
@@ -187,6 +190,8 @@ class Lab(Live):
         with lock:
             if self._front is None:
                 self.model.set_reset_point()
+            else:
+                self.model.plays_first = False
             self.model.playing = False
             return super()._repr_mimebundle_(include, exclude)
 
@@ -204,6 +209,13 @@ def _names(field: str, names: Any, allowed: Sequence[str]) -> tuple[str, ...]:
 
 
 # What a browser asks --------------------------------------------------------------------------------------------------
+
+
+def _hello(model: LabModel, request: Request) -> list[Frame]:
+    """Tell everything, and the first browser that shows the lab whether it plays on its own."""
+    model.writer.start_over()
+    plays, model.plays_first = model.plays_first, False
+    return [{**model.frame(), "play": True} if plays else model.frame()]
 
 
 def _play(model: LabModel, request: Request) -> Iterator[Frame]:
@@ -296,7 +308,7 @@ def _press(model: LabModel, request: Request) -> None:
 
 _Act = Callable[[LabModel, Request], Iterable[Frame] | None]
 _REQUESTS: Mapping[str, tuple[_Act, str]] = {
-    "hello": (lambda model, request: model.writer.start_over(), ""),
+    "hello": (_hello, ""),
     "frames": (_play, ""),
     "pause": (lambda model, request: None, "ends"),
     "statement": (lambda model, request: model.run_statements(), "ends"),

@@ -40,6 +40,7 @@ class LabModel:
         self.controls, self.chosen_panels = controls, panels
         self.speed = speed  # the words of SPEEDS at which Play begins, until the learner chooses another
         self.pace_at: Callable[..., Pace] = live_pace  # how often what is costly is drawn
+        self.plays_first = False  # whether the browser that shows it first plays it at once
         self.playing = False  # True from the first request for frames to the end of playing
         self.interrupted = False  # between two requests; the next request for frames ends the playing
         self.stopped = False  # from the end of a playing that nobody paused to the learner's next request

@@ -231,7 +231,7 @@ class _Site:
     def _write_home(self, replay: Replay) -> None:
         width, height = png_size(replay.png)
         about: dict[str, Any] = {"replay": replay, "still": self.writer.picture(replay.png)}
-        about |= {"width": width // 2, "height": height // 2, "bet": predict("00/zero-grad-taken-out").page}
+        about |= {"width": width // 2, "height": height // 2, "bet": predict("home/zero-grad-taken-out").page}
         self._page("index.html", "home.html.j2", title="gradlab: .grad is a buffer that adds", **about)
 
     def _write_static(self) -> None:

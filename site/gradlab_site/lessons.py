@@ -59,7 +59,7 @@ class Lesson:
     lead: str
     """What stands below the title, as HTML."""
     set_up: list[Cell]
-    """What stands above the first heading: imports."""
+    """What stands above the first heading or lab: imports."""
     core: list[Cell]
     deeper: list[Section]
     exercises: list[Section]
@@ -119,7 +119,7 @@ def _cell(cell: Any, element: Tag) -> Cell:
     kind = "code"
     if _QUESTION.search(cell.source):
         kind = "bet"
-    elif re.search(r"^\S+\.check\(", cell.source, re.MULTILINE):  # an exercise in the core is named there, too
+    elif re.search(r"^\w+(\(\"\w+\"\))?\.check\(", cell.source, re.MULTILINE):
         kind = "stub"
     elif _EXERCISE.search(cell.source):
         kind = "spec"
@@ -181,7 +181,7 @@ def _lesson(number: str, cells: list[Cell]) -> Lesson:
                 part = "sources"
         parts[part].append(cell)
     title, lead = _title(parts["core"][0])
-    begins = next(at for at, cell in enumerate(parts["core"]) if cell.level == 2)
+    begins = next(at for at, cell in enumerate(parts["core"]) if cell.level == 2 or cell.kind == "live")
     return Lesson(
         number,
         title,

@@ -102,3 +102,20 @@ def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Noteboo
     page.root.locator("pre.gl .line", has_text="loss.backward()").hover()
     page.page.wait_for_timeout(600)
     assert page.pictures() != plain
+
+
+def test_a_lab_plays_on_its_own_once(moving: Callable[..., Notebook]) -> None:
+    page = moving(LAB.format("'line', speed='10 updates/s', play=True"))
+    page.wait_for_updates(2)
+    page.button("Pause").click()
+    page.wait_until_still()
+    updates = page.updates()
+    page.show("lab")
+    page.page.wait_for_timeout(1000)
+    assert page.updates() == updates
+
+
+def test_a_lab_waits_where_less_motion_is_wanted(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'line', speed='10 updates/s', play=True"))
+    page.page.wait_for_timeout(1000)
+    assert page.updates() == 0

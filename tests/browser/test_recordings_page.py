@@ -20,7 +20,7 @@ from .test_instruments import touch
 MARK = 10
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'"
 TOLD = "addEventListener('securitypolicyviolation', (event) => console.error('policy', event.violatedDirective));"
-QUESTION = "00/zero-grad-taken-out"
+QUESTION = "home/zero-grad-taken-out"
 
 
 @pytest.fixture(scope="module")

@@ -35,9 +35,9 @@ def test_an_endless_answer_is_ended(kernel: Kernel, tmp_path: Path) -> None:
         f"    Path({str(started)!r}).touch()\n    while True:\n        pass\n"
         "torch.manual_seed(7)"
     )
-    cell = kernel.begin("exercise('train_one_epoch').check(endless)")
+    cell = kernel.begin("exercise('windows_of_four').check(endless)")
     interrupt_once_there(kernel, started)
     assert kernel.wait(cell)["ename"] == "KeyboardInterrupt"
     state = "(torch.is_grad_enabled(), torch.equal(torch.rand(3), torch.manual_seed(7) and torch.rand(3)))"
     assert kernel.value(state) == "(True, True)"
-    assert kernel.value("exercise('train_one_epoch').check(None).state") == "'not attempted'"
+    assert kernel.value("exercise('windows_of_four').check(None).state") == "'not attempted'"

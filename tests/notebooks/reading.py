@@ -68,7 +68,7 @@ def builds_on(notebook: SeriesNotebook) -> str:
     needs, helps = ([links.get(number, number) for number in part] for part in (notebook.needs, notebook.helps))
     kind = "notebooks " if len(needs) > 1 else "notebook " if set(notebook.needs) & set(links) else ""
     also = f"; {' and '.join(helps)} help" if helps else ""
-    return f"**Builds on** {kind}{' and '.join(needs) or 'nothing'}{also}."
+    return f"**Builds on** {kind}{' and '.join(needs) or 'a little Python'}{also}."
 
 
 def total(read: list[Reading]) -> str:

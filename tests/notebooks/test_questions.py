@@ -24,6 +24,9 @@ from gradlab.widgets.question import Question, find_question, question_names
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+HOME = (
+    "home/zero-grad-taken-out"  # asked by the first page of the site, above a recording in which the line is taken out
+)
 ASKED = re.compile(r'\bpredict\(\s*"([^"]+)"\s*\)')
 
 
@@ -56,8 +59,9 @@ def answers_in(text: str, questions: list[Question]) -> list[str]:
 
 def test_each_question_is_asked_in_one_cell() -> None:
     asked = Counter(name for path in NOTEBOOKS for source in sources(path) for name in ASKED.findall(source))
-    assert asked == Counter(question_names())
-    assert list(dict.fromkeys(name[:2] for name in question_names())) == [path.stem[:2] for path in NOTEBOOKS]
+    assert asked + Counter([HOME]) == Counter(question_names())
+    numbers = [name[:2] for name in question_names() if name != HOME]
+    assert list(dict.fromkeys(numbers)) == [path.stem[:2] for path in NOTEBOOKS]
     for path in NOTEBOOKS:
         for source in sources(path):
             one = re.fullmatch(r'predict\("[^"]+"\)|(\w+) = predict\("[^"]+"\)\n\1', source)
@@ -72,7 +76,7 @@ def test_questions_are_complete_and_their_words_are_their_own() -> None:
         assert 2 <= len(question.options) <= 6
         assert all([question.text.strip(), *(option.text.strip() for option in question.options)])
         assert len({option.text for option in question.options}) == len(question.options)
-        assert re.fullmatch(r"\d\d/[a-z0-9]+(-[a-z0-9]+){0,5}", name)
+        assert re.fullmatch(r"(\d\d|home)/[a-z0-9]+(-[a-z0-9]+){0,5}", name)
         own = [option.remark for place, option in enumerate(question.options) if place != question.answer]
         for text in (question.why, *own):
             assert len(text.split()) >= 6, text
@@ -202,14 +206,13 @@ def test_nothing_that_follows_a_bet_is_open_before_it(path: Path) -> None:
 def test_the_loss_that_a_bet_is_about_is_in_the_lab_below() -> None:
     """Its switch is written as the panel of the loss names it."""
     names = [name for name in question_names() if find_question(name).loss]
-    assert "00/zero-grad-taken-out" in names
+    assert HOME in names
     for name in names:
         question = find_question(name)
         assert question.loss.decided <= question.loss.over
         assert all(option.course and option.course[0] == 1 for option in question.options)
         if isinstance(question.loss.after, str):
             switch, value = question.loss.after.split()
-            turned = Recipe(optimizer="sgd", accumulate=4, amp="off").replace(
-                **{switch: {"off": False}.get(value, value)}
-            )
-            assert turned.changes_from(Recipe(optimizer="sgd", accumulate=4, amp="off")) == [question.loss.after]
+            before = Recipe(optimizer="sgd", accumulate=4, amp="off", zero_grad=value != "on")
+            turned = before.replace(**{switch: {"off": False, "on": True}.get(value, value)})
+            assert turned.changes_from(before) == [question.loss.after]

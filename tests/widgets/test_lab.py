@@ -148,3 +148,18 @@ def test_after_a_pause_every_panel_is_up_to_date() -> None:
     for panel, drawing in zip(page.panels.values(), lab.model.drawings(), strict=True):
         assert panel.words == drawing.words
     assert "40" in page.state
+
+
+def test_it_plays_on_its_own_where_it_is_shown_first() -> None:
+    def asked_to_play(lab: Lab) -> bool:
+        (frame,) = lab.handle({"do": "hello", "n": 1, "client": "page"})["frames"]
+        return frame["whole"] and frame.get("play", False)
+
+    lab = Lab("line", play=True).run(3)
+    lab._repr_mimebundle_()
+    assert [asked_to_play(lab), asked_to_play(lab)] == [True, False], "a page that is loaded anew"
+    shown_twice = Lab("line", play=True)
+    shown_twice._repr_mimebundle_()
+    shown_twice._repr_mimebundle_()
+    assert not asked_to_play(shown_twice)
+    assert not asked_to_play(Lab("line"))

@@ -43,6 +43,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: Lab("line", recipe="fast"), r"recipe must be a gradlab.Recipe, got 'fast'"),
     (lambda: Lab("line", controls="zero_grad"), r"controls must be a list of names .*got 'zero_grad'"),
     (lambda: Lab("line", speed="fast"), r"speed must be one of statements, 1 update/s, .*got 'fast'"),
+    (lambda: Lab("line", play=1), r"play must be True or False, got 1"),
     (lambda: Lab("line", panels=[]), r"panels must .*got \[\]"),
     (lambda: Lab("line", panels=["picture"]), r"panels .*line.*picture"),
     (lambda: Lab("line").run_statements(-1), r"statements must be a whole number from 0, got -1"),

@@ -6,7 +6,6 @@ import linecache
 import math
 import random
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from numbers import Real
 from textwrap import shorten
@@ -72,9 +71,13 @@ class Definition:
         """Draw an answer as SVG; None without a picture of it, or where it fails."""
         if self.draw is None:
             return None
-        with main_thread.hold(), preserving_rng(), preserving_torch_state(), suppress(Exception):
-            return themed_svg(to_svg(self.draw(answer).placed))
-        return None
+        with main_thread.hold(), preserving_rng(), preserving_torch_state():
+            try:
+                return themed_svg(to_svg(self.draw(answer).placed))
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # whatever a learner raises
+                return None
 
 
 def no_function(exercise: Exercise, answer: object) -> Verdict:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import random
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from ... import tasks
+from ...loop import Recipe, Run
+from ..figures.curves import CourseFigure, curves
 from .checking import Case, Definition
 from .loops import sgd, trained
 
@@ -29,20 +37,63 @@ batches_in_grad = Definition(
 )
 
 
+def times_applied_case(rng: random.Random) -> Case:
+    updates, accumulate, zero_grad = rng.randint(2, 9), rng.randint(1, 4), rng.random() < 0.3
+    batch = rng.randint(1, updates * accumulate)
+    text = f"batch={batch}, updates={updates}, accumulate={accumulate}, zero_grad={zero_grad}"
+    return (batch, updates, accumulate, zero_grad), text
+
+
+times_applied = Definition(
+    case=times_applied_case,
+    mistakes={
+        "never-once": lambda batch, updates, window, clears: updates - math.ceil(batch / window) + 1,
+        "not-its-own": lambda batch, updates, window, clears: 1 if clears else updates - math.ceil(batch / window),
+        "no-windows": lambda batch, updates, window, clears: 1 if clears else updates - batch + 1,
+    },
+    rounds=20,
+)
+
+
 def train_one_epoch_case(rng: random.Random) -> Case:
-    batches = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(rng.randint(4, 7))]
+    batches = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(rng.choice((4, 8)))]
     model, lr = nn.Linear(3, 1), rng.uniform(0.05, 0.2)
     text = f"{len(batches)} batches and lr={lr:.3f}: these are the weights afterwards"
     return (model, nn.functional.mse_loss, batches, lr), text
 
 
-train_one_epoch = Definition(
+def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
+    """Draw the held-out loss of a network that an answer trains on, beside that of the right loop."""
+    task = tasks.digits(device="cpu")
+    run = Run(task, Recipe(lr=0.2, accumulate=4))
+    run.advance(updates=200)
+
+    def losses_of(loop: Callable[..., Any]) -> list[float]:
+        model, losses = copy.deepcopy(run.model), []
+        model.zero_grad()
+
+        def loss_fn(outputs: Tensor, targets: Tensor) -> Tensor:
+            with torch.no_grad():
+                losses.append(task.loss_fn(model(x), y).item())
+            return task.loss_fn(outputs, targets)
+
+        loop(model, loss_fn, [*task.batches] * 16, 0.2)
+        return losses[::4]
+
+    assert task.held_out is not None
+    x, y = task.held_out
+    lines = {"your loop": losses_of(answer), "each batch applied once": losses_of(partial(sgd(), n=4))}
+    return curves(lines, "held-out loss, digits, lr 0.2, windows of four batches")
+
+
+windows_of_four = Definition(
     case=train_one_epoch_case,
     observe=trained,
+    draw=draw_windows,
     mistakes={
         "does-not-move": lambda *arguments: None,
-        "never-clears": sgd(clear="never"),
-        "one-step": lambda *arguments: sgd(divide_by=1)(*arguments, n=len(arguments[2])),
+        "never-clears": partial(sgd(clear="never"), n=4),
+        "each-batch": partial(sgd(clear="batch"), n=4),
     },
     rounds=4,
 )

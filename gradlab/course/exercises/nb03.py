@@ -13,7 +13,7 @@ import torch
 from ..figures.curves import CourseFigure, curves
 from . import nb00
 from .checking import Case, Definition, TroubleError
-from .loops import trained
+from .loops import sgd, trained
 from .texts import Exercise, Verdict
 
 _UPDATES = 200
@@ -86,7 +86,16 @@ stopped = _Ball(
     rounds=4,
 )
 
-mended = nb00.train_one_epoch  # the same is wanted: an epoch of plain SGD
+mended = Definition(
+    case=nb00.train_one_epoch_case,
+    observe=trained,
+    mistakes={
+        "does-not-move": lambda *arguments: None,
+        "never-clears": sgd(clear="never"),
+        "one-step": lambda *arguments: sgd(divide_by=1)(*arguments, n=len(arguments[2])),
+    },
+    rounds=4,
+)
 
 
 def momentum_case(rng: random.Random) -> Case:

@@ -36,6 +36,14 @@ def by_torch(updates, accumulate, zero_grad):
     return w.grad
 
 
+def times_by_counting(batch, updates, accumulate, zero_grad):
+    held, times = [], 0
+    for update in range(updates):
+        held = ([] if zero_grad else held) + [update * accumulate + each for each in range(1, accumulate + 1)]
+        times += batch in held
+    return times
+
+
 def by_cases(tensor):
     if not tensor.requires_grad:
         return False
@@ -377,7 +385,8 @@ def side_by_side(build, make, batches):
 
 RIGHT = {
     "batches_in_grad": [by_torch],
-    "train_one_epoch": [train_by_hand],
+    "windows_of_four": [partial(train_by_hand, window=4)],
+    "times_applied": [times_by_counting],
     "keeps_grad": [by_cases],
     "complete_value": [by_torch_tensors, InOrder],
     "two_in_a_row": [two_weights_by_torch],
