@@ -13,7 +13,7 @@ from typing import Any
 
 from .._checks import near_names
 
-_SHUFFLE = "as"
+_SHUFFLE = "ns"
 """One of the texts with which the right answers are spread evenly over the places."""
 
 

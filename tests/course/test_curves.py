@@ -71,7 +71,7 @@ def tips(drawing: Drawing) -> np.ndarray:
     return np.array([drawing.find(f"arrow {number}").points[2:] for number in range(8)])
 
 
-def test_steps_lie_head_to_tail_on_the_bowl_and_what_leaves_it_keeps_its_direction() -> None:
+def test_steps_lie_head_to_tail_and_keep_their_direction() -> None:
     figure = bowl_steps({"near": {"a": [(-0.8, 1.3), (-0.8, 0.3)], "b": [(-1.6, 1.3)]}, "far": {"a": [(798.4, 401.3)]}})
     near, far = figure.drawings
     tail, head = near.find("step 0 0").points, near.find("step 0 1").points

@@ -46,7 +46,7 @@ def test_what_the_exercise_predicts_is_what_a_ledger_sees(batch: int, seed: int)
     assert abs(peaks[False] - peaks[True] - predicted) <= passing
 
 
-def test_the_bug_that_it_opens_with_is_that_of_the_default_and_lasts() -> None:
+def test_the_bug_that_it_opens_with_is_the_default_and_lasts() -> None:
     """Adam makes its state in the first step, so the second peak is larger by it, and no later one is."""
     code = {name: "".join(cell["source"]) for name, cell in CELLS.items()}
     names = {"torch": torch, "nn": torch.nn, "Ledger": Ledger, "device": "cpu"}

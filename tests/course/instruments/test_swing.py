@@ -80,7 +80,7 @@ def drawn(lab: Swing, panel: int, id: str) -> np.ndarray:
     return np.reshape(lab.drawings()[panel].find(id).points, (-1, 2))
 
 
-def test_a_still_shows_the_weight_the_valley_the_map_and_the_loop() -> None:
+def test_a_still_shows_weight_valley_map_and_loop() -> None:
     *panels, loop = [each.drawing for each in swing(lr=3.9)._picture().placed]
     assert isinstance(loop, Listing)
     assert "optimizer.step()" in loop.source
