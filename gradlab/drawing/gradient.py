@@ -193,12 +193,16 @@ def applied_words(fewest: int, most: int = 0) -> str:
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return what is written beside each arrow, the newest first, where they are few: "batch 260", "259 \u00d7 2"."""
+    """Return what is written beside each arrow, where they are few: "batch 260", "23 batches \u00d7 5-27", "259 \u00d7 2".
+
+    The newest has the first choice of a place, then those of many batches, which nobody could guess.
+    """
     if len(scene.arrows) > _NAMED:
         return []
     crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _NAMED_IN_FULL
     names: list[Mark] = []
-    for number, arrow in reversed(list(enumerate(scene.arrows))):
+    newest_first = list(reversed(list(enumerate(scene.arrows))))
+    for number, arrow in [*newest_first[:1], *sorted(newest_first[1:], key=lambda pair: _is_single(pair[1]))]:
         first, last = arrow.batches or (0, 0)
         name = f"{last - first + 1:,} batches" if first < last else f"{first:,}" if first else "other"
         counted = f"\u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
@@ -208,6 +212,10 @@ def arrow_names(scene: Arrows) -> list[Mark]:
         texts = [own + times for own in given] or [*whole, name + times, counted or name]
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
+
+
+def _is_single(arrow: BatchArrow) -> bool:
+    return arrow.batches is None or arrow.batches[0] == arrow.batches[1]
 
 
 def _words(scene: Arrows) -> str:

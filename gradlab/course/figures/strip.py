@@ -14,12 +14,12 @@ STRIP_SIZE = (820, 216)
 _CALLS = ("zero_grad()", "forward", "backward()", "step()")
 _EXPLAINED = {
     "00": {0: "empties .grad", 2: "adds to .grad", 3: "reads .grad"},
-    "01": {1: "records a graph", 2: "slope \u00d7 slope, uses add up"},
-    "02": {2: "arrows, head to tail", 3: "moves against the sum"},
-    "03": {4: "left out: momentum 1"},
-    "04": {0: "first, for all that step() reads"},
-    "05": {0: "None takes no bytes, zeros do"},
-    "06": {3: "lr \u00d7 sum, or lr \u00d7 m / \u221as"},
+    "01": {1: "records a graph", 2: "multiplies slopes, adds uses"},
+    "02": {2: "lays arrows head to tail", 3: "moves against their sum"},
+    "03": {4: "left out: old arrows stay, momentum 1"},
+    "04": {0: "clears first what step() reads"},
+    "05": {0: "leaves None, which takes no bytes"},
+    "06": {3: "by lr \u00d7 sum, or lr \u00d7 m / \u221as"},
 }
 """By notebook, what it has explained of each of the calls; 4 is the way round zero_grad()."""
 _WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # from tile to tile, a tile, its upper and its lower edge
@@ -82,8 +82,10 @@ def _round(told: bool, newest: bool) -> list[Mark]:
     marks.append(Arrow("to zero_grad", (end, _TOP + 2.5, end, _TOP + 0.2), "grey", "", 0.6))
     marks.append(Text("next", ("next batch",), 2.5 * _WIDE, high, where="center", role="grey-text", backed=True))
     if told:
-        x = _WIDE + 3.0
-        marks.append(Line("past", (x, high, x, _TOP + 0.4), "reused", 2.2, "dashed"))
+        x, low = _WIDE + 3.0, high - 1.6
+        marks.append(
+            Line("past", (start - 3.0, _TOP, start - 3.0, low, x, low, x, _TOP + 2.0), "reused", 2.2, "dashed")
+        )
         marks.append(Arrow("past tip", (x, _TOP + 2.5, x, _TOP + 0.2), "reused", "", 0.6))
         words = f"zero_grad() {_EXPLAINED['03'][4]}"
         look: dict[str, Any] = {"where": "right", "bold": newest, "role": "reused-text", "size": 11.5}
