@@ -97,7 +97,8 @@ def in_rows(
             width, height = (drawing.width, drawing.height) if isinstance(drawing, Listing) else size
             width = last if last and number == len(drawings) - 1 else width
             if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a square has little room in a low one
-                height = max(height, min(_PLANE, width))
+                x_axis, y_axis = drawing.axes[0].x, drawing.axes[0].y
+                height = max(height, min(_PLANE, width * (y_axis.high - y_axis.low) / (x_axis.high - x_axis.low)))
             placed.append(Placed(drawing, x, top, width, height))
             x, tall = x + width + _APART * isinstance(drawing, Listing), max(tall, height)
         top += tall
