@@ -68,8 +68,7 @@ def gradients_of(value: Any, numbers: dict[str, float], steps: list[tuple[Callab
 
 def changed(*pairs: tuple[str, str]) -> Any:
     """Return the class of the solution with some of its text replaced."""
-    solution = exercise_texts()["complete_value"].solution
-    return stub_of(reduce(lambda text, pair: text.replace(*pair), pairs, solution))
+    return stub_of(reduce(lambda text, pair: text.replace(*pair), pairs, exercise_texts()["complete_value"].solution))
 
 
 complete_value = Definition(
