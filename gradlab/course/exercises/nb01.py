@@ -49,7 +49,7 @@ def complete_value_case(rng: random.Random) -> Case:
     """Return three numbers by name, and steps that make an expression of them; some numbers are used more than once."""
     numbers = {name: float(rng.choice((-3, -2, -1, 1, 2, 3))) for name in "abc"}
     texts, steps = list(numbers), []
-    for left, right in ((0, 1), (3, 2), (4, rng.randrange(4))):
+    for left, right in ((0, 1), (3, 2), (4, rng.choice((0, 3, 3)))):
         call = rng.choice((add, mul))
         steps.append((call, left, right))
         texts.append(f"({texts[left]} {'+' if call is add else '*'} {texts[right]})")
@@ -68,8 +68,7 @@ def gradients_of(value: Any, numbers: dict[str, float], steps: list[tuple[Callab
 
 def changed(*pairs: tuple[str, str]) -> Any:
     """Return the class of the solution with some of its text replaced."""
-    solution = exercise_texts()["complete_value"].solution
-    return stub_of(reduce(lambda text, pair: text.replace(*pair), pairs, solution))
+    return stub_of(reduce(lambda text, pair: text.replace(*pair), pairs, exercise_texts()["complete_value"].solution))
 
 
 complete_value = Definition(

@@ -17,6 +17,7 @@ from ...memory import graph_nodes
 LEAF = "AccumulateGrad"
 VALUE = "Value"  # a plain one
 LEAF_NAMES = (LEAF, VALUE)
+_MOST_ARROWS = 4  # that leave a plain value for one of its inputs; what is more is drawn as its sum
 _MAX_LETTERS = 9  # of the numbers of a tensor; longer ones are told by their shape
 
 
@@ -126,13 +127,14 @@ def _graph_of_values(result: Any, names: Mapping[int, str]) -> Graph:
 
     visit(result)
     indices = {key: index for index, key in enumerate(reversed(values))}
-    nodes, edges = [], []
-    for key, index in indices.items():
-        value, name = values[key], names.get(key, "")
+    nodes, edges, arriving = [], [], {key: [] for key in indices} | {id(result): [result.grad]}
+    for index, (key, value) in enumerate(reversed(values.items())):
         operation = f"slopes {', '.join(map(_number, value.slopes))}" if value.inputs else VALUE
-        nodes.append(Node(operation, name, (), grad=_number(value.grad), value=_number(value.data)))
-        for target, slope in zip(value.inputs, value.slopes, strict=True):
-            edges.append(Edge(index, indices[id(target)], _number(value.grad * slope) if result.grad else ""))
+        nodes.append(Node(operation, names.get(key, ""), (), grad=_number(value.grad), value=_number(value.data)))
+        for number in arriving[key] if len(arriving[key]) <= _MOST_ARROWS else [sum(arriving[key])]:
+            for target, slope in zip(value.inputs, value.slopes, strict=True):  # it passes on each number by itself
+                edges.append(Edge(index, indices[id(target)], _number(number * slope) if result.grad else ""))
+                arriving[id(target)].append(number * slope)
     return Graph(tuple(nodes), tuple(edges), _number(result.grad) if result.grad else "")
 
 
@@ -177,8 +179,7 @@ def root_of(tensor: Tensor) -> Any:
 def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[str, Tensor]) -> Node:
     name, tensor = called.get(node, ("", None))
     value = "" if tensor is None or tensor.dim() else _text(tensor).replace("()", "")
-    leaf = getattr(node, "variable", None)
-    if leaf is not None:
+    if (leaf := getattr(node, "variable", None)) is not None:
         return Node(LEAF, name, tuple(leaf.shape), grad=_text(leaf.grad), value=value)
     keeps = _saved_tensors(node)
     metadata = getattr(node, "_input_metadata", None)  # of the gradients that come in, so of what the node has made

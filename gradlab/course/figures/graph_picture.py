@@ -26,7 +26,7 @@ Point = tuple[float, float]
 MOST_NODES = 40
 """A picture of more nodes says nothing."""
 _WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: a box, a line of text, a strip
-_NEAR, _FAR = 0.5, 0.98  # from column to column; with gradients written between them
+_NEAR, _FAR, _LETTER = 0.5, 0.98, 0.22  # from column to column; with gradients between them, and for each letter
 _BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # from box to box, kept free for an edge, from arrow to arrow
 _SIZE = 14  # of the letters: of a picture as wide as a notebook the last row can read them
 _INCH, _DENSITY = 72, 144  # CSS pixels to an inch, and pixels: twice as many, for a projector
@@ -65,7 +65,7 @@ def draw_graph(graph: Graph) -> GraphPicture:
     columns, routes = layers(graph)
     heights = defaultdict(lambda: _GAP, {i: _height(node) for i, node in enumerate(graph.nodes)})
     full = [sum(heights[i] for i in column) + _BETWEEN * (len(column) - 1) for column in columns]
-    step = _WIDE + (_FAR if any(edge.gradient for edge in graph.edges) else _NEAR)
+    step = _WIDE + max((max(_FAR, _LETTER * len(way.gradient)) for way in graph.edges if way.gradient), default=_NEAR)
     wide, tall = step * (len(columns) - 1) + _WIDE + 0.2 + (_SEED if graph.seed else 0), max(full) + 0.3
     middle: dict[int, Point] = {}
     for number, column in enumerate(columns):  # each stands in the middle of the height
