@@ -21,7 +21,7 @@ from ...tasks import digits
 PIECES = ("zero_grad", "forward", "backward", "step")
 USUAL = " ".join(PIECES)
 TURNS = 60  # of the loop, one batch each
-_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.3)"
+_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)"  # at which the usual loop falls without swings
 _LINES = {
     "zero_grad": "optimizer.zero_grad()",
     "forward": "loss = loss_fn(model(x), y)",
@@ -29,7 +29,7 @@ _LINES = {
     "step": "optimizer.step()",
 }
 _MOST_LATE = 2  # updates by which a loop may lag behind the usual one and still count as the same
-_task = cache(partial(digits, batch=16, device="cpu"))
+_task = cache(partial(digits, batch=24, device="cpu"))
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,18 @@ class Grad:
 
     @property
     def text(self) -> str:
-        """The contents in words: ``None``, ``backwards 1-3 (1-2 applied), norm 0.58``."""
+        """The contents in words: ``None``, ``gradients 1-3 (1-2 applied), norm 0.58``."""
         if not self.times:
             return "None"
-        every, reused = self.numbers(), self.numbers(2)
+        reused = self.numbers(2)
         which, word = (reused, "applied again") if reused else (self.numbers(1), "applied")
-        applied = f" ({'' if which == every else f'{which} '}{word})" if which else ""
-        return f"backward{'s' if len(self.times) > 1 else ''} {every}{applied}, norm {short(self.norm)}"
+        applied = f" ({'' if which == self.numbers() else f'{which} '}{word})" if which else ""
+        return f"{self.named}{applied}, norm {short(self.norm)}"
+
+    @property
+    def named(self) -> str:
+        """The gradients by the numbers of their backwards: ``gradients 1-3``."""
+        return f"gradient{'s' if len(self.times) > 1 else ''} {self.numbers()}" if self.times else ""
 
 
 @dataclass(frozen=True)
@@ -73,13 +78,13 @@ class LoopCall:
 
     @property
     def text(self) -> str:
-        """The effect on ``.grad`` or on the weights: ``applies 1-3 (1-2 again)``."""
-        every, again = self.before.numbers(), self.before.numbers(1)
+        """The effect on ``.grad`` or on the weights: ``applies gradients 1-3 (1-2 again)``."""
+        every, again = self.before.named, self.before.numbers(1)
         texts = {
             "zero_grad": f"clears {every}" if every else "nothing to clear",
             "forward": f"loss of batch {self.number}",
-            "backward": f"adds {self.number}",
-            "step": f"applies {every}" + f" ({again} again)" * bool(again) if every else "does nothing",
+            "backward": f"adds gradient {self.number}",
+            "step": f"applies {every}" + f" ({again} again)" * bool(again) if every else "finds None, moves nothing",
         }
         return "raises an error" if self.failed else texts[self.piece]
 
