@@ -106,7 +106,7 @@ _TILE = 0.68, 0.17  # half the width and half the height of a call on the ring
 
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     """Draw the ring with its newest call in bold, and beside each call what it did the last time it ran."""
-    pieces, newest = ran.order.split(), calls[-1] if calls else None
+    pieces, newest = ran.trial.order.split(), calls[-1] if calls else None
     marks = _way_marks("", range(len(pieces)), len(pieces), "grey")
     last = {call.place: call for call in calls}
     for number, piece in enumerate(pieces):
@@ -117,7 +117,7 @@ def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
         texts = (f"norm {line}",) if number == 2 else (line, line.replace("gradients ", ""))
         marks.append(Text(f"grad {number}", texts, 0.0, 0.3 - 0.3 * number, where="center", bold=number == 0))
     axes = Axes(Axis(-2.45, 2.45, ticks="none"), Axis(-1.45, 1.45, ticks="none"), equal="fit")
-    words = f"The ring {ran.order.replace(' ', ' → ')}: {ran.verdict}. {_moment_text(calls)}"
+    words = f"The ring {ran.trial.order.replace(' ', ' → ')}: {ran.verdict}. {_moment_text(calls)}"
     role = "wrong" if ran.verdict in ("wrong", "error") else "ink"
     return Drawing("the ring", marks, (axes,), words, corner=(_SIGNS[ran.verdict],), corner_role=role)
 
@@ -178,15 +178,15 @@ def six_rings() -> CourseFigure:
         first, last = (ring.index(call) for call in ends)
         fault = range(first, first + (last - first) % 4)
         marks += _way_marks(f" {number}", range(4), 4, "grey", *middle)
-        height = 1.0 if len(fault) < 2 else 1.32  # beside a call that is not at fault
+        height = 1.32 if len(fault) > 1 else 1.0  # so that it goes past a call that is not at fault
         marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, height, width=5.0)
         for at, piece in enumerate(ring):
             run = runs[ring[at:] + ring[:at]]
             sign = "\u2013" if "NameError" in run.outcome else end[0] + " late" * (run.verdict == "harmless")
             marks += _call_marks(*_on_ring(at / 4, *middle), f"{number}.{at}", piece, None, False, f" {sign}")
-        look: dict[str, Any] = {"where": "center", "bold": True, "role": "wrong" if fault else "ink"}
-        marks.append(Text(f"end {number}", (end,), *middle, **look))
-        words += f"{runs[ring].order}: {end[2:]}. "
+        role = "wrong" if fault else "ink"
+        marks.append(Text(f"end {number}", (end,), *middle, where="center", bold=True, role=role))
+        words += f"{' '.join(ring)}: {end[2:]}. "
     axes = Axes(Axis(-2.45, 12.85, ticks="none"), Axis(-4.3, 1.25, ticks="none"), equal="fit")
     corner = ("\u2713 or \u2717: the order that begins at this call (\u2013: NameError, no loss yet)",)
     drawing = Drawing("24 orders, six rings", marks, (axes,), words, corner=corner)
@@ -213,16 +213,13 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     up = Axis(-_STRIP, high, words="gradients in .grad", ticks="updates")
     spans = tuple(AxisSpan(number, number + 1, (call.piece,)) for number, call in enumerate(every))
     contents = "; ".join(f"{call.piece}: {call.after.text}" for call in every)
+    keys = Key(("cleared",), **CALL_STYLES["zero_grad"]), Key(("step moves the weights", "step"), fill="optimizer")
     return Drawing(
         "what .grad holds",
         marks,
         (Axes(Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans), up),),
         f"What .grad holds after each of the first {len(every)} calls. {contents}.",
-        key=(
-            *batch_key(("added", "applied", "reused")),
-            Key(("cleared",), **CALL_STYLES["zero_grad"]),
-            Key(("step moves the weights", "step"), fill="optimizer"),
-        ),
+        key=(*batch_key(("added", "applied", "reused")), *keys),
     )
 
 
@@ -231,16 +228,13 @@ def _column_marks(number: int, call: LoopCall) -> list[Mark]:
     middle, height = number + 0.5, len(call.after.times)
     strip = _box(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
-    for level, backward in enumerate(call.before.times if call.piece == "zero_grad" else ()):
-        outline = _box(middle, level + 0.5, 0.42, 0.48)
-        marks.append(Area(f"cleared {number}.{backward}", outline, words=call.text, **CALL_STYLES["zero_grad"]))
-        words: dict[str, Any] = {"where": "center", "size": 11.0, "role": "grey"}
-        marks.append(Text(f"gone {number}.{backward}", (str(backward),), middle, level + 0.5, **words))
-    for level, (backward, times) in enumerate(call.after.times.items()):
-        words = f"turn {call.turn}, after {call.piece}: backward {backward}, {applied_words(times)}"
-        tile: dict[str, Any] = {"words": words, **batch_area(batch_style(times))}
-        marks.append(Area(f"tile {number}.{backward}", _box(middle, level + 0.5, 0.42, 0.48), **tile))
-        look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True}
+    cleared = call.piece == "zero_grad"
+    for level, (backward, times) in enumerate((call.before if cleared else call.after).times.items()):
+        words = f"turn {call.turn}, {call.piece}: gradient {backward}, {applied_words(times)}{', cleared' * cleared}"
+        tile: dict[str, Any] = CALL_STYLES["zero_grad"] if cleared else batch_area(batch_style(times))
+        id, box = f"{'cleared' if cleared else 'tile'} {number}.{backward}", _box(middle, level + 0.5, 0.42, 0.48)
+        marks.append(Area(id, box, words=words, **tile))
+        look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True, "role": "grey" if cleared else "ink"}
         texts = (f"\u00d7 {times}", f"\u00d7{times}") if times > 1 else (str(backward),)
         marks.append(Text(f"number {number}.{backward}", texts, middle, level + 0.5, **look))
     sign: dict[str, Any] = {"shape": "triangle", "size": 11.0, "fill": "optimizer"}

@@ -52,8 +52,7 @@ class Grad:
         """The contents in words: ``None``, ``gradients 1-3 (1-2 applied), norm 0.58``."""
         if not self.times:
             return "None"
-        reused = self.numbers(2)
-        which, word = (reused, "applied again") if reused else (self.numbers(1), "applied")
+        which, word = (self.numbers(2), "applied again") if self.count(2) else (self.numbers(1), "applied")
         applied = f" ({'' if which == self.numbers() else f'{which} '}{word})" if which else ""
         return f"{self.named}{applied}, norm {short(self.norm)}"
 
@@ -122,11 +121,6 @@ class OrderRun:
     result: str  # the comparison with its numbers, or the error
     why: str  # the reason in a sentence or two, from the contents of ``.grad`` at each step
 
-    @property
-    def order(self) -> str:
-        """The calls with spaces between them."""
-        return self.trial.order
-
 
 def run_and_judge(order: str) -> OrderRun:
     """Run an order and the usual loop, each once, and compare their weights turn by turn."""
@@ -139,13 +133,11 @@ def run_trial(order: str) -> Trial:
     """Run the text of an order from the same weights on the same batches; an error ends it and is kept."""
     model, lines = _task().build(seed=0), [f"    {_LINES[piece]}" for piece in order.split()]
     source = "\n".join([_OPTIMIZER, "", "for x, y in batches:", *lines, ""])
-    loss_fn, batches, (x, y) = _task().loss_fn, _task().batches[:TURNS], _task().held_out or (None, None)
-    names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}
+    loss_fn, (x, y) = _task().loss_fn, _task().held_out or (None, None)
+    names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": _task().batches[:TURNS]}
     program, pieces = Program(source), order.split()
     body = len(source.splitlines()) - len(pieces) + 1  # the line of the first call
-    calls: list[LoopCall] = []
-    losses: list[float] = []
-    hashes: list[bytes] = []
+    calls, losses, hashes = list[LoopCall](), list[float](), list[bytes]()
     error = None
     with main_thread.hold(), torch.enable_grad():
         provenance = Provenance(model.named_parameters())
@@ -165,8 +157,7 @@ def run_trial(order: str) -> Trial:
             calls.append(LoopCall(turn, line - body, piece, line, before, after, number, failed))
 
         try:
-            for _ in program.setup(names):
-                pass
+            list(program.setup(names))
             provenance.watch([names["optimizer"]])
             for statement in program.loop(names):
                 line = program.statements[statement].line

@@ -223,7 +223,8 @@ def test_calls_stand_clockwise_with_what_each_did_last() -> None:
     assert top[1] == -bottom[1] > 0 == top[0] == right[1]
     assert right[0] == -left[0] > 0
     assert "applies gradients 1\u20133 (1\u20132 again)" in panels(FORGOTTEN, 9)["ring"].texts()
-    for order, call, words in ((USUAL, 9, "clears gradient 2"), (CRASH, 8, "raises an error"), (STILL, 4, "finds None, moves nothing")):
+    still = (STILL, 4, "finds None, moves nothing")
+    for order, call, words in ((USUAL, 9, "clears gradient 2"), (CRASH, 8, "raises an error"), still):
         assert words in panels(order, call)["ring"].texts()
 
 
