@@ -106,7 +106,7 @@ _TILE = 0.68, 0.17  # half the width and half the height of a call on the ring
 
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     """Draw the ring with its newest call in bold, and beside each call what it did the last time it ran."""
-    pieces, newest = ran.order.split(), calls[-1] if calls else None
+    pieces, newest = ran.trial.order.split(), calls[-1] if calls else None
     marks = _way_marks("", range(len(pieces)), len(pieces), "grey")
     last = {call.place: call for call in calls}
     for number, piece in enumerate(pieces):
@@ -114,17 +114,17 @@ def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
         marks += _call_marks(x, y, str(number), piece, last.get(number), newest is not None and number == newest.place)
     lines = [".grad", *(newest.after if newest else Grad({})).text.split(", norm ")]
     for number, line in enumerate(lines):
-        texts = (f"norm {line}",) if number == 2 else (line, line.replace("backwards ", ""))
+        texts = (f"norm {line}",) if number == 2 else (line, line.replace("gradients ", ""))
         marks.append(Text(f"grad {number}", texts, 0.0, 0.3 - 0.3 * number, where="center", bold=number == 0))
     axes = Axes(Axis(-2.45, 2.45, ticks="none"), Axis(-1.45, 1.45, ticks="none"), equal="fit")
-    words = f"The ring {ran.order.replace(' ', ' → ')}: {ran.verdict}. {_moment_text(calls)}"
+    words = f"The ring {ran.trial.order.replace(' ', ' → ')}: {ran.verdict}. {_moment_text(calls)}"
     role = "wrong" if ran.verdict in ("wrong", "error") else "ink"
     return Drawing("the ring", marks, (axes,), words, corner=(_SIGNS[ran.verdict],), corner_role=role)
 
 
-def _on_ring(share: float, x: float = 0.0, y: float = 0.0) -> tuple[float, float]:
+def _on_ring(share: float, x: float = 0.0, y: float = 0.0, height: float = 1.0) -> tuple[float, float]:
     """Return a place on the ring around a point: 0 is at the top, 0.25 at the right."""
-    return x + _RADIUS * math.sin(2 * math.pi * share), y + math.cos(2 * math.pi * share)
+    return x + _RADIUS * math.sin(2 * math.pi * share), y + height * math.cos(2 * math.pi * share)
 
 
 def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, width: float = 1.5) -> list[Mark]:
@@ -178,21 +178,22 @@ def six_rings() -> CourseFigure:
         first, last = (ring.index(call) for call in ends)
         fault = range(first, first + (last - first) % 4)
         marks += _way_marks(f" {number}", range(4), 4, "grey", *middle)
-        marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, width=5.0)
+        height = 1.32 if len(fault) > 1 else 1.0  # so that it goes past a call that is not at fault
+        marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, height, width=5.0)
         for at, piece in enumerate(ring):
             run = runs[ring[at:] + ring[:at]]
             sign = "\u2013" if "NameError" in run.outcome else end[0] + " late" * (run.verdict == "harmless")
             marks += _call_marks(*_on_ring(at / 4, *middle), f"{number}.{at}", piece, None, False, f" {sign}")
-        look: dict[str, Any] = {"where": "center", "bold": True, "role": "wrong" if fault else "ink"}
-        marks.append(Text(f"end {number}", (end,), *middle, **look))
-        words += f"{runs[ring].order}: {end[2:]}. "
-    axes = Axes(Axis(-2.45, 12.85, ticks="none"), Axis(-4.3, 1.2, ticks="none"), equal="fit")
+        role = "wrong" if fault else "ink"
+        marks.append(Text(f"end {number}", (end,), *middle, where="center", bold=True, role=role))
+        words += f"{' '.join(ring)}: {end[2:]}. "
+    axes = Axes(Axis(-2.45, 12.85, ticks="none"), Axis(-4.3, 1.25, ticks="none"), equal="fit")
     corner = ("\u2713 or \u2717: the order that begins at this call (\u2013: NameError, no loss yet)",)
-    drawing = Drawing("24 orders, six rings", marks, (axes,), words, corner=corner, corner_role="grey")
+    drawing = Drawing("24 orders, six rings", marks, (axes,), words, corner=corner)
     return CourseFigure(drawing, size=(930, 400))
 
 
-_ROOM, _STRIP = 1.5, 0.4  # in tiles: above the highest column, and for the colour of the call below each
+_ROOM, _STRIP = 1.3, 0.25  # in tiles: above the highest column, and for the colour of the call below each
 
 
 def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
@@ -208,29 +209,32 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
             texts = f"turn {call.turn}", str(call.turn)
             marks.append(Text(f"turn {number} word", texts, number, where="top", role="grey"))
         marks += _column_marks(number, call)
-    high = _ROOM + max(3, *(len(call.after.times) for call in every))
-    up = Axis(-_STRIP, high, words="backwards in .grad", ticks="updates")
+    high = _ROOM + max(1, *(len(call.after.times) for call in every))
+    up = Axis(-_STRIP, high, words="gradients in .grad", ticks="updates")
     spans = tuple(AxisSpan(number, number + 1, (call.piece,)) for number, call in enumerate(every))
     contents = "; ".join(f"{call.piece}: {call.after.text}" for call in every)
+    keys = Key(("cleared",), **CALL_STYLES["zero_grad"]), Key(("step moves the weights", "step"), fill="optimizer")
     return Drawing(
         "what .grad holds",
         marks,
         (Axes(Axis(0.0, CALLS_SHOWN, ticks="slanted", spans=spans), up),),
         f"What .grad holds after each of the first {len(every)} calls. {contents}.",
-        key=(*batch_key(("added", "applied", "reused")), Key(("step moves the weights", "step"), fill="optimizer")),
+        key=(*batch_key(("added", "applied", "reused")), *keys),
     )
 
 
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:
-    """Return the backwards after a call, one on the other, and above them what a step or an error did."""
+    """Return the gradients after a call, one on the other, or those it cleared, and above them a step or an error."""
     middle, height = number + 0.5, len(call.after.times)
     strip = _box(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
-    for level, (backward, times) in enumerate(call.after.times.items()):
-        words = f"turn {call.turn}, after {call.piece}: backward {backward}, {applied_words(times)}"
-        tile: dict[str, Any] = {"words": words, **batch_area(batch_style(times))}
-        marks.append(Area(f"tile {number}.{backward}", _box(middle, level + 0.5, 0.42, 0.48), **tile))
-        look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True}
+    cleared = call.piece == "zero_grad"
+    for level, (backward, times) in enumerate((call.before if cleared else call.after).times.items()):
+        words = f"turn {call.turn}, {call.piece}: gradient {backward}, {applied_words(times)}{', cleared' * cleared}"
+        tile: dict[str, Any] = CALL_STYLES["zero_grad"] if cleared else batch_area(batch_style(times))
+        id, box = f"{'cleared' if cleared else 'tile'} {number}.{backward}", _box(middle, level + 0.5, 0.42, 0.48)
+        marks.append(Area(id, box, words=words, **tile))
+        look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True, "role": "grey" if cleared else "ink"}
         texts = (f"\u00d7 {times}", f"\u00d7{times}") if times > 1 else (str(backward),)
         marks.append(Text(f"number {number}.{backward}", texts, middle, level + 0.5, **look))
     sign: dict[str, Any] = {"shape": "triangle", "size": 11.0, "fill": "optimizer"}

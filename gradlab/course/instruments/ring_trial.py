@@ -21,7 +21,7 @@ from ...tasks import digits
 PIECES = ("zero_grad", "forward", "backward", "step")
 USUAL = " ".join(PIECES)
 TURNS = 60  # of the loop, one batch each
-_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.3)"
+_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)"  # at which the usual loop falls without swings
 _LINES = {
     "zero_grad": "optimizer.zero_grad()",
     "forward": "loss = loss_fn(model(x), y)",
@@ -29,7 +29,7 @@ _LINES = {
     "step": "optimizer.step()",
 }
 _MOST_LATE = 2  # updates by which a loop may lag behind the usual one and still count as the same
-_task = cache(partial(digits, batch=16, device="cpu"))
+_task = cache(partial(digits, batch=24, device="cpu"))
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,17 @@ class Grad:
 
     @property
     def text(self) -> str:
-        """The contents in words: ``None``, ``backwards 1-3 (1-2 applied), norm 0.58``."""
+        """The contents in words: ``None``, ``gradients 1-3 (1-2 applied), norm 0.58``."""
         if not self.times:
             return "None"
-        every, reused = self.numbers(), self.numbers(2)
-        which, word = (reused, "applied again") if reused else (self.numbers(1), "applied")
-        applied = f" ({'' if which == every else f'{which} '}{word})" if which else ""
-        return f"backward{'s' if len(self.times) > 1 else ''} {every}{applied}, norm {short(self.norm)}"
+        which, word = (self.numbers(2), "applied again") if self.count(2) else (self.numbers(1), "applied")
+        applied = f" ({'' if which == self.numbers() else f'{which} '}{word})" if which else ""
+        return f"{self.named}{applied}, norm {short(self.norm)}"
+
+    @property
+    def named(self) -> str:
+        """The gradients by the numbers of their backwards: ``gradients 1-3``."""
+        return f"gradient{'s' if len(self.times) > 1 else ''} {self.numbers()}" if self.times else ""
 
 
 @dataclass(frozen=True)
@@ -73,13 +77,13 @@ class LoopCall:
 
     @property
     def text(self) -> str:
-        """The effect on ``.grad`` or on the weights: ``applies 1-3 (1-2 again)``."""
-        every, again = self.before.numbers(), self.before.numbers(1)
+        """The effect on ``.grad`` or on the weights: ``applies gradients 1-3 (1-2 again)``."""
+        every, again = self.before.named, self.before.numbers(1)
         texts = {
             "zero_grad": f"clears {every}" if every else "nothing to clear",
             "forward": f"loss of batch {self.number}",
-            "backward": f"adds {self.number}",
-            "step": f"applies {every}" + f" ({again} again)" * bool(again) if every else "does nothing",
+            "backward": f"adds gradient {self.number}",
+            "step": f"applies {every}" + f" ({again} again)" * bool(again) if every else "finds None, moves nothing",
         }
         return "raises an error" if self.failed else texts[self.piece]
 
@@ -117,11 +121,6 @@ class OrderRun:
     result: str  # the comparison with its numbers, or the error
     why: str  # the reason in a sentence or two, from the contents of ``.grad`` at each step
 
-    @property
-    def order(self) -> str:
-        """The calls with spaces between them."""
-        return self.trial.order
-
 
 def run_and_judge(order: str) -> OrderRun:
     """Run an order and the usual loop, each once, and compare their weights turn by turn."""
@@ -134,13 +133,11 @@ def run_trial(order: str) -> Trial:
     """Run the text of an order from the same weights on the same batches; an error ends it and is kept."""
     model, lines = _task().build(seed=0), [f"    {_LINES[piece]}" for piece in order.split()]
     source = "\n".join([_OPTIMIZER, "", "for x, y in batches:", *lines, ""])
-    loss_fn, batches, (x, y) = _task().loss_fn, _task().batches[:TURNS], _task().held_out or (None, None)
-    names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}
+    loss_fn, (x, y) = _task().loss_fn, _task().held_out or (None, None)
+    names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": _task().batches[:TURNS]}
     program, pieces = Program(source), order.split()
     body = len(source.splitlines()) - len(pieces) + 1  # the line of the first call
-    calls: list[LoopCall] = []
-    losses: list[float] = []
-    hashes: list[bytes] = []
+    calls, losses, hashes = list[LoopCall](), list[float](), list[bytes]()
     error = None
     with main_thread.hold(), torch.enable_grad():
         provenance = Provenance(model.named_parameters())
@@ -160,8 +157,7 @@ def run_trial(order: str) -> Trial:
             calls.append(LoopCall(turn, line - body, piece, line, before, after, number, failed))
 
         try:
-            for _ in program.setup(names):
-                pass
+            list(program.setup(names))
             provenance.watch([names["optimizer"]])
             for statement in program.loop(names):
                 line = program.statements[statement].line

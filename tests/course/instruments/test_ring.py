@@ -39,7 +39,7 @@ def flat(model: nn.Module) -> Tensor:
 
 @cache
 def task() -> tasks.Task:
-    return tasks.digits(batch=16, device="cpu")
+    return tasks.digits(batch=24, device="cpu")
 
 
 def bare() -> dict[str, Any]:
@@ -62,7 +62,7 @@ def execute(text: str) -> tuple[Tensor, BaseException | None]:
 def usual_weights() -> list[Tensor]:
     """The weights of the usual loop, written down by hand, before the loop and after each of its turns."""
     model = bare()["model"]
-    optimizer, weights = torch.optim.SGD(model.parameters(), lr=0.3), [flat(model)]
+    optimizer, weights = torch.optim.SGD(model.parameters(), lr=0.2), [flat(model)]
     for x, y in bare()["batches"]:
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(x), y).backward()
@@ -95,7 +95,7 @@ def test_grad_is_the_sum_of_the_backwards_that_are_named(order: str) -> None:
     names = bare()
     model = names["model"]
     parameters = list(model.parameters())
-    names["optimizer"] = torch.optim.SGD(parameters, lr=0.3)
+    names["optimizer"] = torch.optim.SGD(parameters, lr=0.2)
     trial = run_order(order).trial
     lines = trial.source.splitlines()
     gradients: dict[int, list[Tensor]] = {}
@@ -193,6 +193,8 @@ def test_backwards_in_grad_are_stacked_in_columns_of_calls(order: str) -> None:
             written = f"\u00d7 {times}" if times > 1 else str(number)
             assert drawing.find(f"number {column}.{number}").texts[0] == written
             assert spans_of(tile) == pytest.approx([column, column + 1, level, level + 1], abs=0.1)
+        cleared = {mark.id for mark in drawing.marks if mark.id.startswith(f"cleared {column}.")}
+        assert len(cleared) == (len(call.before.times) if call.piece == "zero_grad" else 0)
         if call.piece == "step" and not call.failed:
             sign = drawing.find(f"sign {column}")
             assert sign.shape == ("triangle" if call.before.times else "cross")
@@ -220,8 +222,9 @@ def test_calls_stand_clockwise_with_what_each_did_last() -> None:
     top, right, bottom, left = ((round(name.x, 9), round(name.y, 9)) for name in names)
     assert top[1] == -bottom[1] > 0 == top[0] == right[1]
     assert right[0] == -left[0] > 0
-    assert "applies 1\u20133 (1\u20132 again)" in panels(FORGOTTEN, 9)["ring"].texts()
-    for order, call, words in ((USUAL, 9, "clears 2"), (CRASH, 8, "raises an error"), (STILL, 4, "does nothing")):
+    assert "applies gradients 1\u20133 (1\u20132 again)" in panels(FORGOTTEN, 9)["ring"].texts()
+    still = (STILL, 4, "finds None, moves nothing")
+    for order, call, words in ((USUAL, 9, "clears gradient 2"), (CRASH, 8, "raises an error"), still):
         assert words in panels(order, call)["ring"].texts()
 
 
