@@ -63,7 +63,7 @@ def draw_loss(scene: Curve) -> Drawing:
 
 
 def _loss_axis(values: Numbers) -> Axis:
-    """Return an axis that holds losses, the first one first; a linear one grows by doubling, so that it moves rarely."""
+    """Return an axis that holds losses, the first among them; a linear one grows by doubling: it moves rarely."""
     if not len(values) or values.min() < 0 or values.max() > _LOG_FROM * values[0]:
         return value_axis(values, _FIRST_ROOM, log_from=_LOG_FROM, words="loss")
     high = from_zero(float(values[0]) * _FIRST_ROOM)
