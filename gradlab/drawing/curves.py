@@ -63,9 +63,9 @@ def draw_loss(scene: Curve) -> Drawing:
 
 
 def _loss_axis(values: Numbers) -> Axis:
-    """Return a linear axis that holds losses, the first one first; it grows by doubling, so that it moves rarely."""
-    if not len(values) or values.min() < 0:
-        return value_axis(values, _FIRST_ROOM, words="loss")
+    """Return an axis that holds losses, the first among them; a linear one grows by doubling: it moves rarely."""
+    if not len(values) or values.min() < 0 or values.max() > _LOG_FROM * values[0]:
+        return value_axis(values, _FIRST_ROOM, log_from=_LOG_FROM, words="loss")
     high = from_zero(float(values[0]) * _FIRST_ROOM)
     doublings = math.log2(max(float(values.max()), high)) - math.log2(high)
     return Axis(0.0, min(math.ldexp(high, math.ceil(doublings)), LARGEST_DRAWN), words="loss")
@@ -102,7 +102,7 @@ def _loss_words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
 # gradients again, and none of weights, gradients or memory for those that do not.
 _USUAL_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
 _REUSED_LINES = [("reused", dash) for dash in (*DASHES[1:], "")]
-_LOG_FROM = 300.0  # a comparison is on a logarithmic axis where losses differ by more than this factor
+_LOG_FROM = 300.0  # losses that differ by more than this factor, or grow by it in one run, are on a logarithmic axis
 _TALLEST = 3.0  # how far a diverging curve is followed, in units of the highest loss of those that do not diverge
 
 

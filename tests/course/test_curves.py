@@ -113,7 +113,7 @@ def test_both_pictures_have_the_same_axes_that_hold_all() -> None:
 def test_its_words_tell_the_length_and_the_share() -> None:
     assert repr(head_to_tail(EIGHT, {"not cleared": 1.0})).splitlines() == [
         "gradients head to tail",
-        "not cleared: 8 gradients, a sum of length 5.66, the newest is 12% of it.",
+        "not cleared: 8 gradients, a sum of length 5.66, the newest is 18% of it.",
     ]
 
 

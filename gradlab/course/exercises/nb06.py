@@ -88,16 +88,16 @@ def momentum_step_observe(step: Callable[..., Any], w: Any, grads: list[float], 
 
 
 def momentum_step_draw(step: Callable[..., Any]) -> CourseFigure:
-    """Draw 16 steps on the bowl, in front of those of PyTorch."""
+    """Draw 8 steps on the bowl, in front of those of PyTorch."""
     curvatures, weights = torch.tensor([1.0, 0.1]), torch.tensor([-1.6, 1.3])
     on_bowl = lambda w, v, g, lr, beta: step(w.clone(), v, curvatures * w, lr, beta)  # noqa: E731 - a slope for g
-    yours = momentum_step_observe(on_bowl, weights.clone(), [0.0] * 16, [0.1] * 16, 0.9)
-    optimizer, reached = torch.optim.SGD([weights], lr=0.1, momentum=0.9), []
-    for _ in range(16):
+    yours = momentum_step_observe(on_bowl, weights.clone(), [0.0] * 8, [0.3] * 8, 0.9)
+    optimizer, reached = torch.optim.SGD([weights], lr=0.3, momentum=0.9), []
+    for _ in range(8):
         weights.grad = curvatures * weights
         optimizer.step()
         reached.append(weights.clone())
-    return bowl_steps({"momentum 0.9, lr 0.1, 16 steps": {"yours": yours, "PyTorch": reached}})
+    return bowl_steps({"momentum 0.9, lr 0.3, 8 steps": {"yours": yours, "PyTorch": reached}})
 
 
 momentum_step = Definition(

@@ -157,9 +157,9 @@ def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:
 
 
 def _draw_sum(name: str, scene: Arrows, axes: Axes) -> Drawing:
-    count, share = len(scene.arrows), share_text(scene.arrows[-1].share)
+    count, length = len(scene.arrows), math.hypot(*scene.total)
+    share = share_text(math.hypot(scene.arrows[-1].x, scene.arrows[-1].y) / (length or 1.0))
     newest = Text("newest", (f"newest: {share}",), of=f"arrow {count - 1}", where="beside", backed=True)
-    length = math.hypot(*scene.total)
     words = f"{name}: {count} gradients, a sum of length {length:.2f}, the newest is {share} of it."
     key = tuple(replace(entry, texts=entry.texts[-1:]) for entry in batch_key())  # a buffer is no .grad
     return Drawing(name, [*arrow_marks(scene), newest], (axes,), words, key=key)
