@@ -66,7 +66,7 @@ def test_a_recording_says_what_the_stored_notebook_says() -> None:
     stored = read_notebook(path)
     replays = record_notebook(path, {})
     torch.set_num_threads(1)
-    assert [replay.name for _, replay in replays] == ["02-1", "02-2"]
+    assert [replay.name for _, replay in replays] == ["02-1", "02-2", "02-3"]
     for at, replay in replays:
         (output,) = [each for each in stored.cells[at].outputs if "image/png" in each.get("data", {})]
         later = "stored_after" in stored.cells[at].metadata.get("gradlab", {})  # the recording begins before that

@@ -62,7 +62,7 @@ def draw_added(answer: Callable[..., object]) -> CourseFigure:
     x, y = torch.linspace(-0.7, 5.7, 41), torch.linspace(-0.2, 6.2, 41)
     loss = ((torch.cartesian_prod(y, x).flip(1) @ INPUTS.T - TARGETS) ** 2).mean(1).reshape(41, 41)
     contours, holds = Contours(x.tolist(), y.tolist(), loss.tolist()), [(at, at) for at, _ in added if at]
-    move = tuple((-0.2 * total).tolist())
+    move = tuple((-0.4 * total).tolist())
     scene = Arrows(arrows, tuple(total.tolist()), holds, contours, path=[(1.0, 2.0)], move=move)
     return CourseFigure(draw(scene), size=(560, 480))
 
