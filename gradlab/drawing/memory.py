@@ -19,8 +19,8 @@ from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Band, Dots, Drawing, K
 
 _ROLES = {
     "weights": ("weights", ""),
-    "gradients": ("gradients", "//"),
     "optimizer": ("optimizer", ".."),
+    "gradients": ("scale", ""),  # orange stripes are what a step has applied again
     "activations": ("activations", "\\\\"),
     "inputs": ("grey", "--"),
     "other": ("grey", ""),
