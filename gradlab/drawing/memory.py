@@ -20,9 +20,9 @@ from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Band, Dots, Drawing, K
 _ROLES = {
     "weights": ("weights", ""),
     "optimizer": ("optimizer", ".."),
+    "inputs": ("grey", "--"),
     "gradients": ("scale", ""),  # orange stripes are what a step has applied again
     "activations": ("activations", "\\\\"),
-    "inputs": ("grey", "--"),
     "other": ("grey", ""),
 }
 """Role and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
