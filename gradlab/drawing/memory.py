@@ -19,10 +19,10 @@ from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Band, Dots, Drawing, K
 
 _ROLES = {
     "weights": ("weights", ""),
-    "gradients": ("gradients", "//"),
     "optimizer": ("optimizer", ".."),
-    "activations": ("activations", "\\\\"),
     "inputs": ("grey", "--"),
+    "gradients": ("scale", ""),  # orange stripes are what a step has applied again
+    "activations": ("activations", "\\\\"),
     "other": ("grey", ""),
 }
 """Role and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-CATEGORIES = ("weights", "gradients", "optimizer", "activations", "inputs", "other")
-"""What a storage can be for: parameters and buffers; somebody's ``.grad``; the optimizer's state; saved for backward;
-batches; and everything else that is alive, such as the passing results of a computation."""
-WEIGHTS, GRADIENTS, OPTIMIZER, ACTIVATIONS, INPUTS, OTHER = range(len(CATEGORIES))
+CATEGORIES = ("weights", "optimizer", "inputs", "gradients", "activations", "other")
+"""What a storage can be for: parameters and buffers; the optimizer's state; batches; somebody's ``.grad``; saved for
+backward; and everything else that is alive, such as the passing results of a computation. What stays comes first."""
+WEIGHTS, OPTIMIZER, INPUTS, GRADIENTS, ACTIVATIONS, OTHER = range(len(CATEGORIES))
 
 MOST_POINTS = 2000
 

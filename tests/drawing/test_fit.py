@@ -45,7 +45,7 @@ def test_bars_are_as_high_as_their_bytes(gib: list[float]) -> None:
 
 
 def test_the_parts_of_a_bar_stand_on_each_other() -> None:
-    drawing = shown(("now", {**bar(10, 5, 0, 0, 0, 15), "allocator": 10 * GIB, "CUDA": 5 * GIB}), cards=[])
+    drawing = shown(("now", {**bar(10, 0, 0, 5, 0, 15), "allocator": 10 * GIB, "CUDA": 5 * GIB}), cards=[])
     parts = {"weights": (0, 10), "gradients": (10, 15), "other": (15, 30), "allocator": (30, 40), "CUDA": (40, 45)}
     assert {name: edges(drawing, f"{name} 0") for name in parts} == parts
     assert {"45 GiB", "allocator 10 GiB", "CUDA 5 GiB"} <= set(drawing.texts())
@@ -71,7 +71,7 @@ def test_cards_are_lines_at_their_bytes_while_they_are_in_sight(bars: list[tuple
 
 def test_the_words_are_about_the_last_bar() -> None:
     verdict = "fits all but a T4"
-    drawing = shown(("before", bar(30, 30, 60, 11)), ("now", bar(15, 15)), title="llama-8b", verdict=verdict)
+    drawing = shown(("before", bar(30, 30, 60, 11)), ("now", bar(15, 0, 0, 15)), title="llama-8b", verdict=verdict)
     texts = drawing.texts()
     assert {"fits all but a T4", "llama-8b", "131 GiB", "30 GiB"} <= set(texts)
     assert [text for text in texts if text.split()[0] in CATEGORIES] == ["weights 15 GiB", "gradients 15 GiB"]

@@ -70,7 +70,7 @@ def test_what_it_is_told_is_not_searched_for(parts: Any) -> None:
     spare = torch.randn(1000)
     ledger = Ledger(model, [optimizer], {"batch": [(x, None)]})
     with ledger:
-        assert ledger.by_category == dict(zip(CATEGORIES, (weight(model), 0, 0, 0, x.nbytes, 0), strict=True))
+        assert ledger.by_category == dict(zip(CATEGORIES, (weight(model), 0, x.nbytes, 0, 0, 0), strict=True))
         spare.add_(1)
         assert ledger.by_category["other"] == spare.nbytes
 

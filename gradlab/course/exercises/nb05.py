@@ -48,7 +48,7 @@ def update_once_case(rng: random.Random) -> Case:
     return (settings,), f"{optimizer} and a batch of {settings.batch}"
 
 
-SHOWN = PeakSettings(width=128, depth=8, batch=256)
+SHOWN = PeakSettings(width=128, depth=8, batch=512)
 update_once = Definition(
     case=update_once_case,
     observe=peak_and_weight,

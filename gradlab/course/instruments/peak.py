@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import groupby, pairwise, product
 from typing import Any
@@ -219,8 +219,6 @@ def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
 # Pictures and words ---------------------------------------------------------------------------------------------------
 
 _START = PeakSettings()
-_OUTLINE = "The dashed outline is the update with the settings at the start."
-_HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places."
 
 
 class Peak(Instrument):
@@ -252,9 +250,9 @@ class Peak(Instrument):
         state, note = _peak_text(now), ""
         if settings != first:
             more = now.peak - start.peak
-            state += f" Against the start: {changes_text(settings, first)}: {'+' * (more > 0)}{bytes_text(more)}."
-            cleared_alike = (settings.set_to_none, settings.place) == (first.set_to_none, first.place)
-            note = _OUTLINE if cleared_alike else f"{_OUTLINE} {_HINT}"
+            compared = f"{bytes_text(abs(more))} {'higher' if more > 0 else 'lower'}" if more else "the same"
+            state += f" Compared with the start ({changes_text(settings, first)}), the peak is {compared}."
+            note = "The dashed outline is the update with the settings at the start."
         return View(
             panels={"memory": draw_update_memory(now, start)},
             state=state,
@@ -302,6 +300,7 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
     """Stack the categories over the update, mark the peak, and draw the top of the start's update as an outline."""
     peak, before = bytes_text(now.peak), f"{bytes_text(start.peak)}, in {start.where}"
     changed = start != now
+    outlined = "with zeros" if replace(now.settings, set_to_none=False) == start.settings else "at the start"
     top = from_zero(max(now.peak, start.peak) * 1.06)
     ends = _phase_ends(now.phases)
     marks: list[Mark] = []
@@ -323,7 +322,7 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
         [*marks, *_peak_marks(now)],
         (Axes(Axis(0.0, _BAR[1], spans=_spans(now.phases, ends)), Axis(0.0, top, ticks="bytes")),),
         f"{_peak_text(now)}{f' At the start it was {before}.' if changed else ''}",
-        corner=(f"\u2504 at the start {bytes_text(start.peak)}",) if changed else (),
+        corner=(f"\u2504 {outlined} {bytes_text(start.peak)}",) if changed else (),
         notes=(tuple(f"\u25bc peak {peak} in {where}" for where in (now.where, now.call)),),
     )
 

@@ -160,10 +160,12 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
             assert f"{name} {bytes_text(part)}" in instrument.text
     by = now.peak - measure_peak(PeakSettings(batch=32)).peak
     changes = "optimizer adam → sgd, zero_grad → after step"
-    assert f" Against the start: {changes}: {'+' * (by > 0)}{bytes_text(by)}." in instrument.text
+    compared = f"{bytes_text(abs(by))} {'higher' if by > 0 else 'lower'}"
+    assert f" Compared with the start ({changes}), the peak is {compared}." in instrument.text
     frame = instrument.frame()
     assert frame["lit"] == list(now.lines)
-    assert "in all three places" in frame["note"]
+    assert "The dashed outline" in frame["note"]
+    assert f"\u2504 with zeros {size}" not in memory.texts()
     assert sum(instrument.at_peak.values()) == now.peak
 
 
