@@ -21,7 +21,7 @@ _ROLES = {
     "weights": ("weights", ""),
     "optimizer": ("optimizer", ".."),
     "inputs": ("grey", "--"),
-    "gradients": ("scale", ""),  # orange stripes are what a step has applied again
+    "gradients": ("gradients", ""),  # no stripes: these are of what a step has applied again
     "activations": ("activations", "\\\\"),
     "other": ("grey", ""),
 }

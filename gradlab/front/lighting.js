@@ -45,7 +45,7 @@ export function tagsOfWord(word) {
 export function tagsOfMark(id, mark) {
   const roles = [mark.fill, mark.stroke, mark.role].map((role) => (role ?? "").split(/[/-]/)[0]);
   if (roles.includes("fresh")) roles.push(mark.fill === "fresh" ? "applied" : "added");
-  return new Set([...roles, id.replace(/^(key|name|peak) | word$/g, "")].filter(Boolean));
+  return new Set([...roles, id.replace(/^key | word$/g, "")].filter(Boolean));
 }
 
 /** Whether a mark is one of what is lit. @param {Tags} lit @param {string} id @param {Mark} mark */
