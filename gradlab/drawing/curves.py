@@ -114,8 +114,9 @@ def draw_comparison(
     events: Mapping[int, str] | None = None,
     counted: str = "updates",
     y: str = "loss",
+    ends: bool = True,
 ) -> Drawing:
-    """Draw the mean losses of several runs, each with its name and its newest loss at its end.
+    """Draw the mean losses of several runs, each with its name and, unless not ``ends``, its newest loss at its end.
 
     A run that diverges leaves the picture at the top.
 
@@ -140,7 +141,7 @@ def draw_comparison(
         role, dash = next(styles[name in reused])
         curve = curves[name]
         newest = curve.now if math.isfinite(curve.now) else float(values[-1]) if len(values) else math.nan
-        end = f"inf at {curve.broken:,}" if curve.broken is not None else short(newest) if len(values) else ""
+        end = f"inf at {curve.broken:,}" if curve.broken is not None else short(newest) if len(values) and ends else ""
         readout = f"{name}, update {{x}}: {y} {{y}}"
         marks.append(Line(f"curve {number}", points(x, values), role, 2.0, dash, readout=readout))
         texts = f"{name}: {end}" if curve.broken is not None else f"{name} {end}".strip(), name

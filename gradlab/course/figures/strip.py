@@ -82,12 +82,12 @@ def _round(told: bool, newest: bool) -> list[Mark]:
     marks.append(Arrow("to zero_grad", (end, _TOP + 2.5, end, _TOP + 0.2), "grey", "", 0.6))
     marks.append(Text("next", ("next batch",), 2.5 * _WIDE, high, where="center", role="grey-text", backed=True))
     if told:
-        x = _WIDE + 3.0
-        marks.append(Line("past", (x, high, x, _TOP + 0.4), "reused", 2.2, "dashed"))
+        x, left, top = _WIDE + 3.0, start + 4.0, high + 2.0
+        marks.append(Line("past", (left, _TOP, left, top, x, top, x, _TOP + 0.4), "reused", 2.2, "dashed"))
         marks.append(Arrow("past tip", (x, _TOP + 2.5, x, _TOP + 0.2), "reused", "", 0.6))
         words = f"zero_grad() {_EXPLAINED['03'][4]}"
-        look: dict[str, Any] = {"where": "right", "bold": newest, "role": "reused-text", "size": 11.5}
-        marks.append(Text("past name", (words,), x, high + 2.2, **look))
+        look: dict[str, Any] = {"where": "center", "bold": newest, "role": "reused-text", "size": 11.5, "backed": True}
+        marks.append(Text("past name", (words,), 1.5 * _WIDE + x / 2, top, **look))
     return marks
 
 
