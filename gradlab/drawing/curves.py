@@ -124,8 +124,7 @@ def draw_comparison(
         curves: the runs by name.
         reused: the names of those that apply gradients again.
         events: updates that are marked by a dotted line, with words.
-        counted: what the x axis counts.
-        y: what the curves are of, in place of losses.
+        counted, y: what the axes are of, in place of updates and losses.
     """
     lines = {name: _finite_points(curve, curve.broken or math.inf) for name, curve in curves.items()}
     tame = [values for name, (_, values) in lines.items() if curves[name].broken is None and len(values)]
@@ -134,8 +133,7 @@ def draw_comparison(
     up = value_axis(heights, log_from=_LOG_FROM, words=y)
     last = max((float(x[-1]) for x, _ in lines.values() if len(x)), default=0.0)
     across = Axis(0.0, last if last > 0 else from_zero(last), words=counted, ticks="updates")
-    marks: list[Mark] = []
-    words = []
+    marks, words = list[Mark](), list[str]()
     styles = {True: cycle(_REUSED_LINES), False: cycle(_USUAL_LINES)}
     for number, (name, (x, values)) in enumerate(lines.items()):
         role, dash = next(styles[name in reused])
