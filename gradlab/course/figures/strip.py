@@ -87,7 +87,7 @@ def _round(told: bool, newest: bool) -> list[Mark]:
         marks.append(Arrow("past tip", (x, _TOP + 2.5, x, _TOP + 0.2), "reused", "", 0.6))
         words = f"zero_grad() {_EXPLAINED['03'][4]}"
         look: dict[str, Any] = {"where": "center", "bold": newest, "role": "reused-text", "size": 11.5, "backed": True}
-        marks.append(Text("past name", (words,), x + 13.0, top, **look))
+        marks.append(Text("past name", (words,), x + 14.5, top, **look))
     return marks
 
 
