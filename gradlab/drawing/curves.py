@@ -114,8 +114,9 @@ def draw_comparison(
     events: Mapping[int, str] | None = None,
     counted: str = "updates",
     y: str = "loss",
+    ends: bool = True,
 ) -> Drawing:
-    """Draw the mean losses of several runs, each with its name and its newest loss at its end.
+    """Draw the mean losses of several runs, each with its name and, unless not ``ends``, its newest loss at its end.
 
     A run that diverges leaves the picture at the top.
 
@@ -123,8 +124,7 @@ def draw_comparison(
         curves: the runs by name.
         reused: the names of those that apply gradients again.
         events: updates that are marked by a dotted line, with words.
-        counted: what the x axis counts.
-        y: what the curves are of, in place of losses.
+        counted, y: what the axes are of, in place of updates and losses.
     """
     lines = {name: _finite_points(curve, curve.broken or math.inf) for name, curve in curves.items()}
     tame = [values for name, (_, values) in lines.items() if curves[name].broken is None and len(values)]
@@ -133,14 +133,13 @@ def draw_comparison(
     up = value_axis(heights, log_from=_LOG_FROM, words=y)
     last = max((float(x[-1]) for x, _ in lines.values() if len(x)), default=0.0)
     across = Axis(0.0, last if last > 0 else from_zero(last), words=counted, ticks="updates")
-    marks: list[Mark] = []
-    words = []
+    marks, words = list[Mark](), list[str]()
     styles = {True: cycle(_REUSED_LINES), False: cycle(_USUAL_LINES)}
     for number, (name, (x, values)) in enumerate(lines.items()):
         role, dash = next(styles[name in reused])
         curve = curves[name]
         newest = curve.now if math.isfinite(curve.now) else float(values[-1]) if len(values) else math.nan
-        end = f"inf at {curve.broken:,}" if curve.broken is not None else short(newest) if len(values) else ""
+        end = f"inf at {curve.broken:,}" if curve.broken is not None else short(newest) if len(values) and ends else ""
         readout = f"{name}, update {{x}}: {y} {{y}}"
         marks.append(Line(f"curve {number}", points(x, values), role, 2.0, dash, readout=readout))
         texts = f"{name}: {end}" if curve.broken is not None else f"{name} {end}".strip(), name

@@ -118,9 +118,9 @@ def test_a_guess_of_the_loss_stands_in_the_lab_that_decides(lab_page: Callable[.
         LAB, f"{FRESH}; {lab}; bowl.switch(zero_grad=False).run(20)\nNone", f"predict({BOWL!r})", "bowl"
     )
     page, notebook = notebook.page, notebook.lab(1)
-    option(page, "To the minimum, where they stop").click()
+    option(page, "To the minimum, where it stops").click()
     expect(page.locator(".gl-bet-reply")).to_have_text(
-        "You said: To the minimum, where they stop. Look. Tell me", use_inner_text=True
+        "You said: To the minimum, where it stops. Look. Tell me", use_inner_text=True
     )
     notebook.wait_for("lab => lab.querySelector('[data-panel=loss]').gradlabPanel._panel.ids.includes('guess')")
     shown = "lab => lab.querySelector('[data-panel=loss]').gradlabPanel._panel"
@@ -139,10 +139,10 @@ def test_a_guess_of_the_loss_stands_in_the_lab_that_decides(lab_page: Callable[.
 def test_the_answer_can_be_had_at_once(lab_page: Callable[..., Notebook]) -> None:
     notebook = lab_page(LAB, FRESH, f"predict({BOWL!r})", "Lab('bowl', panels=['loss'])")
     page = notebook.page
-    option(page, "To the minimum, where they stop").click()
+    option(page, "To the minimum, where it stops").click()
     page.get_by_role("button", name="Tell me").click()
-    assert told(page).startswith("You said: To the minimum, where they stop. No. ")
-    assert page.evaluate("() => document.activeElement.textContent").endswith("To the minimum, where they stop")
+    assert told(page).startswith("You said: To the minimum, where it stops. No. ")
+    assert page.evaluate("() => document.activeElement.textContent").endswith("To the minimum, where it stops")
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
 
 

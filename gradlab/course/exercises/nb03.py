@@ -71,7 +71,7 @@ def ball_drawn(answer: Any) -> CourseFigure:
     with suppress(Exception, SystemExit):  # the verdict tells what is raised
         yours = [w for w, _ in rolled(answer, 1.0, 0.1)[:100]]
         lines = lines if yours == lines["as it was"] else {"yours": yours, **lines}
-    return curves(lines, "the ball, lr 0.1", reused=["as it was"], y="weight")
+    return curves(lines, "the ball, lr 0.1", reused=["as it was"], y="weight", ends=False)
 
 
 stopped = _Ball(

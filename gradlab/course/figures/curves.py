@@ -69,13 +69,14 @@ def curves(
     events: Mapping[int, str] | None = None,
     counted: str = "updates",
     y: str = "loss",
+    ends: bool = True,
 ) -> CourseFigure:
     """Draw numbers by update, a line for each name; ``reused`` names those that apply gradients again.
 
     The first number is the one before any update, at update 0, unless ``first`` names another. Each point is the mean
     of ``mean_of`` numbers and stands at the last of them. ``events`` marks updates: ``{4: "last gradient"}``.
-    ``counted`` names what else the axis counts, such as epochs, and ``y`` what the curves are of. Raises ValueError
-    for no lines, for an empty one, and for a name in ``reused`` that there is not.
+    ``counted`` names what else the axis counts, such as epochs, and ``y`` what the curves are of. Their last
+    numbers are written at their ends, unless not ``ends``. Raises ValueError for bad lines, and for unknown ``reused``.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
         raise ValueError(
@@ -84,7 +85,7 @@ def curves(
     if unknown := set(reused) - set(lines):
         raise ValueError(f"curves: reused must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
     drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
-    drawing = draw_comparison(drawn, title, reused=reused, events=events, counted=counted, y=y)
+    drawing = draw_comparison(drawn, title, reused=reused, events=events, counted=counted, y=y, ends=ends)
     return CourseFigure(drawing, size=CURVES_SIZE)
 
 

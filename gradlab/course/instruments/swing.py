@@ -214,7 +214,7 @@ def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
     ]
     axes = Axes(Axis(-reach, reach, words="weight"), Axis(0.0, curvature / 2 * reach**2 * 1.05, words="loss"))
     words = f"From w = 1 the path visits {len(weights)} places; the last one shown is {last}."
-    return Drawing("its path in the valley", marks, (axes,), words)
+    return Drawing("its path in the bowl", marks, (axes,), words)
 
 
 def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role: str) -> Drawing:

@@ -84,7 +84,7 @@ def test_a_still_shows_weight_valley_map_and_loop() -> None:
     *panels, loop = [each.drawing for each in swing(lr=3.9)._picture().placed]
     assert isinstance(loop, Listing)
     assert "optimizer.step()" in loop.source
-    titles = ["the weight, update by update", "its path in the valley", "all swings of SGD"]
+    titles = ["the weight, update by update", "its path in the bowl", "all swings of SGD"]
     assert [panel.title for panel in panels if isinstance(panel, Drawing)] == titles
 
 
