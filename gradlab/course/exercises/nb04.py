@@ -65,12 +65,7 @@ uncleared = Definition(
     mistakes={
         "the-others": variant("uncleared", ("not in held", "in held")),
         "first-group": variant("uncleared", ("optimizer.param_groups", "optimizer.param_groups[:1]")),
-        "same-values": variant(
-            "uncleared",
-            ("{id(p)", "[p"),
-            ('["params"]}', '["params"]]'),
-            ("id(p) not in held", "not any(torch.equal(p, other) for other in held)"),
-        ),
+        "same-values": variant("uncleared", ("id(p)", "str(p.tolist())")),
     },
 )
 
@@ -98,9 +93,7 @@ two_players = Definition(
             "two_players", ("opt_c.zero_grad()", "pass"), ("opt_c.step()", "opt_c.step()\n        opt_c.zero_grad()")
         ),
         "never-cleared": variant("two_players", ("opt_c.zero_grad()", "pass")),
-        "half-lost": variant(
-            "two_players", ("True).backward()\n        gan", "True).backward()\n        opt_c.zero_grad()\n        gan")
-        ),
+        "half-lost": variant("two_players", ("real), True).backward()", "real), True).backward(); opt_c.zero_grad()")),
         "critic-stands-still": variant("two_players", ("opt_c.step()", "opt_c.zero_grad()\n        opt_c.step()")),
     },
     rounds=3,
@@ -116,9 +109,7 @@ trains = Definition(
     case=trains_case,
     mistakes={
         "standard-only": lambda order: order == [*PIECES],
-        "as-written": variant(
-            "trains", ('order[(order.index("backward") + 1) % 4]', '[*order, ""][order.index("backward") + 1]')
-        ),
+        "as-written": variant("trains", ("order[", '[*order, ""]['), (" % 4", "")),
         "no-loss": variant("trains", ('order.index("forward") < order.index("backward")', "True")),
         "forward-between": variant(
             "trains", ('after_backward == "step"', '(after_backward == "step" or order[1:3] == ["step", "zero_grad"])')

@@ -109,13 +109,7 @@ scales_after = Definition(
     case=scales_after_case,
     mistakes={
         "not-in-a-row": variant("scales_after", ("0 if bad else in_a_row + 1", "in_a_row + (not bad)")),
-        "never-begins-again": variant(
-            "scales_after", ("in_a_row ==", "in_a_row >="), (" = scale * 2, 0", " = scale * 2, in_a_row")
-        ),
-        "before": variant(
-            "scales_after",
-            ("        scales.append(scale)\n", ""),
-            ("        in_a_row = 0 if bad", "        scales.append(scale)\n        in_a_row = 0 if bad"),
-        ),
+        "never-begins-again": variant("scales_after", ("* 2, 0", "* 2, growth_interval - 1")),
+        "before": variant("scales_after", ("= [], 0", "= [scale], 0"), ("return scales", "return scales[:-1]")),
     },
 )

@@ -121,9 +121,7 @@ fair_average = Definition(
     mistakes={
         "sum": variant("fair_average", ("samples / total", "1")),
         "mean-of-means": variant("fair_average", ("samples / total", "1 / 2")),
-        "own-count": variant(
-            "fair_average", ("/ total", ""), ("all_reduce(p.grad)", "all_reduce(p.grad)\n        p.grad /= samples")
-        ),
+        "own-count": variant("fair_average", ("/ total", ""), ("(p.grad)", "(p.grad)\n        p.grad /= samples")),
     },
     rounds=5,
 )
