@@ -4,6 +4,7 @@ from . import fit as fit
 from . import samples as samples
 from .curves import draw_comparison, power_axis, step_points
 from .gradient import (
+    BATCH_STYLES,
     applied_words,
     arrow_ends,
     arrow_marks,
@@ -14,7 +15,7 @@ from .gradient import (
     plane_axes,
 )
 from .landscape import surface_axes, surface_marks
-from .limits import from_zero, numbers, points, value_axis
+from .limits import box_points, from_zero, numbers, points, value_axis
 from .listing import Listing
 from .marks import AXES_EDGE, Area, Arrow, Axes, Axis, AxisSpan, Band, Dots, Drawing, Image, Key, Line, Mark, Text, draw
 from .memory import area_look, stacked, text_role
@@ -23,9 +24,9 @@ from .palette import colour, themed_svg, tint
 from .wire import Encoder
 
 __all__ = [
-    "AXES_EDGE", "Area", "Arrow", "Axes", "Axis", "AxisSpan", "Band", "Dots", "Drawing", "Encoder",
+    "AXES_EDGE", "BATCH_STYLES", "Area", "Arrow", "Axes", "Axis", "AxisSpan", "Band", "Dots", "Drawing", "Encoder",
     "Image", "Key", "Line", "Listing", "Mark", "Placed", "Text", "applied_words", "area_look",
-    "arrow_ends", "arrow_marks", "arrow_names", "batch_area", "batch_key", "batch_style", "colour",
+    "arrow_ends", "arrow_marks", "arrow_names", "batch_area", "batch_key", "batch_style", "box_points", "colour",
     "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look", "plane_axes",
     "points", "power_axis", "small_png", "stacked", "step_points", "surface_axes", "surface_marks",
     "text_role", "themed_svg", "tint", "to_png", "to_svg", "value_axis",

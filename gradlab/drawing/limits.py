@@ -33,12 +33,18 @@ def points(*columns: Any) -> Numbers:
     return np.column_stack(columns).ravel()
 
 
-def nice_step(value: float, ladder: tuple[float, ...] = LADDER) -> float:
+def box_points(x: float, y: float, half_width: float, half_height: float) -> tuple[float, ...]:
+    """Return the corners of a box around a point."""
+    left, right, low, high = x - half_width, x + half_width, y - half_height, y + half_height
+    return left, low, right, low, right, high, left, high
+
+
+def nice_step(value: float) -> float:
     """Round a positive number up to the next rung: a number of the ladder times a power of ten."""
     if not value > 1e-300:
         return 1e-300
     power = 10.0 ** math.floor(math.log10(value))
-    return next((power * rung for rung in ladder if power * rung >= value * (1 - 1e-12)), power * 10)
+    return next((power * rung for rung in LADDER if power * rung >= value * (1 - 1e-12)), power * 10)
 
 
 def from_zero(highest: float) -> float:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .instrument import Settings as Settings
     from .instrument import View as View
     from .lab import Lab as Lab
-    from .live import Still as Still
     from .predict import predict as predict
     from .question import find_question as find_question
     from .question import question_names as question_names

@@ -14,10 +14,10 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 from .._process import lock, main_thread
-from ..drawing import Drawing, Listing, in_rows
+from ..drawing import Drawing, Listing, Placed, in_rows
 from .controls import Control
 from .frames import Frame, FrameWriter, Reply, Request, RequestError, coloured, cut_words, reply_to
-from .live import Live, Packed, Still, packed_text
+from .live import Live, Packed, packed_text
 
 Settings = Mapping[str, Any]
 MAX_CACHED = 64  # views of an instrument, and forecasts
@@ -109,19 +109,19 @@ class Instrument(Live):
         """Return the panels as they are now."""
         return list(self._now().panels.values())
 
-    def _still(self, view: View) -> Still:
+    def _still(self, view: View) -> list[Placed]:
         """Return the picture of what is seen: its panels, with the code that ran where a place is left."""
         panels: list[Drawing | Listing] = list(view.panels.values())
         if view.code and len(panels) == 3:
             panels.append(self._listing(view))
-        return Still(in_rows(panels, 2, self.size))
+        return in_rows(panels, 2, self.size)
 
     def _listing(self, view: View, changed: Collection[int] = ()) -> Listing:
         """Return the code that ran, its lines lit and those marked that a switch changed, and the words below."""
         words = [text for text in (view.state, view.note) if text]
         return Listing(view.code, self.size[0], range(view.lit[0], view.lit[1] + 1), changed, words)
 
-    def _picture(self) -> Still:
+    def _picture(self) -> list[Placed]:
         return self._still(self._now())
 
     def frame(self) -> Frame:

@@ -11,13 +11,14 @@ from typing import Any
 from .. import tasks
 from .._checks import did_you_mean, on_off, whole_number
 from .._process import lock, progress_bar
+from ..drawing import Placed
 from ..front import on_interrupt
 from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
 from ..scenes import BEATS, PanelName, RunScenes, status_line
 from .controls import CONTROLS, SPEEDS, USUAL_SPEED
 from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
 from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
-from .live import Live, Packed, Still
+from .live import Live, Packed
 from .recording import MOST_UPDATES, Recording, record_lab
 
 _SLICE = 0.04  # seconds of training between two frames, and of work before a request is replied to, at most
@@ -176,7 +177,7 @@ class Lab(Live):
             self.model.set_reset_point()
             super()._show()
 
-    def _picture(self) -> Still:
+    def _picture(self) -> list[Placed]:
         return self.model.still()
 
     def __repr__(self) -> str:

@@ -12,13 +12,13 @@ from .. import tasks
 from .._checks import one_of
 from .._process import lock, main_thread
 from ..doctor import LiveDoctor
-from ..drawing import Drawing, Listing
+from ..drawing import Drawing, Listing, Placed
 from ..formatting import number_of
 from ..loop import LONGEST_WINDOW, SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import BEATS, PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, unapplied, warning
 from .controls import PRESSED_LINE, lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
-from .live import Still
+from .live import lab_rows
 
 UPDATE_MS = 1000 / 60  # for which an update is seen at the usual speed
 STATEMENT_MS = 350.0  # for which what is done statement by statement is seen, at least
@@ -84,12 +84,12 @@ class LabModel:
         """Return every panel as it is now, for a still picture."""
         return list(PanelDrawings(self.screen.scenes).draw(self.panels(), 0.0).values())
 
-    def still(self) -> Still:
+    def still(self) -> list[Placed]:
         """Return the picture of a lab: the warning above, the loop with its words, and the panels."""
         ran, words = self.runner.statement, (self.note, status_line(self.runner, whole=False))
         lit = range(ran.line, ran.last_line + 1)
         listing = partial(Listing, self.runner.source, lit=lit, changed=self.changed, words=[*filter(None, words)])
-        return Still.of_lab(self.drawings(), listing, self.warning)
+        return lab_rows(self.drawings(), listing, self.warning)
 
     @property
     def changed(self) -> list[int]:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import ipywidgets as widgets
 
@@ -27,30 +27,16 @@ _SMALL = (300, 216)  # of more panels, in rows of two beside the loop
 _BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
 
 
-class Still(NamedTuple):
-    """A picture of what is shown: panels, the loop and a warning, each in its place."""
-
-    placed: list[Placed]
-
-    @classmethod
-    def of_lab(cls, panels: Sequence[Drawing], listing: Callable[[float], Listing], warning: str) -> Still:
-        """Return the picture of a lab: the warning above, the loop as ``listing`` makes it of a width, and panels."""
-        count = len(panels)
-        in_line = count in _SIZES  # the loop is in the rows of the panels, or else beside them
-        size = _SIZES.get(count, _SMALL)
-        loop = listing(_WIDE - _APART - (size[0] if in_line else 2 * size[0]))
-        above = Listing("", _WIDE, words=[warning]) if warning else None
-        if in_line:
-            return cls(in_rows([loop, *panels], 2, size, above=above, last=_WIDE if count == 2 else size[0]))
-        return cls(in_rows(panels, 2, size, beside=loop, above=above, last=size[0] * (1 + count % 2)))
-
-    def png(self) -> bytes:
-        """Return it as a PNG."""
-        return to_png(self.placed)
-
-    def svg(self) -> str:
-        """Return it as SVG."""
-        return to_svg(self.placed)
+def lab_rows(panels: Sequence[Drawing], listing: Callable[[float], Listing], warning: str) -> list[Placed]:
+    """Return the picture of a lab: the warning above, the loop as ``listing`` makes it of a width, and panels."""
+    count = len(panels)
+    in_line = count in _SIZES  # the loop is in the rows of the panels, or else beside them
+    size = _SIZES.get(count, _SMALL)
+    loop = listing(_WIDE - _APART - (size[0] if in_line else 2 * size[0]))
+    above = Listing("", _WIDE, words=[warning]) if warning else None
+    if in_line:
+        return in_rows([loop, *panels], 2, size, above=above, last=_WIDE if count == 2 else size[0])
+    return in_rows(panels, 2, size, beside=loop, above=above, last=size[0] * (1 + count % 2))
 
 
 class Live(ABC):
@@ -73,8 +59,8 @@ class Live(ABC):
         """Return what has changed since the frame before."""
 
     @abstractmethod
-    def _picture(self) -> Still:
-        """Return what is shown now as a picture."""
+    def _picture(self) -> list[Placed]:
+        """Return what is shown now: panels, the loop and a warning, each in its place."""
 
     @property
     @abstractmethod
@@ -90,9 +76,9 @@ class Live(ABC):
         target = checked_path(f"{type(self).__name__}.save", path, self._kinds)
         with lock:
             if target.suffix == ".png":
-                target.write_bytes(self._picture().png())
+                target.write_bytes(to_png(self._picture()))
             else:
-                text = self._picture().svg() if target.suffix == ".svg" else self.packed().page()
+                text = to_svg(self._picture()) if target.suffix == ".svg" else self.packed().page()
                 target.write_text(text, encoding="utf-8")
         return target
 
@@ -118,7 +104,7 @@ class Live(ABC):
         Where an earlier cell shows it, too, that view stays as it was when this cell began.
         """
         with lock:
-            png, alt, words = self._picture().png(), self.text, repr(self)
+            png, alt, words = to_png(self._picture()), self.text, repr(self)
             if self._front is not None:
                 before = self._before if self._driven_by == cell_number() else None
                 self._front.freeze(before or self._writer.newest())
@@ -181,7 +167,7 @@ class Packed:
     title: str
     caption: str  # what a reader can do with it
     words: str  # what the picture shows
-    still: Still = field(repr=False)
+    still: list[Placed] = field(repr=False)
     packed: str = field(repr=False)  # the recording as JSON, compressed by gzip, as base64
 
     def page(self) -> str:
@@ -191,7 +177,7 @@ class Packed:
         icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
         content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
 <main id="lab"></main>
-<noscript>{png_img(self.still.png(), self.words, 800)}<p>{html.escape(self.words)}</p></noscript>
+<noscript>{png_img(to_png(self.still), self.words, 800)}<p>{html.escape(self.words)}</p></noscript>
 <script type="text/plain" id="recording">{self.packed}</script>
 <script type="module">
 {module}

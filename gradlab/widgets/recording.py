@@ -13,12 +13,13 @@ from typing import Any
 
 from .._checks import did_you_mean, whole_number
 from .._process import main_thread
+from ..drawing import Placed
 from ..formatting import number_of
 from ..loop import SWITCHES, OnOff, Recipe, Run
 from .controls import MOST_IN_BEATS, SPEEDS, ZERO_GRAD
 from .frames import RECORDED, Frame
 from .lab_model import STATEMENT_MS, UPDATE_MS, LabModel
-from .live import Packed, Still, checked_path, packed_text
+from .live import Packed, checked_path, packed_text
 
 MOST_UPDATES = 1000
 _MOST_TURNS = 4
@@ -52,7 +53,7 @@ class Recording:
     """The update that the page opens with."""
     tracks: list[Track]
     words: str
-    still: Still = field(repr=False)
+    still: list[Placed] = field(repr=False)
 
     def packed(self) -> Packed:
         """Return it packed, for a page without a kernel."""

@@ -122,6 +122,7 @@ def _run_cell(name: str, source: str, space: dict[str, Any]) -> Any:
 def _recorded(name: str, shown: Any, chosen: Mapping[str, Any]) -> Replay | None:
     """Record a lab or an instrument; None for what cannot be recorded."""
     from gradlab import Lab
+    from gradlab.drawing import to_png
 
     if isinstance(shown, Lab):
         packed = shown.record(**{"updates": max(shown.runner.updates, 1), **chosen}).packed()
@@ -131,7 +132,7 @@ def _recorded(name: str, shown: Any, chosen: Mapping[str, Any]) -> Replay | None
         except (AttributeError, NotImplementedError):
             return None
     script = f'gradlabRecording("{name}", "{packed.packed}");\n'
-    png = packed.still.png() if name == HOME else b""
+    png = to_png(packed.still) if name == HOME else b""
     return Replay(name, packed.kind, packed.title, packed.caption, packed.words, png, script)
 
 

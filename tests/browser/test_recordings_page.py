@@ -12,6 +12,7 @@ import pytest
 
 from gradlab import Lab, Recipe, predict
 from gradlab.course import swing
+from gradlab.drawing import to_png
 from gradlab.front import page_script, page_style
 
 from .driving import Notebook, button_of
@@ -39,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     for name, each in kept.items():
         (folder / f"{name}.js").write_text(f'gradlabRecording("{name}", "{each.packed}");\n', encoding="utf-8")
-        (folder / f"{name}.png").write_bytes(each.still.png())
+        (folder / f"{name}.png").write_bytes(to_png(each.still))
     (folder / "page.js").write_text(page_script(), encoding="utf-8")
     (folder / "page.css").write_text(f"{page_style()}.far {{ height: 3000px; }} img {{ max-width: 100%; }}\n", "utf-8")
 

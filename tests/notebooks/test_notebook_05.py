@@ -14,7 +14,7 @@ from test_series import NOTEBOOKS, stored
 
 from gradlab.course.exercises import exercise
 from gradlab.course.exercises.checking import stub_of
-from gradlab.course.exercises.nb05 import SHOWN, draw_update, in_order
+from gradlab.course.exercises.nb05 import SHOWN, draw_update
 from gradlab.course.instruments.peak import measure_peak, measure_update
 from gradlab.memory.ledger import Ledger
 
@@ -66,10 +66,9 @@ def test_the_bug_that_it_opens_with_is_the_default_and_lasts() -> None:
 
 
 def test_the_line_to_move_lowers_the_peak_that_is_drawn() -> None:
-    before, after = (
-        measure_update(in_order(calls), SHOWN)[0]
-        for calls in ("forward zero_grad backward step", "zero_grad forward backward step")
-    )
+    it = exercise("update_once")
+    as_it_came, right = stub_of(it.stub), stub_of(it.solution)
+    before, after = (measure_update(update, SHOWN)[0] for update in (as_it_came, right))
     assert [phase.name for phase in before.phases] == ["forward", "zero_grad", "backward", "step"]
     assert [phase.name for phase in after.phases] == ["zero_grad", "forward", "backward", "step"]
     for now, place in ((before, "before backward"), (after, "before forward")):
@@ -78,8 +77,8 @@ def test_the_line_to_move_lowers_the_peak_that_is_drawn() -> None:
         assert max(sum(phase.highest.values()) for phase in now.phases) == now.peak
     assert before.call == "forward"
     assert before.peak > after.peak
-    alone = draw_update(in_order("forward zero_grad backward step")).drawings[0]
-    moved = draw_update(in_order("zero_grad forward backward step")).drawings[0]
+    alone = draw_update(as_it_came).drawings[0]
+    moved = draw_update(right).drawings[0]
     assert "At the start" not in alone.words
     assert "At the start it was 4.54 MiB, in forward" in moved.words
 

@@ -12,8 +12,7 @@ import torch
 from PIL import Image
 
 from gradlab import Lab, Recipe
-from gradlab.drawing import Drawing, Listing
-from gradlab.widgets.live import Still
+from gradlab.drawing import Drawing, Listing, Placed
 
 torch.set_num_threads(1)
 LABS: dict[str, Any] = {
@@ -26,9 +25,9 @@ LABS: dict[str, Any] = {
 }
 
 
-def loop_in(still: Still) -> Listing:
+def loop_in(still: list[Placed]) -> Listing:
     """The loop."""
-    return next(each.drawing for each in still.placed if isinstance(each.drawing, Listing) and each.drawing.source)
+    return next(each.drawing for each in still if isinstance(each.drawing, Listing) and each.drawing.source)
 
 
 @pytest.fixture(params=LABS)
@@ -45,9 +44,9 @@ def test_it_holds_the_loop_the_words_and_every_panel(lab: Lab) -> None:
     *note, told = loop.words
     assert note == [text for text in [lab.model.note] if text]
     assert told.partition(" \u00b7 loss scale")[0] == status
-    panels = [each.drawing for each in still.placed if isinstance(each.drawing, Drawing)]
+    panels = [each.drawing for each in still if isinstance(each.drawing, Drawing)]
     assert [each.title for each in panels] == [each.title for each in lab.model.drawings()]
-    warnings = [each.drawing for each in still.placed if isinstance(each.drawing, Listing) and not each.drawing.source]
+    warnings = [each.drawing for each in still if isinstance(each.drawing, Listing) and not each.drawing.source]
     assert [[*each.words] for each in warnings] == ([[lab.warning]] if lab.warning else [])
 
 
@@ -60,7 +59,7 @@ def test_the_line_that_ran_is_lit_and_what_changed_is_marked() -> None:
 
 
 def test_every_row_is_full_and_nothing_covers_another(lab: Lab) -> None:
-    placed = lab.model.still().placed
+    placed = lab.model.still()
     wide = max(each.left + each.width for each in placed)
     for each in placed:
         row = [other for other in placed if other.top <= each.top < other.top + other.height]

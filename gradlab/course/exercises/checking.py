@@ -21,6 +21,7 @@ from ..._frames import Owner, code_owner, raised_at
 from ..._process import main_thread, preserving_rng, preserving_torch_state
 from ...drawing import themed_svg, to_svg
 from ..figures.curves import CourseFigure
+from . import exercise_texts
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
 _MAX_MESSAGE_LETTERS = 200
@@ -91,6 +92,19 @@ def stub_of(text: str) -> Any:
     known = {*names, "__builtins__"}
     exec(compile(text, "<stub>", "exec"), names)
     return [value for name, value in names.items() if name not in known][-1]
+
+
+def variant(name: str, *changes: tuple[str, str]) -> Any:
+    """Make a wrong answer: the solution of an exercise with parts of its text replaced, one change after the other.
+
+    Raises ValueError for a part that is not in it.
+    """
+    text = exercise_texts()[name].solution
+    for part, instead in changes:
+        if part not in text:
+            raise ValueError(f"variant: the solution of {name} must have the part {part!r}, got {text!r}")
+        text = text.replace(part, instead)
+    return stub_of(text)
 
 
 def is_unchanged(answer: Any, stub: Any) -> bool:

@@ -6,7 +6,6 @@ import copy
 import math
 import random
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -15,8 +14,8 @@ from torch import Tensor, nn
 from ... import tasks
 from ...loop import Recipe, Run
 from ..figures.curves import CourseFigure, curves
-from .checking import Case, Definition
-from .loops import sgd, trained
+from .checking import Case, Definition, variant
+from .loops import trained
 
 
 def batches_in_grad_case(rng: random.Random) -> Case:
@@ -82,7 +81,7 @@ def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
 
     assert task.held_out is not None
     x, y = task.held_out
-    lines = {"your loop": losses_of(answer), "each batch applied once": losses_of(partial(sgd(), n=4))}
+    lines = {"your loop": losses_of(answer), "each batch applied once": losses_of(variant("windows_of_four"))}
     return curves(lines, "held-out loss, digits, lr 0.2, windows of four batches")
 
 
@@ -92,8 +91,8 @@ windows_of_four = Definition(
     draw=draw_windows,
     mistakes={
         "does-not-move": lambda *arguments: None,
-        "never-clears": partial(sgd(clear="never"), n=4),
-        "each-batch": partial(sgd(clear="batch"), n=4),
+        "never-clears": variant("windows_of_four", ("optimizer.zero_grad()", "pass")),
+        "each-batch": variant("windows_of_four", ("    optimizer.zero_grad()", "optimizer.zero_grad()")),
     },
     rounds=4,
 )

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import reduce
 from operator import add, mul
 from typing import Any
 
 import torch
 
-from . import exercise_texts
-from .checking import Case, Definition, stub_of
+from .checking import Case, Definition, variant
 
 
 def keeps_grad_case(rng: random.Random) -> Case:
@@ -66,19 +64,14 @@ def gradients_of(value: Any, numbers: dict[str, float], steps: list[tuple[Callab
     return {name: leaf.grad for name, leaf in leaves.items()}
 
 
-def changed(*pairs: tuple[str, str]) -> Any:
-    """Return the class of the solution with some of its text replaced."""
-    return stub_of(reduce(lambda text, pair: text.replace(*pair), pairs, exercise_texts()["complete_value"].solution))
-
-
 complete_value = Definition(
     case=complete_value_case,
     observe=gradients_of,
     mistakes={
-        "overwrites": changed(("+=", "=")),
-        "own-factor": changed(("+=", "="), ("other.data, self.data)", "self.data, other.data)")),
-        "slope-alone": changed(("+=", "="), ("arriving * slope", "slope")),
-        "sum-passed-on": changed(("arriving * slope", "self.grad * slope")),
+        "overwrites": variant("complete_value", ("+=", "=")),
+        "own-factor": variant("complete_value", ("+=", "="), ("other.data, self.data)", "self.data, other.data)")),
+        "slope-alone": variant("complete_value", ("+=", "="), ("arriving * slope", "slope")),
+        "sum-passed-on": variant("complete_value", ("arriving * slope", "self.grad * slope")),
     },
 )
 

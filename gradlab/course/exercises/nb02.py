@@ -13,7 +13,7 @@ from torch import Tensor
 from ...drawing import draw
 from ...scenes import Arrows, BatchArrow, Contours
 from ..figures.curves import CourseFigure
-from .checking import Case, Definition, TroubleError
+from .checking import Case, Definition, TroubleError, variant
 
 INPUTS = torch.tensor([[1.0, 0.5], [-0.5, 1.0], [1.0, -0.5]])  # the lesson's three batches, one sample each
 TARGETS = torch.tensor([1.0, 0.5, -1.0])
@@ -35,16 +35,6 @@ def third_arrow_observe(answer: Callable[..., object], w: Tensor, batches: list[
             raise
         raise TroubleError("The loss of batch 3 has no graph now, so it has no `backward()`: skip that too") from error
     return {"w.grad at the end": held(w)}
-
-
-def counting(*times: int) -> Callable[..., None]:
-    """Make an answer that counts each batch's loss so many times."""
-
-    def answer(w: Tensor, batches: list[Any]) -> None:
-        for (x, y), factor in zip(batches, times, strict=True):
-            (factor * (w @ x - y) ** 2).backward()
-
-    return answer
 
 
 def draw_added(answer: Callable[..., object]) -> CourseFigure:
@@ -72,10 +62,10 @@ third_arrow = Definition(
     observe=third_arrow_observe,
     draw=draw_added,
     mistakes={
-        "still-there": counting(1, 1, 1),
-        "turned-round": counting(1, 1, -1),
-        "only-the-third": counting(0, 0, 1),
-        "all-gone": counting(0, 0, 0),
+        "still-there": variant("third_arrow", ("number == 3", "False")),
+        "turned-round": variant("third_arrow", ("continue", "loss = -loss")),
+        "only-the-third": variant("third_arrow", ("number == 3", "number < 3")),
+        "all-gone": variant("third_arrow", ("number == 3", "True")),
     },
 )
 
@@ -90,29 +80,14 @@ def gradient_of_each_observe(answer: Callable[..., object], w: Tensor, losses: l
     return {"the list": answer(w, losses), "w.grad at the end": held(w)}
 
 
-def keeping(keep: Callable[[Any], Any], *, clear: bool = False) -> Callable[..., list[Tensor]]:
-    """Make an answer that keeps ``keep(w.grad)`` after each backward."""
-
-    def answer(w: Tensor, losses: list[Tensor]) -> list[Tensor]:
-        rows = []
-        for loss in losses:
-            if clear:
-                w.grad = None
-            loss.backward()
-            rows.append(keep(w.grad))
-        return rows
-
-    return answer
-
-
 gradient_of_each = Definition(
     case=gradient_of_each_case,
     observe=gradient_of_each_observe,
     mistakes={
-        "one-tensor": keeping(lambda grad: grad),
-        "running-sums": keeping(Tensor.clone),
-        "minus-itself": lambda *case: [grad * (not at) for at, grad in enumerate(keeping(Tensor.clone)(*case))],
-        "cleared": keeping(lambda grad: grad, clear=True),
+        "one-tensor": variant("gradient_of_each", ("w.grad - before", "w.grad")),
+        "running-sums": variant("gradient_of_each", ("w.grad - before", "w.grad.clone()")),
+        "minus-itself": variant("gradient_of_each", ("w.grad.clone()", "w.grad")),
+        "cleared": variant("gradient_of_each", ("        before =", "        w.grad = None\n        before =")),
     },
 )
 
@@ -126,29 +101,13 @@ def truncated_case(rng: random.Random) -> Case:
     return (w, torch.randn(steps), torch.tanh(torch.randn(steps)), size), text
 
 
-def in_pieces(steps: int | None = None, *, carry: bool = True, clear: bool = False) -> Callable[..., Tensor | None]:
-    """Make an answer whose chunks have so many steps, by default as many as the case asks for."""
-
-    def answer(w: Tensor, xs: Tensor, ys: Tensor, size: int) -> Tensor | None:
-        h = torch.zeros(())
-        for chunk in zip(xs.split(steps or size), ys.split(steps or size), strict=True):
-            h, loss = h.detach() * carry, torch.zeros(())
-            for x, y in zip(*chunk, strict=True):
-                h = torch.tanh(w * h + x)
-                loss = loss + (h - y) ** 2
-            w.grad = None if clear else w.grad
-            loss.backward()
-        return w.grad
-
-    return answer
-
-
+in_pieces = variant("truncated")
 truncated = Definition(
     case=truncated_case,
     mistakes={
-        "whole": in_pieces(1000),
-        "every-step": in_pieces(1),
-        "begins-again": in_pieces(carry=False),
-        "last-chunk-only": in_pieces(clear=True),
+        "whole": lambda w, xs, ys, size: in_pieces(w, xs, ys, len(xs)),
+        "every-step": lambda w, xs, ys, size: in_pieces(w, xs, ys, 1),
+        "begins-again": variant("truncated", ("h.detach()", "torch.zeros(())")),
+        "last-chunk-only": variant("truncated", ("loss.backward()", "w.grad = None\n        loss.backward()")),
     },
 )

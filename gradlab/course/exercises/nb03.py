@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from ..figures.curves import CourseFigure, curves
-from . import nb00
-from .checking import Case, Definition, TroubleError
-from .loops import sgd, trained
+from . import exercise_texts, nb00
+from .checking import Case, Definition, TroubleError, stub_of, variant
+from .loops import trained
 from .texts import Exercise, Verdict
 
 _UPDATES = 200
@@ -53,21 +53,8 @@ def ball_case(rng: random.Random) -> Case:
     return (start, lr), f"w={start:.2f} and lr={lr:.2f}"
 
 
-def friction(keeps: float, before_step: float = 1.0) -> Any:
-    """Make a loop whose updates apply a share of ``.grad``, and keep a share of it."""
-
-    def loop(w: Any, optimizer: Any, updates: int) -> None:
-        for _ in range(updates):
-            (w**2 / 2).backward()
-            w.grad *= before_step
-            optimizer.step()
-            w.grad *= keeps
-
-    return loop
-
-
 def ball_drawn(answer: Any) -> CourseFigure:
-    lines = {"as it was": [w for w, _ in rolled(friction(1.0), 1.0, 0.1)[:100]]}
+    lines = {"as it was": [w for w, _ in rolled(stub_of(exercise_texts()["stopped"].stub), 1.0, 0.1)[:100]]}
     with suppress(Exception, SystemExit):  # the verdict tells what is raised
         yours = [w for w, _ in rolled(answer, 1.0, 0.1)[:100]]
         lines = lines if yours == lines["as it was"] else {"yours": yours, **lines}
@@ -79,9 +66,11 @@ stopped = _Ball(
     observe=ball_observed,
     draw=ball_drawn,
     mistakes={
-        "never-clears": friction(1.0),
-        "too-little": friction(0.998),
-        "does-not-move": friction(0.0, before_step=0.0),
+        "never-clears": variant("stopped", ("optimizer.zero_grad()", "pass")),
+        "too-little": variant(
+            "stopped", ("optimizer.zero_grad()", "pass"), ("step()", "step()\n        w.grad *= 0.998")
+        ),
+        "does-not-move": variant("stopped", ("optimizer.step()", "optimizer.zero_grad()\n        optimizer.step()")),
     },
     rounds=4,
 )
@@ -91,8 +80,8 @@ mended = Definition(
     observe=trained,
     mistakes={
         "does-not-move": lambda *arguments: None,
-        "never-clears": sgd(clear="never"),
-        "one-step": lambda *arguments: sgd(divide_by=1)(*arguments, n=len(arguments[2])),
+        "never-clears": variant("mended", ("optimizer.zero_grad()", "pass")),
+        "one-step": variant("mended", ("optimizer.zero_grad()", "pass"), ("    optimizer.step()", "optimizer.step()")),
     },
     rounds=4,
 )
@@ -104,22 +93,14 @@ def momentum_case(rng: random.Random) -> Case:
     return (*arguments, beta), f"beta={beta}, {text}"
 
 
-def with_momentum(model: Any, loss_fn: Any, batches: Any, lr: float, beta: float) -> None:
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=beta)
-    for x, y in batches:
-        optimizer.zero_grad()
-        loss_fn(model(x), y).backward()
-        optimizer.step()
-
-
 momentum_by_hand = Definition(
     case=momentum_case,
     observe=trained,
     mistakes={
-        "never-fades": lambda model, loss, data, lr, beta: with_momentum(model, loss, data, lr, 1.0),
-        "clears": lambda model, loss, data, lr, beta: with_momentum(model, loss, data, lr, 0.0),
-        "fades-the-new-one": lambda model, loss, data, lr, beta: with_momentum(model, loss, data, lr * beta, beta),
-        "one-minus-beta": lambda model, loss, data, lr, beta: with_momentum(model, loss, data, lr, 1 - beta),
+        "never-fades": variant("momentum_by_hand", ("*= beta", "*= 1")),
+        "clears": variant("momentum_by_hand", ("*= beta", "*= 0")),
+        "fades-the-new-one": variant("momentum_by_hand", ("lr=lr", "lr=lr * beta")),
+        "one-minus-beta": variant("momentum_by_hand", ("*= beta", "*= 1 - beta")),
     },
     rounds=6,
 )

@@ -15,7 +15,7 @@ from torch.optim import SGD, Optimizer
 from ..figures.curves import CourseFigure
 from ..instruments.ring import ring_of_orders, run_order
 from ..instruments.ring_trial import PIECES
-from .checking import Case, Definition
+from .checking import Case, Definition, variant
 from .loops import trained
 
 
@@ -59,22 +59,13 @@ def uncleared_observe(answer: Callable[..., object], model: nn.Module, optimizer
     return sorted(names) if all(isinstance(name, str) for name in names) else names
 
 
-def names_where(is_chosen: Callable[[Tensor, list[dict[str, Any]]], bool]) -> Callable[..., list[str]]:
-    """Make an answer that names the parameters for which ``is_chosen(parameter, optimizer.param_groups)``."""
-    return lambda model, optimizer: [n for n, p in model.named_parameters() if is_chosen(p, optimizer.param_groups)]
-
-
-def in_groups(parameter: Tensor, groups: list[dict[str, Any]]) -> bool:
-    return any(parameter is other for group in groups for other in group["params"])
-
-
 uncleared = Definition(
     case=uncleared_case,
     observe=uncleared_observe,
     mistakes={
-        "the-others": names_where(in_groups),
-        "first-group": names_where(lambda p, groups: not in_groups(p, groups[:1])),
-        "same-values": names_where(lambda p, groups: not any(torch.equal(p, q) for g in groups for q in g["params"])),
+        "the-others": variant("uncleared", ("not in held", "in held")),
+        "first-group": variant("uncleared", ("optimizer.param_groups", "optimizer.param_groups[:1]")),
+        "same-values": variant("uncleared", ("id(p)", "str(p.tolist())")),
     },
 )
 
@@ -94,35 +85,16 @@ def gan_loss(scores: Tensor, real: bool) -> Tensor:
     return nn.functional.binary_cross_entropy_with_logits(scores, torch.full_like(scores, float(real)))
 
 
-def clearing(place: str) -> Callable[..., None]:
-    """Make a loop that clears the critic's gradients at this place of a round, where it should not."""
-
-    def loop(generator: nn.Module, critic: nn.Module, opt_g: Any, opt_c: Any, gan_loss: Any, batches: Any) -> None:
-        for real, noise in batches:
-            opt_g.zero_grad()
-            gan_loss(critic(generator(noise)), True).backward()
-            opt_g.step()
-            gan_loss(critic(real), True).backward()
-            if place == "between the backward calls":
-                opt_c.zero_grad()
-            gan_loss(critic(generator(noise).detach()), False).backward()
-            if place == "before step":
-                opt_c.zero_grad()
-            opt_c.step()
-            if place == "after step":
-                opt_c.zero_grad()
-
-    return loop
-
-
 two_players = Definition(
     case=two_players_case,
     observe=trained,
     mistakes={
-        "still-at-the-end": clearing("after step"),
-        "never-cleared": clearing("nowhere"),
-        "half-lost": clearing("between the backward calls"),
-        "critic-stands-still": clearing("before step"),
+        "still-at-the-end": variant(
+            "two_players", ("opt_c.zero_grad()", "pass"), ("opt_c.step()", "opt_c.step()\n        opt_c.zero_grad()")
+        ),
+        "never-cleared": variant("two_players", ("opt_c.zero_grad()", "pass")),
+        "half-lost": variant("two_players", ("real), True).backward()", "real), True).backward(); opt_c.zero_grad()")),
+        "critic-stands-still": variant("two_players", ("opt_c.step()", "opt_c.zero_grad()\n        opt_c.step()")),
     },
     rounds=3,
 )
@@ -133,22 +105,14 @@ def trains_case(rng: random.Random) -> Case:
     return (order,), " > ".join(order)
 
 
-def has_loss(order: list[str]) -> bool:
-    return order.index("forward") < order.index("backward")
-
-
-def steps_at_once(order: list[str]) -> bool:
-    return "backward step" in " ".join([*order, order[0]])
-
-
 trains = Definition(
     case=trains_case,
     mistakes={
         "standard-only": lambda order: order == [*PIECES],
-        "as-written": lambda order: has_loss(order) and "backward step" in " ".join(order),
-        "no-loss": steps_at_once,
-        "forward-between": lambda order: (
-            has_loss(order) and (steps_at_once(order) or order[1:3] == ["step", "zero_grad"])
+        "as-written": variant("trains", ("order[", '[*order, ""]['), (" % 4", "")),
+        "no-loss": variant("trains", ('order.index("forward") < order.index("backward")', "True")),
+        "forward-between": variant(
+            "trains", ('after_backward == "step"', '(after_backward == "step" or order[1:3] == ["step", "zero_grad"])')
         ),
     },
     rounds=100,

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable
-from itertools import accumulate
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ..figures.curves import CourseFigure
 from ..instruments.peak import PeakSettings, draw_update_memory, measure_update
-from .checking import Case, Definition
-
-
-def in_order(calls: str, *, set_to_none: bool = True) -> Callable[..., None]:
-    """Make an update of these calls: "zero_grad forward backward step"."""
-
-    def update_once(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> None:
-        for call in calls.split():
-            if call == "forward":
-                loss = nn.functional.cross_entropy(model(x), y)
-            elif call == "zero_grad":
-                optimizer.zero_grad(set_to_none=set_to_none)
-            else:
-                (loss.backward if call == "backward" else optimizer.step)()
-
-    return update_once
+from . import exercise_texts
+from .checking import Case, Definition, stub_of, variant
 
 
 def peak_and_weight(update: Callable[..., None], settings: PeakSettings) -> dict[str, float]:
@@ -37,7 +21,8 @@ def peak_and_weight(update: Callable[..., None], settings: PeakSettings) -> dict
 
 def draw_update(update: Callable[..., None]) -> CourseFigure:
     """Draw the second update's memory, and that of the stub as an outline."""
-    now, start = (measure_update(each, SHOWN)[0] for each in (update, in_order("forward zero_grad backward step")))
+    as_it_came = stub_of(exercise_texts()["update_once"].stub)
+    now, start = (measure_update(each, SHOWN)[0] for each in (update, as_it_came))
     return CourseFigure(draw_update_memory(now, start), size=(640, 330))
 
 
@@ -54,9 +39,9 @@ update_once = Definition(
     observe=peak_and_weight,
     draw=draw_update,
     mistakes={
-        "with-zeros": in_order("zero_grad forward backward step", set_to_none=False),
-        "before-step": in_order("forward backward zero_grad step"),
-        "never": in_order("forward backward step"),
+        "with-zeros": variant("update_once", ("zero_grad()", "zero_grad(set_to_none=False)")),
+        "before-step": variant("update_once", ("loss.backward()", "loss.backward()\n    optimizer.zero_grad()")),
+        "never": variant("update_once", ("optimizer.zero_grad()", "pass")),
     },
     rounds=3,
     relative=1e-3,
@@ -71,23 +56,16 @@ def gradient_norm_case(rng: random.Random) -> Case:
     for number, p in enumerate(model.parameters()):
         none = number == 2 or (number > 2 and rng.random() < 0.3)
         p.grad = None if every or none else torch.randn_like(p)
-    return (model,), f"a model of 8 parameters, {8 - len(gradients(model))} of them without a gradient"
-
-
-def gradients(model: nn.Module) -> list[Tensor]:
-    return [p.grad for p in model.parameters() if p.grad is not None]
-
-
-def norms(model: nn.Module) -> list[float]:
-    return [gradient.norm().item() for gradient in gradients(model)]
+    without = sum(p.grad is None for p in model.parameters())
+    return (model,), f"a model of 8 parameters, {without} of them without a gradient"
 
 
 gradient_norm = Definition(
     case=gradient_norm_case,
     mistakes={
-        "sum-of-norms": lambda model: sum(norms(model)),
-        "no-root": lambda model: sum(norm**2 for norm in norms(model)),
-        "nothing-is-not-a-number": lambda model: math.hypot(*norms(model)) if norms(model) else math.nan,
+        "sum-of-norms": variant("gradient_norm", ("(p.grad**2).sum()", "p.grad.norm()"), ("math.sqrt(total)", "total")),
+        "no-root": variant("gradient_norm", ("math.sqrt(total)", "total")),
+        "nothing-is-not-a-number": variant("gradient_norm", ("math.sqrt(total)", "math.sqrt(total) or math.nan")),
     },
     rounds=20,
 )
@@ -106,18 +84,12 @@ def saved_case(rng: random.Random) -> Case:
     return (a, g), f"saved({a}, {g})"
 
 
-def alive(a: list[int], g: list[int]) -> list[int]:
-    """Return the bytes alive after 0, 1, 2, ... layers of backward, the last layer first, with None."""
-    trades = [gradient - activation for activation, gradient in zip(a, g, strict=True)]
-    return list(accumulate(reversed(trades), initial=sum(a)))
-
-
 saved = Definition(
     case=saved_case,
     mistakes={
         "all-gradients": lambda a, g: sum(g),
         "two-ends": lambda a, g: sum(a) + sum(g) - max(sum(a), sum(g)),
-        "peak-with-none": lambda a, g: max(alive(a, g)),
+        "peak-with-none": variant("saved", ("sum(activations) + sum(gradients) - peak", "peak")),
     },
     rounds=32,
 )

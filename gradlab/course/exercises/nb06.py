@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ..figures.curves import CourseFigure, bowl_steps
-from .checking import Case, Definition
-
-Grads = Sequence[float | None]
-
-
-def path(make: Callable[..., torch.optim.Optimizer], w: float, grads: Grads, **settings: float) -> list[float]:
-    """Return where an optimizer takes one weight, in double precision."""
-    weight = torch.tensor([w], dtype=torch.float64, requires_grad=True)
-    optimizer, reached = make([weight], **settings), []
-    for grad in grads:
-        weight.grad = None if grad is None else torch.tensor([grad], dtype=torch.float64)
-        optimizer.step()
-        reached.append(weight.item())
-    return reached
+from .checking import Case, Definition, variant
 
 
 def decay_groups_case(rng: random.Random) -> Case:
@@ -52,19 +39,18 @@ def decay_groups_observe(answer: Callable[..., Any], model: nn.Module, decay: fl
     return {name: p.flatten()[0].item() if id(p) in grouped else math.nan for name, p in model.named_parameters()}
 
 
-def split(model: nn.Module, decay: float, decays: Callable[[str, Tensor], bool], **others: float) -> list[Any]:
-    named = list(model.named_parameters())
-    decayed = {"params": [p for name, p in named if decays(name, p)], "weight_decay": decay}
-    return [decayed, {"params": [p for name, p in named if not decays(name, p)], **others}]
-
-
 decay_groups = Definition(
     case=decay_groups_case,
     observe=decay_groups_observe,
     mistakes={
-        "by-name": lambda model, decay: split(model, decay, lambda name, p: "bias" not in name, weight_decay=0.0),
-        "left-out": lambda model, decay: split(model, decay, lambda name, p: p.dim() > 1)[:1],
-        "default-decay": lambda model, decay: split(model, decay, lambda name, p: p.dim() > 1),
+        "by-name": variant(
+            "decay_groups",
+            ("p in model.parameters()", "name, p in model.named_parameters()"),
+            ("p.dim() >= 2", '"bias" not in name'),
+            ("p.dim() < 2", '"bias" in name'),
+        ),
+        "left-out": variant("decay_groups", (', {"params": others, "weight_decay": 0.0}', "")),
+        "default-decay": variant("decay_groups", (', "weight_decay": 0.0', "")),
     },
     rounds=4,
 )
@@ -125,24 +111,11 @@ def adamw_path_case(rng: random.Random) -> Case:
     return (w, grads, lr, decay), text
 
 
-def without_correction(w: float, grads: Grads, lr: float, decay: float) -> list[float]:
-    m, v, reached = 0.0, 0.0, []
-    for g in grads:
-        if g is not None:
-            m, v = 0.9 * m + (1 - 0.9) * g, 0.999 * v + (1 - 0.999) * g * g
-            w -= decay * w * lr
-            w -= lr * m / (math.sqrt(v) + 1e-8)
-        reached.append(w)
-    return reached
-
-
 adamw_path = Definition(
     case=adamw_path_case,
     mistakes={
-        "no-correction": without_correction,
-        "in-gradient": lambda w, grads, lr, decay: path(torch.optim.Adam, w, grads, lr=lr, weight_decay=decay),
-        "none-is-zero": lambda w, grads, lr, decay: path(
-            torch.optim.AdamW, w, [g or 0.0 for g in grads], lr=lr, weight_decay=decay
-        ),
+        "no-correction": variant("adamw_path", (" / (1 - beta1**t)", ""), (" / (1 - beta2**t)", "")),
+        "in-gradient": variant("adamw_path", ("w -= lr * weight_decay * w", "g += weight_decay * w")),
+        "none-is-zero": variant("adamw_path", ("in grads", "in [g or 0.0 for g in grads]")),
     },
 )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from statistics import mean
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, mse_loss
+from torch.nn.functional import mse_loss
 
-from .checking import Case, Definition
-from .loops import all_weights, gradient, sgd, trained, window_update
+from .checking import Case, Definition, variant
+from .loops import all_weights, gradient, trained
 
 Window = list[tuple[Tensor, Tensor]]
 
@@ -38,24 +36,13 @@ def by_tokens_observe(answer: Callable[..., object], model: nn.Module, window: W
     return torch.cat([gradient.detach().flatten() for gradient in gradients])
 
 
-def tokens(reduction: str, divide_by: Callable[[Window], int]) -> Callable[..., None]:
-    """Return an answer with this reduction, and this division of each micro-batch's loss."""
-
-    def backward(model: nn.Module, window: Window) -> None:
-        for x, y in window:
-            loss = cross_entropy(model(x).flatten(0, 1), y.flatten(), ignore_index=-100, reduction=reduction)
-            (loss / divide_by(window)).backward()
-
-    return backward
-
-
 by_tokens = Definition(
     case=by_tokens_case,
     observe=by_tokens_observe,
     mistakes={
-        "mean-of-means": tokens("mean", len),
-        "sum": tokens("sum", lambda window: 1),
-        "counts-padding": tokens("sum", lambda window: sum(y.numel() for _, y in window)),
+        "mean-of-means": variant("by_tokens", ('"sum"', '"mean"'), ("loss / total", "loss / len(window)")),
+        "sum": variant("by_tokens", ("loss / total", "loss")),
+        "counts-padding": variant("by_tokens", ("(y != -100).sum()", "y.numel()")),
     },
     rounds=6,
 )
@@ -73,10 +60,10 @@ accumulated = Definition(
     case=accumulated_case,
     observe=trained,
     mistakes={
-        "drops-last": sgd(last=False),
-        "full-size": lambda *arguments: sgd(divide_by=arguments[-1])(*arguments),
-        "never-clears": sgd(clear="never"),
-        "clears-inside": sgd(clear="batch"),
+        "drops-last": variant("accumulated", ("len(batches)", "len(batches) // n * n")),
+        "full-size": variant("accumulated", ("len(window)", "n")),
+        "never-clears": variant("accumulated", ("optimizer.zero_grad()", "pass")),
+        "clears-inside": variant("accumulated", ("in window:", "in window:\n            optimizer.zero_grad()")),
     },
     rounds=5,
 )
@@ -100,19 +87,14 @@ def one_update_observe(answer: Callable[..., object], model: nn.Module, *argumen
     return {"weights": all_weights(model), "loss": loss}
 
 
-def updating(result: Callable[[list[float]], float] = mean, **changes: Any) -> Callable[..., float]:
-    """Return an answer that returns this of the losses, and may update in another way."""
-    return lambda *arguments: result(window_update(*arguments, **changes))
-
-
 one_update = Definition(
     case=one_update_case,
     observe=one_update_observe,
     mistakes={
-        "clips-inside": updating(clip="batch"),
-        "clips-nothing": updating(clip="never"),
-        "does-not-clear": updating(clear="never"),
-        "returns-a-share": updating(lambda losses: losses[-1] / len(losses)),
+        "clips-inside": variant("one_update", ("    nn.utils.clip", "        nn.utils.clip")),
+        "clips-nothing": variant("one_update", ("nn.utils.clip_grad_norm_(model.parameters(), max_norm)", "pass")),
+        "does-not-clear": variant("one_update", ("optimizer.zero_grad()", "pass")),
+        "returns-a-share": variant("one_update", ("total += loss.item()", "total = loss.item()")),
     },
     rounds=16,  # the threshold is too high to matter in half of the cases; both kinds have to come up
 )

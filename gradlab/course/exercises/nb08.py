@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 from torch.nn.utils import clip_grad_norm_
 
-from .checking import Case, Definition, TroubleError
+from .checking import Case, Definition, TroubleError, variant
 from .loops import all_weights, gradient
 
 LIMIT, LR = 0.1, 0.1
@@ -84,17 +83,12 @@ def smallest(gradients: Tensor) -> float:
     return float(gradients[gradients != 0].abs().min())
 
 
-def scale_for(gradient: float) -> float:
-    """Find the smallest power of two, from 1, with which fp16 does not round a gradient to 0."""
-    return 2.0 ** max(0, math.floor(-25 - math.log2(gradient)) + 1)
-
-
 smallest_scale = Definition(
     case=smallest_scale_case,
     mistakes={
         "no-rounding": lambda gradients: 2.0 ** max(0, math.ceil(-24 - math.log2(smallest(gradients)))),
         "no-power": lambda gradients: max(1.0, 2.0**-25 / smallest(gradients)),
-        "signs": lambda gradients: scale_for(float(gradients[gradients > 0].min())),
+        "signs": variant("smallest_scale", ("!= 0", "> 0")),
     },
 )
 
@@ -111,26 +105,11 @@ def scales_after_case(rng: random.Random) -> Case:
     return (overflowed, scale, interval), text
 
 
-def by_hand(
-    overflowed: list[bool], scale: float, interval: int, in_a_row: bool = True, begin_again: bool = True
-) -> list[float]:
-    good, scales = 0, []
-    for bad in overflowed:
-        if bad:
-            scale, good = scale / 2, 0 if in_a_row else good
-        else:
-            good += 1
-            if good >= interval:
-                scale, good = scale * 2, 0 if begin_again else good
-        scales.append(scale)
-    return scales
-
-
 scales_after = Definition(
     case=scales_after_case,
     mistakes={
-        "not-in-a-row": partial(by_hand, in_a_row=False),
-        "never-begins-again": partial(by_hand, begin_again=False),
-        "before": lambda bad, scale, interval: [scale, *by_hand(bad, scale, interval)[:-1]],
+        "not-in-a-row": variant("scales_after", ("0 if bad else in_a_row + 1", "in_a_row + (not bad)")),
+        "never-begins-again": variant("scales_after", ("* 2, 0", "* 2, growth_interval - 1")),
+        "before": variant("scales_after", ("= [], 0", "= [scale], 0"), ("return scales", "return scales[:-1]")),
     },
 )

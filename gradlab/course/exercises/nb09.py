@@ -10,10 +10,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
 
 from ...memory import Ledger
-from .checking import Case, Definition
+from .checking import Case, Definition, variant
 
 
 def bytes_after_step_case(rng: random.Random) -> Case:
@@ -21,20 +20,14 @@ def bytes_after_step_case(rng: random.Random) -> Case:
     return (parameters,), f"{parameters:,} parameters"
 
 
-def numbers(sgd: int, momentum: int, adamw: int, size: int = 4) -> Callable[[int, str], int]:
-    """Make an answer that counts this many numbers a parameter, of ``size`` bytes each."""
-    counts = {"sgd": sgd, "momentum": momentum, "adamw": adamw}
-    return lambda parameters, optimizer: parameters * counts[optimizer] * size
-
-
 bytes_after_step = Definition(
     case=bytes_after_step_case,
     observe=lambda answer, parameters: {name: answer(parameters, name) for name in ("sgd", "momentum", "adamw")},
     mistakes={
-        "numbers": numbers(2, 3, 4, size=1),
-        "no-gradients": numbers(1, 2, 3),
-        "no-state": numbers(2, 2, 2),
-        "one-average": numbers(2, 3, 3),
+        "numbers": variant("bytes_after_step", ("4 * parameters", "parameters")),
+        "no-gradients": variant("bytes_after_step", ("* numbers", "* (numbers - 1)")),
+        "no-state": variant("bytes_after_step", ("[optimizer]", '["sgd"]')),
+        "one-average": variant("bytes_after_step", ('"adamw": 4', '"adamw": 3')),
     },
     rounds=4,
     relative=0.01,  # a measured answer has AdamW's count of steps, too
@@ -65,21 +58,13 @@ def run_evaluation(answer: Callable[..., object], model: nn.Module, batches: Any
     return mean, max((point.high["activations"] for point in ledger.timeline), default=0)
 
 
-def growing(model: nn.Module, batches: Any, item: bool = False) -> Any:
-    total: Any = 0
-    for x, y in batches:
-        loss = cross_entropy(model(x), y)
-        total = total + (loss.item() if item else loss)
-    return total / len(batches)
-
-
 evaluate = Definition(
     case=evaluate_case,
     observe=evaluate_observe,
     mistakes={
-        "grows": growing,
-        "one-batch": lambda model, batches: growing(model, batches, item=True),
-        "eval-mode": lambda model, batches: growing(model.eval(), batches),
+        "grows": variant("evaluate", ("no_grad", "enable_grad")),
+        "one-batch": variant("evaluate", ("no_grad", "enable_grad"), ("(model(x), y)", "(model(x), y).item()")),
+        "eval-mode": variant("evaluate", ("no_grad", "enable_grad"), ("total = 0", "total = 0\n    model.eval()")),
     },
     rounds=2,
 )
@@ -111,18 +96,12 @@ def largest_batch_case(rng: random.Random) -> Case:
     return (peak_of, budget), f"a budget of {budget:,} bytes"
 
 
-def by_line(peak_of: Callable[[int], int], budget: int, few: int, many: int) -> int:
-    """Find the rows by a straight line through two measurements."""
-    low, high = peak_of(few), peak_of(many)
-    return few + int((budget - low) // ((high - low) / (many - few)))
-
-
 largest_batch = Definition(
     case=largest_batch_case,
     mistakes={
         "no-constant": lambda peak_of, budget: int(budget // ((peak_of(200) - peak_of(150)) / 50)),
-        "too-few-rows": lambda peak_of, budget: by_line(peak_of, budget, 1, 2),
-        "one-too-many": lambda peak_of, budget: by_line(peak_of, budget, 150, 200) + 1,
+        "too-few-rows": variant("largest_batch", ("150", "1"), ("200", "2"), ("/ 50", "/ 1")),
+        "one-too-many": variant("largest_batch", ("200 +", "201 +")),
     },
     rounds=3,
 )

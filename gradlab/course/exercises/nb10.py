@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ... import tasks
-from .checking import Case, Definition
+from .checking import Case, Definition, variant
 from .mending import Mending
 
 
@@ -18,38 +18,12 @@ def reusing_steps_case(rng: random.Random) -> Case:
     return (history,), " ".join(history)
 
 
-def steps_that_reuse(history: list[str]) -> list[int]:
-    """Let PyTorch say it: backward number k adds the bit 2**k to .grad."""
-    weight, applied, reused = torch.zeros((), dtype=torch.float64, requires_grad=True), 0, []
-    for k, call in enumerate(history):
-        if call == "zero":
-            weight.grad = None
-        elif call == "backward":
-            (weight * 2**k).backward()
-        else:
-            present = 0 if weight.grad is None else int(weight.grad)
-            reused.append(present & applied)
-            applied |= present
-    return [number for number, old in enumerate(reused, 1) if old]
-
-
-def steps_of_windows(history: list[str]) -> list[int]:
-    """Return the numbers of the steps that apply more than one gradient."""
-    steps, gradients, windows = 0, 0, []
-    for call in history:
-        gradients = 0 if call == "zero" else gradients + (call == "backward")
-        steps += call == "step"
-        if call == "step" and gradients > 1:
-            windows.append(steps)
-    return windows
-
-
 reusing_steps = Definition(
     case=reusing_steps_case,
     mistakes={
-        "windows": steps_of_windows,
-        "never-clears": lambda history: steps_that_reuse([call for call in history if call != "zero"]),
-        "from-zero": lambda history: [number - 1 for number in steps_that_reuse(history)],
+        "windows": variant("reusing_steps", ('"old" in inside', "len(inside) > 1")),
+        "never-clears": variant("reusing_steps", ("inside = []\n", "pass\n")),
+        "from-zero": variant("reusing_steps", ("append(number)", "append(number - 1)")),
     },
     rounds=60,
 )

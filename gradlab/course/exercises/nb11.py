@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from .checking import Case, Definition
+from .checking import Case, Definition, variant
 
 Rank = tuple[nn.Module, int]  # its model and the number of its samples
 
@@ -63,17 +63,12 @@ def rank_samples_case(rng: random.Random) -> Case:
     return (samples, size, rank), f"samples={samples}, size={size}, rank={rank}"
 
 
-def block(samples: int, size: int, rank: int) -> list[int]:
-    each = -(-samples // size)
-    return [i % samples for i in range(rank * each, (rank + 1) * each)]
-
-
 rank_samples = Definition(
     case=rank_samples_case,
     mistakes={
         "unequal": lambda samples, size, rank: list(range(rank, samples, size)),
         "dropped": lambda samples, size, rank: list(range(rank, samples - samples % size, size)),
-        "blocks": block,
+        "blocks": variant("rank_samples", ("rank + turn * size", "rank * rounds + turn")),
     },
     rounds=20,
 )
@@ -92,9 +87,7 @@ all_reduces = Definition(
     mistakes={
         "no-window": lambda batches, accumulate, buckets, no_sync: batches * buckets,
         "steps-only": lambda batches, accumulate, buckets, no_sync: -(-batches // accumulate) * buckets,
-        "left-over": lambda batches, accumulate, buckets, no_sync: (
-            (batches // accumulate if no_sync else batches) * buckets
-        ),
+        "left-over": variant("all_reduces", ("math.ceil(batches / accumulate)", "batches // accumulate")),
     },
     rounds=20,
 )
@@ -122,27 +115,13 @@ def fair_average_observe(answer: Callable[..., Any], model: nn.Module, shares: A
     return torch.cat([gradient.flatten() for gradient in gradients])
 
 
-def average(*, weighted: bool, by: Callable[[int, float], float]) -> Callable[..., None]:
-    """Return what adds up, weighted by samples or not, and divides by ``by(samples, total)``."""
-
-    def run(model: Any, samples: int, all_reduce: Callable[[Tensor], None]) -> None:
-        total = torch.tensor(float(samples))
-        all_reduce(total)
-        for p in model.parameters():
-            p.grad *= samples if weighted else 1
-            all_reduce(p.grad)
-            p.grad /= by(samples, total.item())
-
-    return run
-
-
 fair_average = Definition(
     case=fair_average_case,
     observe=fair_average_observe,
     mistakes={
-        "sum": average(weighted=False, by=lambda samples, total: 1),
-        "mean-of-means": average(weighted=False, by=lambda samples, total: 2),
-        "own-count": average(weighted=True, by=lambda samples, total: samples),
+        "sum": variant("fair_average", ("samples / total", "1")),
+        "mean-of-means": variant("fair_average", ("samples / total", "1 / 2")),
+        "own-count": variant("fair_average", ("/ total", ""), ("(p.grad)", "(p.grad)\n        p.grad /= samples")),
     },
     rounds=5,
 )

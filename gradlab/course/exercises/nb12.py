@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 from functools import partial
 
 import torch
@@ -12,9 +11,7 @@ from torch.optim import SGD, Adam
 
 from ..._checks import brief
 from ..._process import RandomStream
-from .checking import Case, Definition
-
-Facts = dict[str, bool | None]
+from .checking import Case, Definition, variant
 
 
 def verdict_of_case(rng: random.Random) -> Case:
@@ -27,24 +24,12 @@ def verdict_of_case(rng: random.Random) -> Case:
     return (case,), brief(case)
 
 
-def known(facts: Facts) -> list[bool]:
-    return [fact for fact in facts.values() if fact is not None]
-
-
-def rule(facts: Collection[bool | None]) -> str:
-    return "holds" if all(facts) else "depends" if any(facts) else "does not hold"
-
-
-def never_depends(facts: Facts) -> str:
-    return "not judged" if not known(facts) else "holds" if all(known(facts)) else "does not hold"
-
-
 verdict_of = Definition(
     case=verdict_of_case,
     mistakes={
-        "all-of-nothing": lambda facts: rule(known(facts)),
-        "none-is-false": lambda facts: rule(facts.values()) if known(facts) else "not judged",
-        "never-depends": never_depends,
+        "all-of-nothing": variant("verdict_of", ("if not known", "if False")),
+        "none-is-false": variant("verdict_of", ("if all(known)", "if all(facts.values())")),
+        "never-depends": variant("verdict_of", ('"depends" if any(known) else ', "")),
     },
     rounds=60,  # so that each of the five kinds of case comes up
 )
@@ -55,16 +40,12 @@ def flips_at_case(rng: random.Random) -> Case:
     return (xs, divide), f"xs={xs}, divide={divide}"
 
 
-def limit(xs: list[float], divide: bool) -> float:
-    return (len(xs) if divide else 1) / sum(x * x for x in xs)
-
-
 flips_at = Definition(
     case=flips_at_case,
     mistakes={
-        "lost-two": lambda xs, divide: 2 * limit(xs, divide),
-        "best-lr": lambda xs, divide: limit(xs, divide) / 2,
-        "never-divides": lambda xs, divide: limit(xs, False),
+        "lost-two": variant("flips_at", ("2 * x**2", "x**2")),
+        "best-lr": variant("flips_at", ("2 / curvature", "1 / curvature")),
+        "never-divides": variant("flips_at", ("if divide", "if False")),
     },
     relative=0.01,  # so that a measured limit is right, too
 )

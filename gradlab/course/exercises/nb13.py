@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from .checking import Case, Definition, TroubleError
-from .loops import all_weights, sgd, trained
+from .checking import Case, Definition, TroubleError, variant
+from .loops import all_weights, trained
 
 CALLS = ("zero_grad", "forward", "backward", "unscale_", "clip", "scaler.step", "scaler.update", "scheduler.step")
 MAX_NORM = 0.05  # small enough to shorten every gradient of a case
@@ -89,10 +89,10 @@ whole_loop = Definition(
     case=whole_loop_case,
     observe=trained,
     mistakes={
-        "never-clears": sgd(clear="never"),
-        "not-divided": sgd(divide_by=1),
-        "last-window-dropped": sgd(last=False),
-        "clips-each-batch": sgd(clip="batch"),
+        "never-clears": variant("whole_loop", ("optimizer.zero_grad()", "pass")),
+        "not-divided": variant("whole_loop", (" / len(part)", "")),
+        "last-window-dropped": variant("whole_loop", ("len(batches)", "len(batches) // window * window")),
+        "clips-each-batch": variant("whole_loop", ("    nn.utils.clip", "        nn.utils.clip")),
     },
     rounds=4,
 )

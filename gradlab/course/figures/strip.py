@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ...drawing import Area, Arrow, Axes, Axis, Drawing, Line, Mark, Text, batch_area
+from ...drawing import BATCH_STYLES, Area, Arrow, Axes, Axis, Drawing, Line, Mark, Text, box_points
 from .curves import CourseFigure
 
 STRIP_SIZE = (820, 216)
@@ -56,8 +57,9 @@ def _tile(place: int, call: str, lines: list[tuple[str, str]], notebook: str) ->
     newest = any(number == notebook for number, _ in lines)
     frame: dict[str, Any] = {"stroke": "ink" if lines else "grey", "dash": "" if lines else "dashed"}
     frame["width"] = 2.6 if newest else 1.2
+    outline = box_points(middle, (_LOW + _TOP) / 2, _TILE / 2, (_TOP - _LOW) / 2)
     marks: list[Mark] = [
-        Area(f"tile {place}", _box(left, _LOW, left + _TILE, _TOP), fill="paper", words=call, **frame),
+        Area(f"tile {place}", outline, fill="paper", words=call, **frame),
         Text(f"call {place}", (call,), middle, _TOP - 2.0, where="center", bold=True, size=13.0),
     ]
     if place < len(_CALLS) - 1:
@@ -68,10 +70,6 @@ def _tile(place: int, call: str, lines: list[tuple[str, str]], notebook: str) ->
         look: dict[str, Any] = {"where": "center", "bold": number == notebook, "size": 11.5}
         marks.append(Text(f"told {place}.{row}", (words,), middle, _LOW - 2.4 - _ROW * row, **look))
     return marks
-
-
-def _box(left: float, low: float, right: float, high: float) -> tuple[float, ...]:
-    return left, low, right, low, right, high, left, high
 
 
 def _round(told: bool, newest: bool) -> list[Mark]:
@@ -94,7 +92,7 @@ def _round(told: bool, newest: bool) -> list[Mark]:
 
 
 def _emptied(middle: float) -> list[Mark]:
-    box = _box(middle - 4.0, _LOW + 2.5, middle + 4.0, _LOW + 8.5)
+    box = box_points(middle, _LOW + 5.5, 4.0, 3.0)
     name = Text("grad", (".grad",), middle, _LOW + 5.5, where="center")
     return [Area("empty", box, stroke="grey", dash="dashed"), name]
 
@@ -102,7 +100,7 @@ def _emptied(middle: float) -> list[Mark]:
 def _graph(middle: float) -> list[Mark]:
     marks: list[Mark] = []
     for number, (x, y) in enumerate(((-7.0, 7.0), (-7.0, 3.5), (0.0, 5.2), (7.0, 5.2))):
-        node = _box(middle + x - 1.6, _LOW + y - 1.1, middle + x + 1.6, _LOW + y + 1.1)
+        node = box_points(middle + x, _LOW + y, 1.6, 1.1)
         marks.append(Area(f"node {number}", node, fill="faint", stroke="ink"))
     for number, (x0, y0, x1) in enumerate(((-5.2, 7.0, -1.9), (-5.2, 3.5, -1.9), (1.8, 5.2, 5.2))):
         ends = (middle + x0, _LOW + y0, middle + x1, _LOW + 5.2)
@@ -113,9 +111,9 @@ def _graph(middle: float) -> list[Mark]:
 def _arrows(middle: float) -> list[Mark]:
     joints = np.array([(-8.0, 3.0), (-3.5, 7.0), (1.5, 5.5), (7.5, 8.5)]) + np.array([middle, _LOW])
     ends = (*joints[0], *joints[-1])
-    marks: list[Mark] = [Arrow("sum", ends, width=1.4, **_look("sum"))]
-    for number in range(3):
-        marks.append(Arrow(f"part {number}", (*joints[number], *joints[number + 1]), width=0.7, **_look("added")))
+    marks: list[Mark] = [Arrow("sum", ends, width=1.4, **BATCH_STYLES["sum"])]
+    for number, (start, end) in enumerate(pairwise(joints)):
+        marks.append(Arrow(f"part {number}", (*start, *end), width=0.7, **BATCH_STYLES["added"]))
     return marks
 
 
@@ -127,11 +125,6 @@ def _step(middle: float) -> list[Mark]:
         marks.append(Line(f"contour {number}", np.ravel(ring), "grey", 1.0))
     marks.append(Arrow("step", (middle + 6.6, _LOW + 7.6, middle + 1.2, _LOW + 5.9), "weights", "paper", 0.8))
     return marks
-
-
-def _look(style: str) -> dict[str, Any]:
-    area = batch_area(style)
-    return {("line" if name == "width" else name): value for name, value in area.items()}
 
 
 _PICTURES = (_emptied, _graph, _arrows, _step)

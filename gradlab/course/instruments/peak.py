@@ -26,6 +26,7 @@ from ...drawing import (
     Drawing,
     Line,
     Mark,
+    Placed,
     Text,
     area_look,
     from_zero,
@@ -36,7 +37,7 @@ from ...drawing import (
 from ...formatting import bytes_text
 from ...loop import Program
 from ...memory import CATEGORIES, Ledger
-from ...widgets import Control, Instrument, Still, View
+from ...widgets import Control, Instrument, View
 
 CLASSES = 10
 """Outputs of the model."""
@@ -261,13 +262,13 @@ class Peak(Instrument):
             lit=now.lines,
         )
 
-    def _still(self, view: View) -> Still:
+    def _still(self, view: View) -> list[Placed]:
         if not view.code:  # nothing could be measured
             return super()._still(view)
         before = set(peak_source(self._first).splitlines())
         changed = [number for number, line in enumerate(view.code.splitlines(), 1) if line not in before]
         loop = self._listing(view, changed)
-        return Still(in_rows([*view.panels.values()], 1, (self.size[0], max(self.size[1], loop.height)), beside=loop))
+        return in_rows([*view.panels.values()], 1, (self.size[0], max(self.size[1], loop.height)), beside=loop)
 
     @property
     def _first(self) -> PeakSettings:

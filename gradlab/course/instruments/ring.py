@@ -26,6 +26,7 @@ from ...drawing import (
     batch_area,
     batch_key,
     batch_style,
+    box_points,
 )
 from ...widgets import Control, Instrument, View
 from ..figures.curves import CourseFigure, curves
@@ -137,11 +138,6 @@ def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, wid
     return marks
 
 
-def _box(x: float, y: float, half_width: float, half_height: float) -> tuple[float, ...]:
-    left, right, low, high = x - half_width, x + half_width, y - half_height, y + half_height
-    return left, low, right, low, right, high, left, high
-
-
 def _call_marks(
     x: float, y: float, id: str, piece: str, call: LoopCall | None, lit: bool, sign: str = ""
 ) -> list[Mark]:
@@ -150,7 +146,7 @@ def _call_marks(
     frame: dict[str, Any] = {"stroke": "wrong" if failed else "ink", "width": 3.0, "dash": ""} if lit or failed else {}
     words = f"{piece}: {call.text if call else 'has not run yet'}"
     marks: list[Mark] = [
-        Area(f"call {id}", _box(x, y, *_TILE), words=words, **{**style, **frame}),
+        Area(f"call {id}", box_points(x, y, *_TILE), words=words, **{**style, **frame}),
         Text(f"name {id}", (piece + sign,), x, y, where="center", bold=lit),
     ]
     if call is not None:
@@ -201,7 +197,7 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
     every = ran.trial.calls[:CALLS_SHOWN]
     marks: list[Mark] = []
     if calls:
-        column = _box(len(calls) - 0.5, 0.0, 0.5, AXES_EDGE)
+        column = box_points(len(calls) - 0.5, 0.0, 0.5, AXES_EDGE)
         marks.append(Area("now", column, fill="faint/60", words=_moment_text(calls)))
     for number, call in enumerate(every):
         if call.place == 0:
@@ -226,13 +222,13 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:
     """Return the gradients after a call, one on the other, or those it cleared, and above them a step or an error."""
     middle, height = number + 0.5, len(call.after.times)
-    strip = _box(middle, -_STRIP / 2, 0.42, _STRIP / 2)
+    strip = box_points(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
     cleared = call.piece == "zero_grad"
     for level, (backward, times) in enumerate((call.before if cleared else call.after).times.items()):
         words = f"turn {call.turn}, {call.piece}: gradient {backward}, {applied_words(times)}{', cleared' * cleared}"
         tile: dict[str, Any] = CALL_STYLES["zero_grad"] if cleared else batch_area(batch_style(times))
-        id, box = f"{'cleared' if cleared else 'tile'} {number}.{backward}", _box(middle, level + 0.5, 0.42, 0.48)
+        id, box = f"{'cleared' if cleared else 'tile'} {number}.{backward}", box_points(middle, level + 0.5, 0.42, 0.48)
         marks.append(Area(id, box, words=words, **tile))
         look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True, "role": "grey" if cleared else "ink"}
         texts = (f"\u00d7 {times}", f"\u00d7{times}") if times > 1 else (str(backward),)

@@ -18,6 +18,7 @@ from process_state import nothing_left
 from torch import nn
 
 from gradlab.course.exercises import exercise
+from gradlab.course.exercises.checking import variant
 
 
 class Unwritable:
@@ -156,3 +157,9 @@ def test_a_right_answer_is_right_in_two_threads_at_once() -> None:
     with ThreadPoolExecutor(2) as threads:
         found = list(threads.map(lambda _: exercise("windows_of_four").check(train), range(4)))
     assert all(found), found
+
+
+def test_a_variant_of_a_solution_needs_its_parts() -> None:
+    assert variant("flips_at", ("2 / curvature", "1 / curvature"), ("1 /", "3 /"))([1.0], False) == 3 / 2
+    with pytest.raises(ValueError, match=r"the solution of flips_at must have the part 'slope'"):
+        variant("flips_at", ("slope", "curvature"))

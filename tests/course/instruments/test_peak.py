@@ -171,9 +171,9 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
 
 def test_a_still_has_the_loop_and_marks_what_has_changed() -> None:
     instrument = peak(optimizer="sgd", set_to_none=False)
-    assert not instrument._picture().placed[0].drawing.changed, "nothing is compared yet"
+    assert not instrument._picture()[0].drawing.changed, "nothing is compared yet"
     instrument.turn("set_to_none", True)
-    loop, mountain = instrument._picture().placed
+    loop, mountain = instrument._picture()
     lines = peak_source(PeakSettings(optimizer="sgd")).splitlines()
     assert list(loop.drawing.changed) == [number for number, line in enumerate(lines, 1) if "zero_grad" in line]
     assert mountain.height == loop.height

@@ -81,7 +81,7 @@ def drawn(lab: Swing, panel: int, id: str) -> np.ndarray:
 
 
 def test_a_still_shows_weight_valley_map_and_loop() -> None:
-    *panels, loop = [each.drawing for each in swing(lr=3.9)._picture().placed]
+    *panels, loop = [each.drawing for each in swing(lr=3.9)._picture()]
     assert isinstance(loop, Listing)
     assert "optimizer.step()" in loop.source
     titles = ["the weight, update by update", "its path in the bowl", "all swings of SGD"]
