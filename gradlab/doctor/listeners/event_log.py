@@ -284,17 +284,25 @@ class Listener:
         """Register hooks, where PyTorch has some; return the handles that remove them."""
         return []
 
-    def after(self, look: Callable[[Any, Any], None], *, anywhere: bool = False) -> Callable[[Original], Any]:
-        """Return what makes a method that does as before, and then calls ``look(its object, its result)``.
+    def around(
+        self,
+        before: Callable[..., object] | None = None,
+        after: Callable[..., object] | None = None,
+        *,
+        anywhere: bool = False,
+    ) -> Callable[[Original], Any]:
+        """Return what makes a function that does as before, with a look at what it is given before and after.
 
-        What other threads than the watched one do counts only ``anywhere``.
+        The look after it gets the result first. What other threads than the watched one do counts only ``anywhere``.
         """
 
         def make(original: Original) -> Any:
-            def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
-                result = original.call(owner, *args, **kwargs)
-                if anywhere or self.log.is_watched_thread():
-                    look(owner, result)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                if before is not None and (anywhere or self.log.is_watched_thread()):
+                    before(*args, **kwargs)
+                result = original.call(*args, **kwargs)
+                if after is not None and (anywhere or self.log.is_watched_thread()):
+                    after(result, *args, **kwargs)
                 return result
 
             return call

@@ -35,8 +35,8 @@ class OptimizerListener(Listener):
 
     def patch(self, patches: Patches) -> None:
         """Replace methods of all optimizers."""
-        patches.replace(Optimizer, "__init__", self.after(self._made, anywhere=True))
-        patches.replace(Optimizer, "zero_grad", self.after(self._cleared))
+        patches.replace(Optimizer, "__init__", self.around(after=self._made, anywhere=True))
+        patches.replace(Optimizer, "zero_grad", self.around(after=self._cleared))
 
     def hooks(self) -> list[Any]:
         """Hear of steps."""
@@ -46,7 +46,7 @@ class OptimizerListener(Listener):
         ]
 
     @never_raises
-    def _made(self, optimizer: Optimizer, result: None) -> None:
+    def _made(self, result: None, optimizer: Optimizer, *given: Any, **named: Any) -> None:
         log = self.log
         if log.is_watched_thread() or (log.thread.may_go_over() and not log.passes.count):
             lines = call_lines(sys._getframe(2))
@@ -139,7 +139,7 @@ class OptimizerListener(Listener):
         step.closure = step.closure or any(isinstance(event, (Clear, GradEdited)) for event in since)
 
     @never_raises
-    def _cleared(self, optimizer: Optimizer, result: None) -> None:
+    def _cleared(self, result: None, optimizer: Optimizer, *given: Any, **named: Any) -> None:
         self.log.cleared(call_site(3), self.log.optimizer(optimizer).params)
 
 

@@ -157,13 +157,6 @@ class StepLeftOut(Rule):
     clearing, too, but what is left may be meant: a hint.
     """
 
-    wakes_on = frozenset(
-        (
-            "several",
-            "lost",
-        )
-    )
-    ends = True
     SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
         severity="hint",
         message="Where a step was left out, its batch stayed in `.grad`, and the next step applied it as well.",
