@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..._frames import Owner, code_owner, variables
-from ..events import NO_SITE, Backward, Site, bit_positions
+from ..events import NO_SITE, Backward, Site
 from ..finding import Cause, Code, Edit
 from ..graphs.autograd_graph import leaves
 from ..source.carried import carried_state, given_between, overwritten
@@ -72,7 +72,7 @@ def _undetached(crash: KnownErrors) -> Where:
     state, (file, line), found = crash.context.state, crash.site, dict[Cause, str]()
     step, held = state.sites.get(state.last_stepped, NO_SITE), state.params_of.get(state.last_stepped, 0)
     scope = function_around(crash.site)
-    if not 0 < step[1] < line or function_around(step) is not scope or not state.covered() & ~held:
+    if not 0 < step[1] < line or function_around(step) is not scope or not state.covered & ~held:
         return False
     for name, value in crash.values.items():
         before, after = (given_between(scope, file, name, *lines) for lines in ((1, step[1]), (step[1] + 1, line)))
@@ -86,8 +86,8 @@ def _undetached(crash: KnownErrors) -> Where:
 def _by_step(crash: KnownErrors) -> Where:
     """Find the step() that has overwritten a weight, as the shape in the error tells."""
     state, words = crash.context.state, str(crash.error)
-    params = map(crash.context.log.index.param, bit_positions(state.params_of.get(state.last_stepped, 0)))
-    shapes = [sorted(param.shape) for param in params if param is not None]
+    params = crash.context.log.index.alive(state.params_of.get(state.last_stepped, 0))
+    shapes = [sorted(param.shape) for _, param in params]
     weight = "which is output" not in words or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", words)
     if not weight or sorted(_shape(words)) not in shapes:
         return False

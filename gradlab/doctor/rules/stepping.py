@@ -10,7 +10,6 @@ from ..events import NO_SITE, Site, union_bits
 from ..finding import Cause, Code, Edit
 from ..graphs.op_trace import TAKES_NUMBERS
 from ..source.calls import (
-    call_it,
     clears_by_hand,
     in_scope,
     loss_above,
@@ -151,7 +150,7 @@ class EmptyStep(Rule):
     def _missing(self, step: Site, *, scaled: bool) -> Edit | Cause | None:
         """Return the ``backward`` without brackets, or the line that is missing above a step."""
         if named := without_brackets([step[0]], "backward"):
-            return call_it(named)
+            return named
         if mentions_call(step, "backward") or self.context.log.passes.grad_calls:
             return None  # it is not reached, or is that of another loss
         loss = loss_above(step)
@@ -226,7 +225,7 @@ class NeverSteps(Rule):
         if not names:
             return site, None
         if named := without_brackets(files, "step", names):
-            return site, call_it(named)
+            return site, named
         if condition := never_reached(files, "step", log.callers, names):
             return site, condition
         others = [one for number, given in known.items() for one in given if number != optimizer]

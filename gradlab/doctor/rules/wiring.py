@@ -201,7 +201,7 @@ class MissingParams(Rule):
         """Note which parameters got gradients together with those that are stepped here."""
         self._by_hand = self._by_hand or facts.edited
         for backward in facts.fresh:
-            if missing := backward.added & ~self.context.state.covered():
+            if missing := backward.added & ~self.context.state.covered:
                 if missing not in self.times:  # at the end, the model may be gone with the function that made it
                     self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                     self._first[missing] = backward.number

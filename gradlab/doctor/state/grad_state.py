@@ -54,7 +54,8 @@ class GradState:
         """Steps of each optimizer, those that its scaler skipped included."""
         self.params_of: dict[int, int] = {}
         """Parameters of each optimizer, as far as it was seen at work."""
-        self._covered = 0  # parameters that some optimizer holds
+        self.covered = 0
+        """Parameters that some optimizer holds."""
         self.last_clear: Site = NO_SITE
         """The line that cleared gradients last."""
         self.fed: set[int] = set()
@@ -180,7 +181,7 @@ class GradState:
             group.held.append(HeldPass(backward, backward.closure_of if group.params & used else -1))
             if len(group.held) > _MOST_HELD:
                 del group.held[4 : _MOST_HELD // 2]
-        elsewhere = params & ~self._covered
+        elsewhere = params & ~self.covered
         for optimizer, own in self.params_of.items():
             since = self.since[optimizer]
             since.elsewhere |= elsewhere
@@ -191,15 +192,11 @@ class GradState:
         if len(self._groups) > 2:
             self._merge()
 
-    def covered(self) -> int:
-        """Return the parameters that some optimizer holds."""
-        return self._covered
-
     def _hold(self, optimizer: int, params: int) -> None:
         """Note what an optimizer holds."""
         if self.params_of.get(optimizer) != params:
             self.params_of[optimizer] = params
-            self._covered = union_bits(self.params_of.values())
+            self.covered = union_bits(self.params_of.values())
 
     def _called(self, event: events.Forward) -> None:
         if event.grad and event.training:
