@@ -299,12 +299,16 @@ class Listener:
         def make(original: Original) -> Any:
             def call(*args: Any, **kwargs: Any) -> Any:
                 if before is not None and (anywhere or self.log.is_watched_thread()):
-                    before(*args, **kwargs)
+                    self._look(before, *args, **kwargs)
                 result = original.call(*args, **kwargs)
                 if after is not None and (anywhere or self.log.is_watched_thread()):
-                    after(result, *args, **kwargs)
+                    self._look(after, result, *args, **kwargs)
                 return result
 
             return call
 
         return make
+
+    @never_raises
+    def _look(self, look: Callable[..., object], *args: Any, **kwargs: Any) -> None:
+        look(*args, **kwargs)

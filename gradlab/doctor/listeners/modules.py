@@ -151,11 +151,9 @@ class ModuleListener(Listener):
         self.log.note_callers(site := call_site())
         self.log.emit(Mode(site, id(module), bool(mode)))
 
-    @never_raises
     def _cleared(self, result: None, module: nn.Module, *given: Any, **named: Any) -> None:
         self.log.cleared(call_site(3), self.log.index.bits(module.parameters()))
 
-    @never_raises
     def _note_state(self, state: Any, owner: Any, *given: Any, destination: Any = None, **named: Any) -> None:
         if given or destination is not None:  # of a part
             return
@@ -163,7 +161,6 @@ class ModuleListener(Listener):
         for tensor in _plain_tensors(state):
             self._states[tensor] = tensor._version, self.log.steps, site
 
-    @never_raises
     def _before_load(self, owner: Any, state_dict: Any, *rest: Any, **named: Any) -> None:
         """Look whether all that is loaded lies where the object's own tensors are, and was written to since."""
         given, log = list(_plain_tensors(state_dict)), self.log

@@ -31,7 +31,6 @@ class ScalingListener(Listener):
         patches.replace(*_torch.place("clip_grads_with_norm"), self._clip_norm)
         patches.replace(*_torch.place("group_tensors"), self.around(self._before_grouping))
 
-    @never_raises
     def _scaled(self, result: Any, scaler: Any, *given: Any, **named: Any) -> None:
         if not scaler.is_enabled():
             return
@@ -46,7 +45,6 @@ class ScalingListener(Listener):
         if scaler.is_enabled():
             self.log.detect_changes(self.log.optimizer(optimizer).params)
 
-    @never_raises
     def _after_unscale(self, result: None, scaler: Any, optimizer: Optimizer) -> None:
         if scaler.is_enabled():
             params = self.log.optimizer(optimizer).params
@@ -78,7 +76,6 @@ class ScalingListener(Listener):
         log.scaler_site = call_site()
         log.emit(ScalerStep(log.scaler_site, one.number, one.params, taken, id(scaler)))
 
-    @never_raises
     def _updated(self, result: None, scaler: Any, *given: Any, **named: Any) -> None:
         self.log.emit(ScalerUpdate(id(scaler)))
 
@@ -108,7 +105,6 @@ class ScalingListener(Listener):
     def _after_norm(self, tensors: list[Any]) -> None:
         self.log.index.changes(self.log.index.known_bits(tensors))
 
-    @never_raises
     def _before_grouping(self, lists: Any, *rest: Any, **named: Any) -> None:
         if outside_doctor(sys._getframe(1)).f_code.co_name != "clip_grad_value_":
             return

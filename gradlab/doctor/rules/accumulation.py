@@ -131,7 +131,7 @@ class WindowDropped(Rule):
                 self._say(self.ENDED_INSIDE, optimizer, words)
 
     def _say(self, code: Code, optimizer: int, seen: str, **words: Any) -> None:
-        site = self.context.state.sites[optimizer]
+        site = self.context.state.last[optimizer].step.site
         self.report(code, site, seen, partial(condition_around, self.context.log.path(site)), of=optimizer, **words)
 
 

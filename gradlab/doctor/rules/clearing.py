@@ -76,7 +76,7 @@ class MissingZeroGrad(Rule):
             again = [
                 one for one in used if one[1].step_index < now or (added.backward.moved and one[1].step_index == now)
             ]
-            self._judge(optimizer, state.sites[optimizer], now, again, [added.backward])
+            self._judge(optimizer, state.last[optimizer].step.site, now, again, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
         optimizer = facts.step.optimizer

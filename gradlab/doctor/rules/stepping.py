@@ -103,7 +103,10 @@ class EmptyStep(Rule):
                 seen = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
                 seen += f"; backward() reached {how_many(reached)} of others" if reached else ""
                 self.report(
-                    self.NEVER_ANY, state.sites[optimizer], seen + self.context.listed(state.params_of[optimizer]), None
+                    self.NEVER_ANY,
+                    state.last[optimizer].step.site,
+                    seen + self.context.listed(state.params_of[optimizer]),
+                    None,
                 )
 
     def _repeats(self, code: str, facts: StepFacts) -> int:

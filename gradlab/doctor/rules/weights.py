@@ -81,7 +81,7 @@ class FrozenMoves(Rule):
         for optimizer, params in self._moved.items():
             if (steps := self.times[optimizer]) >= _LEAST:
                 seen = f"changed in {steps} steps of {context.name(optimizer)}{context.listed(params)}"
-                self.report(self.OPTIMIZER_PARAMS_FROZEN, state.sites[optimizer], seen, of=optimizer)
+                self.report(self.OPTIMIZER_PARAMS_FROZEN, state.last[optimizer].step.site, seen, of=optimizer)
         for site, (params, turned) in self._norms.items():
             trained = params & (state.reached | context.log.index.weights_ever_written(params))
             if not trained and self.times[site] >= _LEAST <= sum(state.steps.values()):

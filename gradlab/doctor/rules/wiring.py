@@ -144,7 +144,7 @@ class SharedParams(Rule):
         own, edit = state.params_of[optimizer], cause_at(state.optimizers[optimizer].site)
         seen = f"{one} shares {(own & state.params_of[other]).bit_count()} of its {how_many(own)} with {two}; "
         seen += f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps"
-        site = self.context.made_at(optimizer, state.sites[optimizer])
+        site = self.context.made_at(optimizer, state.last[optimizer].step.site)
         self.report(code, site, seen, edit, optimizer=one, other=two, net=net)
 
 

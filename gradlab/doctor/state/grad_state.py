@@ -48,8 +48,6 @@ class GradState:
         self.lines: defaultdict[int, set[Site]] = defaultdict(set)
         """Lines whose passes an optimizer has applied as the newest."""
         self.optimizers: dict[int, events.OptimizerMade] = {}
-        self.sites: dict[int, Site] = {}
-        """Where each optimizer has stepped last."""
         self.step_calls: dict[int, int] = {}
         """Steps of each optimizer, those that its scaler skipped included."""
         self.params_of: dict[int, int] = {}
@@ -68,8 +66,8 @@ class GradState:
         """Lines that take steps, or call models in training."""
         self.called_since_step = False
         """True if a model was called with gradients since the last step."""
-        self.last_stepped = -1
-        """The optimizer that stepped last."""
+        self.last_step = Step(NO_SITE, -1, 0, 0)
+        """The newest of all."""
         self.newest = 0
         """Number of the newest backward pass."""
         self.newest_site = NO_SITE
@@ -252,10 +250,9 @@ class GradState:
         optimizer = event.optimizer
         facts = self.last[optimizer]
         self._hold(optimizer, event.params)
-        self.sites[optimizer] = event.site
         if len(self.training_sites) < _FIRST_PASSES:
             self.training_sites.add(event.site)
-        self.last_stepped, self.called_since_step = optimizer, False
+        self.last_step, self.called_since_step = event, False
         self.steps[optimizer] = facts.number
         if not event.scaler:
             self.step_calls[optimizer] = self.step_calls.get(optimizer, 0) + 1

@@ -206,8 +206,6 @@ class WatchedOptimizer:
     """The number of its parameters."""
     written: int = -1
     """How often its weights had been written to after its last step; -1 before the first."""
-    first_param: weakref.ref[Tensor] | None = None
-    """Its first parameter, if the line is known that has made it."""
     parent: WatchedOptimizer | None = None
     """The one that the same line has made before over the same weights, until the first step."""
     before: int = 0
