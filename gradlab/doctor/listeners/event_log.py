@@ -276,6 +276,7 @@ class Listener:
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
+        self._inside = False
 
     def patch(self, patches: Patches) -> None:
         """Put the replacements in."""
@@ -304,6 +305,31 @@ class Listener:
                 if after is not None and (anywhere or self.log.is_watched_thread()):
                     self._look(after, result, *args, **kwargs)
                 return result
+
+            return call
+
+        return make
+
+    def outermost(
+        self, after: Callable[..., object], before: Callable[[Any], Any] = lambda owner: None
+    ) -> Callable[[Original], Any]:
+        """Return what makes a method that does as before, with ``before(object)`` and ``after(object, seen, ...)``.
+
+        What is called inside of it, on whichever object, is not the learner's, and not looked at.
+        """
+
+        def make(original: Original) -> Any:
+            @wraps(original.call)
+            def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
+                if self._inside or not self.log.is_watched_thread():
+                    return original.call(owner, *args, **kwargs)
+                seen = before(owner)
+                self._inside = True
+                try:
+                    return original.call(owner, *args, **kwargs)
+                finally:
+                    self._inside = False
+                    after(owner, seen, *args, **kwargs)
 
             return call
 

@@ -33,7 +33,6 @@ class ModuleListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._inside = False
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._numbers = count(1)
         self._states: WeakIdKeyDictionary = WeakIdKeyDictionary()  # tensor of a state_dict() -> version, steps, line
@@ -43,7 +42,7 @@ class ModuleListener(Listener):
         """Replace methods of all modules."""
         patches.replace(nn.Module, "__call__", self._call)
         patches.replace(torch, "compile", self.around(self._before_compile, anywhere=True))
-        patches.replace(nn.Module, "train", self._train)
+        patches.replace(nn.Module, "train", self.outermost(self._turned))
         patches.replace(nn.Module, "zero_grad", self.around(after=self._cleared))
         for kind in (nn.Module, Optimizer):
             patches.replace(kind, "state_dict", self.around(after=self._note_state))
@@ -131,21 +130,8 @@ class ModuleListener(Listener):
         number = next(self._numbers)
         return int(self._serials.setdefault(argument, number)) if isinstance(argument, Tensor) else number
 
-    def _train(self, original: Original) -> Any:
-        def train(module: nn.Module, mode: bool = True) -> nn.Module:
-            if self._inside or not self.log.is_watched_thread():
-                return original.call(module, mode)
-            self._inside = True  # the modules inside are not called by the learner
-            try:
-                return original.call(module, mode)
-            finally:
-                self._inside = False
-                self._turned(module, mode)
-
-        return train
-
     @never_raises
-    def _turned(self, module: nn.Module, mode: bool) -> None:
+    def _turned(self, module: nn.Module, seen: None, mode: bool = True) -> None:
         rested = self.log.models.rested
         rested.pop(module, None) if mode else rested.setdefault(module, True)
         self.log.note_callers(site := call_site())

@@ -102,12 +102,8 @@ class EmptyStep(Rule):
                 reached = state.reached & ~state.params_of[optimizer]
                 seen = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
                 seen += f"; backward() reached {how_many(reached)} of others" if reached else ""
-                self.report(
-                    self.NEVER_ANY,
-                    state.last[optimizer].step.site,
-                    seen + self.context.listed(state.params_of[optimizer]),
-                    None,
-                )
+                seen += self.context.listed(state.params_of[optimizer])
+                self.report(self.NEVER_ANY, state.last[optimizer].step.site, seen)
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
         """Count; return how often if that is often enough to speak, else 0."""

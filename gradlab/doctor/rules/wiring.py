@@ -269,12 +269,8 @@ class MissingParams(Rule):
         elif stray and "[" in name and (container := plain_container(files, name)) is not None:
             self._say(self.IN_PLAIN_LIST, missing, times, site, container)
         elif stray and not late and not self.context.all_names(missing):
-            calls = [
-                (file, one)
-                for file, one in nodes_in(files)
-                if (owner := called_on(one)) and called(owner) == "Parameter"
-            ]
-            where = single_or_none(node_place(file, one) for file, one in calls)
+            calls = [place for place in nodes_in(files) if called(called_on(place[1])) == "Parameter"]
+            where = single_or_none(node_place(*place) for place in calls)
             self._say(self.HIDDEN, missing, times, site, where)
         elif stray or late or ((same or module) and downstream) or critic:
             edit = self._add_group(missing, optimizer, place)
@@ -327,10 +323,8 @@ class ModulesWithoutGradient(Rule):
         for optimizer, params in state.params_of.items():
             never = params & ~state.reached
             never &= ~(index.frozen(never) | index.weights_ever_written(never))  # those are not to learn by this
-            if never and never != params and state.steps.get(optimizer):
-                own = [one for one in state.cuts if one.lost & never]
-                cut = cut_place(own) if own else None
-                if cut is not None:
-                    seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
-                    seen += f"{state.newest} backward passes{context.listed(never)}"
-                    self.report(self.GRAPH_BROKEN, state.newest_site, seen, cut, of=optimizer)
+            cut = cut_place(one for one in state.cuts if one.lost & never)
+            if cut is not None and never != params and state.steps.get(optimizer):
+                seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
+                seen += f"{state.newest} backward passes{context.listed(never)}"
+                self.report(self.GRAPH_BROKEN, state.newest_site, seen, cut, of=optimizer)
