@@ -25,6 +25,7 @@ from weakref import WeakSet
 from .._process import running_module
 from ..formatting import number_of
 from .finding import Report
+from .frames import strip_doctor_frames
 from .processes import ChildRun, TerminatedError, read_report, sigterm_raises, write_report
 from .reports import FindingFilter, ReportPrinter, write_stdout
 from .watching import watch
@@ -202,11 +203,9 @@ def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextMa
     except BaseException as error:
         if isinstance(error, BrokenPipeError) and not write_stdout("\n"):
             return None  # only the reader of standard output has gone
-        trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename != program.file:
-            trace = trace.tb_next  # the frames above the program are ours and say nothing to its author
+        strip_doctor_frames(error)
         if not program.file.endswith(".ipynb"):  # IPython has shown it
-            traceback.print_exception(type(error), error, trace, file=sys.stderr)
+            traceback.print_exception(error, file=sys.stderr)
         return 1
     finally:
         sys.argv[:], sys.path[:] = argv, path

@@ -95,9 +95,9 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._end(error)
         if error is not None:
             strip_doctor_frames(error)
+        self._end(error)
 
     def _start_process(self, original: Original) -> Any:
         def start(process: BaseProcess) -> None:

@@ -162,28 +162,16 @@ class FakeTensors(_torch.FakeTensorMode):
         for tensor in tensors:
             for hook in (tensor._backward_hooks or {}).values():
                 memo[id(tensor)].register_hook(hook)
-        with _CopyAsFake(self):
+        with ReplaceRealTensors(self):
             return copy.deepcopy(model, memo)
-
-
-class _CopyAsFake(TorchFunctionMode):
-    """Copies of tensors that a model keeps as plain attributes are fake, too."""
-
-    def __init__(self, mode: FakeTensors) -> None:
-        super().__init__()
-        self._mode = mode
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is Tensor.__deepcopy__:
-            return self._mode.stand_in(args[0])
-        return func(*args, **(kwargs or {}))
 
 
 class ReplaceRealTensors(TorchFunctionMode):
     """Puts its fake in the place of each tensor that wants a gradient and that the reader's code finds by itself.
 
     Functions keep what they refer to: a closure or a hook may hold a part of the model, and a function a global
-    parameter. Autograd would follow them, and leave fake gradients where the reader has real ones.
+    parameter. Autograd would follow them, and leave fake gradients where the reader has real ones. A copy of what a
+    model keeps as a plain attribute is its fake, too.
     """
 
     def __init__(self, mode: FakeTensors) -> None:
@@ -191,8 +179,9 @@ class ReplaceRealTensors(TorchFunctionMode):
         self._mode = mode
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        return func(*map(self._replaced, args), **{name: self._replaced(a) for name, a in kwargs.items()})
+        if func is Tensor.__deepcopy__ and not isinstance(args[0], _torch.FakeTensor):
+            return self._mode.stand_in(args[0])
+        return func(*map(self._replaced, args), **{name: self._replaced(a) for name, a in (kwargs or {}).items()})
 
     def _replaced(self, value: Any) -> Any:
         if isinstance(value, Tensor):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -98,22 +99,12 @@ def map_tensors(change: Callable[[Tensor], Any], value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True)
-class NestedBatch:
-    """A part of a batch that is no tensor, where the loop's text moves a tensor."""
-
-    value: Any
-
-    def to(self, device: object) -> Any:
-        """Return the value as it is: the fakes are there already."""
-        return self.value
-
-
 def as_movable(batch: Any) -> Any:
     """Return a batch whose parts the loop's text can move one by one."""
 
     def movable(part: Any) -> Any:
-        return part if isinstance(part, Tensor) else NestedBatch(part)
+        # what is no tensor itself stays as it is: the fakes are there already
+        return part if isinstance(part, Tensor) else SimpleNamespace(to=lambda device: part)
 
     if isinstance(batch, dict):
         return {name: movable(part) for name, part in batch.items()}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakSet
 
 from torch import Tensor
 
@@ -30,21 +30,18 @@ class Roots:
     """Losses, or outputs of models: how many of them are alive although their time is long over."""
 
     def __init__(self) -> None:
-        self._tokens: list[weakref.ref[Token]] = []
+        self._tokens: WeakSet[Token] = WeakSet()
 
     def alive(self, now: int) -> int:
         """Return how many are alive that were made before the last two backward passes, of which ``now`` is one."""
-        tokens = [(reference, token) for reference in self._tokens if (token := reference()) is not None]
-        self._tokens = [reference for reference, _ in tokens[-_MOST_ROOTS:]]
-        return sum(token.born < now - 2 for _, token in tokens)
+        return sum(token.born < now - 2 for token in self._tokens)
 
     def add(self, node: Any, now: int) -> None:
         """Note a node."""
-        if len(self._tokens) >= 2 * _MOST_ROOTS:
-            self.alive(now)
         node.metadata[_ROOT] = token = Token()
         token.born = now
-        self._tokens.append(weakref.ref(token))
+        if len(self._tokens) < _MOST_ROOTS:
+            self._tokens.add(token)
 
 
 def old_batches(root: Any, now: int, *, through: bool) -> set[int]:

@@ -52,8 +52,8 @@ def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
             known = inspect.getclosurevars(hook)
             own = getattr(getattr(hook, "__self__", None), "__dict__", {})
             for name, value in {**known.nonlocals, **known.globals, **own}.items():
-                parts = {name: value} if _elements(value) else {f"{name}.{key}": one for key, one in _stored(value)}
-                for part_name, one in parts.items():
+                whole = _elements(value) or isinstance(value, nn.Module)
+                for part_name, one in ({name: value} if whole else _attributes(name, value)).items():
                     if count := _graphs_in(one):
                         found.setdefault((part_name, (code.co_filename, code.co_firstlineno)), {})[id(one)] = count
     (name, site), kept = max(found.items(), key=lambda one: sum(one[1].values()), default=(("", NO_SITE), {}))
@@ -68,11 +68,11 @@ def _graphs_in(value: Any, deep: int = 3) -> int:
     return sum(_graphs_in(one, deep - 1) for one in inner[:_NEWEST]) if deep else 0
 
 
-def _stored(value: Any) -> list[tuple[str, Any]]:
-    """Return the attributes of an object of the learner's own class."""
+def _attributes(name: str, value: Any) -> dict[str, Any]:
+    """Return the attributes of an object of the learner's own class, by what the learner writes for them."""
     code = getattr(getattr(type(value), "__init__", None), "__code__", None)
-    own = code is not None and code_owner(code.co_filename) is Owner.USER and not isinstance(value, nn.Module)
-    return [*vars(value).items()] if own else []
+    own = code is not None and code_owner(code.co_filename) is Owner.USER
+    return {f"{name}.{key}": one for key, one in getattr(value, "__dict__", {}).items()} if own else {}
 
 
 def _has_graph(value: Any) -> bool:
@@ -82,15 +82,11 @@ def _has_graph(value: Any) -> bool:
 def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, Any, int]]:
     """Yield variables, and what is in objects in them, with the number of earlier batches whose graphs they hold."""
     for name, value in values.items():
-        code = getattr(getattr(type(value), "__init__", None), "__code__", None)
         if batches := _batches_in(value, now):
             yield name, value, len(batches)
-        elif deep and code is not None and code_owner(code.co_filename) is Owner.USER:
-            inside = {f"{name}.{key}": one for key, one in getattr(value, "__dict__", {}).items()}
-            yield from _keeping(inside, now, deep - 1)
         elif deep:
-            inside = {f"{name}[{key!r}]": one for key, one in [*_elements(value).items()][:_NEWEST]}
-            yield from _keeping(inside, now, deep - 1)
+            elements = {f"{name}[{key!r}]": one for key, one in [*_elements(value).items()][:_NEWEST]}
+            yield from _keeping(_attributes(name, value) or elements, now, deep - 1)
 
 
 def _elements(value: Any) -> dict[Any, Any]:

@@ -31,8 +31,12 @@ _EACH = (
     *("Where", "Maximum", "Minimum", "Clamp"),
 )
 _ELEMENTWISE = ("MseLoss", "SmoothL1Loss", "HuberLoss")
-_NLL = ("NllLoss", "NllLoss2D")
-_LOSSES = {"BinaryCrossEntropyWithLogits": "binary_cross_entropy_with_logits"} | dict.fromkeys(_NLL, "nll_loss")
+_LOGITS = dict.fromkeys(("Softmax", "Sigmoid"), "with-logits")
+_ACTIVATED: dict[str, tuple[str, dict[str, str]]] = {
+    "LogSoftmax": ("log_softmax", {"Softmax": "softmax", "Sigmoid": "sigmoid"}),
+    "BinaryCrossEntropyWithLogits": ("binary_cross_entropy_with_logits", _LOGITS),
+} | dict.fromkeys(("NllLoss", "NllLoss2D"), ("nll_loss", {"Softmax": "nll-loss"}))
+"""What a node of a loss is called, and the kind of flaw that it is to be given the result of an activation."""
 
 
 def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
@@ -40,12 +44,8 @@ def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
     found: dict[str, LossFlaw] = {}
     for one, op in _with_calls(node, trace):
         name = operation(one)
-        if name == "LogSoftmax":
-            flaw = _log_softmax(one, op, trace)
-        elif name in _NLL:
-            flaw = _activated(one, "nll-loss", ("Softmax",), op, trace)
-        elif name == "BinaryCrossEntropyWithLogits":
-            flaw = _activated(one, "with-logits", ("Softmax", "Sigmoid"), op, trace)
+        if name in _ACTIVATED:
+            flaw = _activated(one, op, trace)
         elif name in _ELEMENTWISE:
             flaw = _broadcasts(one, one, op)
         elif name in ("Mean", "Sum") and _shape(one) == () and (difference := _difference(one)) is not None:
@@ -92,23 +92,18 @@ def _through(node: Any) -> Any:
     return node
 
 
-def _log_softmax(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
-    inner = node.next_functions[0][0]
-    if inner is not None and operation(inner) == "Softmax" and _dim(node) != _dim(inner):
-        return None
-    flaw = _activated(node, "softmax", ("Softmax",), op, trace)
-    return flaw or _activated(node, "sigmoid", ("Sigmoid",), op, trace)
-
-
-def _activated(node: Any, kind: str, activations: tuple[str, ...], op: Op, trace: OpTrace) -> LossFlaw | None:
+def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
     """Return the flaw of a loss that is given the result of an activation, whatever reshapes it."""
-    inner = _through(node.next_functions[0][0])
-    if inner is None or (name := operation(inner)) not in activations:
+    called, kinds = _ACTIVATED[operation(node)]
+    inner = _through(given := node.next_functions[0][0])
+    if inner is None or (name := operation(inner)) not in kinds:
         return None
-    seen = f"{_LOSSES.get(operation(node), 'log_softmax')} is given the result of {name.lower()}, of shape "
+    if kinds[name] == "softmax" and inner is given and _dim(node) != _dim(inner):
+        return None
     source = trace.of(inner) or Op("")
+    seen = f"{called} is given the result of {name.lower()}, of shape {_shape(inner)}"
     words = {"activation": name.lower(), "method": source.method}
-    return LossFlaw(kind, f"{seen}{_shape(inner)}", op.path, source.path, words=words)
+    return LossFlaw(kinds[name], seen, op.path, source.path, words=words)
 
 
 def _difference(node: Any) -> Any:

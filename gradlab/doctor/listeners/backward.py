@@ -47,25 +47,15 @@ class BackwardListener(Listener):
     def patch(self, patches: Patches) -> None:
         """Replace what every kind of backward goes through."""
         patches.replace(*_torch.place("engine_run_backward"), self._run_backward)
-        patches.replace(*_torch.place("make_grads"), self._make_grads)
-        patches.replace(Tensor, "backward", self._before)
+        patches.replace(*_torch.place("make_grads"), self.around(self._note_given, anywhere=True))
+        patches.replace(Tensor, "backward", self.around(self._before_backward))
 
-    def _before(self, original: Original) -> Any:
-        log = self.log
+    def _before_backward(self, *given: Any, **named: Any) -> None:
+        if self.log.thread.is_here():
+            self.log.trace.before_backward()
 
-        def backward(tensor: Tensor, *args: Any, **kwargs: Any) -> None:
-            if log.thread.is_here():
-                log.trace.before_backward()
-            original.call(tensor, *args, **kwargs)
-
-        return backward
-
-    def _make_grads(self, original: Original) -> Any:
-        def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
-            self._call.given = grads[0] is not None or (len(grads) > 1 and any(grad is not None for grad in grads))
-            return original.call(outputs, grads, *args, **kwargs)
-
-        return make_grads
+    def _note_given(self, outputs: Any, grads: Any, *rest: Any, **named: Any) -> None:
+        self._call.given = any(grad is not None for grad in grads)
 
     def _run_backward(self, original: Original) -> Any:
         log, passes = self.log, self.log.passes

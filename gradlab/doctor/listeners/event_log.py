@@ -276,6 +276,7 @@ class Listener:
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
+        self._inside = False
 
     def patch(self, patches: Patches) -> None:
         """Put the replacements in."""
@@ -284,19 +285,56 @@ class Listener:
         """Register hooks, where PyTorch has some; return the handles that remove them."""
         return []
 
-    def after(self, look: Callable[[Any, Any], None], *, anywhere: bool = False) -> Callable[[Original], Any]:
-        """Return what makes a method that does as before, and then calls ``look(its object, its result)``.
+    def around(
+        self,
+        before: Callable[..., object] | None = None,
+        after: Callable[..., object] | None = None,
+        *,
+        anywhere: bool = False,
+    ) -> Callable[[Original], Any]:
+        """Return what makes a function that does as before, with a look at what it is given before and after.
 
-        What other threads than the watched one do counts only ``anywhere``.
+        The look after it gets the result first. What other threads than the watched one do counts only ``anywhere``.
         """
 
         def make(original: Original) -> Any:
-            def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
-                result = original.call(owner, *args, **kwargs)
-                if anywhere or self.log.is_watched_thread():
-                    look(owner, result)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                if before is not None and (anywhere or self.log.is_watched_thread()):
+                    self._look(before, *args, **kwargs)
+                result = original.call(*args, **kwargs)
+                if after is not None and (anywhere or self.log.is_watched_thread()):
+                    self._look(after, result, *args, **kwargs)
                 return result
 
             return call
 
         return make
+
+    def outermost(
+        self, after: Callable[..., object], before: Callable[[Any], Any] = lambda owner: None
+    ) -> Callable[[Original], Any]:
+        """Return what makes a method that does as before, with ``before(object)`` and ``after(object, seen, ...)``.
+
+        What is called inside of it, on whichever object, is not the learner's, and not looked at.
+        """
+
+        def make(original: Original) -> Any:
+            @wraps(original.call)
+            def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
+                if self._inside or not self.log.is_watched_thread():
+                    return original.call(owner, *args, **kwargs)
+                seen = before(owner)
+                self._inside = True
+                try:
+                    return original.call(owner, *args, **kwargs)
+                finally:
+                    self._inside = False
+                    after(owner, seen, *args, **kwargs)
+
+            return call
+
+        return make
+
+    @never_raises
+    def _look(self, look: Callable[..., object], *args: Any, **kwargs: Any) -> None:
+        look(*args, **kwargs)

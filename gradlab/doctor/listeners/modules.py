@@ -33,7 +33,6 @@ class ModuleListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._inside = False
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._numbers = count(1)
         self._states: WeakIdKeyDictionary = WeakIdKeyDictionary()  # tensor of a state_dict() -> version, steps, line
@@ -42,24 +41,20 @@ class ModuleListener(Listener):
     def patch(self, patches: Patches) -> None:
         """Replace methods of all modules."""
         patches.replace(nn.Module, "__call__", self._call)
-        patches.replace(torch, "compile", self._compile)
-        patches.replace(nn.Module, "train", self._train)
-        patches.replace(nn.Module, "zero_grad", self.after(self._cleared))
+        patches.replace(torch, "compile", self.around(self._before_compile, anywhere=True))
+        patches.replace(nn.Module, "train", self.outermost(self._turned))
+        patches.replace(nn.Module, "zero_grad", self.around(after=self._cleared))
         for kind in (nn.Module, Optimizer):
-            patches.replace(kind, "state_dict", self._state_dict)
-            patches.replace(kind, "load_state_dict", self._load)
+            patches.replace(kind, "state_dict", self.around(after=self._note_state))
+            patches.replace(kind, "load_state_dict", self.around(self._before_load))
 
     def hooks(self) -> list[Any]:
         """Hear of new parameters."""
         kinds = "parameter_registration_hooks", "module_registration_hooks"
         return [ThreadHook(self._registered, *kinds, every_thread=True)]
 
-    def _compile(self, original: Original) -> Any:
-        def compile_it(*args: Any, **kwargs: Any) -> Any:
-            self.log.trace.remove()  # what is compiled beside a mode would be compiled again without it
-            return original.call(*args, **kwargs)
-
-        return compile_it
+    def _before_compile(self, *given: Any, **named: Any) -> None:
+        self.log.trace.remove()  # what is compiled beside a mode would be compiled again without it
 
     def _call(self, original: Original) -> Any:
         compiling = torch.compiler.is_compiling
@@ -135,61 +130,30 @@ class ModuleListener(Listener):
         number = next(self._numbers)
         return int(self._serials.setdefault(argument, number)) if isinstance(argument, Tensor) else number
 
-    def _train(self, original: Original) -> Any:
-        def train(module: nn.Module, mode: bool = True) -> nn.Module:
-            if self._inside or not self.log.is_watched_thread():
-                return original.call(module, mode)
-            self._inside = True  # the modules inside are not called by the learner
-            try:
-                return original.call(module, mode)
-            finally:
-                self._inside = False
-                self._turned(module, mode)
-
-        return train
-
     @never_raises
-    def _turned(self, module: nn.Module, mode: bool) -> None:
+    def _turned(self, module: nn.Module, seen: None, mode: bool = True) -> None:
         rested = self.log.models.rested
         rested.pop(module, None) if mode else rested.setdefault(module, True)
         self.log.note_callers(site := call_site())
         self.log.emit(Mode(site, id(module), bool(mode)))
 
-    @never_raises
-    def _cleared(self, module: nn.Module, result: None) -> None:
+    def _cleared(self, result: None, module: nn.Module, *given: Any, **named: Any) -> None:
         self.log.cleared(call_site(3), self.log.index.bits(module.parameters()))
 
-    def _state_dict(self, original: Original) -> Any:
-        def state_dict(owner: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original.call(owner, *args, **kwargs)
-            if not args and kwargs.get("destination") is None and self.log.is_watched_thread():  # of no part
-                self._note_state(result)
-            return result
-
-        return state_dict
-
-    @never_raises
-    def _note_state(self, state: Any) -> None:
+    def _note_state(self, state: Any, owner: Any, *given: Any, destination: Any = None, **named: Any) -> None:
+        if given or destination is not None:  # of a part
+            return
         site = call_site()
         for tensor in _plain_tensors(state):
             self._states[tensor] = tensor._version, self.log.steps, site
 
-    def _load(self, original: Original) -> Any:
-        def load_state_dict(owner: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.log.is_watched_thread():
-                self._before_load(owner, state_dict)
-            return original.call(owner, state_dict, *args, **kwargs)
-
-        return load_state_dict
-
-    @never_raises
-    def _before_load(self, owner: Any, state: Any) -> None:
+    def _before_load(self, owner: Any, state_dict: Any, *rest: Any, **named: Any) -> None:
         """Look whether all that is loaded lies where the object's own tensors are, and was written to since."""
-        given, log = list(_plain_tensors(state)), self.log
+        given, log = list(_plain_tensors(state_dict)), self.log
         known = [self._states.get(tensor) for tensor in given]
         optimizes = isinstance(owner, Optimizer)
-        named = dict(owner.state) if optimizes else {**dict(owner.named_parameters()), **dict(owner.named_buffers())}
-        own = {tensor.data_ptr() for tensor in _plain_tensors(named)}
+        parts = (owner.state, owner.param_groups) if optimizes else (*owner.parameters(), *owner.buffers())
+        own = {tensor.data_ptr() for tensor in _plain_tensors(parts)}
         if not given or None in known or any(tensor.data_ptr() not in own for tensor in given):
             return
         for tensor, (version, steps, made) in zip(given, known, strict=True):
@@ -213,12 +177,10 @@ class ModuleListener(Listener):
 
 
 def _plain_tensors(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors with elements of their own in dictionaries in one another."""
-    if isinstance(value, dict):
-        for one in value.values():
-            yield from _plain_tensors(one)
-    elif type(value) in (Tensor, nn.Parameter) and value.numel() and not (value.is_meta or value.is_inference()):
-        yield value
+    """Yield the tensors with elements of their own in lists and dictionaries in one another."""
+    for one in flat(value):
+        if type(one) in (Tensor, nn.Parameter) and one.numel() and not (one.is_meta or one.is_inference()):
+            yield one
 
 
 def _names(module: nn.Module, frame: FrameType) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from itertools import takewhile
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
+from torch.utils.weak import WeakIdKeyDictionary
 
 from ... import _torch
 from ..._process import Patches, ThreadHook
@@ -20,7 +20,6 @@ from ..state.param_index import first_values
 from ..state.watched import WatchedOptimizer
 from .event_log import EventLog, Listener, never_raises
 
-_MOST_MAKERS = 64  # lines that make optimizers, with their weights
 _LOOK_EVERY = 8  # steps
 _PARAMS, _ELEMENTS = 3, 64  # of an optimizer, to tell whether its weights are as they were
 
@@ -30,13 +29,13 @@ class OptimizerListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._newest: dict[tuple[Site, int], WatchedOptimizer] = {}
-        """The newest optimizer that a line has made over some weights."""
+        self._newest: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        """First parameter -> line -> the newest optimizer that it has made over these weights."""
 
     def patch(self, patches: Patches) -> None:
         """Replace methods of all optimizers."""
-        patches.replace(Optimizer, "__init__", self.after(self._made, anywhere=True))
-        patches.replace(Optimizer, "zero_grad", self.after(self._cleared))
+        patches.replace(Optimizer, "__init__", self.around(after=self._made, anywhere=True))
+        patches.replace(Optimizer, "zero_grad", self.around(after=self._cleared))
 
     def hooks(self) -> list[Any]:
         """Hear of steps."""
@@ -45,8 +44,7 @@ class OptimizerListener(Listener):
             ThreadHook(self._after_step, "optimizer_post_hooks", every_thread=True),
         ]
 
-    @never_raises
-    def _made(self, optimizer: Optimizer, result: None) -> None:
+    def _made(self, result: None, optimizer: Optimizer, *given: Any, **named: Any) -> None:
         log = self.log
         if log.is_watched_thread() or (log.thread.may_go_over() and not log.passes.count):
             lines = call_lines(sys._getframe(2))
@@ -56,17 +54,12 @@ class OptimizerListener(Listener):
 
     def _note_parent(self, one: WatchedOptimizer, optimizer: Optimizer, site: Site) -> None:
         """Note which optimizer the same line has made before over the same weights."""
-        if not (params := _params(optimizer)):
-            return
-        param = params[0]
-        known = self._newest.get((site, id(param)))
-        one.first_param = weakref.ref(param)
-        if known is not None and known.first_param is not None and known.first_param() is param:
-            one.parent = known if known.written >= 0 else known.parent  # one that was only cleared has kept nothing
-            known.parent = None
-        if len(self._newest) >= _MOST_MAKERS:
-            self._newest.clear()
-        self._newest[site, id(param)] = one
+        for param in _params(optimizer)[:1]:
+            newest: dict[Site, WatchedOptimizer] = self._newest.setdefault(param, {})
+            if (known := newest.get(site)) is not None:
+                one.parent = known if known.written >= 0 else known.parent  # one that was only cleared has kept nothing
+                known.parent = None
+            newest[site] = one
 
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -124,7 +117,7 @@ class OptimizerListener(Listener):
                 self._after_closure(step)
             log.stepping.pop()
             one = log.optimizer(optimizer)
-            if one.written < 0 and one.first_param is not None:
+            if one.written < 0:
                 one.lasting = _has_memory(optimizer)
             one.written = _written(optimizer)
             moved = [param for param, old in one.frozen if not torch.equal(first_values(param, _ELEMENTS), old)]
@@ -138,8 +131,7 @@ class OptimizerListener(Listener):
         since = takewhile(lambda event: event is not step, reversed(self.log.events))
         step.closure = step.closure or any(isinstance(event, (Clear, GradEdited)) for event in since)
 
-    @never_raises
-    def _cleared(self, optimizer: Optimizer, result: None) -> None:
+    def _cleared(self, result: None, optimizer: Optimizer, *given: Any, **named: Any) -> None:
         self.log.cleared(call_site(3), self.log.optimizer(optimizer).params)
 
 

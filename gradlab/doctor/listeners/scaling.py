@@ -24,15 +24,14 @@ class ScalingListener(Listener):
     def patch(self, patches: Patches) -> None:
         """Replace the scaler's methods, and what ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
         scaler = torch.amp.GradScaler
-        patches.replace(scaler, "scale", self.after(self._scaled))
-        patches.replace(scaler, "unscale_", self._unscale)
+        patches.replace(scaler, "scale", self.around(after=self._scaled))
+        patches.replace(scaler, "unscale_", self.around(self._before_unscale, self._after_unscale))
         patches.replace(scaler, "step", self._step)
-        patches.replace(scaler, "update", self.after(self._updated))
+        patches.replace(scaler, "update", self.around(after=self._updated))
         patches.replace(*_torch.place("clip_grads_with_norm"), self._clip_norm)
-        patches.replace(*_torch.place("group_tensors"), self._clip_value)
+        patches.replace(*_torch.place("group_tensors"), self.around(self._before_grouping))
 
-    @never_raises
-    def _scaled(self, scaler: Any, result: Any) -> None:
+    def _scaled(self, result: Any, scaler: Any, *given: Any, **named: Any) -> None:
         if not scaler.is_enabled():
             return
         self.log.scales = True
@@ -41,26 +40,16 @@ class ScalingListener(Listener):
             if isinstance(one, Tensor):
                 mark_scaled(one)
 
-    def _unscale(self, original: Original) -> Any:
-        def unscale_(scaler: Any, optimizer: Optimizer) -> None:
-            if scaler.is_enabled() and self.log.is_watched_thread():
-                self._before_unscale(optimizer)
-                original.call(scaler, optimizer)
-                self._after_unscale(optimizer)
-            else:
-                original.call(scaler, optimizer)
-
-        return unscale_
-
     @never_raises
-    def _before_unscale(self, optimizer: Optimizer) -> None:
-        self.log.detect_changes(self.log.optimizer(optimizer).params)
+    def _before_unscale(self, scaler: Any, optimizer: Optimizer) -> None:
+        if scaler.is_enabled():
+            self.log.detect_changes(self.log.optimizer(optimizer).params)
 
-    @never_raises
-    def _after_unscale(self, optimizer: Optimizer) -> None:
-        params = self.log.optimizer(optimizer).params
-        self.log.index.changes(params)
-        self.log.emit(Unscale(params))
+    def _after_unscale(self, result: None, scaler: Any, optimizer: Optimizer) -> None:
+        if scaler.is_enabled():
+            params = self.log.optimizer(optimizer).params
+            self.log.index.changes(params)
+            self.log.emit(Unscale(params))
 
     def _step(self, original: Original) -> Any:
         log = self.log
@@ -71,7 +60,7 @@ class ScalingListener(Listener):
             before = log.steps
             log.scaler_steps += 1
             try:
-                self._before_unscale(optimizer)
+                self._before_unscale(scaler, optimizer)
                 result = original.call(scaler, optimizer, *args, **kwargs)
             finally:
                 log.scaler_steps -= 1
@@ -87,8 +76,7 @@ class ScalingListener(Listener):
         log.scaler_site = call_site()
         log.emit(ScalerStep(log.scaler_site, one.number, one.params, taken, id(scaler)))
 
-    @never_raises
-    def _updated(self, scaler: Any, result: None) -> None:
+    def _updated(self, result: None, scaler: Any, *given: Any, **named: Any) -> None:
         self.log.emit(ScalerUpdate(id(scaler)))
 
     def _clip_norm(self, original: Original) -> Any:
@@ -117,18 +105,10 @@ class ScalingListener(Listener):
     def _after_norm(self, tensors: list[Any]) -> None:
         self.log.index.changes(self.log.index.known_bits(tensors))
 
-    def _clip_value(self, original: Original) -> Any:
-        def group(lists: Any, *args: Any, **kwargs: Any) -> Any:
-            clips = outside_doctor(sys._getframe(1)).f_code.co_name == "clip_grad_value_"
-            if clips and self.log.is_watched_thread():
-                self._before_value(lists[0])
-            return original.call(lists, *args, **kwargs)
-
-        return group
-
-    @never_raises
-    def _before_value(self, grads: list[Tensor]) -> None:
-        params = self.log.index.owning_grads(grads)
+    def _before_grouping(self, lists: Any, *rest: Any, **named: Any) -> None:
+        if outside_doctor(sys._getframe(1)).f_code.co_name != "clip_grad_value_":
+            return
+        params = self.log.index.owning_grads(lists[0])
         self.log.detect_changes(params)
         self.log.index.expected_changes |= params
         self.log.emit(Clip(call_site(), params, measures=False))

@@ -7,7 +7,6 @@ import inspect
 import math
 import re
 import sys
-from functools import wraps
 from types import FrameType
 from typing import Any
 
@@ -17,7 +16,7 @@ from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ... import _torch
-from ..._process import Original, Patches
+from ..._process import Patches
 from ..events import NO_SITE, Schedule, SchedulePlan, Site
 from ..frames import call_chain, call_lines, call_site, value_in
 from ..source.blocks import loops_around
@@ -68,7 +67,6 @@ class SchedulerListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._inside = False
         self._made_by: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> the lines that made it
         self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
@@ -79,40 +77,14 @@ class SchedulerListener(Listener):
         """
         update_lr, _ = _torch.place("update_lr")
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
-            patches.replace(kind, "__init__", self._make)
-            patches.replace(kind, "_update_lr" if kind is update_lr else "step", self._step)
-
-    def _make(self, original: Original) -> Any:
-        @wraps(original.call)
-        def make(scheduler: Any, *args: Any, **kwargs: Any) -> None:
-            with_first_step = not self._inside and self.log.is_watched_thread()
-            self._inside = self._inside or with_first_step  # which is not the learner's
-            try:
-                original.call(scheduler, *args, **kwargs)
-            finally:
-                if with_first_step:
-                    self._inside = False
-                    self._made(scheduler)
-
-        return make
+            patches.replace(kind, "__init__", self.outermost(self._made))  # its first step is not the learner's
+            patches.replace(
+                kind, "_update_lr" if kind is update_lr else "step", self.outermost(self._stepped, self._rate)
+            )
 
     @never_raises
-    def _made(self, scheduler: Any) -> None:
+    def _made(self, scheduler: Any, *given: Any, **named: Any) -> None:
         self._made_by[scheduler] = call_lines(sys._getframe(3))
-
-    def _step(self, original: Original) -> Any:
-        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._inside or not self.log.is_watched_thread():
-                return original.call(scheduler, *args, **kwargs)
-            before = self._rate(scheduler)
-            self._inside = True
-            try:
-                return original.call(scheduler, *args, **kwargs)
-            finally:
-                self._inside = False
-                self._stepped(scheduler, before, args[0] if args else kwargs.get("metrics"))
-
-        return step
 
     @never_raises
     def _rate(self, scheduler: Any) -> float:
@@ -123,7 +95,7 @@ class SchedulerListener(Listener):
         return math.nan if waits else max(map(float, rates), default=math.nan)
 
     @never_raises
-    def _stepped(self, scheduler: Any, before: float, given: Any) -> None:
+    def _stepped(self, scheduler: Any, before: float, metrics: Any = None, *rest: Any, **named: Any) -> None:
         optimizer = getattr(scheduler, "optimizer", None)
         if isinstance(optimizer, Optimizer):
             if (plan := self._plans.get(scheduler)) is None:
@@ -131,8 +103,8 @@ class SchedulerListener(Listener):
             one = self.log.optimizer(optimizer)
             event = Schedule(call_site(), one.number, plan, before, self._rate(scheduler))
             event.other = self.log.optimizers.stepping_instead(one) if one.written < 0 else -1
-            if plan.mode and given is not None:
-                event.metric = float(given)  # as the scheduler itself does
+            if plan.mode and metrics is not None:
+                event.metric = float(metrics)  # as the scheduler itself does
             self.log.emit(event)
 
     def _plan(self, scheduler: Any, chain: list[FrameType]) -> SchedulePlan:

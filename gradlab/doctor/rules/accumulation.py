@@ -131,7 +131,7 @@ class WindowDropped(Rule):
                 self._say(self.ENDED_INSIDE, optimizer, words)
 
     def _say(self, code: Code, optimizer: int, seen: str, **words: Any) -> None:
-        site = self.context.state.sites[optimizer]
+        site = self.context.state.last[optimizer].step.site
         self.report(code, site, seen, partial(condition_around, self.context.log.path(site)), of=optimizer, **words)
 
 
@@ -157,13 +157,6 @@ class StepLeftOut(Rule):
     clearing, too, but what is left may be meant: a hint.
     """
 
-    wakes_on = frozenset(
-        (
-            "several",
-            "lost",
-        )
-    )
-    ends = True
     SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
         severity="hint",
         message="Where a step was left out, its batch stayed in `.grad`, and the next step applied it as well.",

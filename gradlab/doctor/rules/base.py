@@ -107,7 +107,7 @@ class RuleContext:
 
     def never_moved(self, params: int) -> int:
         """Return those of some parameters that no optimizer holds and nothing has written to."""
-        left = params & ~self.state.covered()
+        left = params & ~self.state.covered
         return left & ~self.log.index.weights_ever_written(left)
 
     def whole_models(self, params: int) -> int:
@@ -118,9 +118,7 @@ class RuleContext:
         """Return the names of some parameters, as "critic[0].weight, critic[0].bias, ..."; else their shapes."""
         numbers = bit_positions(params)
         names = [name for number in numbers if (name := self.log.names.param(number))]
-        if not names:
-            tensors = [self.log.index.param(number) for number in numbers[:most]]
-            names = [f"one of shape {tuple(param.shape)}" for param in tensors if param is not None]
+        names = names or [f"one of shape {tuple(param.shape)}" for _, param in self.log.index.alive(params)]
         if not names:  # the model is gone with the function that made it
             return ""
         return ", ".join(names[:most]) + (", ..." if len(numbers) > most else "")

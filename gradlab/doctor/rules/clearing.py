@@ -76,7 +76,7 @@ class MissingZeroGrad(Rule):
             again = [
                 one for one in used if one[1].step_index < now or (added.backward.moved and one[1].step_index == now)
             ]
-            self._judge(optimizer, state.sites[optimizer], now, again, [added.backward])
+            self._judge(optimizer, state.last[optimizer].step.site, now, again, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
         optimizer = facts.step.optimizer
@@ -107,7 +107,8 @@ class MissingZeroGrad(Rule):
         names = {part for name in context.all_names(own) for part in name.split(".")[:-1]}
         names |= set(context.names(optimizer))
         if names and (named := without_brackets(context.log.files(), "zero_grad", names)):
-            return replaced((named.file, named.line), ".zero_grad", ".zero_grad()") or named
+            place = named.cause if isinstance(named, Edit) else named
+            return replaced((place.file, place.line), ".zero_grad", ".zero_grad()") or place
         if wrong := self._wrong_step(optimizer, step, again, fresh[-1]):
             return wrong
         alone = [one for one in fresh if not one.added & ~own] or fresh

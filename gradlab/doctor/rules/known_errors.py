@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..._frames import Owner, code_owner, variables
-from ..events import NO_SITE, Backward, Site, bit_positions
+from ..events import NO_SITE, Backward, Site
 from ..finding import Cause, Code, Edit
 from ..graphs.autograd_graph import leaves
 from ..source.carried import carried_state, given_between, overwritten
@@ -29,7 +29,6 @@ from .scheduling import Scheduling
 from .stepping import EmptyStep
 
 TORCH = str(Path(torch.__file__).parent) + os.sep
-_DOCTOR = str(Path(__file__).parents[1])
 _OF_TENSORS = re.compile(r"[Tt]ensor|\bdimension \d|out of bounds for dimension|\bdtype\b")
 Where = Edit | Cause | None | Literal[False]
 """The place to edit; False if a row of the table does not explain the error."""
@@ -70,9 +69,9 @@ def _undetached(crash: KnownErrors) -> Where:
     If the step has moved that net, it is the second, which would go through weights that are no more; else the first.
     """
     state, (file, line), found = crash.context.state, crash.site, dict[Cause, str]()
-    step, held = state.sites.get(state.last_stepped, NO_SITE), state.params_of.get(state.last_stepped, 0)
+    step, held = state.last_step.site, state.last_step.params
     scope = function_around(crash.site)
-    if not 0 < step[1] < line or function_around(step) is not scope or not state.covered() & ~held:
+    if not 0 < step[1] < line or function_around(step) is not scope or not state.covered & ~held:
         return False
     for name, value in crash.values.items():
         before, after = (given_between(scope, file, name, *lines) for lines in ((1, step[1]), (step[1] + 1, line)))
@@ -86,12 +85,11 @@ def _undetached(crash: KnownErrors) -> Where:
 def _by_step(crash: KnownErrors) -> Where:
     """Find the step() that has overwritten a weight, as the shape in the error tells."""
     state, words = crash.context.state, str(crash.error)
-    params = map(crash.context.log.index.param, bit_positions(state.params_of.get(state.last_stepped, 0)))
-    shapes = [sorted(param.shape) for param in params if param is not None]
+    shapes = [sorted(param.shape) for _, param in crash.context.log.index.alive(state.last_step.params)]
     weight = "which is output" not in words or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", words)
     if not weight or sorted(_shape(words)) not in shapes:
         return False
-    return cause_at(state.sites.get(state.last_stepped, NO_SITE))
+    return cause_at(state.last_step.site)
 
 
 def _in_place(crash: KnownErrors) -> Where:
@@ -285,7 +283,7 @@ class KnownErrors(Rule):
         if not isinstance(error, Exception):
             return
         log, words, self.error = self.context.log, str(error), error
-        self.trace = [one for one in walk_tb(error.__traceback__) if not one[0].f_code.co_filename.startswith(_DOCTOR)]
+        self.trace = [*walk_tb(error.__traceback__)]
         own = [one for one in self.trace if is_users(one[0])]
         frame, line = own[-1] if own else (None, 0)
         site = self.site = (frame.f_code.co_filename, line) if frame is not None else NO_SITE

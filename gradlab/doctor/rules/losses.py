@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from ...formatting import short
-from ..events import Backward, LossFlaw, LossTerm, bit_positions
+from ..events import Backward, LossFlaw, LossTerm
 from ..finding import Cause, Code
 from ..graphs.autograd_graph import LOOK_EVERY
 from ..graphs.op_trace import TAKES_NUMBERS
@@ -136,7 +136,7 @@ class LossFlaws(Rule):
         useless = []
         for backward, term in looks:
             stepped = backward.stepped_params
-            covered = self.context.state.covered()
+            covered = self.context.state.covered
             strange = (
                 term.by_loss_function and not term.made_of & covered and not term.reach & self.context.state.training
             )
@@ -259,8 +259,7 @@ class NanLoss(Rule):
 
     def _weights_lost(self, first: Backward) -> bool:
         _, params = self._stepped.get(first.number, (0, 0))
-        tensors = map(self.context.log.index.param, bit_positions(params))
-        floats = (one.detach() for one in tensors if one is not None and one.is_floating_point())
+        floats = (one.detach() for _, one in self.context.log.index.alive(params) if one.is_floating_point())
         return any(not one.isfinite().all() for one in floats)
 
     def _say(self, path: int, first: Backward) -> None:

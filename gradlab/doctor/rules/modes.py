@@ -10,7 +10,7 @@ from ...formatting import number_of
 from ..events import NO_SITE, Backward, Forward, Mode, Site
 from ..finding import Cause, Code, Edit
 from ..source.blocks import name_in, no_grad_place, train_place, validation_place
-from ..source.calls import call_it, without_brackets
+from ..source.calls import without_brackets
 from ..source.syntax import source_line
 from ..state.facts import StepFacts
 from ..state.names import spelled
@@ -92,7 +92,7 @@ class EvalLeftOn(Rule):
         """Return ``model.train`` with brackets, or where ``model.train()`` is missing."""
         log = self.context.log
         if names and (named := without_brackets(log.files(), "train", names)):
-            return call_it(named)
+            return named
         place = train_place(log.path(where), log.path(call)) if where[1] and call[1] else None
         name = name_in((place.file, place.line), names) if place is not None else ""
         return Edit(place, f"{name}.train()") if place is not None and name else place
@@ -210,7 +210,7 @@ class Validation(Rule):
     def _edit(self, call: Forward, undone: Site, names: set[str]) -> Edit | Cause | None:
         """Return ``model.eval`` with brackets, the train() that undoes it, or where ``model.eval()`` is missing."""
         if names and (named := without_brackets(self.context.log.files(), "eval", names)):
-            return call_it(named)
+            return named
         if undone[1]:
             line = source_line(undone).strip()
             return Edit(Cause(*undone), line.replace(".train()", ".eval()")) if ".train()" in line else Cause(*undone)

@@ -10,7 +10,7 @@ from ...formatting import number_of
 from ..events import MANUAL_UPDATE, Clip, Site
 from ..finding import Cause, Code, Edit
 from ..source.blocks import used_up_iterator
-from ..source.calls import call_at, call_it, calls_on, receiver, replaced, statement_at, with_loss, without_brackets
+from ..source.calls import call_at, calls_on, receiver, replaced, statement_at, with_loss, without_brackets
 from ..source.syntax import function_around, loop_around, node_place, own_nodes, reworded, statements_around, words_of
 from ..state.facts import StepFacts
 from .base import Rule, RuleContext, numbered
@@ -31,7 +31,7 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
     if not scaler:
         return None
     if named := without_brackets(context.log.files(), "update", [scaler]):
-        return call_it(named)
+        return named
     steps = [one for one in calls_on(scope, scaler, "step") if loop_around((site[0], one.lineno)) is loop]
     updates = calls_on(scope, scaler, "update")
     if not updates or len(updates) > 1 or loop_around((site[0], updates[0].lineno)) is not loop:
@@ -216,8 +216,8 @@ class Clipping(Rule):
         self.times[event.site, "empty"] += event.empty
         self._close(event.site)
         state = self.context.state
-        covered = state.covered() or -1  # what no optimizer holds is nobody's to clear
-        if event.params & state.covered():
+        covered = state.covered or -1  # what no optimizer holds is nobody's to clear
+        if event.params & state.covered:
             passes = {held.backward.number for group in event.groups for held in group.fresh}
             self._open[event.site] = event, passes, -1
         self._covered |= event.params

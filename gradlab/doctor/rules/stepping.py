@@ -10,7 +10,6 @@ from ..events import NO_SITE, Site, union_bits
 from ..finding import Cause, Code, Edit
 from ..graphs.op_trace import TAKES_NUMBERS
 from ..source.calls import (
-    call_it,
     clears_by_hand,
     in_scope,
     loss_above,
@@ -103,9 +102,8 @@ class EmptyStep(Rule):
                 reached = state.reached & ~state.params_of[optimizer]
                 seen = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
                 seen += f"; backward() reached {how_many(reached)} of others" if reached else ""
-                self.report(
-                    self.NEVER_ANY, state.sites[optimizer], seen + self.context.listed(state.params_of[optimizer]), None
-                )
+                seen += self.context.listed(state.params_of[optimizer])
+                self.report(self.NEVER_ANY, state.last[optimizer].step.site, seen)
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
         """Count; return how often if that is often enough to speak, else 0."""
@@ -151,7 +149,7 @@ class EmptyStep(Rule):
     def _missing(self, step: Site, *, scaled: bool) -> Edit | Cause | None:
         """Return the ``backward`` without brackets, or the line that is missing above a step."""
         if named := without_brackets([step[0]], "backward"):
-            return call_it(named)
+            return named
         if mentions_call(step, "backward") or self.context.log.passes.grad_calls:
             return None  # it is not reached, or is that of another loss
         loss = loss_above(step)
@@ -226,7 +224,7 @@ class NeverSteps(Rule):
         if not names:
             return site, None
         if named := without_brackets(files, "step", names):
-            return site, call_it(named)
+            return site, named
         if condition := never_reached(files, "step", log.callers, names):
             return site, condition
         others = [one for number, given in known.items() for one in given if number != optimizer]

@@ -11,13 +11,13 @@ from ...formatting import number_of
 from ..events import NO_SITE, Forward, Mode, Site
 from ..finding import Cause, Code, Edit
 from ..source.syntax import (
+    assigned,
     calls_of,
     cause_at,
     dotted,
     function_around,
     node_place,
     nodes_at,
-    nodes_in,
     reworded,
     single_or_none,
     source_line,
@@ -81,7 +81,7 @@ class FrozenMoves(Rule):
         for optimizer, params in self._moved.items():
             if (steps := self.times[optimizer]) >= _LEAST:
                 seen = f"changed in {steps} steps of {context.name(optimizer)}{context.listed(params)}"
-                self.report(self.OPTIMIZER_PARAMS_FROZEN, state.sites[optimizer], seen, of=optimizer)
+                self.report(self.OPTIMIZER_PARAMS_FROZEN, state.last[optimizer].step.site, seen, of=optimizer)
         for site, (params, turned) in self._norms.items():
             trained = params & (state.reached | context.log.index.weights_ever_written(params))
             if not trained and self.times[site] >= _LEAST <= sum(state.steps.values()):
@@ -158,8 +158,7 @@ class TiedWeights(Rule):
             fast = next((name for name in fasts if re.search(rf"(?<![\w.]){re.escape(name)}\(", lines)), "")
             if site[1] and fast:
                 seen = f"both were called, {slow} {number_of(self.times[module, site], 'time')}"
-                made = [node for _, node in nodes_in([site[0]]) if isinstance(node, ast.Assign)]
-                value = single_or_none(node.value for node in made if dotted(node.targets[0]) == slow)
+                value = single_or_none(assigned(site[0], slow))
                 place = node_place(site[0], value) if value is not None else None
                 self.report(self.ONE_MODULE, site, seen, place, slow=slow, fast=fast)
 
@@ -177,7 +176,7 @@ class DropoutInEvaluation(Rule):
     )
 
     def forward(self, event: Forward) -> None:
-        for start in event.dropouts if event.params & self.context.state.covered() else ():
+        for start in event.dropouts if event.params & self.context.state.covered else ():
             self.count(start)
 
     def end(self, *, normal: bool) -> None:

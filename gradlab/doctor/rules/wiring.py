@@ -144,7 +144,7 @@ class SharedParams(Rule):
         own, edit = state.params_of[optimizer], cause_at(state.optimizers[optimizer].site)
         seen = f"{one} shares {(own & state.params_of[other]).bit_count()} of its {how_many(own)} with {two}; "
         seen += f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps"
-        site = self.context.made_at(optimizer, state.sites[optimizer])
+        site = self.context.made_at(optimizer, state.last[optimizer].step.site)
         self.report(code, site, seen, edit, optimizer=one, other=two, net=net)
 
 
@@ -201,7 +201,7 @@ class MissingParams(Rule):
         """Note which parameters got gradients together with those that are stepped here."""
         self._by_hand = self._by_hand or facts.edited
         for backward in facts.fresh:
-            if missing := backward.added & ~self.context.state.covered():
+            if missing := backward.added & ~self.context.state.covered:
                 if missing not in self.times:  # at the end, the model may be gone with the function that made it
                     self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                     self._first[missing] = backward.number
@@ -269,12 +269,8 @@ class MissingParams(Rule):
         elif stray and "[" in name and (container := plain_container(files, name)) is not None:
             self._say(self.IN_PLAIN_LIST, missing, times, site, container)
         elif stray and not late and not self.context.all_names(missing):
-            calls = [
-                (file, one)
-                for file, one in nodes_in(files)
-                if (owner := called_on(one)) and called(owner) == "Parameter"
-            ]
-            where = single_or_none(node_place(file, one) for file, one in calls)
+            calls = [place for place in nodes_in(files) if called(called_on(place[1])) == "Parameter"]
+            where = single_or_none(node_place(*place) for place in calls)
             self._say(self.HIDDEN, missing, times, site, where)
         elif stray or late or ((same or module) and downstream) or critic:
             edit = self._add_group(missing, optimizer, place)
@@ -327,10 +323,8 @@ class ModulesWithoutGradient(Rule):
         for optimizer, params in state.params_of.items():
             never = params & ~state.reached
             never &= ~(index.frozen(never) | index.weights_ever_written(never))  # those are not to learn by this
-            if never and never != params and state.steps.get(optimizer):
-                own = [one for one in state.cuts if one.lost & never]
-                cut = cut_place(own) if own else None
-                if cut is not None:
-                    seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
-                    seen += f"{state.newest} backward passes{context.listed(never)}"
-                    self.report(self.GRAPH_BROKEN, state.newest_site, seen, cut, of=optimizer)
+            cut = cut_place(one for one in state.cuts if one.lost & never)
+            if cut is not None and never != params and state.steps.get(optimizer):
+                seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
+                seen += f"{state.newest} backward passes{context.listed(never)}"
+                self.report(self.GRAPH_BROKEN, state.newest_site, seen, cut, of=optimizer)

@@ -42,19 +42,15 @@ def mentions_call(site: Site, method: str) -> bool:
     return any(method in called(node).lower() for node in ast.walk(function_around(site)))
 
 
-def without_brackets(files: Iterable[str], method: str, names: Collection[str] = ()) -> Cause | None:
-    """Return the place of ``optimizer.step``, on one of ``names`` if there are any, as a statement: it does nothing."""
-    return single_or_none(
+def without_brackets(files: Iterable[str], method: str, names: Collection[str] = ()) -> Edit | Cause | None:
+    """Return the edit of ``optimizer.step``, on one of ``names`` if there are any, as a statement: it does nothing."""
+    named = single_or_none(
         node_place(file, node.value)
         for file, node in syntax.nodes_in(files)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == method
         if is_named(node.value.value, names)
     )
-
-
-def call_it(named: Cause) -> Edit | Cause:
-    """Return the edit that puts brackets behind a method that is only named."""
-    return syntax.reworded(named, f"{syntax.words_of(named)}()")
+    return syntax.reworded(named, f"{syntax.words_of(named)}()") if named is not None else None
 
 
 def never_reached(files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str]) -> Cause | None:

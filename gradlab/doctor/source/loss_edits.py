@@ -11,7 +11,7 @@ from ..events import LossFlaw, Site
 from ..finding import Cause, Edit
 from ..graphs.op_trace import Op
 from . import syntax
-from .syntax import called, dotted, node_place, nodes_at, reworded, words_of
+from .syntax import called, called_on, dotted, node_place, nodes_at, reworded, words_of
 
 Shape = tuple[int, ...]
 _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
@@ -29,8 +29,10 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
         return _module_out(site, calls, activation.capitalize()) if not instead else None
     if len(own) > 1:  # the one that is the loss's first argument
         own = [one for one in own for call in calls if call.args and call is not one and one in ast.walk(call.args[0])]
-    given = _input(own[0], method=flaw.words["method"]) if len(own) == 1 else None
-    if given is None:
+    if len(own) != 1:
+        return None
+    given = called_on(own[0]) if flaw.words["method"] else None
+    if (given := given or next(iter(own[0].args), None)) is None:
         return None
     place, nodes = node_place(site[0], own[0]), list(syntax.own_nodes(syntax.function_around(site)))
     words = (
@@ -71,13 +73,6 @@ def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
         return reworded(node_place(file, old[0]), "True")
     last = node_place(file, max(values, key=lambda value: (value.lineno, value.col_offset)))
     return reworded(last, f"{words_of(last)}, create_graph=True") if last.end_column else place
-
-
-def _input(call: ast.Call, *, method: bool) -> ast.expr | None:
-    """Return what an operation is given first."""
-    if method and isinstance(call.func, ast.Attribute):
-        return call.func.value
-    return call.args[0] if call.args else None
 
 
 def same_elements(one: Shape, other: Shape) -> bool:

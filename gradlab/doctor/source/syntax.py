@@ -107,7 +107,7 @@ def loop_around(site: Site) -> ast.stmt | None:
     return next(iter(statements_around(site, LOOP_KINDS)), None)
 
 
-def called(node: ast.AST) -> str:
+def called(node: ast.AST | None) -> str:
     """Return the last part of what a call calls, "step" for ``optimizers[0].step()``; "" for any other node."""
     function = node.func if isinstance(node, ast.Call) else None
     return function.attr if isinstance(function, ast.Attribute) else dotted(function)

@@ -48,13 +48,12 @@ class GradState:
         self.lines: defaultdict[int, set[Site]] = defaultdict(set)
         """Lines whose passes an optimizer has applied as the newest."""
         self.optimizers: dict[int, events.OptimizerMade] = {}
-        self.sites: dict[int, Site] = {}
-        """Where each optimizer has stepped last."""
         self.step_calls: dict[int, int] = {}
         """Steps of each optimizer, those that its scaler skipped included."""
         self.params_of: dict[int, int] = {}
         """Parameters of each optimizer, as far as it was seen at work."""
-        self._covered = 0  # parameters that some optimizer holds
+        self.covered = 0
+        """Parameters that some optimizer holds."""
         self.last_clear: Site = NO_SITE
         """The line that cleared gradients last."""
         self.fed: set[int] = set()
@@ -67,8 +66,8 @@ class GradState:
         """Lines that take steps, or call models in training."""
         self.called_since_step = False
         """True if a model was called with gradients since the last step."""
-        self.last_stepped = -1
-        """The optimizer that stepped last."""
+        self.last_step = Step(NO_SITE, -1, 0, 0)
+        """The newest of all."""
         self.newest = 0
         """Number of the newest backward pass."""
         self.newest_site = NO_SITE
@@ -180,7 +179,7 @@ class GradState:
             group.held.append(HeldPass(backward, backward.closure_of if group.params & used else -1))
             if len(group.held) > _MOST_HELD:
                 del group.held[4 : _MOST_HELD // 2]
-        elsewhere = params & ~self._covered
+        elsewhere = params & ~self.covered
         for optimizer, own in self.params_of.items():
             since = self.since[optimizer]
             since.elsewhere |= elsewhere
@@ -191,15 +190,11 @@ class GradState:
         if len(self._groups) > 2:
             self._merge()
 
-    def covered(self) -> int:
-        """Return the parameters that some optimizer holds."""
-        return self._covered
-
     def _hold(self, optimizer: int, params: int) -> None:
         """Note what an optimizer holds."""
         if self.params_of.get(optimizer) != params:
             self.params_of[optimizer] = params
-            self._covered = union_bits(self.params_of.values())
+            self.covered = union_bits(self.params_of.values())
 
     def _called(self, event: events.Forward) -> None:
         if event.grad and event.training:
@@ -255,10 +250,9 @@ class GradState:
         optimizer = event.optimizer
         facts = self.last[optimizer]
         self._hold(optimizer, event.params)
-        self.sites[optimizer] = event.site
         if len(self.training_sites) < _FIRST_PASSES:
             self.training_sites.add(event.site)
-        self.last_stepped, self.called_since_step = optimizer, False
+        self.last_step, self.called_since_step = event, False
         self.steps[optimizer] = facts.number
         if not event.scaler:
             self.step_calls[optimizer] = self.step_calls.get(optimizer, 0) + 1

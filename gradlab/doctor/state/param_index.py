@@ -116,9 +116,9 @@ class ParamIndex:
         """Return all parameters that are alive."""
         return sum(1 << number for number, reference in enumerate(self._params) if reference() is not None)
 
-    def param(self, number: int) -> Tensor | None:
-        """Return a parameter, None if it is gone."""
-        return self._params[number]()
+    def alive(self, params: int) -> list[tuple[int, Tensor]]:
+        """Return those of some parameters that are not gone, each with its number."""
+        return [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
 
     def changes(self, params: int = -1) -> tuple[int, int, int]:
         """Return the parameters that have a gradient now, that have lost theirs, and whose gradient has changed."""
@@ -146,10 +146,7 @@ class ParamIndex:
 
     def frozen(self, params: int) -> int:
         """Return those that require no gradient."""
-        numbers = bit_positions(params)
-        return union_bits(
-            1 << n for n in numbers if (param := self._params[n]()) is not None and not param.requires_grad
-        )
+        return union_bits(1 << number for number, param in self.alive(params) if not param.requires_grad)
 
     def owning_grads(self, grads: Iterable[Tensor]) -> int:
         """Return the parameters whose ``.grad`` is one of these tensors."""
@@ -175,12 +172,12 @@ class ParamIndex:
 
     def weights_ever_written(self, params: int) -> int:
         """Return the parameters whose weights were written to since they were first seen."""
-        alive = [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
-        return union_bits(1 << number for number, param in alive if _version(param) != self.versions[number])
+        changed = (number for number, param in self.alive(params) if _version(param) != self.versions[number])
+        return union_bits(1 << number for number in changed)
 
     def versions_of(self, params: int) -> int:
         """Return how often some parameters have been written to, all together."""
-        return sum(_version(param) for n in bit_positions(params) if (param := self._params[n]()) is not None)
+        return sum(_version(param) for _, param in self.alive(params))
 
     def norms(self, params: int) -> Tensor | None:
         """Return the norms of the gradients on some params, left on their device; zeros give exactly 0, and only they.

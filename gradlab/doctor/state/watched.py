@@ -10,7 +10,7 @@ from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ... import _torch
-from ..events import NO_SITE, Site, bit_positions
+from ..events import NO_SITE, Site
 from .param_index import ParamIndex
 
 _MOST_MODELS = 500  # models, some of them long gone
@@ -157,8 +157,7 @@ class ModuleIndex:
 
     def registered_after(self, params: int, optimizer: int) -> Site | None:
         """Return the line that made one of these parameters after an optimizer was made; None if there is none."""
-        living = [one for number in bit_positions(params) if (one := self._index.param(number)) is not None]
-        known = [self._registered[one] for one in living if one in self._registered]
+        known = [self._registered[one] for _, one in self._index.alive(params) if one in self._registered]
         return next((site for optimizers, site in known if optimizers > optimizer), None)
 
     def note_depths(self, leaves: list[tuple[Tensor, int]]) -> None:
@@ -199,7 +198,6 @@ _MANY_OPTIMIZERS = 64  # numbers; from then on those of optimizers that are gone
 class WatchedOptimizer:
     """An optimizer that is watched."""
 
-    reference: weakref.ref[Optimizer]
     number: int
     params: int = 0
     named: int = 0
@@ -208,8 +206,6 @@ class WatchedOptimizer:
     """The number of its parameters."""
     written: int = -1
     """How often its weights had been written to after its last step; -1 before the first."""
-    first_param: weakref.ref[Tensor] | None = None
-    """Its first parameter, if the line is known that has made it."""
     parent: WatchedOptimizer | None = None
     """The one that the same line has made before over the same weights, until the first step."""
     before: int = 0
@@ -229,21 +225,20 @@ class OptimizerIndex:
 
     def __init__(self, index: ParamIndex) -> None:
         self._index = index
-        self._last = 0
-        self._known: dict[int, WatchedOptimizer] = {}
-        self._references: list[weakref.ref[Optimizer]] = []
+        self._last = self._count = 0
+        self._known: WeakIdKeyDictionary = WeakIdKeyDictionary()  # optimizer -> WatchedOptimizer
 
     def __len__(self) -> int:
-        return len(self._references)
+        return self._count
 
     def numbers(self) -> dict[int, int]:
         """Return the numbers of those that are alive, by their ids."""
-        return {id(one): number for number, known in enumerate(self._references) if (one := known()) is not None}
+        return {id(optimizer): one.number for optimizer, one in self._known.items()}
 
     def find(self, optimizer: Optimizer) -> WatchedOptimizer | None:
         """Return an optimizer that is known, with its parameters as they are now; None for a new one."""
-        one = self._known.get(id(optimizer))
-        if one is None or one.reference() is not optimizer:
+        one: WatchedOptimizer | None = self._known.get(optimizer)
+        if one is None:
             return None
         groups = optimizer.param_groups
         count = len(groups[0]["params"]) if len(groups) == 1 else sum([len(group["params"]) for group in groups])
@@ -253,11 +248,11 @@ class OptimizerIndex:
 
     def add(self, optimizer: Optimizer) -> WatchedOptimizer:
         """Give a new optimizer a number; when there have been many, that of one that is gone."""
-        number = self._free_number()
-        if len(self._known) > 2 * _MANY_OPTIMIZERS:
-            self._known = {key: one for key, one in self._known.items() if one.reference() is not None}
-        self._references[number : number + 1] = [weakref.ref(optimizer)]
-        self._known[id(optimizer)] = WatchedOptimizer(weakref.ref(optimizer), number)
+        count, taken = self._count, {one.number for one in self._known.values()}
+        numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _MANY_OPTIMIZERS else []
+        self._last = next((number for number in numbers if number not in taken), count)
+        self._count = max(count, self._last + 1)
+        self._known[optimizer] = WatchedOptimizer(self._last)
         one = self.find(optimizer)
         assert one is not None
         return one
@@ -267,15 +262,8 @@ class OptimizerIndex:
 
         Who copies the rates of a schedule to the other one moves its rate.
         """
-        for one in self._known.values():
-            optimizer = one.reference() if one.written >= 0 and one.params & idle.params else None
-            rate = None if optimizer is None else optimizer.defaults.get("lr")
-            if optimizer is not None and all(group.get("lr") == rate for group in optimizer.param_groups):
-                return one.number
+        for optimizer, one in self._known.items():
+            rates = [optimizer.defaults.get("lr"), *(group.get("lr") for group in optimizer.param_groups)]
+            if one.written >= 0 and one.params & idle.params and all(rate == rates[0] for rate in rates):
+                return int(one.number)
         return -1
-
-    def _free_number(self) -> int:
-        count = len(self._references)
-        numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _MANY_OPTIMIZERS else []
-        self._last = next((number for number in numbers if self._references[number]() is None), count)
-        return self._last
