@@ -193,7 +193,7 @@ def applied_words(fewest: int, most: int = 0) -> str:
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return what is written beside each arrow, where they are few: "batch 260", "23 batches \u00d7 5-27", "259 \u00d7 2".
+    """Return what is written beside each arrow, where they are few: "batch 260", "23 batches \u00d7 5-27".
 
     The newest has the first choice of a place, then those of many batches, which nobody could guess.
     """
