@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,14 +33,12 @@ def update_strip(notebook: str) -> CourseFigure:
     """
     if notebook not in _EXPLAINED:
         raise ValueError(f"update_strip: notebook must be one of {', '.join(_EXPLAINED)}, got {notebook!r}")
-    lines: list[list[tuple[str, str]]] = [[] for _ in range(5)]
-    for number, parts in _EXPLAINED.items():
-        for place, words in parts.items():
-            if number <= notebook:
-                lines[place].append((number, words))
-    marks: list[Mark] = [*_round(bool(lines[4]), notebook == "03")]
+    known = {number: parts for number, parts in _EXPLAINED.items() if number <= notebook}
+    lines = [[(number, parts[place]) for number, parts in known.items() if place in parts] for place in range(5)]
+    marks = _round(notebook)
     for place, call in enumerate(_CALLS):
         marks += _tile(place, call, lines[place], notebook)
+    marks += _pictures(*(place * _WIDE + _TILE / 2 for place in range(4)))
     told = "; ".join(
         f"{call}: {', '.join(words for _, words in told) or 'not explained yet'}"
         for call, told in zip((*_CALLS, "without zero_grad()"), lines, strict=True)
@@ -65,66 +62,52 @@ def _tile(place: int, call: str, lines: list[tuple[str, str]], notebook: str) ->
     if place < len(_CALLS) - 1:
         ends = (left + _TILE + 0.3, 19.0, left + _WIDE - 0.3, 19.0)
         marks.append(Arrow(f"then {place}", ends, "grey", "", 0.6))
-    marks += _PICTURES[place](middle)
     for row, (number, words) in enumerate(lines):
         look: dict[str, Any] = {"where": "center", "bold": number == notebook, "size": 11.5}
         marks.append(Text(f"told {place}.{row}", (words,), middle, _LOW - 2.4 - _ROW * row, **look))
     return marks
 
 
-def _round(told: bool, newest: bool) -> list[Mark]:
-    """Return the way from step() back to the first call, and the one round zero_grad() once it is explained."""
+def _round(notebook: str) -> list[Mark]:
+    """Return the way from step() back to the first call, and the one past zero_grad() once it is explained."""
     high, start, end = 29.5, 3 * _WIDE + _TILE / 2, _TILE / 2
-    back = (start, _TOP, start, high, end, high, end, _TOP + 0.4)
-    marks: list[Mark] = [Line("next batch", back, "grey", 1.4)]
-    marks.append(Arrow("to zero_grad", (end, _TOP + 2.5, end, _TOP + 0.2), "grey", "", 0.6))
-    marks.append(Text("next", ("next batch",), 2.5 * _WIDE, high, where="center", role="grey-text", backed=True))
-    if told:
-        x, low = _WIDE + 3.0, high - 1.6
-        marks.append(
-            Line("past", (start - 3.0, _TOP, start - 3.0, low, x, low, x, _TOP + 2.0), "reused", 2.2, "dashed")
-        )
-        marks.append(Arrow("past tip", (x, _TOP + 2.5, x, _TOP + 0.2), "reused", "", 0.6))
-        words = f"zero_grad() {_EXPLAINED['03'][4]}"
-        look: dict[str, Any] = {"where": "right", "bold": newest, "role": "reused-text", "size": 11.5}
-        marks.append(Text("past name", (words,), x, high + 2.2, **look))
-    return marks
+    marks: list[Mark] = [
+        Line("next batch", (start, _TOP, start, high, end, high, end, _TOP + 0.4), "grey", 1.4),
+        Arrow("to zero_grad", (end, _TOP + 2.5, end, _TOP + 0.2), "grey", "", 0.6),
+        Text("next", ("next batch",), 2.5 * _WIDE, high, where="center", role="grey-text", backed=True),
+    ]
+    if notebook < "03":
+        return marks
+    x, low, left = _WIDE + 3.0, high - 1.6, start - 3.0
+    look: dict[str, Any] = {"where": "right", "bold": notebook == "03", "role": "reused-text", "size": 11.5}
+    return [
+        *marks,
+        Line("past", (left, _TOP, left, low, x, low, x, _TOP + 2.0), "reused", 2.2, "dashed"),
+        Arrow("past tip", (x, _TOP + 2.5, x, _TOP + 0.2), "reused", "", 0.6),
+        Text("past name", (f"zero_grad() {_EXPLAINED['03'][4]}",), x, high + 2.2, **look),
+    ]
 
 
-def _emptied(middle: float) -> list[Mark]:
-    box = box_points(middle, _LOW + 5.5, 4.0, 3.0)
-    name = Text("grad", (".grad",), middle, _LOW + 5.5, where="center")
-    return [Area("empty", box, stroke="grey", dash="dashed"), name]
-
-
-def _graph(middle: float) -> list[Mark]:
-    marks: list[Mark] = []
-    for number, (x, y) in enumerate(((-7.0, 7.0), (-7.0, 3.5), (0.0, 5.2), (7.0, 5.2))):
-        node = box_points(middle + x, _LOW + y, 1.6, 1.1)
-        marks.append(Area(f"node {number}", node, fill="faint", stroke="ink"))
-    for number, (x0, y0, x1) in enumerate(((-5.2, 7.0, -1.9), (-5.2, 3.5, -1.9), (1.8, 5.2, 5.2))):
-        ends = (middle + x0, _LOW + y0, middle + x1, _LOW + 5.2)
-        marks.append(Arrow(f"edge {number}", ends, "grey", "", 0.5))
-    return marks
-
-
-def _arrows(middle: float) -> list[Mark]:
-    joints = np.array([(-8.0, 3.0), (-3.5, 7.0), (1.5, 5.5), (7.5, 8.5)]) + np.array([middle, _LOW])
-    ends = (*joints[0], *joints[-1])
-    marks: list[Mark] = [Arrow("sum", ends, width=1.4, **BATCH_STYLES["sum"])]
-    for number, (start, end) in enumerate(pairwise(joints)):
-        marks.append(Arrow(f"part {number}", (*start, *end), width=0.7, **BATCH_STYLES["added"]))
-    return marks
-
-
-def _step(middle: float) -> list[Mark]:
+def _pictures(empty: float, graph: float, arrows: float, step: float) -> list[Mark]:
+    """Return what is drawn in the four tiles, whose middles are given."""
+    box = box_points(empty, _LOW + 5.5, 4.0, 3.0)
+    marks: list[Mark] = [
+        Area("empty", box, stroke="grey", dash="dashed"),
+        Text("grad", (".grad",), empty, _LOW + 5.5, where="center"),
+        Arrow("step", (step + 6.6, _LOW + 7.6, step + 1.2, _LOW + 5.9), "weights", "paper", 0.8),
+    ]
+    for x, y in ((-7.0, 7.0), (-7.0, 3.5), (0.0, 5.2), (7.0, 5.2)):
+        node = box_points(graph + x, _LOW + y, 1.6, 1.1)
+        marks.append(Area(f"node {x} {y}", node, fill="faint", stroke="ink"))
+    for x0, y0, x1 in ((-5.2, 7.0, -1.9), (-5.2, 3.5, -1.9), (1.8, 5.2, 5.2)):
+        ends = (graph + x0, _LOW + y0, graph + x1, _LOW + 5.2)
+        marks.append(Arrow(f"edge {x0} {y0}", ends, "grey", "", 0.5))
+    joints = np.array([(-8.0, 3.0), (-3.5, 7.0), (1.5, 5.5), (7.5, 8.5)]) + np.array([arrows, _LOW])
+    marks.append(Arrow("sum", (*joints[0], *joints[-1]), width=1.4, **BATCH_STYLES["sum"]))
+    for number, ends in enumerate(np.hstack([joints[:-1], joints[1:]])):
+        marks.append(Arrow(f"part {number}", ends, width=0.7, **BATCH_STYLES["added"]))
     turn = np.linspace(0.0, 2 * np.pi, 49)
-    marks: list[Mark] = []
-    for number, size in enumerate((1.0, 0.55)):
-        ring = np.column_stack([middle + 9.0 * size * np.cos(turn), _LOW + 5.4 + 4.2 * size * np.sin(turn)])
-        marks.append(Line(f"contour {number}", np.ravel(ring), "grey", 1.0))
-    marks.append(Arrow("step", (middle + 6.6, _LOW + 7.6, middle + 1.2, _LOW + 5.9), "weights", "paper", 0.8))
+    for size in (1.0, 0.55):
+        ring = np.column_stack([step + 9.0 * size * np.cos(turn), _LOW + 5.4 + 4.2 * size * np.sin(turn)])
+        marks.append(Line(f"contour {size}", np.ravel(ring), "grey", 1.0))
     return marks
-
-
-_PICTURES = (_emptied, _graph, _arrows, _step)
