@@ -13,9 +13,6 @@ from typing import Any
 
 from .._checks import near_names
 
-_SHUFFLE = "ns"
-"""One of the texts with which the right answers are spread evenly over the places."""
-
 
 @dataclass(frozen=True)
 class Option:
@@ -95,7 +92,7 @@ def read_question(name: str, entry: Mapping[str, Any]) -> Question:
     The options come in an order of their own for each name, always the same, so that their places tell nothing.
     """
     options = entry["options"].copy()
-    random.Random(f"{name}{_SHUFFLE}").shuffle(options)
+    random.Random(f"{name}ns").shuffle(options)  # with "ns", each place is right about as often
     (right,) = (index for index, option in enumerate(options) if option.get("right"))
     texts = tuple(Option(each["text"], each.get("remark", ""), tuple(each.get("course", ()))) for each in options)
     loss = LossCourse(**entry["loss"]) if "loss" in entry else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -54,10 +53,10 @@ def ball_case(rng: random.Random) -> Case:
 
 
 def ball_drawn(answer: Any) -> CourseFigure:
-    lines = {"as it was": [w for w, _ in rolled(stub_of(exercise_texts()["stopped"].stub), 1.0, 0.1)[:100]]}
-    with suppress(Exception, SystemExit):  # the verdict tells what is raised
-        yours = [w for w, _ in rolled(answer, 1.0, 0.1)[:100]]
-        lines = lines if yours == lines["as it was"] else {"yours": yours, **lines}
+    loops = {"yours": answer, "as it was": stub_of(exercise_texts()["stopped"].stub)}
+    lines = {name: [w for w, _ in rolled(loop, 1.0, 0.1)[:100]] for name, loop in loops.items()}
+    if lines["yours"] == lines["as it was"]:
+        del lines["yours"]
     return curves(lines, "the ball, lr 0.1", reused=["as it was"], y="weight", ends=False)
 
 

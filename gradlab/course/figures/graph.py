@@ -17,7 +17,6 @@ from ...memory import graph_nodes
 LEAF = "AccumulateGrad"
 VALUE = "Value"  # a plain one
 LEAF_NAMES = (LEAF, VALUE)
-_MOST_ARROWS = 4  # that leave a plain value for one of its inputs; what is more is drawn as its sum
 _MAX_LETTERS = 9  # of the numbers of a tensor; longer ones are told by their shape
 
 
@@ -131,7 +130,7 @@ def _graph_of_values(result: Any, names: Mapping[int, str]) -> Graph:
     for index, (key, value) in enumerate(reversed(values.items())):
         operation = f"slopes {', '.join(map(_number, value.slopes))}" if value.inputs else VALUE
         nodes.append(Node(operation, names.get(key, ""), (), grad=_number(value.grad), value=_number(value.data)))
-        for number in arriving[key] if len(arriving[key]) <= _MOST_ARROWS else [sum(arriving[key])]:
+        for number in arriving[key]:
             for target, slope in zip(value.inputs, value.slopes, strict=True):  # it passes on each number by itself
                 edges.append(Edge(index, indices[id(target)], _number(number * slope) if result.grad else ""))
                 arriving[id(target)].append(number * slope)

@@ -194,14 +194,14 @@ def _update_memory(
 ) -> UpdateMemory:
     """Sum up what a ledger has seen; ``phase_of`` turns its statements into phases, others into ""."""
     stretches = groupby(ledger.timeline[:-1], lambda point: phase_of(point.statement))
-    phases = [Phase(name, tuple(m for point in work for m in (point.high, point.bytes))) for name, work in stretches]
+    phases = [
+        Phase(name, tuple(m for point in work for m in (point.high, point.bytes))) for name, work in stretches if name
+    ]
     highest, module = phase_of(ledger.peak_at.statement), ledger.peak_at.module
     kinds = {name: type(module).__name__ for name, module in model.named_modules()}
     call = "forward" if highest == "forward" else f"{highest}()"
     where = f"{call}, in module {module} ({kinds[module]})" if module else call
-    return UpdateMemory(
-        settings, tuple(filter(lambda phase: phase.name, phases)), ledger.peak, ledger.at_peak, call, where, lines
-    )
+    return UpdateMemory(settings, tuple(phases), ledger.peak, ledger.at_peak, call, where, lines)
 
 
 def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
