@@ -37,6 +37,7 @@ _MOST_ACROSS = 0.5  # of a picture with contours, for all arrows together ...
 _TRUE_FROM = 0.6  # ... or a little more where that shows them at their true length
 _SUM_WIDTH = 2.2  # of the arrow of the sum, in units of the others'
 _SEEN = 0.02  # of the axes, that an outline must be long to be seen as one
+_IN_SIGHT = "lowest", "start"  # of the landscape, in front of the arrows
 _IN_WORDS = 4  # arrows in the words of the panel
 
 
@@ -93,7 +94,9 @@ def _draw_on_contours(
     start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
     axes, outside = surface_axes(contours, start.tolist())
     way, front = path_marks(path, drag)
-    marks = [*surface_marks(contours, named=True), *way, *_yardstick(scene.one_batch * factor, axes, scene)]
+    ground = [*surface_marks(contours, named=True), *way, *_yardstick(scene.one_batch * factor, axes, scene)]
+    front = [*(mark for mark in ground if mark.id in _IN_SIGHT), *front]
+    marks = [mark for mark in ground if mark.id not in _IN_SIGHT]
     marks += arrow_marks(scene, start, factor)
     if scene.move is not None and np.isfinite(scene.move).all():
         end = np.clip(start + numbers(scene.move), -LARGEST_DRAWN, LARGEST_DRAWN)
@@ -210,6 +213,7 @@ def arrow_names(scene: Arrows) -> list[Mark]:
         given = [*arrow.names][-1 if crowded else 0 :]
         whole = [f"batch {name}{times}"] * (number == len(scene.arrows) - 1 and 0 < first == last)
         texts = [own + times for own in given] or [*whole, name + times, counted or name]
+        texts = texts[-1:] if counted and not _is_single(arrow) and len(scene.arrows) > 4 else texts
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
 

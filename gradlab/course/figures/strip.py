@@ -18,7 +18,7 @@ _EXPLAINED = {
     "02": {2: "lays arrows head to tail", 3: "moves against their sum"},
     "03": {4: "left out: old arrows stay, momentum 1"},
     "04": {0: "clears first what step() reads"},
-    "05": {0: "leaves None, which takes no bytes"},
+    "05": {0: "leaves None: no bytes"},
     "06": {3: "by lr \u00d7 sum, or lr \u00d7 m / \u221as"},
 }
 """By notebook, what it has explained of each of the calls; 4 is the way round zero_grad()."""
