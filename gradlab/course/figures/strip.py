@@ -74,7 +74,7 @@ def _round(notebook: str) -> list[Mark]:
     marks: list[Mark] = [
         Line("next batch", (start, _TOP, start, high, end, high, end, _TOP + 0.4), "grey", 1.4),
         Arrow("to zero_grad", (end, _TOP + 2.5, end, _TOP + 0.2), "grey", "", 0.6),
-        Text("next", ("next batch",), 2.5 * _WIDE, high, where="center", role="grey-text", backed=True),
+        Text("next", ("next batch",), 3.15 * _WIDE, high, where="center", role="grey-text", backed=True),
     ]
     if notebook < "03":
         return marks
