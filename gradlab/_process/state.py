@@ -106,7 +106,7 @@ class KernelSettings:
         self._hooks: list[dict[int, Any]] = []
 
     def __enter__(self) -> None:
-        self._outside, self._hooks_outside = _defaults(), _hook_numbers()
+        self._outside, self._hooks_outside = _defaults(), {number for hooks in _global_hooks() for number in hooks}
         self._inside = [self._defaults.get(index, value) for index, value in enumerate(self._outside)]
         _set_defaults(self._outside, self._inside)
         for hooks, added in zip(_global_hooks(), self._hooks, strict=False):
@@ -145,10 +145,6 @@ def _global_hooks() -> list[dict[int, Any]]:
     owners = [_torch.place(name)[0] for name in ("module_hooks", "optimizer_hooks")]
     names = [(name, value) for owner in owners if owner is not None for name, value in vars(owner).items()]
     return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
-
-
-def _hook_numbers() -> set[int]:
-    return {number for hooks in _global_hooks() for number in hooks}
 
 
 def _remove_hooks_since(before: set[int]) -> list[dict[int, Any]]:

@@ -204,22 +204,19 @@ def arrow_names(scene: Arrows) -> list[Mark]:
         return []
     crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _NAMED_IN_FULL
     names: list[Mark] = []
-    newest_first = list(reversed(list(enumerate(scene.arrows))))
-    for number, arrow in [*newest_first[:1], *sorted(newest_first[1:], key=lambda pair: _is_single(pair[1]))]:
-        first, last = arrow.batches or (0, 0)
+    spans = [arrow.batches or (0, 0) for arrow in scene.arrows]
+    newest = len(spans) - 1
+    for number in sorted(range(len(spans)), key=lambda at: (at < newest, spans[at][0] == spans[at][1], -at)):
+        arrow, (first, last) = scene.arrows[number], spans[number]
         name = f"{last - first + 1:,} batches" if first < last else f"{first:,}" if first else "other"
         counted = f"\u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
         times = counted and f" {counted}"
         given = [*arrow.names][-1 if crowded else 0 :]
-        whole = [f"batch {name}{times}"] * (number == len(scene.arrows) - 1 and 0 < first == last)
+        whole = [f"batch {name}{times}"] * (number == newest and 0 < first == last)
         texts = [own + times for own in given] or [*whole, name + times, counted or name]
-        texts = texts[-1:] if counted and not _is_single(arrow) and len(scene.arrows) > 4 else texts
+        texts = texts[-1:] if counted and first < last and len(spans) > 4 else texts
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
-
-
-def _is_single(arrow: BatchArrow) -> bool:
-    return arrow.batches is None or arrow.batches[0] == arrow.batches[1]
 
 
 def _words(scene: Arrows) -> str:

@@ -40,7 +40,8 @@ class StorageDispatchMode(DispatchMode):
         for tensor in given:
             self._read(tensor, func, node)
         result = func(*args, **kwargs)
-        moved = func is torch.ops.aten._to_copy.default and self._is_batch(given)
+        moved = func is torch.ops.aten._to_copy.default and not given[0].requires_grad  # of a batch, to a device
+        moved = moved and all(entry.base == INPUTS for entry in storages.track(given[0]))
         for tensor in iter_tensors(result):
             storages.track(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
         if node is not None and node.name() == _ACCUMULATE:
@@ -72,6 +73,3 @@ class StorageDispatchMode(DispatchMode):
                 entry.computed = True
             elif entry.found and entry.base == OTHER and not leaf and not func._schema.is_mutable:
                 self._storages.mark_input(tensor)
-
-    def _is_batch(self, given: list[Tensor]) -> bool:
-        return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.track(given[0]))

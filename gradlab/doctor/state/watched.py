@@ -32,7 +32,7 @@ class WatchedModule:
         modules = list(module.modules())
         sensitive = sorted(filter(_mode_sensitive, modules), key=lambda one: not isinstance(one, _PLAIN))
         self.sensitive = [weakref.ref(one) for one in sensitive]
-        self.dropouts = [weakref.ref(one) for one in modules if _names_dropout(one)]
+        self.dropouts = [weakref.ref(one) for one in modules if any("dropout" in name for name in _own_names(one))]
         params = list(module.parameters())
         learns = any(param.requires_grad for param in params)
         norms = [one for one in modules if learns and isinstance(one, _torch.NormBase) and one.training]
@@ -182,10 +182,6 @@ def _own_names(module: nn.Module) -> tuple[str, ...]:
     """Return the names that the forward() of a class of the learner's uses; none for a class of PyTorch's."""
     forward = None if type(module).__module__.startswith("torch.") else type(module).forward
     return getattr(getattr(forward, "__code__", None), "co_names", ())
-
-
-def _names_dropout(module: nn.Module) -> bool:
-    return any("dropout" in name for name in _own_names(module))
 
 
 _PLAIN = (_torch.NormBase, _torch.DropoutNd)
