@@ -103,8 +103,8 @@ def test_a_ball_that_stops_is_told_its_optimizer() -> None:
 
 
 def test_a_name_that_is_none() -> None:
-    with pytest.raises(ValueError, match=r"'decay_gruops'; there is decay_groups"):
-        exercise("decay_gruops")
+    with pytest.raises(ValueError, match=r"'decay_group'; there is decay_groups"):
+        exercise("decay_group")
     with pytest.raises(TypeError, match="name must be a text"):
         exercise(3)  # type: ignore[arg-type]
 
