@@ -112,7 +112,7 @@ def test_all_that_is_seen_agrees(page: Any, name: str) -> None:
         assert not left, f"{where}: an arrow for each batch"
         for mark in now["marks"]:
             if mark["id"].startswith("arrow name") and "\u00d7" in (mark["text"] or ""):
-                _, _, times = mark["text"].partition(" \u00d7 ")
+                _, _, times = mark["text"].partition("\u00d7 ")
                 words = arrows[mark["id"].replace(" name", "")]["words"]
                 assert f"applied {times.replace(chr(0x2013), ' to ')} times" in words, where
                 counts_written += 1

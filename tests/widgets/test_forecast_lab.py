@@ -21,7 +21,7 @@ from gradlab.drawing import draw
 from gradlab.forecasting import GPUS, Forecast, cards, forecast, usable_bytes
 from gradlab.forecasting.cards import Need
 from gradlab.formatting import bytes_text
-from gradlab.memory.timeline import CATEGORIES, MemoryPoint
+from gradlab.memory.timeline import MemoryPoint
 from gradlab.scenes.kinds import Fit
 from gradlab.scenes.words import memory_scene, suggestions
 from gradlab.widgets.forecast_lab import ForecastLab
@@ -31,11 +31,12 @@ pytestmark = pytest.mark.slow
 torch.set_num_threads(1)
 GIB = 2**30
 RECIPE = Recipe(optimizer="adamw", amp="bf16", lr=1e-4)
+ORDER = ("weights", "gradients", "optimizer", "activations", "inputs", "other")  # in which amounts are given
 ASKED = ("llama-8b", RECIPE, 1, 1024, False)
 
 
 def amounts(*gib: float) -> dict[str, int]:
-    return {name: int(size * GIB) for name, size in zip(CATEGORIES, [*gib, *[0] * 6], strict=False)}
+    return {name: int(size * GIB) for name, size in zip(ORDER, [*gib, *[0] * 6], strict=False)}
 
 
 class StandIn:

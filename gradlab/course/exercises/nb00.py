@@ -55,7 +55,7 @@ times_applied = Definition(
 
 
 def train_one_epoch_case(rng: random.Random) -> Case:
-    batches = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(rng.choice((4, 8)))]
+    batches = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(rng.choice((8, 12)))]
     model, lr = nn.Linear(3, 1), rng.uniform(0.05, 0.2)
     text = f"{len(batches)} batches and lr={lr:.3f}: these are the weights afterwards"
     return (model, nn.functional.mse_loss, batches, lr), text
