@@ -37,7 +37,7 @@ batches_in_grad = Definition(
 
 
 def times_applied_case(rng: random.Random) -> Case:
-    updates, accumulate, zero_grad = rng.randint(2, 9), rng.randint(1, 4), rng.random() < 0.3
+    updates, accumulate, zero_grad = rng.randint(2, 9), rng.randint(1, 4), rng.random() < 0.5
     batch = rng.randint(1, updates * accumulate)
     text = f"batch={batch}, updates={updates}, accumulate={accumulate}, zero_grad={zero_grad}"
     return (batch, updates, accumulate, zero_grad), text
@@ -50,7 +50,7 @@ times_applied = Definition(
         "not-its-own": lambda batch, updates, window, clears: 1 if clears else updates - math.ceil(batch / window),
         "no-windows": lambda batch, updates, window, clears: 1 if clears else updates - batch + 1,
     },
-    rounds=20,
+    rounds=40,  # so that a wrong rule of either setting shows: once in a thousand million checks it does not
 )
 
 
