@@ -115,5 +115,5 @@ trains = Definition(
             "trains", ('after_backward == "step"', '(after_backward == "step" or order[1:3] == ["step", "zero_grad"])')
         ),
     },
-    rounds=100,
+    rounds=400,  # of 24 orders: one rule is wrong about one order only
 )

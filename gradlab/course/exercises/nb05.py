@@ -16,7 +16,7 @@ from .checking import Case, Definition, stub_of, variant
 
 def peak_and_weight(update: Callable[..., None], settings: PeakSettings) -> dict[str, float]:
     memory, model = measure_update(update, settings)
-    return {"KiB at the peak": round(memory.peak / 1024), "weight": list(model.parameters())[-1][0].item()}
+    return {"KiB at the peak": round(memory.peak / 1024), "weight": list(model.parameters())[-1][-1].item()}
 
 
 def draw_update(update: Callable[..., None]) -> CourseFigure:

@@ -70,7 +70,7 @@ rank_samples = Definition(
         "dropped": lambda samples, size, rank: list(range(rank, samples - samples % size, size)),
         "blocks": variant("rank_samples", ("rank + turn * size", "rank * rounds + turn")),
     },
-    rounds=20,
+    rounds=40,
 )
 
 
