@@ -81,7 +81,3 @@ def test_the_line_to_move_lowers_the_peak_that_is_drawn() -> None:
     moved = draw_update(right).drawings[0]
     assert "At the start" not in alone.words
     assert "At the start it was 4.54 MiB, in forward" in moved.words
-
-
-def test_without_torch_compile_nothing_needs_a_compiler() -> None:
-    assert not any("torch.compile(" in cell["source"] for cell in CELLS.values() if cell["cell_type"] == "code")

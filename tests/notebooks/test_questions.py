@@ -24,9 +24,7 @@ from gradlab.widgets.question import Question, find_question, question_names
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-HOME = (
-    "home/zero-grad-taken-out"  # asked by the first page of the site, above a recording in which the line is taken out
-)
+HOME = "home/zero-grad-taken-out"  # the first page of the site asks it, above a recording of what happens
 ASKED = re.compile(r'\bpredict\(\s*"([^"]+)"\s*\)')
 
 

@@ -50,7 +50,7 @@ times_applied = Definition(
         "not-its-own": lambda batch, updates, window, clears: 1 if clears else updates - math.ceil(batch / window),
         "no-windows": lambda batch, updates, window, clears: 1 if clears else updates - batch + 1,
     },
-    rounds=40,  # so that a wrong rule of either setting shows: once in a thousand million checks it does not
+    rounds=40,  # so that a wrong rule of either setting is right by chance less than once in a million checks
 )
 
 
