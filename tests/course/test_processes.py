@@ -250,6 +250,12 @@ def test_the_same_file_under_torchrun(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(temporary.iterdir()) == []
 
 
+def test_a_signal_under_torchrun_has_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "aborts.py"
+    path.write_text("import os, time\nif os.environ['RANK'] == '1': os.abort()\ntime.sleep(60)")
+    assert torchrun(path).error == "torchrun ended with an error: rank 1 was killed: SIGABRT"
+
+
 def test_torchrun_that_is_late(tmp_path: Path) -> None:
     run = torchrun(hanging(tmp_path), seconds=0.5)
     assert run.error == "torchrun was not done after 0.5 seconds, and was ended."

@@ -194,14 +194,18 @@ def _end_text(worker: Worker, *, caused: bool) -> str:
     if error:
         return f"failed: {error}: {words if len(words) < _MOST_WORDS else words[: _MOST_WORDS - 3] + '...'}"
     last = " ".join(worker.read("errors")[-_MOST_WORDS:].split())
-    last = f"\n    its last words on stderr: {last}" * bool(last)
+    return _exit_text(code) + f"\n    its last words on stderr: {last}" * bool(last)
+
+
+def _exit_text(code: int) -> str:
     if code >= 0:
-        return f"left with exit code {code}{last}"
+        return f"left with exit code {code}"
     name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
-    return f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}{last}"
+    return f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}"
 
 
 _RAISED = re.compile(r"^(?:\[rank\d+\]: ?)?([\w.]*(?:Error|Exception)\b.*)", re.M)
+_ENDED = re.compile(r"^ +rank +: (\d+) .*\n +exitcode +: (-?\d+)", re.M)  # in torchrun's report, the cause last
 
 
 def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> LaunchResult:
@@ -228,7 +232,8 @@ def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> L
     if not starter.returncode:
         return LaunchResult((printed,), "")
     raised = [text for text in _RAISED.findall(errors) if "ChildFailedError" not in text]
-    why = raised[0] if raised else f"exit code {starter.returncode}"
+    ended = [f"rank {rank} {_exit_text(int(code))}" for rank, code in _ENDED.findall(errors)]
+    why = [*raised, *ended[-1:], f"exit code {starter.returncode}"][0]
     return LaunchResult((printed,), f"torchrun ended with an error: {why}")
 
 
