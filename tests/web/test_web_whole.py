@@ -207,9 +207,10 @@ def test_slides_skip_what_is_covered_and_caption_labs(name: str, site: Path, vis
 
 def test_nothing_jumps_when_a_lab_begins_to_play(site: Path, visit: Visit) -> None:
     page = visit.open(site / f"{RECORDED[0]}.html")
-    place = page.locator(".gl-recording").first
-    place.scroll_into_view_if_needed()
-    page.wait_for_function("place => 'live' in place.dataset", arg=place.element_handle())
+    for place in reversed(page.locator(".gl-recording").all()):  # those below come to life, too, and to their height
+        if place.evaluate("place => place.checkVisibility() && !place.closest('.gl-bet-hides')"):
+            place.scroll_into_view_if_needed()
+            page.wait_for_function("place => 'live' in place.dataset", arg=place.element_handle())
     tops = """() => [...document.querySelectorAll('.cells > .jp-Cell, main h2, .gl-recording')]
       .filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect().top + scrollY)"""
     before = page.evaluate(tops)
