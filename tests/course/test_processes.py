@@ -250,10 +250,19 @@ def test_the_same_file_under_torchrun(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(temporary.iterdir()) == []
 
 
-def test_a_signal_under_torchrun_has_its_name(tmp_path: Path) -> None:
-    path = tmp_path / "aborts.py"
-    path.write_text("import os, time\nif os.environ['RANK'] == '1': os.abort()\ntime.sleep(60)")
-    assert torchrun(path).error == "torchrun ended with an error: rank 1 was killed: SIGABRT"
+def test_an_abort_runs_again_and_a_signal_has_its_name(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        """
+        if rank == 1:
+            with open("runs", "a+") as runs: first = runs.write("x") and runs.tell() == 1
+            os.abort() if first else os.kill(os.getpid(), 9)
+        time.sleep(60)
+        """,
+    )
+    killed = "rank 1 was killed: SIGKILL, as the system does when memory runs out"
+    assert torchrun(path).error == f"torchrun ended with an error: {killed}"
+    assert (tmp_path / "runs").read_text() == "xx"
 
 
 def test_torchrun_that_is_late(tmp_path: Path) -> None:

@@ -214,10 +214,17 @@ def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> L
     seconds: how long it may take, with the time in which it and each process load torch: a minute on a busy machine.
 
     Its meeting point accepts connections from other machines as long as it runs: no option of torchrun changes that.
+    Where a rank aborts, it runs once more.
     """
     path = _checked_script("torchrun", script, processes)
     if missing := _what_is_missing():
         return LaunchResult((), _NO_PROCESSES.format(missing))
+    # gloo's threads may hold a tensor when a rank's Python ends, which then aborts: PyTorch's pull request 179291.
+    result = _run_starter(path, processes, seconds)
+    return _run_starter(path, processes, seconds) if "SIGABRT" in result.error else result
+
+
+def _run_starter(path: Path, processes: int, seconds: float) -> LaunchResult:
     arguments = ["--standalone", f"--nproc-per-node={processes}", path.name]
     options: dict[str, Any] = {"cwd": path.parent, "encoding": "utf-8", "errors": "replace", "start_new_session": True}
     options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
