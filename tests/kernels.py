@@ -97,6 +97,16 @@ class Kernel:
         self._wait_for(lambda: number in self.answers, f"request {number} was not answered", seconds)
         return self.answers[number]
 
+    def answer_or_hello(self, widget: str, number: int) -> Message:
+        """Return the answer to a request, or after some seconds that to "hello", by which a page tries again.
+
+        A request that ipykernel has just begun to read is lost with an interrupt.
+        """
+        try:
+            return self.answer(number, seconds=6)
+        except AssertionError:
+            return self.ask(widget, "hello")
+
     def notice(self, number: int) -> Message:
         """Return the words that a request waits, once they are there."""
         self._wait_for(lambda: number in self.notices, f"nobody was told that request {number} waits")

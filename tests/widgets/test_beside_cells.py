@@ -59,12 +59,12 @@ TURNS = {
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Kernel]:
     with started_kernel() as kernel:
-        kernel.cell(TRAIN + "alone = train()")
+        kernel.cell("import gradlab\nfrom gradlab import Lab\n" + TRAIN + "alone = train()")
         yield kernel
 
 
 def test_a_cell_trains_beside_a_lab_as_it_does_alone(kernel: Kernel) -> None:
-    widget = kernel.widget("from gradlab import Lab; shown = Lab('digits')\ndisplay(shown)")
+    widget = kernel.widget("shown = Lab('digits')\ndisplay(shown)")
     kernel.ask(widget, "hello")
     cell = kernel.begin("beside = train(0.5)")
     kernel.play(widget, 0.5)
@@ -90,7 +90,7 @@ def test_a_cell_trains_beside_instruments_as_it_does_alone(kernel: Kernel) -> No
 
 def test_the_browser_is_told_that_a_cell_runs(kernel: Kernel, tmp_path: Path) -> None:
     """With Run All, a lab's first request comes while another cell runs: there is a lab to see all the same."""
-    shows = "from gradlab import Lab; lab = Lab('bowl'); lab.run(updates=3); display(lab)"
+    shows = "lab = Lab('bowl'); lab.run(updates=3); display(lab)"
     asked = tmp_path / "asked"  # the cell runs until the browser has asked for all of it
     waits = f"while not os.path.exists({str(asked)!r}):\n    time.sleep(0.01)"
     cell = kernel.begin(f"{shows}\n{waits}\nupdates = lab.runner.updates")
@@ -123,7 +123,6 @@ def shown(reply: Message) -> list[object]:
 def test_a_lab_plays_beside_long_calls_of_ours(kernel: Kernel) -> None:
     widget = kernel.widget("played = Lab('digits'); display(played)")
     kernel.ask(widget, "hello")
-    kernel.cell("import gradlab\ndef run():\n    run = gradlab.Run(gradlab.tasks.digits()); return run")
     for call in (
         "gradlab.compare('digits', {'a': gradlab.Recipe(), 'b': gradlab.Recipe(zero_grad=False)}, updates=500)",
         "Lab('bowl').record(updates=80)",
@@ -133,8 +132,8 @@ def test_a_lab_plays_beside_long_calls_of_ours(kernel: Kernel) -> None:
         assert kernel.wait(cell)["status"] == "ok", (call, kernel.errors)
         assert int(kernel.value("moved")) > 0, call
     state = "[p.detach().clone() for p in {}.model.parameters()]"
-    kernel.cell(f"same = run(); same.advance(updates=played.runner.updates); a, b = {state.format('same')}, "
-                f"{state.format('played.runner')}")  # fmt: skip
+    kernel.cell("same = gradlab.Run(gradlab.tasks.digits()); same.advance(updates=played.runner.updates)")
+    kernel.cell(f"a, b = {state.format('same')}, {state.format('played.runner')}")
     assert kernel.value("all(torch.equal(p, q) for p, q in zip(a, b, strict=True))") == "True"
 
 
@@ -142,7 +141,7 @@ def test_an_instrument_that_listens_hears_its_own_cell(kernel: Kernel) -> None:
     """A watch or a Ledger around a long call of ours: a lab that plays is none of theirs, and waits."""
     widget = kernel.widget("played = Lab('digits', panels=['loss', 'memory']); display(played)")
     kernel.ask(widget, "hello")
-    setup = "from gradlab import Ledger, watch\nr = run()\n"
+    setup = "from gradlab import Ledger, watch\nr = gradlab.Run(gradlab.tasks.digits())\n"
     blocks = {
         "watch": "with watch() as heard:\n    r.advance(updates=300)\nresult = heard.watched, heard.findings",
         "Ledger": "with Ledger(r.model, [r.optimizer]) as heard:\n    r.advance(updates=150)\nresult = heard.at_peak",
@@ -211,15 +210,15 @@ def test_a_statement_that_never_ends_is_ended(kernel: Kernel, how: str) -> None:
 
 
 def test_an_interrupt_of_a_play_keeps_the_loop(kernel: Kernel) -> None:
-    widget = kernel.widget("from gradlab import Lab; filling = Lab('digits', panels=['loss']); display(filling)")
+    widget = kernel.widget("filling = Lab('digits', panels=['loss']); display(filling)")
     kernel.ask(widget, "edit", text="for x, y in batches * 1000:\n    loss_fn(model(x), y).backward()\n")
     for _ in range(5):
         assert kernel.play(widget, 0.2)
         count = int(kernel.value("filling.runner.loop.backwards"))
         number = kernel.send(widget, "frames", count=6, every=16.7, updates=1, play=1)
-        time.sleep(0.02)  # a message that ipykernel has just begun to read would be lost with the interrupt
+        time.sleep(0.02)
         kernel.manager.interrupt_kernel()
-        kernel.answer(number)
+        kernel.answer_or_hello(widget, number)
         assert kernel.value("filling.runner.loop.is_edited") == "True"
         assert int(kernel.value("filling.runner.loop.backwards")) >= count, "nothing is taken back"
 
@@ -243,7 +242,7 @@ def test_an_earlier_view_stays_as_its_text_speaks_of_it(kernel: Kernel) -> None:
 def test_an_interrupt_ends_the_cell_that_serves(kernel: Kernel) -> None:
     widget = kernel.widget("lab = Lab('digits'); display(lab)")
     kernel.ask(widget, "hello")
-    cell = kernel.begin("r = run(); r.advance(updates=10_000_000)")
+    cell = kernel.begin("gradlab.Run(gradlab.tasks.digits()).advance(updates=10_000_000)")
     kernel.play(widget, 0.5)
     kernel.manager.interrupt_kernel()
     assert kernel.wait(cell, seconds=15)["ename"] == "KeyboardInterrupt"
