@@ -22,6 +22,7 @@ from .._process import SERVED_LATELY, main_thread
 from .joined import joined_module, style_sheet
 
 CELL_RUNS = "A cell is running; this goes on after it."
+_AGAIN = 0.05  # seconds until an interrupt that Python has dropped comes again
 _PATIENCE = 1.0  # seconds that work may go on after a request to pause it
 GOES_ON = "This is how it was here. It goes on in the cell that shows it next."
 Message = Mapping[str, Any]
@@ -152,6 +153,19 @@ def _interrupted(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
 
+def _keep_interrupts() -> None:
+    """Have an interrupt that Python would drop come again: in a weak reference's callback it can end nothing."""
+    report = sys.unraisablehook
+
+    def hook(dropped: sys.UnraisableHookArgs) -> None:
+        if dropped.exc_type is KeyboardInterrupt and threading.current_thread() is threading.main_thread():
+            threading.Timer(_AGAIN, interrupt_main).start()  # not at once: this is still within the callback
+        else:
+            report(dropped)
+
+    sys.unraisablehook = hook
+
+
 def _shell() -> Any:
     return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
 
@@ -177,5 +191,6 @@ def _follow_cells(kernel: Any) -> None:
         kernel.saved_sigint_handler = _interrupted  # ipykernel sets it after each message
     if threading.current_thread() is threading.main_thread():  # in a cell
         main_thread.begin_cell()
+    _keep_interrupts()
     kernel.shell.events.register("pre_execute", main_thread.begin_cell)
     kernel.shell.events.register("post_execute", main_thread.end_cell)
