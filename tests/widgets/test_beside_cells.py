@@ -250,7 +250,7 @@ def test_an_interrupt_ends_the_cell_that_serves(kernel: Kernel) -> None:
     assert kernel.manager.provisioner.process.poll() is None, signal.SIGINT
 
 
-def test_an_interrupt_that_a_weak_reference_would_drop_comes_again(kernel: Kernel) -> None:
+def test_an_interrupt_that_python_drops_comes_again(kernel: Kernel) -> None:
     kernel.widget("lab = Lab('digits'); display(lab)")
     code = """
 import signal, weakref
