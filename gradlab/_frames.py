@@ -12,7 +12,7 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cache
 from inspect import CO_OPTIMIZED
@@ -53,12 +53,10 @@ def _our_folders() -> tuple[str, ...]:
     return (*(folder + os.sep for folder in (str(Path(__file__).parent), *theirs)), "<frozen")
 
 
-def frames(frame: FrameType | None, last: FrameType | None = None) -> Iterator[FrameType]:
-    """Go from a frame to those that have called it, up to and with ``last``."""
+def frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """Go from a frame to those that have called it."""
     while frame is not None:
         yield frame
-        if frame is last:
-            return
         frame = frame.f_back
 
 
@@ -74,18 +72,14 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
     return library
 
 
-def calling_frame(frame: FrameType | None, last: FrameType | None) -> FrameType | None:
-    """Return the reader's frame within ``last`` that has called into PyTorch, or else a library's; None without any.
-
-    Whoever stands further in was called by PyTorch, as a forward or a hook is. None where ``last`` is not reached.
-    """
-    return calling_and_innermost_frame(frame, last)[0]
-
-
 def calling_and_innermost_frame(
     frame: FrameType | None, last: FrameType | None
 ) -> tuple[FrameType | None, FrameType | None]:
-    """Return ``calling_frame(frame, last)`` and the innermost frame by the rule of ``user_frame``, in one walk."""
+    """Return the reader's frame within ``last`` that has called into PyTorch, and the innermost one as ``user_frame``.
+
+    Whoever stands further in than the first was called by PyTorch, as a forward or a hook is. A library's frame stands
+    in for the reader's; None without any, and where ``last`` is not reached.
+    """
     calling, innermost, calling_owner, innermost_owner = None, None, _OURS, _OURS
     while frame is not None:  # a loop of its own, since this runs at every operation under a Ledger
         owner = code_owner(frame.f_code.co_filename)
@@ -100,11 +94,6 @@ def calling_and_innermost_frame(
             return calling, innermost
         frame = frame.f_back
     return None, None
-
-
-def frame_in(frame: FrameType | None, files: Collection[str]) -> FrameType | None:
-    """Return the innermost frame that runs code of these files."""
-    return next((one for one in frames(frame) if one.f_code.co_filename in files), None)
 
 
 def raised_at(error: BaseException, is_theirs: Callable[[str], bool]) -> tuple[CodeType, int] | None:

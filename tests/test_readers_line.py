@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import gradlab
-from gradlab._frames import Owner, calling_frame, code_owner, user_frame
+from gradlab._frames import Owner, calling_and_innermost_frame, code_owner, user_frame
 
 OURS, LIBRARY, USER = Owner.OURS, Owner.LIBRARY, Owner.USER
 
@@ -60,5 +60,6 @@ READER, OTHER, PYTORCH = "/a/train.py", "/x/site-packages/fast/loop.py", torch._
 def test_the_readers_line_is_the_innermost_one(files: tuple[str, ...], innermost: str, caller: str) -> None:
     here = sys._getframe()
     assert called(files, lambda frame: user_frame(frame).f_code.co_filename) == innermost
-    assert called(files, lambda frame: calling_frame(frame, here).f_code.co_filename) == caller
-    assert called(files, lambda frame: calling_frame(frame, None)) is None  # as on a thread of autograd's own
+    assert called(files, lambda frame: calling_and_innermost_frame(frame, here)[0].f_code.co_filename) == caller
+    on_autograds_thread = called(files, lambda frame: calling_and_innermost_frame(frame, None))
+    assert on_autograds_thread == (None, None)

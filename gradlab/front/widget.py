@@ -22,7 +22,6 @@ from .._process import SERVED_LATELY, main_thread
 from .joined import joined_module, style_sheet
 
 CELL_RUNS = "A cell is running; this goes on after it."
-_AGAIN = 0.05  # seconds until an interrupt that Python has dropped comes again
 _PATIENCE = 1.0  # seconds that work may go on after a request to pause it
 GOES_ON = "This is how it was here. It goes on in the cell that shows it next."
 Message = Mapping[str, Any]
@@ -158,8 +157,8 @@ def _keep_interrupts() -> None:
     report = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:
-        if dropped.exc_type is KeyboardInterrupt and threading.current_thread() is threading.main_thread():
-            threading.Timer(_AGAIN, interrupt_main).start()  # not at once: this is still within the callback
+        if dropped.exc_type is KeyboardInterrupt:
+            threading.Timer(0.05, interrupt_main).start()  # not at once: this is still within the callback
         else:
             report(dropped)
 

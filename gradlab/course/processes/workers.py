@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..._frames import frame_in, raised_at
+from ..._frames import frames, raised_at
 from ..._process import innermost_frames
 
 if TYPE_CHECKING:
@@ -179,8 +179,9 @@ def _follow(starter: Connection[Any, Any], script: str, folder: Path) -> None:
     """Tell the starter again and again at which line of the script the main thread is; end with the starter."""
     with suppress(OSError):  # the starter is gone
         while True:
-            inner = frame_in(innermost_frames().get(threading.main_thread().ident or 0), (script,))
-            starter.send({"at": inner.f_lineno} if inner else {})
+            calls = frames(innermost_frames().get(threading.main_thread().ident or 0))
+            lines = (call.f_lineno for call in calls if call.f_code.co_filename == script)
+            starter.send({"at": line} if (line := next(lines, 0)) else {})
             time.sleep(_EVERY)
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):  # there are others yet
