@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents and chromium() is None and not os.environ.get("GRADLAB_REQUIRE_BROWSER"):
             item.add_marker(pytest.mark.skip(reason="needs Chromium (Debian: apt-get install chromium)"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say what JupyterLab logged last before a test failed, such as that a kernel died, and where."""
+    report = yield
+    jupyter = getattr(item, "funcargs", {}).get("jupyter")
+    if report.failed and jupyter is not None:
+        report.sections.append(("JupyterLab", "\n".join(jupyter.log.read_text().splitlines()[-40:])))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -152,7 +152,6 @@ def test_the_answer_can_be_had_at_once(lab_page: Callable[..., Notebook]) -> Non
 def test_after_a_reload_a_bet_says_what_is_true(notebook: Notebook, saved: bool) -> None:
     """Where JupyterLab trusts what is saved it is as it was; else its cell is to be run, as it says."""
     page = notebook.page.context.new_page()
-    page.set_default_timeout(20_000)
     run = (
         "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0;"
         " await jupyterapp.commands.execute('notebook:run-cell'); }"
@@ -184,7 +183,6 @@ def test_after_a_reload_a_bet_says_what_is_true(notebook: Notebook, saved: bool)
 def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> None:
     """JupyterLab folds it. The choice has the learner run its cell, and only then the answer and the texts come."""
     page = notebook.page.context.new_page()
-    page.set_default_timeout(20_000)
     try:
         question, *_ = stored_cells()
         cells = [*stored_cells(), question, nbformat.v4.new_markdown_cell("Further down.")]

@@ -87,7 +87,7 @@ def test_what_follows_a_bet_is_covered_in_a_notebook(
         nbformat.write(kept, notebook.jupyter.folder / name)
         page, close = opened(notebook, name, kernel)
         try:
-            page.wait_for_function(RENDERED, arg=len(kept.cells), timeout=60_000)
+            page.wait_for_function(RENDERED, arg=len(kept.cells))
             asked = questions(kept.cells)
             folded = [
                 cell

@@ -26,7 +26,8 @@ PAINTS_AFTER = """lab => new Promise(resolve => {
     if (this.canvas === loss) times.push(performance.now() - began);
     return clear.apply(this, box);
   };
-  setTimeout(() => {
+  setTimeout(function pause() {
+    if (times.length < 6) { setTimeout(pause, 50); return; }
     began = performance.now();
     lab.querySelector('.gl-player .gl-main').click();
     setTimeout(() => {
@@ -115,7 +116,6 @@ def test_pause_stops_the_picture_where_the_run_ends(lab_page: Callable[..., Note
     page.button("Play").click()
     page.wait_for_updates(30)
     times = page.evaluate(PAINTS_AFTER)
-    assert sum(time < 0 for time in times) > 5, "it was playing"
     assert sum(time > 50 for time in times) <= 1, f"one last painting, of where the run has ended; got {times}"
     updates, loss = page.ask("lab.runner.updates, lab.runner.record.loss")
     assert page.updates() == updates

@@ -62,10 +62,10 @@ def test_three_calls_move_the_arrows_and_nothing_else_does(moving: Callable[...,
     assert moved == ["optimizer.zero_grad()", "loss.backward()", "optimizer.step()"]
     page.turn("speed", "statements")
     page.button("Play").click()
-    page.wait_for_updates(page.updates() + 1)
+    page.wait_for("lab => ['loss.backward()', 'optimizer.step()'].every(call => moved.includes(call))")
     page.button("Pause").click()
     page.wait_until_still()
-    assert {"loss.backward()", "optimizer.step()"} <= set(page.page.evaluate("() => moved.splice(0)"))
+    page.page.evaluate("() => moved.splice(0)")
     page.turn("speed", "60 updates/s")
     page.button("Play").click()
     page.wait_for_updates(30)

@@ -69,7 +69,7 @@ def test_a_kernel_that_is_gone_is_told_in_words(troubled_page: Callable[..., Not
     assert page.page.locator(".gradlab .gl-main:visible").count() == 0, "no blue Play"
     assert page.button("Play").is_disabled()
     assert page.control("zero_grad").is_disabled()
-    page.page.wait_for_function(f"() => {KERNEL}.status === 'idle'", timeout=60_000)
+    page.page.wait_for_function(f"() => {KERNEL}.status === 'idle'")
     again.click()
     page.page.wait_for_selector(".gradlab .gl-button.gl-main")
     assert page.page.locator(".gradlab .gl-gone").count() == 0
@@ -115,7 +115,7 @@ def test_a_connection_that_is_lost_is_told_and_the_lab_goes_on(troubled_page: Ca
     page.wait_for_words("No connection")
     page.page.context.set_offline(False)
     page.page.evaluate(f"() => {{ {KERNEL}.reconnect(); }}")  # JupyterLab tries by itself, less and less often
-    page.page.wait_for_function(f"() => {KERNEL}.connectionStatus === 'connected'", timeout=30_000)
+    page.page.wait_for_function(f"() => {KERNEL}.connectionStatus === 'connected'")
     dialog = page.page.locator(".jp-Dialog button")
     if dialog.count():
         dialog.last.click()
