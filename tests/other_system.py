@@ -142,7 +142,7 @@ def main(system: str, folder: Path) -> None:
         print("ran:", ascii([run.printed, run.error]))
         left = [path.name for path in Path(tempfile.gettempdir()).iterdir()]
         left = [name for name in left if not name.startswith("torchinductor_")]  # PyTorch's cache, one for each user
-        print("left:", run.still_running, left)
+        print("left:", multiprocessing.active_children(), left)
 
 
 def use_without_threads(folder: Path) -> None:

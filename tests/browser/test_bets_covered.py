@@ -24,9 +24,11 @@ from .driving import Notebook
 # GRADLAB_BETS=all looks at all in JupyterLab and Notebook 7.
 ALL = os.environ.get("GRADLAB_BETS") == "all"
 EACH_PAGE = ALL or bool(os.environ.get("GRADLAB_NIGHTLY"))
-OPEN = """async ([path, id]) => {
-  const panel = await jupyterapp.commands.execute('docmanager:open', {path, kernel: {id}});
-  await panel.context.ready;
+OPEN = "([path, id]) => { jupyterapp.commands.execute('docmanager:open', {path, kernel: {id}}); }"
+# A cell that is run sooner gets a kernel of its own, for which the server shuts down the one that all others have.
+CONNECTED = """([path, id]) => {
+  const {context, sessionContext} = jupyterapp.shell.currentWidget ?? {};
+  return context?.path === path && sessionContext.isReady && sessionContext.session?.kernel?.id === id;
 }"""
 LIVE_BETS = "count => document.querySelectorAll('.gl-bet[data-live]:not(.lm-mod-hidden *)').length === count"
 CLOSE = """async () => {
@@ -64,6 +66,7 @@ def in_jupyterlab(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Call
         notebook.page.wait_for_function(BACK, arg=notebook.name)
 
     notebook.page.evaluate(OPEN, [name, kernel])
+    notebook.page.wait_for_function(CONNECTED, arg=[name, kernel])
     return notebook.page, close
 
 

@@ -8,14 +8,14 @@ from .driving import Notebook, write_notebook
 
 
 def test_the_still_picture_is_seen_where_no_widget_loads(notebook: Notebook) -> None:
-    page = notebook.page.context.new_page()
-    page.route(re.compile("extensions/anywidget"), lambda route: route.abort())
     start = "from gradlab import Lab\nfrom gradlab.course import ForecastLab\n"
     write_notebook(
         notebook.jupyter.folder / "still.ipynb", f"{start}lab = Lab('digits').run(7)\nlab", "fit = ForecastLab()\nfit"
     )
     notebook.lend_kernel("still.ipynb")
+    page = notebook.page.context.new_page()  # in front of the other, in which nothing moves until this is closed
     try:
+        page.route(re.compile("extensions/anywidget"), lambda route: route.abort())
         other = Notebook(page, notebook.jupyter, "still.ipynb")
         page.evaluate("() => jupyterapp.commands.execute('notebook:run-all-cells')")
         for number, name in enumerate(("lab", "fit")):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import linecache
-import multiprocessing
 import os
 import re
 import signal
@@ -55,11 +54,6 @@ class LaunchResult:
 
     def __bool__(self) -> bool:
         return not self.error
-
-    @property
-    def still_running(self) -> list[int]:
-        """Those of the processes that have not ended: none, whatever happened."""
-        return [child.pid for child in multiprocessing.active_children() if child.pid in self.pids]
 
     def lines(self, rank: int) -> list[str]:
         """Return the lines that a rank printed, and then what went wrong, if anything did."""
