@@ -27,7 +27,7 @@ EACH_PAGE = ALL or bool(os.environ.get("GRADLAB_NIGHTLY"))
 OPEN = "([path, id]) => { jupyterapp.commands.execute('docmanager:open', {path, kernel: {id}}); }"
 # A cell that is run sooner gets a kernel of its own, for which the server shuts down the one that all others have.
 CONNECTED = """([path, id]) => {
-  const {context, sessionContext} = jupyterapp.shell.currentWidget ?? {};
+  const {context, sessionContext} = window.jupyterapp?.shell.currentWidget ?? {};
   return context?.path === path && sessionContext.isReady && sessionContext.session?.kernel?.id === id;
 }"""
 LIVE_BETS = "count => document.querySelectorAll('.gl-bet[data-live]:not(.lm-mod-hidden *)').length === count"
@@ -66,7 +66,6 @@ def in_jupyterlab(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Call
         notebook.page.wait_for_function(BACK, arg=notebook.name)
 
     notebook.page.evaluate(OPEN, [name, kernel])
-    notebook.page.wait_for_function(CONNECTED, arg=[name, kernel])
     return notebook.page, close
 
 
@@ -90,6 +89,7 @@ def test_what_follows_a_bet_is_covered_in_a_notebook(
         nbformat.write(kept, notebook.jupyter.folder / name)
         page, close = opened(notebook, name, kernel)
         try:
+            page.wait_for_function(CONNECTED, arg=[name, kernel])
             page.wait_for_function(RENDERED, arg=len(kept.cells))
             asked = questions(kept.cells)
             folded = [
