@@ -21,8 +21,6 @@ _BROWSER = "tests/browser"
 _SITE = "tests/web/test_web_whole.py"
 _FIRST = (_BROWSER, _SITE, "notebooks", "tests/course", "tests/commands")
 """Folders whose files take longest: begun last, one would keep one worker busy while the other has nothing to do."""
-_BEHIND = 5
-"""The niceness of a worker without the browser."""
 _BROWSER_LIMIT = 300.0
 """Seconds a test in which a browser may hang."""
 
@@ -72,12 +70,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if not _waits(item, later, [path.resolve() for path in paths], tests)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let a worker without the browser, in which things are to move, wait for the one that has it."""
-    if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "nice") and not item.get_closest_marker("browser"):
-        os.nice(max(0, _BEHIND - os.nice(0)))
 
 
 def _below(item: pytest.Item, folder: str) -> bool:
