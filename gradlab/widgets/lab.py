@@ -237,7 +237,7 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
         advance = partial(model.run_beat_for, every)
     play_id = request.get("client"), request.get("play")
     if play_id[1] is not None and play_id == model.stopped_play_id:  # the browser did not know yet that it had ended
-        model.stopped = False
+        model.stopped = not model.playing  # told until another playing: the answer that told of it may be lost
         yield model.frame(only_due=True)
         return
     if play_id != model.play_id and not model.interrupted:

@@ -190,6 +190,24 @@ def test_an_interrupt_ends_the_playing_and_says_so() -> None:
     assert lab.runner.updates == 7, "what came before a pause does not stop the next play"
 
 
+def test_that_a_playing_has_ended_is_told_until_another_begins() -> None:
+    lab = Lab("line")
+    page = Page(lab)
+
+    def ask_frames(play: int) -> bool:
+        return page.ask("frames", count=1, every=20, updates=1, play=play).stopped
+
+    assert not ask_frames(play=1)
+    lab.model.interrupted = True
+    told = [ask_frames(play=1) for _ in range(3)]  # an interrupt may lose the answer that says so first
+    assert told == [True] * 3
+    assert page.ask("hello").stopped
+    assert not ask_frames(play=2)
+    assert not ask_frames(play=1), "of a page that has not heard of it; the other goes on"
+    assert not page.ask("hello").stopped
+    assert lab.runner.updates == 2
+
+
 # Requests that no browser of ours makes -------------------------------------------------------------------------------
 
 BAD: list[dict[str, Any]] = [
