@@ -106,6 +106,24 @@ def test_grad_fills_without_a_step_and_other_labs_go_on(lab_page: Callable[..., 
     assert page.updates() == 0
 
 
+INTERRUPT_LOSES_AN_ANSWER = """
+def interrupt(front, model):
+    send = front.send
+    front.send = lambda answer: setattr(front, "send", send)
+    model.interrupted = True
+"""
+
+
+def test_an_interrupt_that_loses_an_answer_ends_the_playing(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"), INTERRUPT_LOSES_AN_ANSWER)
+    play(page)
+    page.ask("interrupt(lab._front, lab.model)")
+    page.wait_for_words("Interrupted. Press Play to continue.")
+    play(page)
+    page.button("Pause").click()
+    page.wait_until_still()
+
+
 @pytest.mark.nightly  # it waits for JupyterLab to connect again
 def test_a_connection_that_is_lost_is_told_and_the_lab_goes_on(troubled_page: Callable[..., Notebook]) -> None:
     page = troubled_page(LAB.format("'digits'"))
