@@ -10,7 +10,7 @@ from ...drawing import BATCH_STYLES, Area, Arrow, Axes, Axis, Drawing, Line, Mar
 from .curves import CourseFigure
 
 STRIP_SIZE = (820, 216)
-"""CSS pixels."""
+"""CSS pixels, for three lines of words below a tile."""
 _CALLS = ("zero_grad()", "forward", "backward()", "step()")
 _EXPLAINED = {
     "00": {0: "empties .grad", 2: "adds to .grad", 3: "reads .grad"},
@@ -20,6 +20,12 @@ _EXPLAINED = {
     "04": {0: "clears first what step() reads"},
     "05": {0: "leaves None: no bytes"},
     "06": {3: "by lr \u00d7 sum, or lr \u00d7 m / \u221as"},
+    "07": {0: "once a window", 2: "once a micro-batch"},
+    "08": {1: "in 16 bits under autocast", 3: "after unscale_(), or skipped"},
+    "09": {1: "keeps activations: bytes"},
+    "10": {3: "the place to check .grad"},
+    "11": {2: "averages over the ranks"},
+    "12": {0: "in three of four places"},
 }
 """By notebook, what it has explained of each of the calls; 4 is the way round zero_grad()."""
 _WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # from tile to tile, a tile, its upper and its lower edge
@@ -43,9 +49,11 @@ def update_strip(notebook: str) -> CourseFigure:
         f"{call}: {', '.join(words for _, words in told) or 'not explained yet'}"
         for call, told in zip((*_CALLS, "without zero_grad()"), lines, strict=True)
     )
-    axes = Axes(Axis(-2.0, 99.0, ticks="none"), Axis(1.5, 33.0, ticks="none"))
+    more = max(max(map(len, lines)) - 3, 0) * _ROW
+    axes = Axes(Axis(-2.0, 99.0, ticks="none"), Axis(1.5 - more, 33.0, ticks="none"))
+    size = (STRIP_SIZE[0], round(STRIP_SIZE[1] * (31.5 + more) / 31.5))
     title = "One update, as far as it is explained"
-    return CourseFigure(Drawing(title, marks, (axes,), f"{title}: {told}."), size=STRIP_SIZE)
+    return CourseFigure(Drawing(title, marks, (axes,), f"{title}: {told}."), size=size)
 
 
 def _tile(place: int, call: str, lines: list[tuple[str, str]], notebook: str) -> list[Mark]:
