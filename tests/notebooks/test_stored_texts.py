@@ -1,0 +1,57 @@
+"""What is stored of an instrument is what it computes today: nbval compares it, and no cell escapes that."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_series import NOTEBOOKS, ROOT, SHOWN, of, stored
+
+from gradlab.doctor.rules import KNOWN_CODES
+
+QUESTIONS = ROOT / "gradlab" / "widgets" / "questions"
+INSTRUMENTS = (*SHOWN, "two_ranks")
+# How a report of the doctor begins, as an object or as a command's output, and how the check of a loop to mend does.
+REPORT = re.compile(r"(\$ python -m gradlab doctor .*\n+)?(No findings|\d+ findings?)\. Watched")
+MENDED = re.compile(r"exercise\(\"mend_\w+\"\)\.check\(")
+OTHER_WORDS = {"nvidia-smi"}
+"""Names between backticks that look like a code of the doctor, and are none."""
+
+
+def is_told_by_an_instrument(cell: dict[str, Any]) -> bool:
+    """Whether a cell shows an instrument, a doctor's report or the verdict on a loop, whose words are computed."""
+    if cell["cell_type"] != "code" or "stored_after" in cell["metadata"].get("gradlab", {}):
+        return False  # what is stored there is not what the cell shows first
+    last = (cell["source"].strip().splitlines() or [""])[-1]
+    texts = [
+        "".join(output.get("data", {}).get("text/plain", output.get("text", ""))) for output in cell["outputs"]
+    ]
+    named = re.match(rf"(?:{'|'.join(INSTRUMENTS)})\(", last)
+    return bool(named or MENDED.search(last) or any(map(REPORT.search, texts)))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_is_compared_when_its_notebook_runs(path: Path) -> None:
+    for cell in stored(path):
+        if is_told_by_an_instrument(cell):
+            assert "nbval-check-output" in cell["metadata"].get("tags", []), cell["id"]
+
+
+def test_there_are_many() -> None:
+    """The patterns find what they are for."""
+    told = [cell for path in NOTEBOOKS for cell in stored(path) if is_told_by_an_instrument(cell)]
+    assert sum(any(REPORT.search(json.dumps(output)) for output in cell["outputs"]) for cell in told) >= 3
+    assert sum(bool(MENDED.search(cell["source"])) for cell in told) >= 3
+    assert len(told) >= 30
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_code_of_the_doctor_that_is_named_is_one(path: Path) -> None:
+    questions = tomllib.loads((QUESTIONS / f"{path.stem[:2]}.toml").read_text(encoding="utf-8"))
+    texts = [*of(path, "markdown"), json.dumps(questions)]
+    named = {name for text in texts for name in re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", text)}
+    assert named - OTHER_WORDS <= KNOWN_CODES
