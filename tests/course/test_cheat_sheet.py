@@ -96,7 +96,7 @@ def test_no_text_of_the_sheet_is_one_that_the_labs_do_not_run() -> None:
         assert torch.equal(trained_on(text, task), trained_on(recipe.replace(amp=amp).source(), task))
 
 
-def test_the_fp16_loop_warns_of_its_scheduler_only_if_the_scaler_skips_the_first_step() -> None:
+def test_a_skipped_first_step_warns_of_the_scheduler() -> None:
     """The row of the page: the warning is harmless, since the order of the calls is right."""
     task = tasks.line()
     text = cheat_sheet().program("fp16")

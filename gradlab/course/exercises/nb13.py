@@ -80,7 +80,7 @@ calls_in_order = Definition(
 
 def whole_loop_case(rng: random.Random) -> Case:
     """Return a loader of seven batches, of which the last ones need no clipping."""
-    batches = [(torch.randn(6, 3), (10 if i < 3 else 0.3) * torch.randn(6, 1)) for i in range(7)]
+    batches: Any = [(torch.randn(6, 3), (10 if i < 3 else 0.3) * torch.randn(6, 1)) for i in range(7)]
     window, model, lr, max_norm = rng.choice((2, 3, 4, 5)), nn.Linear(3, 1), rng.uniform(0.05, 0.2), rng.uniform(2, 3)
     text = f"7 batches, window={window}, lr={lr:.2f}, max_norm={max_norm:.1f}: the weights afterwards"
     return (model, mse_loss, DataLoader(batches, batch_size=None), lr, window, max_norm), text
