@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .measured import real_peak as real_peak
     from .notebook_calls import attempt as attempt
     from .notebook_calls import doctor_command as doctor_command
-    from .notebook_calls import weights_after as weights_after
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun

@@ -24,6 +24,7 @@ _TITLE = "`.grad` is a buffer that adds"
 _SUBTITLE = "`backward()` adds, `step()` reads, `zero_grad()` clears"
 _RECIPE = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
 _SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)"
+_SLICES = r"for start in .*\n +window = .*"  # of a list: a DataLoader has none
 
 
 class LoopChange(NamedTuple):
@@ -73,15 +74,16 @@ class CheatSheet:
     order: Mapping[str, Sequence[str]]
     """The calls of an update, by the part of it in which they stand."""
     margins: Mapping[str, LoopVariant]
-    """What changes for ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"``."""
+    """``"windows"`` comes before every loop; ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"`` change it."""
     sizes: Mapping[str, Any]
     """The table of bytes: ``title``, ``says``, ``columns``, ``rows``."""
     pitfalls: Sequence[Pitfall]
 
-    def program(self, margin: str) -> str:
-        """Return the loop's text with the changes of a margin."""
+    def program(self, margin: str = "") -> str:
+        """Return the loop's text with the windows before it and with the changes of a margin."""
         lines = self.loop.splitlines()
-        for change in reversed(self.margins[margin].changes):  # from the end: the numbers stay right
+        changes = self.margins["windows"].changes + (self.margins[margin].changes if margin else ())
+        for change in reversed(changes):  # from the end: the numbers stay right
             beside = lines[change.replaced.start]
             indent = beside[: len(beside) - len(beside.lstrip())]
             lines[change.replaced] = [indent + line for line in change.code.splitlines()]
@@ -92,8 +94,8 @@ class CheatSheet:
         """The page as an element with its own style."""
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
         states = " ".join(_HERE.joinpath("cheat_sheet_states.html").read_text(encoding="utf-8").splitlines())
-        bf16, fp16, *others = map(_margin_html, self.margins.values())
-        margins = f"<div>{bf16}{fp16}{_sizes_html(self.sizes)}</div><div>{''.join(others)}</div>"
+        windows, *types, tokens, ddp = map(_margin_html, self.margins.values())
+        margins = f"<div>{windows}{''.join(types)}</div><div>{tokens}{ddp}{_sizes_html(self.sizes)}</div>"
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
             f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{states}</div>'
@@ -142,7 +144,7 @@ class CheatSheet:
 def cheat_sheet() -> CheatSheet:
     """Return the sheet of the series."""
     read = tomllib.loads(_HERE.joinpath("cheat_sheet.toml").read_text(encoding="utf-8"))
-    first, *rest = _RECIPE.source().splitlines()
+    first, *rest = re.sub(_SLICES, "for window in windows(loader, 4):", _RECIPE.source()).splitlines()
     return CheatSheet(
         loop="\n".join([first, _SCHEDULER, *rest, f"{' ' * 8}scheduler.step()"]) + "\n",
         notes={int(number): note for number, note in read["notes"].items()},

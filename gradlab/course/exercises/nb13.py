@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
+from torch.utils.data import DataLoader
 
 from .checking import Case, Definition, TroubleError, variant
 from .loops import all_weights, trained
@@ -78,11 +79,11 @@ calls_in_order = Definition(
 
 
 def whole_loop_case(rng: random.Random) -> Case:
-    """Return seven batches, of which the last ones need no clipping."""
-    batches = [(torch.randn(6, 3), (10 if i < 3 else 0.3) * torch.randn(6, 1)) for i in range(7)]
+    """Return a loader of seven batches, of which the last ones need no clipping."""
+    batches: Any = [(torch.randn(6, 3), (10 if i < 3 else 0.3) * torch.randn(6, 1)) for i in range(7)]
     window, model, lr, max_norm = rng.choice((2, 3, 4, 5)), nn.Linear(3, 1), rng.uniform(0.05, 0.2), rng.uniform(2, 3)
     text = f"7 batches, window={window}, lr={lr:.2f}, max_norm={max_norm:.1f}: the weights afterwards"
-    return (model, nn.functional.mse_loss, batches, lr, window, max_norm), text
+    return (model, mse_loss, DataLoader(batches, batch_size=None), lr, window, max_norm), text
 
 
 whole_loop = Definition(
@@ -91,7 +92,7 @@ whole_loop = Definition(
     mistakes={
         "never-clears": variant("whole_loop", ("optimizer.zero_grad()", "pass")),
         "not-divided": variant("whole_loop", (" / len(part)", "")),
-        "last-window-dropped": variant("whole_loop", ("len(batches)", "len(batches) // window * window")),
+        "last-window-dropped": variant("whole_loop", ("    if window:\n        yield window\n", "")),
         "clips-each-batch": variant("whole_loop", ("    nn.utils.clip", "        nn.utils.clip")),
     },
     rounds=4,

@@ -24,6 +24,10 @@ def train_by_hand(model, loss_fn, batches, lr, window=1, max_norm=math.inf):
                 parameter -= lr * min(1.0, max_norm / (norm + 1e-6)) * part
 
 
+def train_from_a_loader(model, loss_fn, loader, lr, window, max_norm):
+    train_by_hand(model, loss_fn, list(loader), lr, window, max_norm)
+
+
 def by_torch(updates, accumulate, zero_grad):
     w = torch.zeros(1, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)
@@ -426,5 +430,5 @@ RIGHT = {
     "calls_in_order": [
         ["forward", "zero_grad", "backward", "unscale_", "clip", "scaler.step", "scheduler.step", "scaler.update"]
     ],
-    "whole_loop": [train_by_hand],
+    "whole_loop": [train_from_a_loader],
 }
