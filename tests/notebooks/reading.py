@@ -88,8 +88,14 @@ def minutes(cell: dict[str, Any]) -> float:
         return QUESTION
     if _MENDED.search(text):
         return MENDED
-    lines = 0 if cell["metadata"].get("cellView") == "form" else sum(bool(line.strip()) for line in text.splitlines())
-    return lines / LINES + (PLAYED if _PLAYED.search(text) else 0.0)
+    return visible_lines(cell) / LINES + (PLAYED if _PLAYED.search(text) else 0.0)
+
+
+def visible_lines(cell: dict[str, Any]) -> int:
+    """Return the number of lines of code that a cell shows: none if it is a text, or folded."""
+    if cell["cell_type"] != "code" or cell["metadata"].get("cellView") == "form":
+        return 0
+    return sum(bool(line.strip()) for line in "".join(cell["source"]).splitlines())
 
 
 def count_words(text: str) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from reading import CLOSING, PARTS, builds_on, header, reading, total
+from reading import CLOSING, PARTS, builds_on, header, reading, total, visible_lines
 
 from gradlab.course.series import series_notebooks
 
@@ -20,8 +20,9 @@ EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 SHOWN = ("swing", "ring_of_orders", "peak", "loss_scale", "draw_graph", "head_to_tail", "update_strip")
 SHEET = "13_cheat_sheet"  # one page that is printed: no predictions between its loops, exercises at its end
 LINES = {"core": 8, "deeper": 12, "exercises": 14, "sources": 0}  # of a code cell, which has one idea
-CORE, CORES = 18, 230  # minutes: of one core, and of all fourteen
-FIRST_CORE, CORE_CELLS = 15, 25  # of each notebook up to 06
+CORE, CORE_CELLS, CORES = 15, 25, 210  # minutes and cells of one core, and minutes of all fourteen
+DEEPER = 20  # minutes
+CELLS, WORDS, VISIBLE_LINES = 900, 24_000, 2_400  # of the series
 
 
 def stored(path: Path) -> list[dict[str, Any]]:
@@ -85,7 +86,8 @@ def test_its_minutes_are_those_of_the_rule(path: Path) -> None:
     """python tests/refresh_minutes.py writes them."""
     read = reading(path)
     assert header(read) in opening(path)
-    assert read.core <= (FIRST_CORE if path in NOTEBOOKS[:7] else CORE)
+    assert read.core <= CORE
+    assert read.deeper <= DEEPER
     row = next(
         line for line in prose_of(READMES[1]).splitlines() if line.startswith(f"| [{path.stem.replace('_', ' ', 1)}]")
     )
@@ -99,16 +101,17 @@ def test_its_title_names_what_the_map_says_comes_before(path: Path) -> None:
     assert builds_on(entry) in opening(path)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS[:7], ids=lambda path: path.stem)
+@EACH
 def test_a_core_is_short_and_has_work_for_the_hands(path: Path) -> None:
     core = [cell for part, cell in parts(path) if part == "core"]
     assert len(core) <= CORE_CELLS
     assert any(re.search(r"\bexercise\(", cell["source"]) for cell in core if cell["cell_type"] == "code")
 
 
-def test_the_first_half_is_short() -> None:
-    assert sum(len(stored(path)) for path in NOTEBOOKS[:7]) <= 390
-    assert sum(reading(path).words for path in NOTEBOOKS[:7]) <= 9500
+def test_the_series_is_short() -> None:
+    assert sum(len(stored(path)) for path in NOTEBOOKS) <= CELLS
+    assert sum(reading(path).words for path in NOTEBOOKS) <= WORDS
+    assert sum(map(visible_lines, (cell for path in NOTEBOOKS for cell in stored(path)))) <= VISIBLE_LINES
 
 
 def test_the_cores_take_less_than_four_hours() -> None:
@@ -308,7 +311,7 @@ def wrong_captions(path: Path) -> list[tuple[str, str]]:
     return wrong
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS[:7], ids=lambda path: path.stem)
+@EACH
 def test_the_numbers_of_captions_are_those_of_the_pictures(path: Path) -> None:
     assert wrong_captions(path) == []
 

@@ -27,9 +27,7 @@ def is_told_by_an_instrument(cell: dict[str, Any]) -> bool:
     if cell["cell_type"] != "code" or "stored_after" in cell["metadata"].get("gradlab", {}):
         return False  # what is stored there is not what the cell shows first
     last = (cell["source"].strip().splitlines() or [""])[-1]
-    texts = [
-        "".join(output.get("data", {}).get("text/plain", output.get("text", ""))) for output in cell["outputs"]
-    ]
+    texts = ["".join(output.get("data", {}).get("text/plain", output.get("text", ""))) for output in cell["outputs"]]
     named = re.match(rf"(?:{'|'.join(INSTRUMENTS)})\(", last)
     return bool(named or MENDED.search(last) or any(map(REPORT.search, texts)))
 
