@@ -3,16 +3,63 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from ...drawing import Area, Axes, Axis, Drawing, Mark, Text, batch_area, box_points
+from ..figures.curves import CourseFigure
 from .checking import Case, Definition, variant
-from .loops import all_weights, gradient, trained
+from .loops import all_weights, gradient
 
 Window = list[tuple[Tensor, Tensor]]
+
+
+def windows_case(rng: random.Random) -> Case:
+    """Return an iterator over numbered batches, which windows of n fill or not."""
+    count, n = rng.randint(5, 12), rng.randint(2, 4)
+    return (iter(range(1, count + 1)), n), f"{count} batches, n={n}"
+
+
+def cut(answer: Callable[..., Iterable[Iterable[int]]], batches: Iterator[int], n: int) -> list[list[int]]:
+    """Return the windows that an answer gives, no more than there can be."""
+    return [list(window) for window in islice(answer(batches, n), 20)]
+
+
+def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
+    """Draw the windows of ten batches, a row each, and those that no step uses."""
+    rows = cut(answer, iter(range(1, 11)), 4)
+    used = {batch for row in rows for batch in row}
+    lost = [batch for batch in range(1, 11) if batch not in used]
+    marks: list[Mark] = []
+    for at, row in enumerate([*rows, lost] if lost else rows):
+        style = batch_area("added" if row is lost else "applied")
+        words = "no step uses them" if row is lost else f"step {at + 1}"
+        marks.append(Text(f"row {at}", (words,), 0.3, -at, where="right"))
+        for place, batch in enumerate(row):
+            marks.append(Area(f"batch {at} {batch}", box_points(place + 3.4, -at, 0.45, 0.4), **style))
+            marks.append(Text(f"name {at} {batch}", (str(batch),), place + 3.4, -at, where="center", backed=True))
+    axes = Axes(Axis(0.0, 8.0, ticks="none"), Axis(-3.6, 0.6, ticks="none"))
+    title = "ten batches, n = 4"
+    words = "; ".join(f"step {at}: batches {', '.join(map(str, row))}" for at, row in enumerate(rows, 1))
+    return CourseFigure(Drawing(title, marks, (axes,), f"{title}: {words}."), size=(560, 240))
+
+
+windows = Definition(
+    case=windows_case,
+    observe=cut,
+    draw=draw_windows,
+    mistakes={
+        "empty-window": variant("windows", ("    if window:\n        yield", "    yield")),
+        "never-emptied": variant("windows", ("            window = []\n    if", "    if")),
+        "only-the-rest": variant("windows", ("            yield window\n", "")),
+    },
+    rounds=20,  # n divides the number of batches in about a third of the cases
+)
 
 
 def by_tokens_case(rng: random.Random) -> Case:
@@ -45,27 +92,6 @@ by_tokens = Definition(
         "counts-padding": variant("by_tokens", ("(y != -100).sum()", "y.numel()")),
     },
     rounds=6,
-)
-
-
-def accumulated_case(rng: random.Random) -> Case:
-    """Return batches of one size that fill two windows and part of a third."""
-    n = rng.randint(3, 5)
-    batches = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(2 * n + rng.randint(2, n - 1))]
-    text = f"{len(batches)} batches, n={n}: these are the weights afterwards"
-    return (nn.Linear(3, 1), mse_loss, batches, rng.uniform(0.05, 0.15), n), text
-
-
-accumulated = Definition(
-    case=accumulated_case,
-    observe=trained,
-    mistakes={
-        "drops-last": variant("accumulated", ("len(batches)", "len(batches) // n * n")),
-        "full-size": variant("accumulated", ("len(window)", "n")),
-        "never-clears": variant("accumulated", ("optimizer.zero_grad()", "pass")),
-        "clears-inside": variant("accumulated", ("in window:", "in window:\n            optimizer.zero_grad()")),
-    },
-    rounds=5,
 )
 
 

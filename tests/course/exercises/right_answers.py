@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from functools import cache, partial
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import torch
 from torch import nn
@@ -387,6 +387,11 @@ def side_by_side(build, make, batches):
     return all(torch.allclose(*pair) for pair in zip(*(model.parameters() for model in models), strict=True))
 
 
+def by_islice(loader, n):
+    batches = iter(loader)
+    return iter(lambda: list(islice(batches, n)), [])
+
+
 RIGHT = {
     "batches_in_grad": [by_torch],
     "windows_of_four": [partial(train_by_hand, window=4)],
@@ -411,7 +416,7 @@ RIGHT = {
     "decay_groups": [by_layer],
     "adamw_path": [adamw_of_torch],
     "by_tokens": [weighted],
-    "accumulated": [train_by_hand],
+    "windows": [by_islice],
     "one_update": [as_a_tensor],
     "amp_order": [[BACKWARD, UNSCALE, CLIP, STEP, UPDATE, ZERO]],
     "smallest_scale": [by_the_limit],
