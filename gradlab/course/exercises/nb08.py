@@ -77,10 +77,11 @@ def smallest_scale_observe(scale: Any) -> str:
     """Return whether a loss scale saves 99 of 100 gradients of digits in fp16, and whether half of it would, too."""
     if isinstance(scale, bool) or scale not in SCALES:
         raise TroubleError(f"A power of two from 1 to {SCALES[-1]:,} is wanted, you have {brief(scale)}")
-    lost, with_half = (measure_outcome("fp16", each).lost for each in (scale, scale / 2))
+    outcomes = [measure_outcome("fp16", each) for each in (scale, scale / 2)]
+    lost, with_half = (outcome.count("zero") / outcome.total for outcome in outcomes)
     if lost >= 0.01:
         return f"too small: {lost:.1%} become 0"
-    return "enough, and half of it is not" if with_half >= 0.01 else "enough, but half of it is enough, too"
+    return "enough, and half of it is not" if with_half >= 0.01 else "enough, but half of it is, too"
 
 
 smallest_scale = Definition(

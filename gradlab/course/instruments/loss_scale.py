@@ -46,11 +46,6 @@ class Outcome:
         """Return the number of gradients that became this kind."""
         return int(self.counts[kind].sum())
 
-    @property
-    def lost(self) -> float:
-        """The share of the gradients that became 0, from 0 to 1."""
-        return self.count("zero") / self.total
-
 
 @cache
 def gradients_of(format: str | None, scale: float) -> Tensor:
