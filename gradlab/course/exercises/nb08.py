@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 from torch.nn.utils import clip_grad_norm_
 
+from ..._checks import brief
+from ..figures.curves import CourseFigure
+from ..instruments.loss_scale import draw_gradients, measure_outcome
 from .checking import Case, Definition, TroubleError, variant
 from .loops import all_weights, gradient
 
 LIMIT, LR = 0.1, 0.1
+SCALES = [2**power for power in range(31)]
 ZERO, BACKWARD, UNSCALE = "optimizer.zero_grad()", "scaler.scale(loss).backward()", "scaler.unscale_(optimizer)"
 CLIP, STEP, UPDATE = "clip_grad_norm_(model.parameters(), 0.1)", "scaler.step(optimizer)", "scaler.update()"
 CALLS = (ZERO, BACKWARD, UNSCALE, CLIP, STEP, UPDATE)
@@ -69,27 +73,23 @@ amp_order = Definition(
 )
 
 
-def smallest_scale_case(rng: random.Random) -> Case:
-    """Return gradients of many sizes: the smallest is negative, some are 0."""
-    sizes = 2.0 ** (torch.rand(40) * 12 - 30)
-    sizes[rng.randrange(40)] = 2.0 ** rng.uniform(-40.0, -36.0)
-    signs = torch.where(torch.rand(40) < 0.5, -1.0, 1.0)
-    signs[sizes.argmin()] = -1.0
-    gradients = torch.cat([sizes * signs, torch.zeros(5), 2.0**-30 * torch.ones(1)])[torch.randperm(46)]
-    return (gradients,), f"gradients of which the smallest is {smallest(gradients):.3g} in size"
-
-
-def smallest(gradients: Tensor) -> float:
-    return float(gradients[gradients != 0].abs().min())
+def smallest_scale_observe(scale: Any) -> str:
+    """Return whether a loss scale saves 99 of 100 gradients of digits in fp16, and whether half of it would, too."""
+    if isinstance(scale, bool) or scale not in SCALES:
+        raise TroubleError(f"A power of two from 1 to {SCALES[-1]:,} is wanted, you have {brief(scale)}")
+    outcomes = [measure_outcome("fp16", each) for each in (scale, scale / 2)]
+    lost, with_half = (outcome.count("zero") / outcome.total for outcome in outcomes)
+    if lost >= 0.01:
+        return f"too small: {lost:.1%} become 0"
+    return "enough, and half of it is not" if with_half >= 0.01 else "enough, but half of it is, too"
 
 
 smallest_scale = Definition(
-    case=smallest_scale_case,
-    mistakes={
-        "no-rounding": lambda gradients: 2.0 ** max(0, math.ceil(-24 - math.log2(smallest(gradients)))),
-        "no-power": lambda gradients: max(1.0, 2.0**-25 / smallest(gradients)),
-        "signs": variant("smallest_scale", ("!= 0", "> 0")),
-    },
+    case=lambda rng: ((), ""),
+    observe=smallest_scale_observe,
+    draw=lambda scale: CourseFigure(draw_gradients(measure_outcome("fp16", scale or SCALES[16])), size=(560, 330)),
+    mistakes={"half": 512, "none-lost": 2**20, "unscaled": 1},
+    rounds=1,
 )
 
 
