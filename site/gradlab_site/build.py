@@ -32,7 +32,7 @@ from .lessons import Lesson, cells_html, read_lesson
 from .notebook_html import code_colours
 from .pages import POLICY, PageWriter, png_size
 from .recordings import Replay, record_all, replay_settings
-from .slides import slide_cells
+from .slides import opening_note, slide_cells
 
 _MARK = ".gradlab-site"  # a folder that holds this file was written here, and may be written again
 
@@ -225,7 +225,13 @@ class _Site:
         self._page(f"{path.stem}.html", "lesson.html.j2", "notebooks", title=lesson.title, **about)
         page = f"../{path.stem}.html"
         cells = [str(cell) for cell in slide_cells(lesson, page)]
-        about = {"lesson": lesson, "cells": cells, "lesson_page": page}
+        teachers = (self.root / "notebooks" / "README.md").read_text(encoding="utf-8")
+        about = {
+            "lesson": lesson,
+            "cells": cells,
+            "lesson_page": page,
+            "note": str(opening_note(teachers, lesson.number)),
+        }
         self._page(f"slides/{path.stem}.html", "slides.html.j2", "notebooks", title=f"Slides: {lesson.title}", **about)
 
     def _write_home(self, replay: Replay) -> None:

@@ -1,15 +1,18 @@
-"""The core of a notebook as slides: its cells, dealt out so that each slide fits a projector."""
+"""The core of a notebook as slides: its cells, dealt out so that each slide fits a projector, and a speaker's notes."""
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bs4 import Tag
 
+from gradlab.formatting import inline_html
+from gradlab.widgets import find_question, question_names
+
 from .lessons import Cell, Lesson
-from .pages import add_class
+from .pages import add_class, html_soup
 
 _WORDS = 90  # of text in one part
 _ROOM = 140  # words on one slide; what else stands on it counts as so many
@@ -20,37 +23,83 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
     """Return the cells of the core, each with the number of its slide as ``data-slide``, from 1 on.
 
     ``page`` is where links within the lesson lead: to its own page. The cells stay in one list, as the cells of a
-    notebook do, so that a question covers what follows it on later slides, too.
+    notebook do, so that a question covers what follows it on later slides, too. Code has the class ``slide-code`` and takes
+    no room, because a slide shows it on demand. After a bet comes what a speaker says to it, an ``aside``.
     """
-    number, room = 1, _ROOM
+    number, room, is_empty = 1, _ROOM, True
     dealt: list[Tag] = []
     for before, cell in zip([None, *lesson.core], lesson.core, strict=False):
         is_caption = before is not None and before.kind == "live" and not cell.level
-        for part, weight, alone in _parts(cell, is_caption):
+        is_below = before is not None and before.kind == "code" and before.element.find("img") is not None
+        for part, weight, alone in _parts(cell, is_caption, is_below and not cell.level):
             starts = cell.level == 2 and part.find("h2") is not None
-            if dealt and (starts or alone or weight > room):
-                number, room = number + 1, _ROOM
+            if not is_empty and (starts or alone or weight > room):
+                number, room, is_empty = number + 1, _ROOM, True
             part["data-slide"] = str(number)
             for link in part.find_all("a", href=re.compile("^#")):
                 link["href"] = page + str(link["href"])
                 link["data-kept"] = ""
             dealt.append(part)
             room = 0 if alone else room - weight
+            is_empty = is_empty and not weight
+            if cell.kind == "bet":
+                dealt.append(_note(_bet_lines(lesson.number, part), number))
     return dealt
 
 
-def _parts(cell: Cell, is_caption: bool) -> Iterator[tuple[Tag, int, bool]]:
-    """Yield a cell in parts, each with its weight in words, and whether only a caption follows it on its slide."""
+def opening_note(teachers_page: str, number: str) -> Tag:
+    """Return the note to a notebook's first slide: its rows in the tables of the teachers' page."""
+    rows = [line.strip("| ").split(" | ") for line in teachers_page.splitlines() if line.startswith(f"| {number} |")]
+    lines = []
+    for row in rows:
+        if len(row) == 4 and row[1].startswith('"'):
+            lines += [f"Ask: {row[1]}", f"They stumble: {row[2]}.", f"What helps: {row[3]}."]
+        elif len(row) == 4 and row[2].startswith('"'):
+            lines.append(f"At the bet \u201c{row[1]}\u201d expect {row[2]}. Say: {row[3]}")
+    return _note(lines, 0)
+
+
+def _bet_lines(number: str, bet: Tag) -> Iterator[str]:
+    """Yield what to say to a bet: wait, the right option, why, and a remark to each wrong one."""
+    words = " ".join(bet.get_text().split())
+    questions = [find_question(name) for name in question_names() if name.startswith(f"{number}/")]
+    for question in questions:
+        if " ".join(question.text.replace("`", "").split()) in words:
+            yield "Wait until everybody has chosen. Then press one option, and go on."
+            yield f"\u2713 {question.options[question.answer].text}. {question.why}"
+            yield from (f"{option.text} \u2192 {option.remark}" for option in question.options if option.remark)
+
+
+def _note(lines: Iterable[str], number: int) -> Tag:
+    items = "".join(f"<li>{inline_html(line)}</li>" for line in lines)
+    note = html_soup(
+        f'<aside class="slide-note" data-slide="{number}" data-pagefind-ignore=""><ul>{items}</ul></aside>'
+    )
+    assert isinstance(note.aside, Tag)
+    return note.aside
+
+
+def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tuple[Tag, int, bool]]:
+    """Yield a cell in parts, each with its weight in words, and whether only a caption follows it on its slide.
+
+    The first block of a caption, or of what is below a picture, is a part of its own: it goes with what it is about.
+    """
     if cell.kind != "text":
-        lines = sum(len(pre.get_text().strip().splitlines()) for pre in cell.element.find_all("pre"))
-        weight = _BET if cell.kind == "bet" else _LINE * lines + _PICTURE * (cell.element.find("img") is not None)
-        yield copy.copy(cell.element), weight, cell.kind == "live"
+        part = copy.copy(cell.element)
+        code = part.find_all(class_="jp-Cell-inputWrapper") if cell.kind in ("code", "live") else []
+        lines = sum(len(pre.get_text().strip().splitlines()) for pre in part.find_all("pre"))
+        for wrapper in code:
+            add_class(wrapper, "slide-code")
+            lines -= sum(len(pre.get_text().strip().splitlines()) for pre in wrapper.find_all("pre"))
+        weight = _BET if cell.kind == "bet" else _LINE * lines + _PICTURE * (part.find("img") is not None)
+        yield part, weight, cell.kind == "live"
         return
     body = cell.element.find(class_="jp-RenderedMarkdown")
     assert body is not None
     blocks: list[Tag] = list(body.find_all(recursive=False))
-    captions, blocks = (blocks[:1], blocks[1:]) if is_caption else ([], blocks)
-    for group in [*filter(None, [captions]), *_groups(blocks)]:
+    first, blocks = (blocks[:1], blocks[1:]) if is_caption or is_below_picture else ([], blocks)
+    captions = first if is_caption else None
+    for group in [*filter(None, [first]), *_groups(blocks)]:
         part = copy.copy(cell.element)
         inner = part.find(class_="jp-RenderedMarkdown")
         assert inner is not None

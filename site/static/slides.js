@@ -1,5 +1,5 @@
 // @ts-check
-/** Slides: the cells of one slide at a time, as large as fits; arrows, space, Page Up and Down, a swipe, or the buttons. */
+/** Slides: the cells of one slide at a time, as large as fits; arrows, space, Page Up and Down, a swipe, or the buttons. C shows code, N notes. */
 
 (() => {
   const SMALLEST = 0.4;
@@ -55,7 +55,16 @@
     else go(/^\d+$/.test(name) ? Number(name) - 1 : now, -1);
   };
 
-  for (const button of bar.querySelectorAll("button")) {
+  /** Show or hide the code, or the notes, of all slides. @param {HTMLButtonElement} button */
+  const toggle = (button) => {
+    const on = document.body.classList.toggle(`with-${button.dataset.shows}`);
+    button.setAttribute("aria-pressed", String(on));
+    fit();
+  };
+  const switches = [...bar.querySelectorAll("button[data-shows]")].filter((each) => each instanceof HTMLButtonElement);
+  for (const button of switches) button.addEventListener("click", () => toggle(button));
+  for (const button of bar.querySelectorAll("button[data-go]")) {
+    if (!(button instanceof HTMLButtonElement)) continue;
     button.addEventListener("click", () => button.dataset.go === "1" ? go(now + 1, 1) : go(now - 1, -1));
   }
   // Before a lab or a question keeps its keys: a presenter's remote sends Page Up and Page Down, whatever has the focus.
@@ -64,6 +73,8 @@
     if (event.target.closest("canvas, input, select, textarea")) return; // they have a use for these keys
     const pressed = event.target.closest("button, summary, a, [role=button]"); // and these for the space bar
     const by = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1, ...(pressed ? {} : { " ": 1 }) }[event.key];
+    const shown = switches.find((each) => each.title === `Key ${event.key.toUpperCase()}`);
+    if (shown) toggle(shown);
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
 import re
 import subprocess
@@ -22,12 +23,13 @@ from gradlab_site.notebook_html import formula_html, markdown_html, read_noteboo
 from gradlab_site.pages import PageWriter, html_soup
 from gradlab_site.recordings import live_cells, record_notebook, replay_settings
 from gradlab_site.slices import needed_cells
-from gradlab_site.slides import slide_cells
+from gradlab_site.slides import opening_note, slide_cells
 
 import gradlab
 from gradlab.__main__ import main
 from gradlab.course.instruments import two_ranks_numbers
 from gradlab.course.processes import LaunchResult
+from gradlab.widgets import find_question, question_names
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "site"
@@ -128,7 +130,8 @@ def test_what_follows_a_bet_is_covered_up_to_the_next_heading(lesson: Lesson) ->
 
 
 def test_slides_hold_every_word_of_the_core_once(lesson: Lesson) -> None:
-    cells = slide_cells(lesson, "../03.html")
+    dealt = slide_cells(lesson, "../03.html")
+    cells = [cell for cell in dealt if cell.name != "aside"]
     words = [
         " ".join("".join(str(each.get_text()) for each in part).split())
         for part in ([cell.element for cell in lesson.core], cells)
@@ -138,6 +141,34 @@ def test_slides_hold_every_word_of_the_core_once(lesson: Lesson) -> None:
     assert numbers == sorted(numbers)
     assert set(numbers) == set(range(1, max(numbers) + 1))
     assert not [link for cell in cells for link in cell.find_all("a", href=re.compile("^#"))]
+
+
+def test_a_speaker_has_notes_to_each_bet_and_the_opening(lesson: Lesson) -> None:
+    dealt = slide_cells(lesson, "../03.html")
+    bets = [at for at, cell in enumerate(dealt) if cell.find(class_="gl-bet")]
+    rights = {question.options[question.answer].text for question in map(find_question, question_names())}
+    assert len(bets) > 1
+    for at in bets:
+        assert dealt[at + 1].name == "aside"
+        assert dealt[at + 1]["data-slide"] == dealt[at]["data-slide"]
+        note = dealt[at + 1].get_text()
+        assert any(f"\u2713 {right.replace('`', '')}." in note for right in rights)
+    teachers = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    for number in range(14):
+        said = opening_note(teachers, f"{number:02}").get_text()
+        assert all(word in said for word in ("Ask: ", "They stumble: ", "What helps: ", "At the bet ", "Say: ")), number
+
+
+def test_no_slide_is_code_alone(lesson: Lesson) -> None:
+    """Code is shown on demand; what else is on a slide, a text, a picture, a bet or a task, is there without it."""
+    shown: dict[str, str] = {}
+    for cell in slide_cells(lesson, "../03.html"):
+        seen = copy.copy(cell)
+        for code in seen.find_all(class_="slide-code"):
+            code.decompose()
+        number = str(cell["data-slide"])
+        shown[number] = shown.get(number, "") + seen.get_text().strip() + "picture" * len(seen.find_all("img"))
+    assert all(len(words) > 6 for words in shown.values()), shown
 
 
 def test_a_page_keeps_nothing_that_a_strict_policy_refuses(tmp_path: Path) -> None:
