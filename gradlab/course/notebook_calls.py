@@ -40,20 +40,15 @@ class CommandResult:
         return f"$ {self.command}\n{self.printed.rstrip()}\n\nexit code {self.code}"
 
 
-def doctor_command(script: str | None, *options: str) -> CommandResult:
-    """Do what ``python -m gradlab doctor [--json] train.py`` does with a script in a temporary folder.
+def doctor_command(script: str) -> CommandResult:
+    """Do what ``python -m gradlab doctor train.py`` does with a script of this text in a temporary folder.
 
-    ``script`` is its text; None writes no file, to see what happens then. It runs in this Python: starting another one
-    would take seconds.
+    It runs in this Python: starting another one would take seconds.
     """
-    if not set(options) <= {"--json"}:
-        raise ValueError(f"doctor_command: options must be '--json' or none, got {options!r}")
-    printed, errors = io.StringIO(), io.StringIO()
+    printed = io.StringIO()
     with main_thread.hold(), tempfile.TemporaryDirectory(prefix="gradlab-") as folder, contextlib.chdir(folder):
-        if script is not None:
-            Path("train.py").write_text(script, encoding="utf-8")
-        with warnings.catch_warnings(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
+        Path("train.py").write_text(script, encoding="utf-8")
+        with warnings.catch_warnings(), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             warnings.simplefilter("ignore")
-            code = run_script("train.py", form="json" if options else "text")
-    command = " ".join(["python -m gradlab doctor", *options, "train.py"])
-    return CommandResult(command, printed.getvalue() + (errors.getvalue() if code == 2 else ""), code)
+            code = run_script("train.py", form="text")
+    return CommandResult("python -m gradlab doctor train.py", printed.getvalue(), code)

@@ -23,8 +23,8 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
     """Return the cells of the core, each with the number of its slide as ``data-slide``, from 1 on.
 
     ``page`` is where links within the lesson lead: to its own page. The cells stay in one list, as the cells of a
-    notebook do, so that a question covers what follows it on later slides, too. Code has the class ``slide-code`` and takes
-    no room, because a slide shows it on demand. After a bet comes what a speaker says to it, an ``aside``.
+    notebook do, so that a question covers what follows it on later slides, too. A slide shows code on demand, so code,
+    which has the class ``slide-code``, takes no room. After a bet comes what a speaker says to it, an ``aside``.
     """
     number, room, is_empty = 1, _ROOM, True
     dealt: list[Tag] = []

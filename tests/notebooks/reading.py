@@ -21,6 +21,7 @@ _PLAYED = re.compile(rf"(?<![\w.])(?:course\.\w+|{'|'.join(INSTRUMENTS)})\(")
 _ASKED = re.compile(r"(?<![\w.])predict\(\"")
 _MENDED = re.compile(r"(?<![\w.])exercise\(\"mend_")
 _EXERCISE = re.compile(r"(?<![\w.])exercise\(\"(?!mend_)(\w+)\"\)")  # a loop to mend stands where it is played
+_ANY_EXERCISE = re.compile(r"(?<![\w.])exercise\(\"(\w+)\"\)")
 # Links to Binder and Colab are no lesson, and whether there are any depends on the copy.
 _UNSEEN = re.compile(r"<!--.*?-->|<summary>After your bet</summary>|<[^<>]+>|\]\([^)]*\)|^\[[^\]]+\]: .*$", re.S | re.M)
 CLOSING = ("Recap", "Deeper", "Exercises", "Where the claims come from")
@@ -53,7 +54,7 @@ def reading(path: Path) -> Reading:
         if part in spent:
             spent[part] += minutes(cell) + _minutes_of(named)
         else:
-            exercises += named
+            exercises += _ANY_EXERCISE.findall(text) if cell["cell_type"] == "code" else []
     return Reading(math.ceil(spent["core"]), math.ceil(spent["deeper"]), _minutes_of(exercises), words)
 
 

@@ -85,7 +85,7 @@ class Mending:
         return run
 
     def check(self, exercise: Exercise, answer: Any) -> Verdict:
-        """Compare a loop with the solution; the verdict draws its loss beside that of the loop as it came."""
+        """Compare a loop with the solution; the verdict draws its loss beside that of the original loop."""
         stub = stub_of(exercise.stub)
         if answer is None or answer is ...:
             return Verdict(NOT_ATTEMPTED, "Mend the loop and hand it over.")
@@ -100,7 +100,7 @@ class Mending:
         remark = _difference(mine, right, report, short(self.losses(right)[-1]))
         state = NOT_ATTEMPTED if unchanged else NOT_YET if remark else RIGHT
         words = f"{self._course(mine)}{remark or ', as it should, and `watch` finds nothing'}."
-        runs = {"mended" if unchanged else "yours": right if unchanged else mine, "as it came": before}
+        runs = {"mended" if unchanged else "yours": right if unchanged else mine, "original": before}
         return Verdict(state, words, picture=self.draw(runs), report=None if state == RIGHT else report)
 
     def _course(self, run: LoopRun) -> str:
@@ -110,17 +110,17 @@ class Mending:
         return f"The {self.loss_name} goes from {short(losses[0])} to {short(losses[-1])}"
 
     def draw(self, runs: dict[str, LoopRun]) -> str | None:
-        """Draw the losses of the loop as it came, dashed, and of another, as SVG; None without any."""
+        """Draw the losses of the original loop, dashed, and of another, as SVG; None without any."""
         lines = {name: self.losses(run) for name, run in runs.items() if self.losses(run)}
         if not lines:
             return None
-        reused = [name for name in lines if name == "as it came"]
+        reused = [name for name in lines if name == "original"]
         counted = "epochs" if self.validates else "batches"
         figure = curves(lines, self.loss_name, reused=reused, first=1, counted=counted, y=self.loss_name)
         return themed_svg(to_svg(figure.placed))
 
 
-@cache  # the loop as it came and the solution are the same in every check
+@cache  # the original loop and the solution are the same in every check
 def _run_text(mending: Mending, text: str) -> LoopRun:
     return mending.run(stub_of(text))
 

@@ -41,12 +41,6 @@ def micro_batches() -> tuple[object, ...]:
     return model, loss_fn, [pair for x, y in batches for pair in zip(x.split(16), y.split(16), strict=True)]
 
 
-def sine_wave() -> tuple[object, ...]:
-    """Make a recurrent network, and 300 values of a wave as a sequence of one number each."""
-    model = nn.ModuleDict({"rnn": nn.RNN(1, 16), "head": nn.Linear(16, 1)})
-    return model, nn.functional.mse_loss, torch.sin(torch.arange(0, 60, 0.2)).view(-1, 1, 1)
-
-
 def noisy_digits() -> tuple[object, ...]:
     """Make a network with dropout, 128 pictures with three wrong labels in ten, and 297 others with the right ones."""
     _, loss_fn, batches = digits()
@@ -67,36 +61,9 @@ def body_and_head() -> tuple[object, ...]:
     return nn.Sequential(nn.Linear(6, 12), nn.Tanh()), nn.Linear(12, 3), nn.functional.cross_entropy, batches, 0.4
 
 
-mend_the_flat_loss = Mending(digits)
+mend_the_swinging_loss = Mending(digits)
 mend_four_times_the_work = Mending(micro_batches)
 mend_killed_at_night = Mending(digits)
-mend_the_swinging_loss = Mending(digits)
-mend_the_new_head = Mending(digits)
-mend_the_second_update = Mending(sine_wave)
-mend_flat_in_half_precision = Mending(digits)
+mend_the_flat_loss = Mending(digits)
 mend_learned_by_heart = Mending(noisy_digits, validates=True)
 mended_head = Mending(body_and_head)
-
-
-def leak_case(rng: random.Random) -> Case:
-    """Return bytes alive: a base, a warm-up, an epoch's shorter last batch, and what is lost."""
-    lost = 0 if rng.random() < 0.15 else rng.randrange(500, 60_000)
-    # 10, 20 and 25 divide 200: then the last batch is a short one, and that is what tells the mistakes apart.
-    epoch = rng.choice((10, 20, 25)) if rng.random() < 0.7 else rng.randrange(9, 30)
-    base, state, less = rng.randrange(10**6, 10**7), rng.randrange(10**6, 10**7), rng.randrange(10**4, 10**6)
-    alive = [base + state * min(t, 3) // 3 - less * ((t + 1) % epoch == 0) + lost * t for t in range(200)]
-    begin = ", ".join(f"{size:,}" for size in alive[:4])
-    return (alive,), f"bytes that begin {begin} ..."
-
-
-leak = Definition(
-    case=leak_case,
-    mistakes={
-        "warm-up": lambda alive: (alive[-1] - alive[0]) / 199,
-        "total": lambda alive: alive[-1] - alive[0],
-        "two-ends": lambda alive: (alive[-1] - alive[100]) / 99,
-    },
-    rounds=25,  # range and total differ only where the last batch is a short one, and much shorter
-    relative=0.03,
-    absolute=5.0,
-)

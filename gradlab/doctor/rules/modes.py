@@ -28,7 +28,7 @@ class EvalLeftOn(Rule):
 
     EVAL_MODE_LEFT_ON = Code(
         "eval-mode-left-on",
-        section="6 · Learned by heart",
+        section="3 · Learned by heart",
         message="Training goes on in evaluation mode: {kind} no longer works as it does in training.",
         fix="Call train() on the model before training goes on.",
     )

@@ -243,7 +243,7 @@ class Clipping(Rule):
         self._covered &= ~added.params
         for params, event in self._clipped.items():
             if any(group.params & params and group.fresh and not group.edited for group in added.groups):
-                self._say(self.CLIP_INSIDE_ACCUMULATION, event, 2, f"batch {added.backward.number} came after it")
+                self._say(self.CLIP_INSIDE_ACCUMULATION, event, 2, f"batch {added.backward.number} after it")
         self._clipped.clear()
 
     def step(self, facts: Any) -> None:
@@ -290,7 +290,9 @@ class Clipping(Rule):
         times, calls = self.count((code, event.site)), self.times[event.site]
         if times >= least and 2 * times >= calls:
             edit = partial(self._unscale, event) if code is self.CLIP_BEFORE_UNSCALE else Cause(*event.site)
-            self.report(code, event.site, f"{times} of {number_of(calls, 'call')}: {seen}", edit)
+            self.report(
+                code, event.site, f"{times} of {number_of(calls, 'call')} did so, the last one with {seen}", edit
+            )
 
     def _unscale(self, event: Clip) -> Edit | Cause:
         """Return ``scaler.unscale_(optimizer)`` above the clip, if the scaler steps one optimizer in the same loop."""

@@ -1,7 +1,6 @@
 """Right answers to the exercises, written another way than the solutions: by PyTorch, by measuring or by hand."""
 
 import math
-from collections import Counter
 from functools import cache, partial
 from itertools import islice, pairwise
 
@@ -325,10 +324,6 @@ def as_they_come(history):
     return found
 
 
-def most_common(alive):
-    return Counter(later - before for before, later in pairwise(alive)).most_common(1)[0][0]
-
-
 def by_torch_rank_samples(samples, size, rank):
     return list(DistributedSampler(range(samples), size, rank, shuffle=False))
 
@@ -420,7 +415,6 @@ RIGHT = {
     "evaluate": [inference],
     "largest_batch": [three_points],
     "reusing_steps": [as_they_come],
-    "leak": [most_common],
     "rank_samples": [by_torch_rank_samples],
     "all_reduces": [by_windows],
     "fair_average": [after],

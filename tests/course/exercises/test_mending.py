@@ -24,9 +24,6 @@ CODES = {
     "mend_four_times_the_work": ["zero-grad-in-micro-batch"],
     "mend_killed_at_night": ["graph-retained-memory-leak"],
     "mend_the_swinging_loss": ["missing-zero-grad"],
-    "mend_the_new_head": ["optimizer-holds-stale-params"],
-    "mend_the_second_update": ["carried-state-not-detached"],
-    "mend_flat_in_half_precision": ["clip-before-unscale"],
     "mend_learned_by_heart": ["eval-mode-left-on"],
     "mended_head": ["graph-retained-memory-leak", "params-missing-from-optimizer", "scheduler-before-optimizer"],
 }
@@ -50,7 +47,7 @@ def loop_of(text: str, edit: str = "") -> Any:
 
 
 @pytest.mark.parametrize("name", MENDINGS)
-def test_the_loop_as_it_came_is_shown_with_its_findings(name: str) -> None:
+def test_the_original_loop_is_shown_with_its_findings(name: str) -> None:
     it = exercise(name)
     verdict = it.check(loop_of(it.stub))
     assert verdict.state == "not attempted"
@@ -72,8 +69,6 @@ OTHER_RIGHT = [
     ("mend_four_times_the_work", f"{CLEAR} =>         if i % 4 == 0:\n    {CLEAR}"),
     ("mend_killed_at_night", "+= loss\n => += loss.detach()\n"),
     ("mend_the_swinging_loss", f"{BACKWARD} =>         model.zero_grad(set_to_none=False)\n{BACKWARD}"),
-    ("mend_the_new_head", "10)\n => 10)\n    optimizer.add_param_group({'params': model[4].parameters()})\n"),
-    ("mend_the_second_update", f"{STEP} => {STEP}        state = state.detach()\n"),
     ("mend_learned_by_heart", "  # the validation\n => \n        model.train()\n"),
 ]
 
@@ -84,14 +79,12 @@ def test_other_right_loops_pass(name: str, edit: str) -> None:
     assert verdict, verdict
 
 
-TAKEN_OVER = [  # the loop as it came, with a change that does not mend it
+TAKEN_OVER = [  # the original loop, with a change that does not mend it
     ("mend_the_flat_loss", "cleared after backward() and before step()", "lr=0.2 => lr=10.0"),
     ("mend_four_times_the_work", "cleared inside a window", " / 4\n => \n"),
     ("mend_killed_at_night", "keeps the graphs", "total += loss => total = total + 1.0 * loss"),
     ("mend_killed_at_night", "still has its graph", "        total += loss\n =>         total = loss\n"),
     ("mend_the_swinging_loss", "applies the gradients of earlier batches again", "lr=0.1 => lr=0.01"),
-    ("mend_the_second_update", "inplace operation", "backward() => backward(retain_graph=True)"),
-    ("mend_flat_in_half_precision", "multiplied by the loss scale", "(), 1.0) => (), 65536.0)"),
 ]
 NEW = [  # the solution, with something healthy taken away
     ("mend_the_flat_loss", "48 losses, and a right loop computes 96", "batches * 4 => batches * 2"),
@@ -99,9 +92,6 @@ NEW = [  # the solution, with something healthy taken away
     ("mend_four_times_the_work", "weights differ", " / 4\n => \n"),
     ("mend_killed_at_night", "returns 0 and not 2.1", "        total += loss.item() => #"),
     ("mend_killed_at_night", "returns 0.01", "total += => total ="),
-    ("mend_the_new_head", "weights differ", "model[4] = => head ="),
-    ("mend_the_second_update", "weights differ", "out, state = => out, _ ="),
-    ("mend_flat_in_half_precision", "weights differ", "_(model.parameters(), 1.0) => _(model.parameters(), 9.0)"),
     ("mend_learned_by_heart", "computes 120 losses", "loss_fn(model(new_x), new_y) => pass"),
     ("mend_learned_by_heart", "weights differ", "        model.eval()\n => "),
     ("mended_head", "weights differ", "gamma=0.99 => gamma=0.9"),
@@ -135,7 +125,6 @@ BY_HAND = {
     "mend_four_times_the_work": (0.2, 4, 4),
     "mend_killed_at_night": (0.1, 4, 1),
     "mend_the_swinging_loss": (0.1, 8, 1),
-    "mend_the_new_head": (0.2, 8, 1),
 }
 
 
@@ -144,8 +133,6 @@ def test_the_right_loop_trains_as_updates_by_hand(name: str) -> None:
     """With autograd.grad: no .grad and no optimizer. Rounding adds up to less than 1e-4 in 192 updates."""
     lr, epochs, window = BY_HAND[name]
     done, (model, loss_fn, batches) = run(name)
-    if name == "mend_the_new_head":
-        model[4] = nn.Linear(64, 10)
     batches, losses = batches * epochs, []
     for start in range(0, len(batches), window):
         losses += [loss_fn(model(x), y) for x, y in batches[start : start + window]]
@@ -155,23 +142,6 @@ def test_the_right_loop_trains_as_updates_by_hand(name: str) -> None:
                 p -= lr * gradient
     assert torch.allclose(done.weights, flat(model), rtol=0, atol=1e-4)
     assert done.losses == pytest.approx([loss.item() for loss in losses], abs=1e-3)
-
-
-def test_the_recurrent_network_trains_on_pieces_of_the_wave() -> None:
-    """The same by Adam's formula, each piece from a state that is a plain number."""
-    done, (model, loss_fn, wave) = run("mend_the_second_update")
-    state, params = torch.zeros(1, 1, 16), list(model.parameters())
-    m, v = [torch.zeros_like(p) for p in params], [torch.zeros_like(p) for p in params]
-    for t, i in enumerate(list(range(0, 280, 20)) * 4, 1):
-        out, after = model["rnn"](wave[i : i + 20], state)
-        gradients = torch.autograd.grad(loss_fn(model["head"](out), wave[i + 1 : i + 21]), params)
-        state = torch.tensor(after.tolist())
-        with torch.no_grad():
-            for p, g, m_p, v_p in zip(params, gradients, m, v, strict=True):
-                m_p.mul_(0.9).add_(0.1 * g)
-                v_p.mul_(0.999).add_(0.001 * g * g)
-                p -= 0.01 * (m_p / (1 - 0.9**t)) / ((v_p / (1 - 0.999**t)).sqrt() + 1e-8)
-    assert torch.allclose(done.weights, flat(model), rtol=0, atol=1e-3)
 
 
 def test_dropout_and_validation_are_in_the_modes_they_should_be() -> None:
