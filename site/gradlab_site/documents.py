@@ -32,6 +32,7 @@ class Document(NamedTuple):
 
 DOCUMENTS = (
     Document("notebooks/README.md", "teach.html", "For teachers", "Teach"),
+    Document("notebooks/NINETY_MINUTES.md", "ninety_minutes.html", "90 minutes", footer="90 minutes"),
     Document("notebooks/CLASSROOM.md", "classroom.html", "For who runs a hub", footer="For who runs a hub"),
     Document("gradlab/doctor/README.md", "doctor.html", "The doctor", footer="The doctor"),
     Document("ARCHITECTURE.md", "architecture.html", "Architecture", searched=False),

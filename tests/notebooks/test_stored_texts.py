@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_series import NOTEBOOKS, ROOT, SHOWN, of, stored
+from test_series import NOT_PROSE, NOTEBOOKS, ROOT, SHOWN, computed, numbers_in, of, stored, unknown
 
 from gradlab.doctor.rules import KNOWN_CODES
 
@@ -18,6 +18,8 @@ INSTRUMENTS = (*SHOWN, "two_ranks")
 # How a report of the doctor begins, as an object or as a command's output, and how the check of a loop to mend does.
 REPORT = re.compile(r"(\$ python -m gradlab doctor .*\n+)?(No findings|\d+ findings?)\. Watched")
 MENDED = re.compile(r"exercise\(\"mend_\w+\"\)\.check\(")
+WORKED_OUT = {"02": numbers_in(str(2 * (-0.2 * 1 + 0.4 * -0.5 + 1) * 1))}
+"""Numbers of a worksheet that follow from its own: the gradient of batch 3 at (-0.2, 0.4), 2 * error * x."""
 OTHER_WORDS = {"nvidia-smi"}
 """Names between backticks that look like a code of the doctor, and are none."""
 
@@ -53,3 +55,15 @@ def test_a_code_of_the_doctor_that_is_named_is_one(path: Path) -> None:
     texts = [*of(path, "markdown"), json.dumps(questions)]
     named = {name for text in texts for name in re.findall(r"`([a-z0-9]+(?:-[a-z0-9]+)+)`", text)}
     assert named - OTHER_WORDS <= KNOWN_CODES
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_worksheets_numbers_are_those_of_its_notebook(path: Path) -> None:
+    """Each number on paper stands in the notebook, in its outputs or in its bets; those below ten are counts."""
+    sheet = tomllib.loads((ROOT / "site" / "worksheets" / f"{path.stem[:2]}.toml").read_text(encoding="utf-8"))
+    known = computed(path) | numbers_in("\n".join(of(path, "markdown")))
+    known |= WORKED_OUT.get(path.stem[:2], set())
+    tickets = [str(entry[part]) for entry in sheet["ticket"] for part in ("question", "answer", "say")]
+    for text in [*tickets, *(entry["says"] for entry in sheet.get("given", {}).values())]:
+        prose = re.sub(r"PyTorch \d\.\d+", "", NOT_PROSE.sub(" ", text))
+        assert [each for each in unknown(prose, known) if not re.fullmatch(r"\d", each)] == [], text
