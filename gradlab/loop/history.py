@@ -79,7 +79,7 @@ class History:
                 "high": high,
                 "norm": mean,  # of .grad as the step used it, after unscaling and clipping; NaN where it was not taken
                 "scale": itemgetter(-1),  # the loss scale during the update; NaN without a scaler
-                "underflow": mean,  # share of gradient elements that fp16 could not hold unscaled; NaN unless fp16
+                "underflow": mean,  # share of the gradient's non-zeros that fp16 could not hold; NaN unless fp16
                 "skipped": sum,  # updates whose step the scaler skipped
             }
         )
@@ -162,10 +162,12 @@ class HistoryWriter:
             self.record.path.append(x, y)
 
     def _underflow(self) -> Tensor:
-        """Share of the (unscaled) gradient's elements that are not zero but would be in fp16."""
+        """Of the (unscaled) gradient's elements that are not zero, the share that would be zero in fp16."""
         sizes = [param.grad.detach().to_dense().abs() for param in self._params if param.grad is not None]
-        lost = [((size > 0) & (size <= _FP16_VANISHES)).sum() for size in sizes]
-        return torch.stack(lost).sum() / max(1, sum(size.numel() for size in sizes)) if lost else torch.tensor(0.0)
+        if not sizes:
+            return torch.tensor(0.0)
+        held, alive = (torch.stack([(size > least).sum() for size in sizes]).sum() for least in (_FP16_VANISHES, 0.0))
+        return (alive - held) / alive.clamp(min=1)
 
 
 def _floats(tensors: list[Tensor]) -> list[float]:
