@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _NOTEBOOK = "12_fact_check.ipynb"
 _HEADING = re.compile(r"^##+ (?:([A-Z]\d+): )?", re.M)
-_WIDGET = re.compile(r"^predict\(")
 
 
 def add_factcheck(parsers: Parsers[argparse.ArgumentParser]) -> None:
@@ -107,6 +106,6 @@ def experiments(notebook: Path) -> list[tuple[str, str, str]]:
         if cell["cell_type"] == "markdown":
             for section in _HEADING.findall(text):
                 in_setup = in_setup and not section
-        elif (section or in_setup) and not _WIDGET.match(text):
+        elif (section or in_setup) and not text.startswith("predict("):
             found.append((section, cell.get("id", ""), text))
     return found

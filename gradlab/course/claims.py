@@ -18,17 +18,16 @@ from .._process import RandomStream
 from ..drawing import colour
 from ..formatting import html_box, html_table, inline_html, lesson_address, link_html
 
-GREEN, GREY, RED = colour("optimizer"), "#767676", colour("reused")
+GREEN, YELLOW, GREY, RED = colour("optimizer"), "#B8AC00", "#767676", colour("reused")
 VERDICT_STYLES = {
     "holds": ("\u2713", GREEN),
     "holds inside its condition": ("\u2713", GREEN),
     "held until": ("\u25f7", GREY),
-    "half true": ("\u00bd", "#B8AC00"),
-    "depends": ("\u25d0", "#B8AC00"),
+    "half true": ("\u00bd", YELLOW),
+    "depends": ("\u25d0", YELLOW),
     "does not hold": ("\u2717", RED),
     "not a claim": ("\u2205", GREY),
 }
-"""Signs and colours; the sign is there for those who do not see the colour."""
 HOLDS, INSIDE, UNTIL, HALF, DEPENDS, NOT, NO_CLAIM = VERDICT_STYLES
 
 
@@ -127,14 +126,19 @@ class ClaimVerdict:
         """The facts beyond the article, in words; "" without any."""
         return _marked(self.beyond)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The cells of its row in a table."""
+        claim = self.claim
+        return claim.code, claim.statement, self.marked, self.evidence, self.beyond_words, claim.home
+
     def _history(self) -> str:
+        words = {
+            UNTIL: "It was right when the article appeared; PyTorch {} ({:%B %Y}) changed it.",
+            NOT: "It was true until PyTorch {} ({:%B %Y}), which came out before the article.",
+        }
         until = self.claim.until
-        if self.kind not in (UNTIL, NOT) or not until:
-            return ""
-        changed = f"PyTorch {until} ({RELEASES[until]:%B %Y})"
-        if self.kind == UNTIL:
-            return f"It was right when the article appeared; {changed} changed it."
-        return f"It was true until {changed}, which came out before the article."
+        return words[self.kind].format(until, RELEASES[until]) if until and self.kind in words else ""
 
     def __repr__(self) -> str:
         beyond = f"Beyond the article: {self.beyond_words}" if self.beyond else ""
@@ -195,15 +199,13 @@ class ClaimLog:
         """Try the claims that the notebook does not tell; ``failures`` has what could not be tried, and why."""
         from .experiments import SUBJECTS
 
-        self.failures.clear()
         for subject in SUBJECTS:
             try:
                 with torch.device(self.device), RandomStream(0, cuda=self.device == "cuda"):
                     for code, facts, beyond in subject():
                         self.record(code, facts, beyond)
             except Exception as error:  # the others are worth trying
-                words = f"{type(error).__name__}: {error}".splitlines()[0]
-                self.failures[(subject.__doc__ or "").partition(":")[0].removeprefix("Try ")] = words
+                self.failures[subject.__name__] = f"{type(error).__name__}: {error}".splitlines()[0]
 
     def __getitem__(self, code: str) -> ClaimVerdict:
         return self._verdicts[code]
@@ -232,10 +234,7 @@ class ClaimLog:
             title = f"[{article.title}]({article.url})" if article.url else article.title
             lines.append(f"- Article {letter}: *{title}*, {article.dated}")
         lines += ["", f"| {' | '.join(_HEADS)} |", "|---" * len(_HEADS) + "|"]
-        for verdict in self:
-            claim = verdict.claim
-            parts = (claim.code, claim.statement, verdict.marked, verdict.evidence, verdict.beyond_words, claim.home)
-            lines.append(f"| {' | '.join(part.replace('|', chr(92) + '|') for part in parts)} |")
+        lines += [f"| {' | '.join(part.replace('|', chr(92) + '|') for part in each.columns)} |" for each in self]
         return "\n".join([*lines, "", self.total, ""])
 
     def json(self) -> str:
@@ -261,17 +260,11 @@ class ClaimLog:
 
     def _html(self) -> str:
         """Return the table without a style sheet, so that it looks the same wherever it is read."""
-        rows = [
-            [
-                f"<b>{verdict.claim.code}</b>",
-                inline_html(verdict.claim.statement),
-                f'<span style="border:2px solid {VERDICT_STYLES[verdict.kind][1]};{_BADGE}">{verdict.marked}</span>',
-                inline_html(verdict.evidence),
-                inline_html(verdict.beyond_words),
-                link_html(lesson_address(verdict.claim.home), verdict.claim.home[:2]),
-            ]
-            for verdict in self
-        ]
+        rows = []
+        for verdict in self:
+            code, says, marked, *facts, home = map(inline_html, verdict.columns)
+            badge = f'<span style="border:2px solid {VERDICT_STYLES[verdict.kind][1]};{_BADGE}">{marked}</span>'
+            rows.append([f"<b>{code}</b>", says, badge, *facts, link_html(lesson_address(home), home[:2])])
         table = html_table(_HEADS, rows, "font-size:14px;line-height:1.35", _CELL)
         articles = "<br>".join(
             f"Article {letter}: {link_html(article.url, article.title)}, {article.dated}"

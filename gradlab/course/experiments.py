@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,7 +21,10 @@ from ..memory import Ledger
 from .claims import CLAIMS
 from .measured import OperationLog
 
-Facts = dict[str, bool | None]
+SHAPES = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many small layers": (16, 24, 32)}
+"""Width, depth and samples of square layers."""
+_close = partial(torch.allclose, atol=1e-5)
+Facts = Mapping[str, bool | None]
 Finding = tuple[str, Facts, Facts]
 """A claim's code, facts inside what it says, and facts beyond it."""
 
@@ -44,10 +48,6 @@ def _batch_grads(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     return parameters_to_vector(torch.autograd.grad(mse_loss(model(x), y), list(model.parameters())))
 
 
-def _close(a: Tensor, b: Tensor) -> bool:
-    return torch.allclose(a, b, atol=1e-5)
-
-
 def _fails(call: Callable[..., object], *args: object) -> bool:
     try:
         call(*args)
@@ -56,15 +56,13 @@ def _fails(call: Callable[..., object], *args: object) -> bool:
     return False
 
 
-def _end(
-    make: Any, *, updates: int = 9, clear: bool = True, set_to_none: bool = True, unused: tuple[int, ...] = ()
-) -> float:
+def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unused: tuple[int, ...] = ()) -> float:
     """Return where a weight ends that starts at 2, has its minimum at 0, and is unused in some updates."""
     w = nn.Parameter(torch.tensor([2.0]))
     optimizer = make([w], lr=0.1)
     for update in range(updates):
         if clear:
-            optimizer.zero_grad(set_to_none=set_to_none)
+            optimizer.zero_grad(set_to_none=none)
         if update not in unused:
             (w**2).sum().backward()
         optimizer.step()
@@ -73,21 +71,22 @@ def _end(
 
 def on_backward() -> Iterator[Finding]:
     """Try A1, A2, A3, A4 and A26: what backward() computes, and where it leaves it."""
-    w, seeds = torch.ones(3, requires_grad=True), []
+    seeds: list[Tensor] = []
+    w = torch.ones(3, requires_grad=True)
     plain, retained = w * 2, w * 3
     retained.retain_grad()
     loss = (plain * retained).sum()
     loss.register_hook(seeds.append)
     loss.backward()
     with warnings.catch_warnings(action="ignore"):  # PyTorch warns about the .grad of a tensor that is no leaf
-        facts: Facts = {"a leaf keeps it": w.grad is not None, "another tensor holds none": plain.grad is None}
+        facts = {"a leaf keeps it": w.grad is not None, "another tensor holds none": plain.grad is None}
     yield "A1", facts | {"another tensor keeps it after `retain_grad()`": retained.grad is not None}, {}
     yield "A2", {"the loss gets 1": seeds == [1.0]}, {"two values start from 1, too": not _fails((w * w).backward)}
     line = {size: not _fails(lambda grad: (grad or 0) + 1, torch.ones(size)) for size in (1, 3)}  # with a .grad
     w = torch.ones(3, requires_grad=True)
     for _ in range(2):
         (2 * w).sum().backward()
-    beyond: Facts = {"as a program, its line adds one number": line[1], "it adds three": line[3]}
+    beyond = {"as a program, its line adds one number": line[1], "it adds three": line[3]}
     yield "A3", {"`backward()` adds": w.grad is not None and w.grad.tolist() == [4, 4, 4]}, beyond
     model, x, y = _start()
     start = _weights(model)
@@ -98,9 +97,7 @@ def on_backward() -> Iterator[Finding]:
     x, facts = torch.tensor(3.0, requires_grad=True), {}
     for arriving in (1.0, 5.0):  # a node of the graph is called by hand
         node: Any = (x**2).grad_fn
-        facts[f"where {arriving:g} arrives from above, it returns d(x²)/dx = 6"] = bool(
-            node(x.new_tensor(arriving)) == 6
-        )
+        facts[f"where {arriving:g} arrives, it returns d(x²)/dx = 6"] = node(x.new_tensor(arriving)).item() == 6
     yield "A26", facts, {}
 
 
@@ -128,65 +125,54 @@ def on_adding() -> Iterator[Finding]:
     yield "B2", facts, {}
     facts = {f"after {way}, prints are the batch's": all(map(_close, *run(*[way] * 3))) for way in ("None", "zeros")}
     yield "B4", facts, {}
-    facts = {}
-    for divisor in (1, 4):
-        left, alone = run(*[""] * 4, lr=0.0, divisor=divisor)
-        facts[f"each loss divided by {divisor}: `.grad` is the sum of four"] = _close(
-            left[3], torch.stack(alone).sum(0)
-        )
-    yield "C8", facts, {}
+    left, alone = run(*[""] * 4, lr=0.0, divisor=4)  # as the article divides
+    yield "C8", {"`.grad` is the sum of the four": _close(left[3], torch.stack(alone).sum(0))}, {}
     (cleared, alone), (uncleared, _) = run("", "None", "", lr=0.0), run("", "", "", lr=0.0)
     facts = {"cleared first, a window of two holds their sum": _close(cleared[2], alone[1] + alone[2])}
     facts["uncleared, an older gradient is in it"] = _close(uncleared[2], torch.stack(alone).sum(0))
     yield "D4", facts, {"the first window needs it, too": not _close(uncleared[1], alone[0] + alone[1])}
-    ends = abs(_end(SGD, updates=50, clear=False)), abs(_end(SGD, updates=50))
-    words = f"learning can suffer ({ends[0]:.2f} from the target, with clearing {ends[1]:.2f})"
-    yield "D5", {"old gradients are added again": mixed, words: ends[0] > ends[1]}, {}
+    suffers = abs(_end(SGD, clear=False, updates=50)) > abs(_end(SGD, updates=50))
+    yield "D5", {"old gradients are added again": mixed, "learning can suffer": suffers}, {}
 
 
 def on_clearing() -> Iterator[Finding]:
     """Try A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11: what the two calls clear, and how."""
-    kept: list[bool] = []
+    weights: list[Tensor] = []
 
-    def left(*owners: str, part: slice = slice(0, 3), **flag: bool) -> list[str]:
-        """Return what is in each .grad after the call of the optimizer, which has a part, or of the model."""
+    def left(*names: str, part: slice = slice(0, 3), **flag: bool) -> list[str]:
+        """Return what is in each .grad after backward() and some calls; the optimizer has a part of the model."""
         model, x, y = _start()
-        mse_loss(model(x), y).backward()
-        optimizer, start = SGD(model[part].parameters(), lr=0.1), _weights(model)
-        for owner in owners:
-            (optimizer if owner == "optimizer" else model).zero_grad(**flag)
-        kept.append(torch.equal(_weights(model), start))
+        optimizer, loss = SGD(model[part].parameters(), lr=0.1), mse_loss(model(x), y)
+        loss.backward(retain_graph=True)
+        calls = {"optimizer": optimizer.zero_grad, "model": model.zero_grad, "backward": loss.backward}
+        for name in names:
+            calls[name](**flag if name != "backward" else {})
+        weights.append(_weights(model))
+        optimizer.step()
         grads = [p.grad for p in model.parameters()]
         return ["None" if grad is None else "numbers" if grad.any() else "zeros" for grad in grads]
 
     default, of_model, both = left("optimizer"), left("model"), left("optimizer", "model")
     none, zeros = left("optimizer", set_to_none=True), left("optimizer", set_to_none=False)
     subset, model_of_subset = left("optimizer", part=slice(2, 3)), left("model", part=slice(2, 3))
-    facts: Facts = {"the optimizer has all: the same": default == of_model}
+    again, kept = left("optimizer", "backward"), all(torch.equal(each, _weights(_start()[0])) for each in weights)
+    facts = {"the optimizer has all: the same": default == of_model}
     yield "A6", facts | {"it has a subset: they differ, as the article says": subset != model_of_subset}, {}
     in_source = "p.grad.detach().zero_()" in inspect.getsource(Optimizer.zero_grad)
     facts = {"`zero_grad()` leaves zeros, as the line does": "zeros" in default, "the line is in its source": in_source}
     yield "A8", facts, {"`zero_grad(set_to_none=False)` leaves zeros": zeros == ["zeros"] * 4}
     facts = {"the optimizer leaves the first layer's": subset[:2] == ["numbers"] * 2}
     yield "A9", facts | {"the model clears them": "numbers" not in model_of_subset}, {}
-    yield "A25", {"one call is enough": default == of_model == both}, {"one of them changes weights": not all(kept)}
-    yield "B1", {"weights stay, with None and with zeros": all(kept)}, {}
+    yield "A25", {"one call is enough": default == of_model == both}, {"one of them changes weights": not kept}
+    yield "B1", {"weights stay, with None and with zeros": kept}, {}
     for code in ("B9", "C11"):
         yield code, {"without an argument, all are set to zero": default == ["zeros"] * 4}, {}
     facts = {"set to 0, the buffers stay": "None" not in zeros}
     yield "C1", facts, {"after `zero_grad()` without an argument they stay": "None" not in default}
-    model, x, y = _start()
-    optimizer, nones = SGD(model.parameters(), lr=0.1), {"cleared": 0, "stepped": 0}
-    for _ in range(3):
-        optimizer.zero_grad(set_to_none=True)
-        nones["cleared"] += sum(p.grad is None for p in model.parameters())
-        mse_loss(model(x), y).backward()
-        optimizer.step()
-        nones["stepped"] += sum(p.grad is None for p in model.parameters())
-    facts = {"it deletes the gradient": none == ["None"] * 4, "`backward()` makes it again": nones["stepped"] == 0}
+    facts = {"it deletes the gradient": none == ["None"] * 4, "`backward()` makes it again": again == ["numbers"] * 4}
     yield "A10", facts, {"without the argument, the gradient stays": default != none}
-    facts = {f"right after clearing, the `if` finds None ({nones['cleared']} of 12 times)": nones["cleared"] > 0}
-    yield "B5", facts | {f"where it prints, it finds None ({nones['stepped']} of 12)": nones["stepped"] > 0}, {}
+    facts = {"right after clearing, there is a None to check for": "None" in none}
+    yield "B5", facts | {"where the program prints, its `if` finds one": "None" in again}, {}
 
 
 def on_rules() -> Iterator[Finding]:
@@ -198,9 +184,7 @@ def on_rules() -> Iterator[Finding]:
         heads[0](x).sum().backward()  # the other head has no gradient
         return _fails(clip, list(heads.parameters()), 1.0)
 
-    facts: Facts = {
-        "a loop of your own needs the check": crashes(lambda weights, most: [p.grad / most for p in weights])
-    }
+    facts = {"your own loop needs the check": crashes(lambda weights, most: [p.grad / most for p in weights])}
     yield "A12", facts | {"`clip_grad_norm_()`, which the article calls, needs it": crashes(clip_grad_norm_)}, {}
 
     def step(clipped: str, scale: float = 1.0) -> Tensor:
@@ -235,17 +219,16 @@ def on_rules() -> Iterator[Finding]:
     names = ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop"]
     made, pause = [getattr(torch.optim, name) for name in names], (3, 4, 5)
     changed = sum(_end(make) != _end(make, clear=False) for make in made)
-    same = sum(_end(make) == _end(make, set_to_none=False) for make in made)
-    unused = sum(_end(make, unused=pause) == _end(make, unused=pause, set_to_none=False) for make in made)
+    same = sum(_end(make) == _end(make, none=False) for make in made)
+    unused = sum(_end(make, unused=pause) == _end(make, none=False, unused=pause) for make in made)
     facts = {f"forgetting to clear changes the training with most ({changed} of 10)": changed > 5}
     facts[f"None and zeros train alike with most ({same} of 10)"] = same > 5
     yield "B8", facts, {f"so they do if the weight is unused for a while ({unused} of 10)": unused > 5}
 
 
-def _cost(
-    width: int, depth: int, samples: int, none: bool = True, *, window: int = 1, segments: int = 0, make: Any = SGD
-) -> tuple[int, int, int]:
+def _cost(shape: tuple[int, ...], none: bool = True, window: int = 1, segments: int = 0, make: Any = SGD) -> list[int]:
     """Return the operations, the bytes moved and the peak of the second of two updates of square layers."""
+    width, depth, samples = shape
     model = nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(depth)])
     optimizer, x = make(model.parameters(), lr=0.001), torch.ones(samples, width)
     for _ in range(2):
@@ -255,19 +238,15 @@ def _cost(
                 y = checkpoint_sequential(model, segments, part, use_reentrant=False) if segments else model(part)
                 (y.square().mean() / window).backward()
             optimizer.step()
-    return len(log.names), log.moved, ledger.peak
-
-
-SHAPES = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many small layers": (16, 24, 32)}
-"""Width, depth and samples."""
+    return [len(log.names), log.moved, ledger.peak]
 
 
 def on_costs() -> Iterator[Finding]:
     """Try A11, A21, A22, B6, C5, C7 and C10: operations, bytes moved, and the peak."""
-    costs = {name: (_cost(*shape), _cost(*shape, none=False)) for name, shape in SHAPES.items()}
+    costs = {name: (_cost(shape), _cost(shape, none=False)) for name, shape in SHAPES.items()}
     (operations, moved, _), (operations_zeros, moved_zeros, _) = costs["large layers"]
     on_gpu, fewer = torch.get_default_device().type == "cuda", operations < operations_zeros
-    facts: Facts = {f"fewer bytes move ({moved:,} against {moved_zeros:,})": moved < moved_zeros}
+    facts = {f"fewer bytes move ({moved:,} against {moved_zeros:,})": moved < moved_zeros}
     facts[f"fewer operations run ({operations} against {operations_zeros})"] = fewer
     yield "A11", facts | {"fewer kernels are launched, which needs a GPU": fewer if on_gpu else None}, {}
     lower, cheaper = {}, {}
@@ -275,55 +254,53 @@ def on_costs() -> Iterator[Finding]:
         words = f"({none[2] / 2**20:.2f} against {zeros[2] / 2**20:.2f} MiB)"
         lower[f"the peak is lower with {name} {words}"] = none[2] < zeros[2]
         cheaper[f"more efficient with {name}"] = none[0] < zeros[0] and none[1] < zeros[1] and none[2] <= zeros[2]
-    adam = _cost(*SHAPES["large layers"], make=Adam)[2] < _cost(*SHAPES["large layers"], none=False, make=Adam)[2]
+    adam = _cost(SHAPES["large layers"], make=Adam)[2] < _cost(SHAPES["large layers"], none=False, make=Adam)[2]
     yield "B6", lower | facts, {"the peak is lower with large layers and Adam": adam}
-    facts = {"512 samples with zeros, or 544 with None": _cost(64, 8, 544)[2] <= costs["large activations"][1][2]}
-    facts["layers of 256 with zeros, or of 272 with None"] = _cost(272, 4, 8)[2] <= costs["large layers"][1][2]
+    facts = {"512 samples with zeros, or 544 with None": _cost((64, 8, 544))[2] <= costs["large activations"][1][2]}
+    facts["layers of 256 with zeros, or of 272 with None"] = _cost((272, 4, 8))[2] <= costs["large layers"][1][2]
     yield "C5", facts, {"with Adam, layers of 264 with None": adam}
-
-    def saved(*shape: int, window: int = 1) -> float:
-        return 1 - _cost(*shape, window=window)[1] / _cost(*shape, none=False, window=window)[1]
-
-    small, large, less_often = saved(16, 4, 8), saved(256, 4, 8), saved(256, 4, 32, window=4)
+    small, large, less_often = (
+        1 - _cost(shape, window=window)[1] / _cost(shape, none=False, window=window)[1]
+        for shape, window in (((16, 4, 8), 1), ((256, 4, 8), 1), ((256, 4, 32), 4))
+    )
     facts = {f"small layers lose a smaller share of bytes to zeros ({small:.0%} against {large:.0%})": small < large}
-    yield "C7", facts | {"the training is the same": _end(SGD) == _end(SGD, set_to_none=False)}, {}
+    yield "C7", facts | {"the training is the same": _end(SGD) == _end(SGD, none=False)}, {}
     facts = {f"what None saves depends on size ({small:.0%} of the bytes, or {large:.0%})": small < large}
     facts[f"it depends on how often you step (after four batches {less_often:.0%})"] = less_often < large
     yield "C10", cheaper | facts, {}
-    facts, beyond = {}, {}
-    for cure, how in (("accumulation", {"window": 4}), ("checkpointing", {"segments": 3})):
-        for name, found in (("large activations", facts), ("large layers", beyond)):
-            share = _cost(*SHAPES[name], **how)[2] / costs[name][0][2]
-            found[f"{cure} takes a tenth off the peak with {name} (to {share:.0%})"] = share <= 0.9
-    yield "A22", facts, beyond
+    cures: dict[str, Any] = {"accumulation": {"window": 4}, "checkpointing": {"segments": 3}}
+    found: dict[str, dict[str, bool]] = {"large activations": {}, "large layers": {}}
+    for name, cure in ((name, cure) for name in found for cure in cures):
+        share = _cost(SHAPES[name], **cures[cure])[2] / costs[name][0][2]
+        found[name][f"{cure} takes a tenth off the peak with {name} (to {share:.0%})"] = share <= 0.9
+    yield "A22", found["large activations"], found["large layers"]
     layer, x, shares = nn.Linear(1024, 1024, device="cpu"), torch.ones(256, 1024, device="cpu"), []
     for _ in range(6):
         begin = time.perf_counter()
-        layer.zero_grad(set_to_none=False)
-        cleared = time.perf_counter()
         layer(x).sum().backward()
-        shares.append((cleared - begin) / (time.perf_counter() - begin))
-    facts = {"before the transfer, `zero_grad()` writes on the CPU": layer.weight.grad is not None}
-    facts["that takes a tenth of an update's time, or more"] = min(shares[1:]) >= 0.1
-    placed = layer.to(torch.get_default_device()).weight.grad
-    facts["after the transfer it writes on the GPU"] = placed is not None and placed.is_cuda if on_gpu else None
-    yield "A21", facts, {}
+        computed = time.perf_counter()
+        layer.zero_grad(set_to_none=False)
+        shares.append((time.perf_counter() - computed) / (time.perf_counter() - begin))
+    facts = {"before the transfer, gradients are zeroed on the CPU": not _grads(layer).any()}
+    facts["this takes a tenth of an update's time, or more"] = min(shares) >= 0.1
+    on_the_gpu = {"after it, they are zeroed on the GPU": _grads(layer.cuda()).is_cuda if on_gpu else None}
+    yield "A21", facts | on_the_gpu, {}
 
 
 def on_filling() -> Iterator[Finding]:
     """Try C2, C3 and C4: what backward() does with zeros, and with None."""
     model, x, _ = _start()
-    fresh: list[int] = []
-    model[0].weight.register_hook(lambda grad: fresh.append(grad.data_ptr()))
+    fresh, weight = list[int](), next(model.parameters())
+    weight.register_hook(lambda grad: fresh.append(grad.data_ptr()))
     logs, is_fresh = {}, {}
     for way in ("computed", "None", "zeros"):
         model.zero_grad(set_to_none=way != "zeros")
         loss = model(x).square().mean()
         with OperationLog() as logs[way]:
             _ = torch.autograd.grad(loss, list(model.parameters())) if way == "computed" else loss.backward()
-        grad = model[0].weight.grad
+        grad = weight.grad
         is_fresh[way] = grad is not None and grad.data_ptr() == fresh[-1]
-    facts: Facts = {"`backward()` adds to zeros": "add_" in logs["zeros"].names}
+    facts = {"`backward()` adds to zeros": "add_" in logs["zeros"].names}
     facts["the sum is the new gradient"] = _close(_grads(model), _batch_grads(model, x, torch.zeros(12, 1)))
     yield "C2", facts, {"it adds after `zero_grad()` without an argument, too": "add_" in logs["None"].names}
     facts = {"after None, `.grad` is the fresh tensor itself": is_fresh["None"]}
@@ -332,9 +309,8 @@ def on_filling() -> Iterator[Finding]:
     read, written = ((getattr(logs["zeros"], of) - getattr(logs["computed"], of)) / size for of in ("read", "written"))
     facts = {f"adding reads {read:g} times the bytes of `.grad` and writes {written:g}": read == 2 and written == 1}
     facts["with None fewer bytes are moved"] = logs["None"].moved < logs["zeros"].moved
-    facts["transfers are often what limits a GPU"] = None  # that takes a count of real trainings
-    again = (logs["None"].moved - logs["computed"].moved) / size
-    yield "C4", facts, {f"None writes the gradient once more ({again:g} times its bytes)": again > 0}
+    beyond = {"with None the gradient is written once more": logs["None"].moved > logs["computed"].moved}
+    yield "C4", {**facts, "transfers are often what limits a GPU": None}, beyond
 
 
 SUBJECTS = (on_backward, on_adding, on_clearing, on_rules, on_costs, on_filling)
