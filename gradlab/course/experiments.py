@@ -170,7 +170,7 @@ def on_clearing() -> Iterator[Finding]:
     facts = {"set to 0, the buffers stay": "None" not in zeros}
     yield "C1", facts, {"after `zero_grad()` without an argument they stay": "None" not in default}
     facts = {"it deletes the gradient": none == ["None"] * 4, "`backward()` makes it again": again == ["numbers"] * 4}
-    yield "A10", facts, {"without the argument, the gradient stays": default != none}
+    yield "A10", facts, {"the gradient stays without the argument": default != none}
     facts = {"right after clearing, there is a None to check for": "None" in none}
     yield "B5", facts | {"where the program prints, its `if` finds one": "None" in again}, {}
 
