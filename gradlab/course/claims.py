@@ -142,7 +142,7 @@ class ClaimVerdict:
 
     def __repr__(self) -> str:
         beyond = f"Beyond the article: {self.beyond_words}" if self.beyond else ""
-        return f"{self.claim.code:3} {self.marked}. {self.evidence} {beyond}".rstrip()
+        return " ".join(part for part in (f"{self.claim.code:3} {self.marked}.", self.evidence, beyond) if part)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         words = f"<b>{self.claim.code} {self.marked}.</b> {inline_html(self.evidence)}"
