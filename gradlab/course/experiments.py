@@ -31,7 +31,7 @@ Finding = tuple[str, Facts, Facts]
 
 def _start() -> tuple[nn.Sequential, Tensor, Tensor]:
     """Return the same small net and data each time."""
-    with RandomStream(0):
+    with RandomStream(0, cuda=torch.get_default_device().type == "cuda"):
         return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.randn(12, 4), torch.randn(12, 1)
 
 
