@@ -72,8 +72,6 @@ class Claim(NamedTuple):
     """The version of PyTorch that changed what it describes, if one did."""
     note: str = ""
     """A sentence that is shown after its facts."""
-    cited: Mapping[str, bool] = {}
-    """Facts about other software, from its documentation, that no cell can try."""
 
     @property
     def article(self) -> Article:

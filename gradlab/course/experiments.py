@@ -18,14 +18,13 @@ from torch.utils.checkpoint import checkpoint_sequential
 
 from .._process import RandomStream
 from ..memory import Ledger
-from .claims import CLAIMS
 from .measured import OperationLog
 
-SHAPES = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many small layers": (16, 24, 32)}
+STACKS = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many small layers": (16, 24, 32)}
 """Width, depth and samples of square layers."""
 _close = partial(torch.allclose, atol=1e-5)
-Facts = Mapping[str, bool | None]
-Finding = tuple[str, Facts, Facts]
+_Facts = Mapping[str, bool | None]
+ClaimFacts = tuple[str, _Facts, _Facts]
 """A claim's code, facts inside what it says, and facts beyond it."""
 
 
@@ -69,7 +68,7 @@ def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unu
     return w.item()
 
 
-def on_backward() -> Iterator[Finding]:
+def on_backward() -> Iterator[ClaimFacts]:
     """Try A1, A2, A3, A4 and A26: what backward() computes, and where it leaves it."""
     seeds: list[Tensor] = []
     w = torch.ones(3, requires_grad=True)
@@ -101,7 +100,7 @@ def on_backward() -> Iterator[Finding]:
     yield "A26", facts, {}
 
 
-def on_adding() -> Iterator[Finding]:
+def on_adding() -> Iterator[ClaimFacts]:
     """Try A5, A24, B2, B4, C8, D4 and D5: what is in .grad after several batches."""
 
     def run(*ways: str, lr: float = 0.1, divisor: int = 1) -> tuple[list[Tensor], list[Tensor]]:
@@ -120,7 +119,8 @@ def on_adding() -> Iterator[Finding]:
     left, (one, two, three) = run("", "", "")
     mixed = _close(left[1], one + two)
     yield "A5", {"batches mix": mixed, "the update differs from the batch's own": not _close(left[1], two)}, {}
-    yield "A24", dict(CLAIMS["A24"].cited), {}
+    facts = {"Torch 7 has a call for it, `zeroGradParameters()`": True, "Theano has gradients to zero": False}
+    yield "A24", facts, {}  # from the documentation of both
     facts = {"the second print is a sum of two": mixed, "the third is one of three": _close(left[2], one + two + three)}
     yield "B2", facts, {}
     facts = {f"after {way}, prints are the batch's": all(map(_close, *run(*[way] * 3))) for way in ("None", "zeros")}
@@ -135,7 +135,7 @@ def on_adding() -> Iterator[Finding]:
     yield "D5", {"old gradients are added again": mixed, "learning can suffer": suffers}, {}
 
 
-def on_clearing() -> Iterator[Finding]:
+def on_clearing() -> Iterator[ClaimFacts]:
     """Try A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11: what the two calls clear, and how."""
     weights: list[Tensor] = []
 
@@ -175,7 +175,7 @@ def on_clearing() -> Iterator[Finding]:
     yield "B5", facts | {"where the program prints, its `if` finds one": "None" in again}, {}
 
 
-def on_rules() -> Iterator[Finding]:
+def on_rules() -> Iterator[ClaimFacts]:
     """Try A12, A17, A18, A19 and B8: clipping, scaling, and other optimizers."""
     _, x, y = _start()
 
@@ -241,9 +241,9 @@ def _cost(shape: tuple[int, ...], none: bool = True, window: int = 1, segments: 
     return [len(log.names), log.moved, ledger.peak]
 
 
-def on_costs() -> Iterator[Finding]:
+def on_costs() -> Iterator[ClaimFacts]:
     """Try A11, A21, A22, B6, C5, C7 and C10: operations, bytes moved, and the peak."""
-    costs = {name: (_cost(shape), _cost(shape, none=False)) for name, shape in SHAPES.items()}
+    costs = {name: (_cost(shape), _cost(shape, none=False)) for name, shape in STACKS.items()}
     (operations, moved, _), (operations_zeros, moved_zeros, _) = costs["large layers"]
     on_gpu, fewer = torch.get_default_device().type == "cuda", operations < operations_zeros
     facts = {f"fewer bytes move ({moved:,} against {moved_zeros:,})": moved < moved_zeros}
@@ -254,7 +254,7 @@ def on_costs() -> Iterator[Finding]:
         words = f"({none[2] / 2**20:.2f} against {zeros[2] / 2**20:.2f} MiB)"
         lower[f"the peak is lower with {name} {words}"] = none[2] < zeros[2]
         cheaper[f"more efficient with {name}"] = none[0] < zeros[0] and none[1] < zeros[1] and none[2] <= zeros[2]
-    adam = _cost(SHAPES["large layers"], make=Adam)[2] < _cost(SHAPES["large layers"], none=False, make=Adam)[2]
+    adam = _cost(STACKS["large layers"], make=Adam)[2] < _cost(STACKS["large layers"], none=False, make=Adam)[2]
     yield "B6", lower | facts, {"the peak is lower with large layers and Adam": adam}
     facts = {"512 samples with zeros, or 544 with None": _cost((64, 8, 544))[2] <= costs["large activations"][1][2]}
     facts["layers of 256 with zeros, or of 272 with None"] = _cost((272, 4, 8))[2] <= costs["large layers"][1][2]
@@ -271,7 +271,7 @@ def on_costs() -> Iterator[Finding]:
     cures: dict[str, Any] = {"accumulation": {"window": 4}, "checkpointing": {"segments": 3}}
     found: dict[str, dict[str, bool]] = {"large activations": {}, "large layers": {}}
     for name, cure in ((name, cure) for name in found for cure in cures):
-        share = _cost(SHAPES[name], **cures[cure])[2] / costs[name][0][2]
+        share = _cost(STACKS[name], **cures[cure])[2] / costs[name][0][2]
         found[name][f"{cure} takes a tenth off the peak with {name} (to {share:.0%})"] = share <= 0.9
     yield "A22", found["large activations"], found["large layers"]
     layer, x, shares = nn.Linear(1024, 1024, device="cpu"), torch.ones(256, 1024, device="cpu"), []
@@ -287,7 +287,7 @@ def on_costs() -> Iterator[Finding]:
     yield "A21", facts | on_the_gpu, {}
 
 
-def on_filling() -> Iterator[Finding]:
+def on_filling() -> Iterator[ClaimFacts]:
     """Try C2, C3 and C4: what backward() does with zeros, and with None."""
     model, x, _ = _start()
     fresh, weight = list[int](), next(model.parameters())

@@ -12,7 +12,7 @@ import pytest
 
 from gradlab.__main__ import main
 from gradlab.course.claims import CLAIMS
-from gradlab.course.experiments import Finding
+from gradlab.course.experiments import ClaimFacts
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,7 @@ def test_what_is_no_notebook_is_told_in_a_line(
 def test_the_claims_that_the_notebook_does_not_tell_are_tried(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def on_both() -> Iterator[Finding]:
+    def on_both() -> Iterator[ClaimFacts]:
         yield "B2", {"near": True}, {}
         raise SystemError("no such thing")
 

@@ -217,7 +217,7 @@ def test_with_the_default_of_old(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_subject_that_fails_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    def on_nothing() -> Iterator[experiments.Finding]:
+    def on_nothing() -> Iterator[experiments.ClaimFacts]:
         yield "A1", TRUE, {}
         raise SystemError("no such thing\nsecond line")
 

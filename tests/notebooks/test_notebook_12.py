@@ -71,7 +71,7 @@ def test_every_claim_says_what_follows() -> None:
     assert parts[-1].partition("\n### ")[0].count("**What follows.**") == 1
 
 
-def test_each_claim_of_the_essay_is_judged_once_in_its_own_section() -> None:
+def test_each_claim_is_judged_once_in_its_own_section() -> None:
     assert re.findall(r'verdicts\.record\("(\w+)"', "\n".join(CODE)) == ESSAY
     for code in ESSAY:
         assert f'record("{code}"' in cells_of(code)[-1]
