@@ -17,11 +17,7 @@ if TYPE_CHECKING:
     from ..course import ClaimLog
 
 _NOTEBOOK = "12_fact_check.ipynb"
-_HEADING = re.compile(r"^##+ (.*)$", re.M)
-_EXPERIMENT = re.compile(r"^([A-Z]\d+): ")
-_SHARED = ("How to read this", "Deeper")
-"""The cells of these sections, and those above the first, are the set-up that all experiments share."""
-_WIDGET = re.compile(r"^predict\(")
+_HEADING = re.compile(r"^##+ (?:([A-Z]\d+): )?", re.M)
 
 
 def add_factcheck(parsers: Parsers[argparse.ArgumentParser]) -> None:
@@ -29,7 +25,7 @@ def add_factcheck(parsers: Parsers[argparse.ArgumentParser]) -> None:
     parser = parsers.add_parser(
         "factcheck",
         help="what four articles say about gradients, tried on this PyTorch",
-        description="Runs the experiments of notebook 12 and prints the verdicts. It takes some ten seconds.",
+        description="Runs the experiments of notebook 12, and those that it does not tell, and prints the verdicts.",
     )
     parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help="12_fact_check.ipynb, if it is not found here")
     parser.add_argument("--format", choices=("md", "json"), default="md", help="Markdown (the default) or JSON")
@@ -50,13 +46,13 @@ def _run(options: argparse.Namespace) -> int:
         except OSError as error:
             raise ValueError(f"{options.out} cannot be written: {error.strerror or error}") from None
         print(f"{options.out}: {log.total}")
-    for code, words in errors.items():
-        print(f"{code} could not be tried: {words}", file=sys.stderr)
+    for codes, words in (errors | log.failures).items():
+        print(f"{codes} could not be tried: {words}", file=sys.stderr)
     return 1 if log.missing else 0
 
 
 def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
-    """Run the experiments of notebook 12 and return the log of verdicts, and for claims that failed the error.
+    """Run all experiments and return the log of verdicts, and for claims of the notebook that failed the error.
 
     notebook: where it is; without one it is looked for here and in the clone around gradlab. What its cells print is
         dropped. Raises ValueError if it is not found, cannot be read or has no log of verdicts.
@@ -76,7 +72,9 @@ def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
                 if not code:
                     raise ValueError(f"{notebook}: its set-up fails: {type(error).__name__}: {error}") from error
                 errors[code] = f"{type(error).__name__}: {error}".splitlines()[0]
-    return next(value for value in names.values() if isinstance(value, ClaimLog)), errors
+    log = next(value for value in names.values() if isinstance(value, ClaimLog))
+    log.try_others()
+    return log, errors
 
 
 def _find_notebook() -> Path:
@@ -92,7 +90,7 @@ def _find_notebook() -> Path:
 
 
 def experiments(notebook: Path) -> list[tuple[str, str, str]]:
-    """Return the cells to run: the claim's code ("" for the set-up), the cell's id and its text.
+    """Return the cells to run: the claim's code ("" for the set-up, above the first), the cell's id and its text.
 
     Raises ValueError if the file is no notebook, or another one.
     """
@@ -106,10 +104,8 @@ def experiments(notebook: Path) -> list[tuple[str, str, str]]:
     for cell in cells:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            for heading in _HEADING.findall(text):
-                claim = _EXPERIMENT.match(heading)
-                section = claim[1] if claim else ""
-                in_setup = heading in _SHARED
-        elif (section or in_setup) and not _WIDGET.match(text):
+            for section in _HEADING.findall(text):
+                in_setup = in_setup and not section
+        elif (section or in_setup) and not text.startswith("predict("):
             found.append((section, cell.get("id", ""), text))
     return found

@@ -11,39 +11,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
+import torch
+
+from .._process import RandomStream
 from ..drawing import colour
 from ..formatting import html_box, html_table, inline_html, lesson_address, link_html
 
-FRESH, INK, OPTIMIZER, REUSED = map(colour, ("fresh", "ink", "optimizer", "reused"))
-
-HOLDS, INSIDE, UNTIL, DEPENDS, NOT = KINDS = (
-    "holds",
-    "holds inside its condition",
-    "held until",
-    "depends",
-    "does not hold",
-)
-
-
-class VerdictStyle(NamedTuple):
-    """How a kind of verdict is shown; the sign is there for those who do not see the colour."""
-
-    sign: str
-    colour: str
-    ink: str
-    edge: str
-    """A colour that stands out on white."""
-
-
+GREEN, YELLOW, GREY, RED = colour("optimizer"), "#B8AC00", "#767676", colour("reused")
 VERDICT_STYLES = {
-    HOLDS: VerdictStyle("\u2713", OPTIMIZER, "#FFFFFF", OPTIMIZER),
-    INSIDE: VerdictStyle("\u2713", "#A8DCCB", INK, OPTIMIZER),
-    UNTIL: VerdictStyle("\u25f7", "#D9D9D9", INK, "#767676"),
-    DEPENDS: VerdictStyle("\u25d0", FRESH, INK, "#B8AC00"),
-    NOT: VerdictStyle("\u2717", REUSED, "#FFFFFF", REUSED),
+    "holds": ("\u2713", GREEN),
+    "holds inside its condition": ("\u2713", GREEN),
+    "held until": ("\u25f7", GREY),
+    "half true": ("\u00bd", YELLOW),
+    "depends": ("\u25d0", YELLOW),
+    "does not hold": ("\u2717", RED),
+    "not a claim": ("\u2205", GREY),
 }
+HOLDS, INSIDE, UNTIL, HALF, DEPENDS, NOT, NO_CLAIM = VERDICT_STYLES
 
 
 class Article(NamedTuple):
@@ -81,8 +66,12 @@ class Claim(NamedTuple):
     """The case or the hedge that the article names; "" if it names none."""
     in_code: bool = False
     """Whether the article does not say this, but its program does it."""
-    cited: Mapping[str, bool] = {}
-    """Facts about other software, from its documentation, that no cell can try."""
+    form: str = ""
+    """"halves": a compound sentence, each fact is about a half; "no claim": nothing in it can be false."""
+    until: str = ""
+    """The version of PyTorch that changed what it describes, if one did."""
+    note: str = ""
+    """A sentence that is shown after its facts."""
 
     @property
     def article(self) -> Article:
@@ -94,11 +83,6 @@ class Claim(NamedTuple):
         """What the article says, and its condition, as the table has it."""
         condition = f" Condition: {self.condition}." if self.condition else ""
         return f"{'In its program: ' if self.in_code else ''}{self.says}{condition}"
-
-    @property
-    def anchor(self) -> str:
-        """Where notebook 12 tries it: the end of an address, from ``#`` on."""
-        return f"#{self.code}:-{quote(self.title.replace(' ', '-'))}"
 
 
 _DATA = tomllib.loads(files("gradlab.course").joinpath("claims.toml").read_text(encoding="utf-8"))
@@ -114,123 +98,112 @@ class ClaimVerdict:
 
     claim: Claim
     kind: str
-    """One of ``KINDS``."""
+    """One of ``VERDICT_STYLES``."""
     inside: Mapping[str, bool | None]
     """Facts inside the claim's condition, which decide; None: could not be tried here."""
     beyond: Mapping[str, bool | None] = field(default_factory=dict)
     """Facts beyond what the article says, which do not."""
-    note: str = ""
-    until: str = ""
-    """The version of PyTorch with which the claim stopped being true, if it did."""
 
     @property
     def verdict(self) -> str:
         """The verdict in words: ``"held until 2.4"``."""
-        return f"{self.kind} {self.until}" if self.kind == UNTIL else self.kind
+        return f"{self.kind} {self.claim.until}" if self.kind == UNTIL else self.kind
 
     @property
     def marked(self) -> str:
         """The verdict after its sign."""
-        return f"{VERDICT_STYLES[self.kind].sign} {self.verdict}"
-
-    @property
-    def badge(self) -> str:
-        """The same as HTML, on the colour of its kind."""
-        style = VERDICT_STYLES[self.kind]
-        return (
-            f'<span style="background:{style.colour};color:{style.ink};border:1px solid #222222;border-radius:4px;'
-            f'padding:0 6px;display:inline-block">{style.sign}&nbsp;{self.verdict}</span>'
-        )
+        return f"{VERDICT_STYLES[self.kind][0]} {self.verdict}"
 
     @property
     def evidence(self) -> str:
         """What the verdict rests on, in words, without what is beyond the article."""
-        parts = [*_told(self.inside), self.note, self._history(), *_told(self.inside, untried=True)]
-        return " ".join(f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in parts if part)
+        return " ".join(part for part in (_marked(self.inside), self.claim.note, self._history()) if part)
 
     @property
     def beyond_words(self) -> str:
         """The facts beyond the article, in words; "" without any."""
-        parts = [*_told(self.beyond), *_told(self.beyond, untried=True)]
-        return " ".join(f"{part}." for part in parts)
+        return _marked(self.beyond)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The cells of its row in a table."""
+        claim = self.claim
+        return claim.code, claim.statement, self.marked, self.evidence, self.beyond_words, claim.home
 
     def _history(self) -> str:
-        if not self.until:
-            return ""
-        changed = f"{RELEASES[self.until]:%B %Y}"
-        if self.kind == UNTIL:
-            return f"it was right when the article appeared; PyTorch {self.until} ({changed}) changed it"
-        return f"it was true until PyTorch {self.until} ({changed}), which came out before the article"
+        words = {
+            UNTIL: "It was right when the article appeared; PyTorch {} ({:%B %Y}) changed it.",
+            NOT: "It was true until PyTorch {} ({:%B %Y}), which came out before the article.",
+        }
+        until = self.claim.until
+        return words[self.kind].format(until, RELEASES[until]) if until and self.kind in words else ""
 
     def __repr__(self) -> str:
         beyond = f"Beyond the article: {self.beyond_words}" if self.beyond else ""
-        return f"{self.claim.code:3} {self.marked}. {self.evidence} {beyond}".rstrip()
+        return " ".join(part for part in (f"{self.claim.code:3} {self.marked}.", self.evidence, beyond) if part)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         words = f"<b>{self.claim.code} {self.marked}.</b> {inline_html(self.evidence)}"
         if self.beyond:
             words += f"<br><i>Beyond the article:</i> {inline_html(self.beyond_words)}"
-        return {"text/plain": repr(self), "text/html": html_box(words, VERDICT_STYLES[self.kind].edge)}
+        return {"text/plain": repr(self), "text/html": html_box(words, VERDICT_STYLES[self.kind][1])}
 
 
-def _told(facts: Mapping[str, bool | None], untried: bool = False) -> list[str]:
-    """Write facts as "Yes: ..." and "No: ...", or those that could not be tried."""
-    heads = {"Not tried here: ": None} if untried else {"Yes: ": True, "No: ": False}
-    names = {head: [name for name, fact in facts.items() if name and fact is kept] for head, kept in heads.items()}
-    return [head + " \u00b7 ".join(listed) for head, listed in names.items() if listed]
+_MARKS = {True: "\u2713", False: "\u2717", None: "Not tried here:"}
+
+
+def _marked(facts: Mapping[str, bool | None]) -> str:
+    """Write facts with a mark for true and one for false, those that could not be tried last."""
+    marked = [f"{_MARKS[fact]} {name}" for name, fact in sorted(facts.items(), key=lambda each: each[1] is None)]
+    return " \u00b7 ".join(marked) + "." if marked else ""
 
 
 _HEADS = ("claim", "what the article says", "verdict", "evidence", "beyond the article", "more in")
+_BADGE = "border-radius:4px;padding:0 6px;display:inline-block"
 _CELL = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px solid #D8D8D8"
 
 
 class ClaimLog:
     """The verdicts so far; a notebook shows it as a table."""
 
-    def __init__(self, version: str = "", device: str = "") -> None:
-        """Begin a log for this version of PyTorch on this device; both are only shown."""
+    def __init__(self, version: str = "", device: str = "cpu") -> None:
+        """Begin a log for this version of PyTorch, which is only shown, on this device."""
         self.version, self.device = version, device
+        self.failures: dict[str, str] = {}
         self._verdicts: dict[str, ClaimVerdict] = {}
 
     def record(
-        self,
-        code: str,
-        facts: object,
-        beyond: Mapping[str, object] | None = None,
-        evidence: str = "",
-        until: str = "",
+        self, code: str, facts: Mapping[str, bool | None], beyond: Mapping[str, bool | None] | None = None
     ) -> ClaimVerdict:
         """Turn facts into a verdict, keep it in place of an earlier one and return it.
 
-        facts: what was found inside the claim's condition, a single fact or facts by their words. All true: "holds",
-            or "holds inside its condition". None true: "does not hold". Some: "depends". None: it was not tried.
+        facts: what was found inside the claim's condition, by their words; None could not be tried. All true:
+            "holds", or "holds inside its condition". None true: "does not hold", or "held until" a version that came
+            out after the article. Some: "half true" for a sentence of two halves, else "depends".
         beyond: facts outside of the condition; they are shown and do not decide.
-        until: the version of PyTorch with which the claim stopped being true. If none of the facts is true any more,
-            and the article is older than that version, the verdict is "held until" this version.
 
-        Raises KeyError for an unknown code, ValueError for facts of which none is known, or for an unknown version.
+        Raises KeyError for an unknown code, ValueError for facts of which none is known.
         """
-        claim = _known(code)
-        inside = _as_facts(facts)
-        known = set(inside.values()) - {None}
-        if not known:
+        if code not in CLAIMS:
+            raise KeyError(f"record: code must be one of A1 to {next(reversed(CLAIMS))}, got {code!r}")
+        claim = CLAIMS[code]
+        known = set(facts.values()) - {None}
+        if not known and claim.form != "no claim":
             raise ValueError(f"record: {code} needs at least one fact that is True or False, got {facts!r}")
-        if until and until not in RELEASES:
-            raise ValueError(f"record: until must be one of {', '.join(RELEASES)}, got {until!r}")
-        kind = DEPENDS if len(known) == 2 else HOLDS if True in known else NOT
-        if kind == HOLDS and claim.condition:
-            kind = INSIDE
-        appeared = claim.article.date or claim.article.not_before
-        if kind != NOT:
-            until = ""
-        elif until and appeared and appeared < RELEASES[until]:
-            kind = UNTIL
-        self._verdicts[code] = ClaimVerdict(claim, kind, inside, _as_facts(beyond or {}), evidence, until)
+        self._verdicts[code] = ClaimVerdict(claim, _kind(claim, known), dict(facts), dict(beyond or {}))
         return self._verdicts[code]
 
-    def cite(self, code: str, evidence: str = "cited, not tried") -> ClaimVerdict:
-        """Judge a claim about other software by the documented facts that come with it."""
-        return self.record(code, _known(code).cited, evidence=evidence)
+    def try_others(self) -> None:
+        """Try the claims that the notebook does not tell; ``failures`` has what could not be tried, and why."""
+        from .experiments import SUBJECTS
+
+        for subject in SUBJECTS:
+            try:
+                with torch.device(self.device), RandomStream(0, cuda=self.device == "cuda"):
+                    for code, facts, beyond in subject():
+                        self.record(code, facts, beyond)
+            except Exception as error:  # the others are worth trying
+                self.failures[subject.__name__] = f"{type(error).__name__}: {error}".splitlines()[0]
 
     def __getitem__(self, code: str) -> ClaimVerdict:
         return self._verdicts[code]
@@ -250,20 +223,16 @@ class ClaimLog:
     def total(self) -> str:
         """All counts in one line."""
         counts = Counter(verdict.kind for verdict in self)
-        return f"{len(self)} claims: " + ", ".join(f"{kind} {counts[kind]}" for kind in KINDS)
+        return f"{len(self)} claims: " + ", ".join(f"{kind} {counts[kind]}" for kind in VERDICT_STYLES)
 
     def markdown(self) -> str:
         """Return the table as Markdown, with the articles above it and the counts below."""
-        where = ", ".join(word for word in (f"PyTorch {self.version}".strip(), self.device) if word)
-        lines = [f"# Fact check, {where}", ""]
+        lines = [f"# Fact check, PyTorch {self.version}, {self.device}", ""]
         for letter, article in ARTICLES.items():
             title = f"[{article.title}]({article.url})" if article.url else article.title
             lines.append(f"- Article {letter}: *{title}*, {article.dated}")
         lines += ["", f"| {' | '.join(_HEADS)} |", "|---" * len(_HEADS) + "|"]
-        for verdict in self:
-            claim = verdict.claim
-            parts = (claim.code, claim.statement, verdict.marked, verdict.evidence, verdict.beyond_words, claim.home)
-            lines.append(f"| {' | '.join(part.replace('|', chr(92) + '|') for part in parts)} |")
+        lines += [f"| {' | '.join(part.replace('|', chr(92) + '|') for part in each.columns)} |" for each in self]
         return "\n".join([*lines, "", self.total, ""])
 
     def json(self) -> str:
@@ -289,43 +258,26 @@ class ClaimLog:
 
     def _html(self) -> str:
         """Return the table without a style sheet, so that it looks the same wherever it is read."""
-        # Pressing a heading sorts by it. Where the script does not run, the rows stay in the order of the articles.
-        script = files("gradlab.course").joinpath("claim_table.js").read_text(encoding="utf-8")
-        sortable = ("claim", "verdict", "more in")
-        heads = [f"<span data-sorts>{head}</span>" if head in sortable else head for head in _HEADS]
         rows = []
-        for place, verdict in enumerate(self):
-            claim = verdict.claim
-            home = link_html(lesson_address(claim.home), claim.home[:2])
-            rows.append(
-                [
-                    _sorted_by(place, f'<a href="{html.escape(claim.anchor)}"><b>{claim.code}</b></a>'),
-                    inline_html(claim.statement),
-                    _sorted_by(KINDS.index(verdict.kind), verdict.badge),
-                    inline_html(verdict.evidence),
-                    inline_html(verdict.beyond_words),
-                    _sorted_by(int(claim.home[:2]), home),
-                ]
-            )
-        table = html_table(heads, rows, "font-size:14px;line-height:1.35", _CELL)
+        for verdict in self:
+            code, says, marked, *facts, home = map(inline_html, verdict.columns)
+            badge = f'<span style="border:2px solid {VERDICT_STYLES[verdict.kind][1]};{_BADGE}">{marked}</span>'
+            rows.append([f"<b>{code}</b>", says, badge, *facts, link_html(lesson_address(home), home[:2])])
+        table = html_table(_HEADS, rows, "font-size:14px;line-height:1.35", _CELL)
         articles = "<br>".join(
             f"Article {letter}: {link_html(article.url, article.title)}, {article.dated}"
             for letter, article in ARTICLES.items()
         )
-        return f"<div><p>{articles}</p>{table}<script>\n{script}</script><p><b>{html.escape(self.total)}</b></p></div>"
+        return f"<div><p>{articles}</p>{table}<p><b>{html.escape(self.total)}</b></p></div>"
 
 
-def _known(code: str) -> Claim:
-    if code not in CLAIMS:
-        last = next(reversed(CLAIMS))
-        raise KeyError(f"record: code must be one of A1 to {last}, got {code!r}")
-    return CLAIMS[code]
-
-
-def _as_facts(facts: object) -> dict[str, bool | None]:
-    given = facts if isinstance(facts, Mapping) else {"": facts}
-    return {name: None if fact is None else bool(fact) for name, fact in given.items()}
-
-
-def _sorted_by(key: int, cell: str) -> str:
-    return f'<span data-key="{key}">{cell}</span>'
+def _kind(claim: Claim, known: set[bool | None]) -> str:
+    """Return the verdict on a claim from the values that its facts have."""
+    if claim.form == "no claim":
+        return NO_CLAIM
+    if len(known) == 2:
+        return HALF if claim.form == "halves" else DEPENDS
+    if True in known:
+        return INSIDE if claim.condition else HOLDS
+    appeared = claim.article.date or claim.article.not_before
+    return UNTIL if claim.until and appeared and appeared < RELEASES[claim.until] else NOT

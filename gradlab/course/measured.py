@@ -18,7 +18,7 @@ _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
 
 
 class OperationLog(DispatchMode):
-    """Notes every operation within: its name, its devices, its bytes, and the storages that it makes.
+    """Notes every operation within: its name, its bytes, and the storages that it makes.
 
     Views compute nothing and do not count. Bytes are shapes times element size, each operand once, caches left out.
     """
@@ -27,8 +27,6 @@ class OperationLog(DispatchMode):
         super().__init__()
         self.names: list[str] = []
         """``"add_"``, ``"mm"``, in the order in which they ran."""
-        self.transfers = 0
-        """Operations with tensors on more than one device."""
         self.read = self.written = 0
         """Bytes."""
         self.made = self.freed = 0
@@ -53,7 +51,6 @@ class OperationLog(DispatchMode):
             changed = list(iter_tensors([given[each] for each in changes if each in given]))
             kept = list(iter_tensors([value for each, value in given.items() if each not in changes]))
             self.names.append(name)
-            self.transfers += len({each.device.type for each in iter_tensors([given, result])}) > 1
             self.read += sum(each.nbytes for each in (kept if name in _OVERWRITES else kept + changed))
             if not name.startswith(("empty", "new_empty")):  # they reserve a place and write nothing
                 self.written += sum(each.nbytes for each in changed or iter_tensors(result))

@@ -5,18 +5,27 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from gradlab.__main__ import main
 from gradlab.course.claims import CLAIMS
+from gradlab.course.experiments import ClaimFacts
+
+
+@pytest.fixture(autouse=True)
+def _only_the_notebook_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others take seconds, and are tried in tests/course/test_claims.py."""
+    monkeypatch.setattr("gradlab.course.experiments.SUBJECTS", ())
+
 
 SETUP = "from gradlab.course import ClaimLog\nverdicts = ClaimLog('9.9', 'cpu')\nprint('chatter')"
 
 
 def notebook(folder: Path, *experiments: tuple[str, str], setup: str = SETUP) -> Path:
-    cells = [("code", setup), ("markdown", "## Five claims\n\n### A7: Zeros are left")]
+    cells = [("markdown", "# 12"), ("code", setup), ("markdown", "## Five claims\n\n### A7: Zeros are left")]
     for heading, text in experiments:
         cells += [("markdown", heading), ("code", text)]
     path = folder / "12_fact_check.ipynb"
@@ -28,7 +37,7 @@ def notebook(folder: Path, *experiments: tuple[str, str], setup: str = SETUP) ->
 def test_it_runs_the_experiments_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = notebook(
         tmp_path,
-        ("### A1: One", "verdicts.record('A1', True, {'far': False})"),
+        ("### A1: One", "verdicts.record('A1', {'near': True}, {'far': False})"),
         ("### A2: Two", "predict('12/a-bet')"),
         ("## Exercises", "raise SystemError('an exercise is no experiment')"),
     )
@@ -44,7 +53,7 @@ def test_it_runs_the_experiments_and_nothing_else(tmp_path: Path, capsys: pytest
 
 @pytest.mark.parametrize("form", ["md", "json"])
 def test_what_is_printed_is_whole_in_any_code_page(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = notebook(tmp_path, ("### A1: One", "verdicts.record('A1', True, evidence='4 \u00d7 8 \u2713')"))
+    path = notebook(tmp_path, ("### A1: One", "verdicts.record('A1', {'4 \u00d7 8 \u2713': True})"))
     printed = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding="cp1252"))
     assert main(["factcheck", str(path), "--format", form]) == 1
@@ -58,8 +67,8 @@ def test_an_experiment_that_fails_is_named_and_hides_no_other(
     notebook(
         tmp_path,
         ("### A1: One", "torch_has_no_such_name"),
-        ("text without a heading", "verdicts.record('A1', True)"),
-        ("### A2: Two", "verdicts.record('A2', True)"),
+        ("text without a heading", "verdicts.record('A1', {'near': True})"),
+        ("### A2: Two", "verdicts.record('A2', {'near': True})"),
     )
     monkeypatch.chdir(tmp_path)
     assert main(["factcheck", "-o", "table.md"]) == 1
@@ -88,10 +97,25 @@ def test_what_is_no_notebook_is_told_in_a_line(
     assert said in capsys.readouterr().err
 
 
+def test_the_claims_that_the_notebook_does_not_tell_are_tried(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def on_both() -> Iterator[ClaimFacts]:
+        yield "B2", {"near": True}, {}
+        raise SystemError("no such thing")
+
+    monkeypatch.setattr("gradlab.course.experiments.SUBJECTS", (on_both,))
+    path = notebook(tmp_path, ("#### A1: One", "verdicts.record('A1', {'near': True})"))
+    assert main(["factcheck", str(path), "--format", "json"]) == 1
+    told = capsys.readouterr()
+    assert [claim["code"] for claim in json.loads(told.out)["claims"]] == ["A1", "B2"]
+    assert told.err == "on_both could not be tried: SystemError: no such thing\n"
+
+
 def test_a_set_up_that_fails_and_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = notebook(tmp_path, setup="ClaimLog('9.9')")
     assert main(["factcheck", str(path)]) == 2
     assert "its set-up fails: NameError" in capsys.readouterr().err
-    good = notebook(tmp_path, ("### A1: One", "verdicts.record('A1', True)"))
+    good = notebook(tmp_path, ("### A1: One", "verdicts.record('A1', {'near': True})"))
     assert main(["factcheck", str(good), "-o", str(tmp_path / "none" / "table.md")]) == 2
     assert "cannot be written" in capsys.readouterr().err

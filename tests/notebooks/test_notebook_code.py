@@ -6,20 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from test_series import EACH, NOTEBOOKS, stored
-
-CATALOGUE = "12_fact_check"
-"""Not read from top to bottom: each of its 52 experiments stands alone, and has its own set-up."""
-MOST_LINES = 2_700
-"""Visible lines of code in the whole series, without blank ones and without the catalogue."""
-MOST_CATALOGUE_LINES = 52 * 15
-
-
-def visible(path: Path) -> Iterator[str]:
-    """The sources of the code cells that are not folded, without the lines of IPython."""
-    for cell in stored(path):
-        if cell["cell_type"] == "code" and not cell["metadata"].get("jupyter", {}).get("source_hidden"):
-            yield "\n".join(line for line in cell["source"].splitlines() if not line.lstrip().startswith(("%", "!")))
+from test_series import EACH, stored
 
 
 def all_code(path: Path) -> Iterator[ast.AST]:
@@ -47,11 +34,3 @@ def test_pictures_come_from_gradlab(path: Path) -> None:
         if isinstance(node, ast.ImportFrom):
             assert not (node.module or "").startswith("matplotlib")
             assert not (node.module or "").startswith("gradlab") or node.module in ("gradlab", "gradlab.course")
-
-
-def test_there_is_not_too_much_to_read() -> None:
-    lines = {
-        path.stem: sum(bool(line.strip()) for text in visible(path) for line in text.splitlines()) for path in NOTEBOOKS
-    }
-    assert lines.pop(CATALOGUE) <= MOST_CATALOGUE_LINES
-    assert sum(lines.values()) <= MOST_LINES, lines

@@ -344,37 +344,19 @@ def after(model, samples, all_reduce):
         p.grad /= total
 
 
-def with_a_set(facts):
-    seen = set(facts.values()) - {None}
-    if seen == {True, False}:
-        return "depends"
-    return {True: "holds", False: "does not hold"}[seen.pop()] if seen else "not judged"
+def adds_by_difference(backward):
+    w = torch.ones(2, requires_grad=True)
+    left = []
+    for factor in (1.0, 10.0):
+        backward((factor * w).sum(), w)
+        left.append(w.grad.clone())
+    return torch.equal(left[1] - left[0], 10 * left[0]) and bool((left[0] == 1).all())
 
 
-def measured_flips_at(xs, divide):
-    """Let the loop run with many values of lr at once, and look where it turns, closer and closer."""
-    low, high, count = 1e-3, 100.0, 32
-    for _ in range(3):
-        lrs = torch.logspace(math.log10(low), math.log10(high), count, dtype=torch.float64)
-        w = torch.ones_like(lrs)
-        for _ in range(5):
-            w.requires_grad_()
-            loss = torch.stack([(w * x).square().sum() for x in xs]).sum() / (len(xs) if divide else 1)
-            w = w.detach() - lrs * torch.autograd.grad(loss, w)[0]
-        settled = int((w.abs() < 1).sum())
-        low, high = lrs[max(settled - 1, 0)].item(), lrs[min(settled, count - 1)].item()
-    return math.sqrt(low * high)
-
-
-def side_by_side(build, make, batches):
-    models = build(), build()
-    for model, set_to_none in zip(models, (True, False), strict=True):
-        optimizer = make(model.parameters())
-        for batch in batches:
-            optimizer.zero_grad(set_to_none=set_to_none)
-            model.loss(batch).backward()
-            optimizer.step()
-    return all(torch.allclose(*pair) for pair in zip(*(model.parameters() for model in models), strict=True))
+def by_binary_digits(loop, n):
+    w = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    loop(torch.optim.SGD([w], lr=1.0), [2**i for i in range(n)], lambda batch: -w * batch)
+    return [i for i in range(n) if int(w) >> i & 1]
 
 
 def by_islice(loader, n):
@@ -418,9 +400,8 @@ RIGHT = {
     "rank_samples": [by_torch_rank_samples],
     "all_reduces": [by_windows],
     "fair_average": [after],
-    "verdict_of": [with_a_set],
-    "flips_at": [measured_flips_at],
-    "same_effect": [side_by_side],
+    "adds": [adds_by_difference],
+    "batches_used": [by_binary_digits],
     "calls_in_order": [
         ["forward", "zero_grad", "backward", "unscale_", "clip", "scaler.step", "scheduler.step", "scaler.update"]
     ],
