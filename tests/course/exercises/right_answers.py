@@ -9,7 +9,6 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils import clip_grad_norm_
-from torch.utils.data import DistributedSampler
 
 
 def train_by_hand(model, loss_fn, batches, lr, window=1, max_norm=math.inf):
@@ -330,8 +329,11 @@ def most_common(alive):
     return Counter(later - before for before, later in pairwise(alive)).most_common(1)[0][0]
 
 
-def by_torch_rank_samples(samples, size, rank):
-    return list(DistributedSampler(range(samples), size, rank, shuffle=False))
+def divided_first(model, size, all_reduce):
+    for p in model.parameters():
+        share = p.grad / size
+        all_reduce(share)
+        p.grad = share
 
 
 def by_windows(batches, accumulate, buckets, no_sync):
@@ -417,7 +419,7 @@ RIGHT = {
     "largest_batch": [three_points],
     "reusing_steps": [as_they_come],
     "leak": [most_common],
-    "rank_samples": [by_torch_rank_samples],
+    "average_gradients": [divided_first],
     "all_reduces": [by_windows],
     "fair_average": [after],
     "verdict_of": [with_a_set],
