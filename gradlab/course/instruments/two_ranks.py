@@ -166,8 +166,8 @@ def draw_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequence[Ra
         for mark in arrow_marks(_scene(rank)):
             marks.insert(0 if mark.id == "sum" else len(marks), replace(mark, id=f"rank {number} {mark.id}"))
         whose = ".grad of both ranks" if same else f".grad of rank {number}"
-        labels = [(whose, "sum"), *((arrow.names[0], f"arrow {at}") for at, arrow in enumerate(rank.arrows))]
-        for text, of in labels if len(labels) > 2 or same else labels[:1]:
+        labels = [(arrow.names[0], f"arrow {at}") for at, arrow in enumerate(rank.arrows)]
+        for text, of in [*(labels if len(labels) > 1 or same else []), (whose, "sum")]:
             mark_id = f"rank {number} {of}"
             names.setdefault(text, Text(f"{mark_id} name", (text,), of=mark_id, where="beside", backed=True))
     parts = {arrow.names[0]: arrow for rank in ranks for arrow in rank.arrows}
@@ -179,7 +179,7 @@ def draw_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequence[Ra
     return Drawing(
         title,
         [Dots("origin", (0.0, 0.0), "plus", 9.0, stroke="grey", width=1.5), *marks, *names.values()],
-        (equal_axes([ends - room, ends + room], _WEIGHTS),),
+        (equal_axes([ends - room, ends + np.array([room, 2 * room])], _WEIGHTS),),
         f"{grads}. In them: {holds}.",
         corner=("both the same" if same else "two different gradients",),
         key=batch_key([*styles, "sum"]),
