@@ -99,7 +99,7 @@ average_gradients = Definition(
     draw=draw_average,
     mistakes={
         "sum": variant("average_gradients", ("p.grad /= size", "pass")),
-        "weights": variant("average_gradients", ("all_reduce(p.grad)", "all_reduce(p.data)")),
+        "weights": variant("average_gradients", ("(p.grad)", "(p.data)"), ("p.grad /=", "p.data /=")),
         "own-share": variant("average_gradients", ("all_reduce(p.grad)", "pass")),
     },
 )
