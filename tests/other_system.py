@@ -170,8 +170,7 @@ def use_without_threads(folder: Path) -> None:
     except ValueError as refused:
         print("seconds:", refused)
     course.prepare()
-    for start in (course.launch, course.torchrun):
-        print(f"{start.__name__}:", start(folder / "ranks.py"))
+    print("launch:", course.launch(folder / "ranks.py"))
 
 
 def all_reduces(batches: int, accumulate: int, buckets: int, no_sync: bool) -> int:
