@@ -131,7 +131,7 @@ def main(system: str, folder: Path) -> None:
     loop = folder / "\N{GREEK SMALL LETTER OMEGA}.py"  # not in cp1252
     loop.write_text(LOOP, encoding="utf-8")
     print("doctor:", command(["doctor", str(loop)]))
-    print("exercise:", bool(course.exercise("rank_samples").check(rank_samples)))
+    print("exercise:", bool(course.exercise("all_reduces").check(all_reduces)))
     (folder / "ranks.py").write_text(RANKS, encoding="utf-8")
     if system == "tab":
         print("distributed:", torch.distributed.is_available())
@@ -170,14 +170,12 @@ def use_without_threads(folder: Path) -> None:
     except ValueError as refused:
         print("seconds:", refused)
     course.prepare()
-    for start in (course.launch, course.torchrun):
-        print(f"{start.__name__}:", start(folder / "ranks.py"))
+    print("launch:", course.launch(folder / "ranks.py"))
 
 
-def rank_samples(samples: int, size: int, rank: int) -> list[int]:
+def all_reduces(batches: int, accumulate: int, buckets: int, no_sync: bool) -> int:
     """Answer the exercise."""
-    each = -(-samples // size)
-    return [(rank + size * turn) % samples for turn in range(each)]
+    return buckets * (-(-batches // accumulate) if no_sync else batches)
 
 
 LOOP = """import torch

@@ -39,7 +39,6 @@ numbers.run_ranks()
 """
 PROGRAMS = {
     "launch": ["-c", COURSE.format("launch")],
-    "torchrun": ["-c", COURSE.format("torchrun")],
     "two_ranks": ["-c", INSTRUMENT],
     "site": ["-m", "gradlab", "site", "out"],
     "doctor, fork": ["-m", "gradlab", "doctor", "fork.py"],
@@ -54,7 +53,6 @@ ENDS = {
 }
 DAILY = [
     ("launch", "Ctrl-C twice"),
-    ("torchrun", "SIGKILL"),
     ("doctor, fork", "SIGKILL"),
     ("site", "SIGTERM"),
     ("two_ranks", "Ctrl-C"),

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .notebook_calls import doctor_command as doctor_command
     from .processes import launch as launch
     from .processes import prepare as prepare
-    from .processes import torchrun as torchrun
     from .processes import work_in_temporary_folder as work_in_temporary_folder
     from .series import series_map as series_map
 

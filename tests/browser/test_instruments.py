@@ -24,7 +24,7 @@ TURNED = {
     "loss_scale": ("scale", "dtype"),
     "peak": ("batch", "optimizer"),
     "ring_of_orders": ("call", "call"),
-    "two_ranks": ("moment", "accumulate"),
+    "two_ranks": ("update", "accumulate"),
 }
 POSIX = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
 EACH = pytest.mark.parametrize(

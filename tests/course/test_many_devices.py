@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from rank_scripts import script
 from gradlab.course.processes import launch
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")]
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "11_many_devices.ipynb"
 PARTS = """
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -45,17 +43,6 @@ def ranks(folder: Path, text: str) -> None:
     path.write_text(path.read_text() + PARTS + text)
     run = launch(path, seconds=60)
     assert run, run
-
-
-def written(name: str) -> str:
-    """Return what the notebook writes to a file, from all its cells."""
-    found = []
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]:
-        first, *lines = "".join(cell["source"]).splitlines() or [""]
-        if first.startswith("%%writefile") and first.split()[-1] == name:
-            found += lines
-    assert found, name
-    return "\n".join(found) + "\n"
 
 
 def test_a_window_that_fsdp_never_synchronizes_moves_nothing(tmp_path: Path) -> None:
@@ -104,16 +91,93 @@ assert model.module[1].running_mean.abs().max() == 0, "the buffers of rank 0, be
     ranks(tmp_path, text)
 
 
-def test_the_average_waits_for_a_rank_without_a_gradient(tmp_path: Path) -> None:
-    (tmp_path / "averaging.py").write_text(written("averaging.py"))
+def test_no_sync_around_backward_alone_comes_too_late(tmp_path: Path) -> None:
     text = """
-from averaging import average_gradients
-model, one = build(), build()
-backward(one, 0)
-expected = grad(one) if rank == 1 else torch.zeros_like(flat(one.parameters()))
-dist.all_reduce(expected)
-if rank == 1: backward(model, 0)
-average_gradients(model)
-assert same(grad(model), expected / 2)
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+sent = []
+def count(state, bucket):
+    sent.append(bucket)
+    return allreduce_hook(None, bucket)
+ddp = DDP(build())
+ddp.register_comm_hook(None, count)
+x = torch.randn(8, 7)
+loss = ddp(x).square().mean()
+with ddp.no_sync(): loss.backward()
+assert len(sent) == 1, "DDP decides in the forward pass"
+with ddp.no_sync(): ddp(x).square().mean().backward()
+assert len(sent) == 1
+"""
+    ranks(tmp_path, text)
+
+
+def test_ddp_begins_with_the_weights_of_rank_0_and_averages_bit_for_bit(tmp_path: Path) -> None:
+    text = """
+torch.manual_seed(rank)
+ddp = DDP(nn.Linear(7, 4))
+weights = [torch.empty_like(ddp.module.weight.data) for _ in range(size)]
+for step in range(40):
+    ddp.zero_grad()
+    backward(ddp, step)
+    with torch.no_grad():
+        for p in ddp.parameters(): p -= 0.5 * p.grad
+dist.all_gather(weights, ddp.module.weight.data)
+assert torch.equal(*weights)
+"""
+    ranks(tmp_path, text)
+
+
+def test_a_block_is_gathered_for_each_pass_and_the_root_once(tmp_path: Path) -> None:
+    text = """
+def collectives(model):
+    with CommDebugMode() as seen: backward(model, 0)
+    counts = {str(op): n for op, n in seen.get_comm_counts().items()}
+    return [sum(n for op, n in counts.items() if word in op) for word in ("allgather", "reduce_scatter")]
+assert collectives(sharded()) == [1, 1]
+model, mesh = build(), init_device_mesh("cpu", (size,))
+for block in (model[0], model[2]): fully_shard(block, mesh=mesh)
+assert collectives(fully_shard(model, mesh=mesh)) == [4, 2]
+"""
+    ranks(tmp_path, text)
+
+
+def test_clipping_under_fsdp_uses_the_norm_of_the_whole_gradient(tmp_path: Path) -> None:
+    text = """
+model, whole = sharded(), build()
+backward(model, 0)
+backward(whole, 0, whole=True)
+rows = torch.cat([p.grad.to_local().flatten() for p in model.parameters()]).norm()
+norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm=0.01)
+one = nn.utils.clip_grad_norm_(whole.parameters(), max_norm=0.01)
+assert same(norm.full_tensor(), one) and not same(rows, one)
+assert same(grad(model), grad(whole))
+"""
+    ranks(tmp_path, text)
+
+
+def test_ddp_and_compile_in_either_order(tmp_path: Path) -> None:
+    text = """
+inner, plain = build(), DDP(build())
+names = list(inner.state_dict())
+inner.compile(backend="eager")
+assert list(inner.state_dict()) == names
+models = [plain, DDP(inner), torch.compile(DDP(build()), backend="eager")]
+for model in models: backward(model, 0)
+assert same(grad(models[0]), grad(models[1])) and same(grad(models[0]), grad(models[2]))
+"""
+    ranks(tmp_path, text)
+
+
+def test_one_rank_that_forgets_is_momentum_one_half_for_long(tmp_path: Path) -> None:
+    text = """
+def train(model, forgets=False, momentum=0.0, whole=False):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=momentum)
+    for step in range(500):
+        if not forgets: optimizer.zero_grad()
+        backward(model, step % 40, whole=whole, over=1)
+        optimizer.step()
+    return flat(model.parameters())
+both = train(DDP(build()), forgets=rank == 1)
+assert torch.allclose(both, train(build(), momentum=0.5, whole=True), atol=1e-5)
+assert not torch.allclose(both, train(build(), whole=True), atol=1e-5)
 """
     ranks(tmp_path, text)

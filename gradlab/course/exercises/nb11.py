@@ -11,6 +11,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
+from ...scenes import BatchArrow
+from ..figures.curves import CourseFigure
+from ..instruments.two_ranks import draw_gradients
+from ..instruments.two_ranks_numbers import RankGradient
 from .checking import Case, Definition, variant
 
 Rank = tuple[nn.Module, int]  # its model and the number of its samples
@@ -56,21 +60,48 @@ def _all_reduce(sums: list[Tensor]) -> Callable[[Tensor], None]:
     return all_reduce
 
 
-def rank_samples_case(rng: random.Random) -> Case:
-    """Return a number of samples that often does not divide, a world size and a rank."""
-    size = rng.randint(2, 5)
-    samples, rank = rng.randint(2 * size, 5 * size), rng.randrange(size)
-    return (samples, size, rank), f"samples={samples}, size={size}, rank={rank}"
+def average_gradients_case(rng: random.Random) -> Case:
+    """Return the gradients that two to four ranks have for a model with two parameters."""
+    size = rng.randint(2, 4)
+    return ([[torch.randn(1, 2), torch.randn(1)] for _ in range(size)],), f"size={size}"
 
 
-rank_samples = Definition(
-    case=rank_samples_case,
+def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[Tensor]]) -> Tensor:
+    """Let all ranks run it, and return what each has in ``.grad``."""
+
+    def rank(mine: list[Tensor]) -> Rank:
+        model = nn.Linear(2, 1)
+        nn.init.ones_(model.weight)
+        nn.init.ones_(model.bias)
+        for p, gradient in zip(model.parameters(), mine, strict=True):
+            p.grad = gradient.clone()
+        return model, 1
+
+    size = len(gradients)
+    models = together(lambda model, _, reduce: answer(model, size, reduce), lambda: [rank(mine) for mine in gradients])
+    return torch.cat([p.grad.flatten() for m in models for p in m.parameters() if p.grad is not None])
+
+
+def draw_average(answer: Callable[..., Any]) -> CourseFigure:
+    """Draw the gradients of two ranks, each by itself, and what an answer leaves in ``.grad``."""
+    own = [(-2.93, 0.1), (-1.1, -2.09)]
+    left = average_gradients_observe(answer, [[torch.tensor([each]), torch.zeros(1)] for each in own])
+    arrows = [BatchArrow((1, 1), *each, 1.0, names=(f"rank {number}",)) for number, each in enumerate(own)]
+    ranks = [
+        RankGradient((x, y), (arrow,)) for arrow, (x, y, _) in zip(arrows, left.reshape(2, 3).tolist(), strict=True)
+    ]
+    return CourseFigure(draw_gradients("after average_gradients()", ranks, ranks), size=(560, 330))
+
+
+average_gradients = Definition(
+    case=average_gradients_case,
+    observe=average_gradients_observe,
+    draw=draw_average,
     mistakes={
-        "unequal": lambda samples, size, rank: list(range(rank, samples, size)),
-        "dropped": lambda samples, size, rank: list(range(rank, samples - samples % size, size)),
-        "blocks": variant("rank_samples", ("rank + turn * size", "rank * rounds + turn")),
+        "sum": variant("average_gradients", ("p.grad /= size", "pass")),
+        "weights": variant("average_gradients", ("(p.grad)", "(p.data)"), ("p.grad /=", "p.data /=")),
+        "own-share": variant("average_gradients", ("all_reduce(p.grad)", "pass")),
     },
-    rounds=40,
 )
 
 

@@ -1,4 +1,4 @@
-"""Two ranks of a DDP training, run by two real processes, statement by statement, with their all-reduces counted."""
+"""Two ranks of a DDP training, run by two real processes: both .grad before and after the all-reduce of an update."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...drawing import Dots, Drawing, Line, Mark, Text, applied_words, arrow_ends, draw
+from ...drawing import Dots, Drawing, Line, Mark, Text, arrow_ends, arrow_marks, batch_key, batch_style
 from ...formatting import number_of, short
 from ...scenes import Arrows
 from ...widgets import Control, Instrument, Settings, View
@@ -17,74 +17,73 @@ from ..figures.curves import equal_axes
 from .two_ranks_numbers import (
     ACCUMULATE,
     FORGETS,
-    MOMENTS,
     NO_SYNC,
     SAMPLES_EACH,
+    UPDATES,
     LoopSettings,
-    Moment,
-    RankMoment,
+    RankGradient,
+    RanksUpdate,
     Vector,
     clear_failure,
-    moments_of,
     run_ranks,
+    updates_of,
 )
 
-_BETWEEN = 900  # milliseconds from one statement to the next while it plays
+_BETWEEN = 1800  # milliseconds from one update to the next while it plays
 _NO_SYNC_WORDS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
 _WEIGHTS = "weight 1", "weight 2"
 
 
 class TwoRanks(Instrument):
-    """Two processes train one model of two weights with DDP: what is in each ``.grad``, and what is sent."""
+    """Two processes train one model of two weights with DDP: both ``.grad``, before and after they are averaged."""
 
     title = "Two ranks"
 
     def controls(self) -> list[Control]:
-        """Return the moment, and what the loop is made of."""
+        """Return the update, and what the loop is made of."""
         windows = [(number_of(count, "micro-batch", "es"), count) for count in ACCUMULATE]
         return [
-            Control.slider("moment", "statement", 2, range(MOMENTS + 1), plays=_BETWEEN),
+            Control.slider("update", "update", 2, range(1, UPDATES + 1), plays=_BETWEEN),
             Control.choice("accumulate", "accumulate", 1, windows),
             Control.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_WORDS, NO_SYNC, strict=True)),
             Control.choice("forgets", "forgets zero_grad", FORGETS[0], FORGETS),
         ]
 
     def render(self, at: Settings) -> View:
-        """Show one moment of one loop; the processes run the first time only."""
+        """Show one update of one loop; the processes run the first time only."""
         settings = LoopSettings(at["accumulate"], at["no_sync"], at["forgets"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
-            moments = _moments(settings)
+            now = _updates(settings)[at["update"] - 1]
         except RuntimeError as failure:
             words = " ".join(str(failure).split())
             panels = {"ranks": Drawing("two ranks", words=words, notice=words)}
             return View(panels, words, code=settings.source, off=off)
-        now = moments[at["moment"]]
-        line = settings.line(now.statement)
+        both = [*now.before, *now.stepped]
         return View(
             panels={
-                "rank 0": draw_rank_gradient(moments, now, 0),
-                "rank 1": draw_rank_gradient(moments, now, 1),
-                "weights": draw_weights(moments, now),
+                "before": draw_gradients("before the all-reduce", now.before, both),
+                "step": draw_gradients("after it, at step()", now.stepped, both),
+                "weights": draw_weights(now),
             },
             state=_state_text(now, settings),
             note=_note_text(settings),
             code=settings.source,
             off=off,
-            lit=(line, line),
+            lit=(settings.line("backward()"), settings.line("step()")),
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Return every moment of the loops that differ from the first in one idea; RuntimeError without any."""
+        """Return every update of the loops that differ from the first in one idea; RuntimeError without any."""
         run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
         loops += [{"accumulate": 3, "no_sync": no_sync} for no_sync in NO_SYNC]
-        return [{**loop, "moment": moment} for loop in loops for moment in range(MOMENTS + 1)]
+        return [{**loop, "update": update} for loop in loops for update in range(1, UPDATES + 1)]
 
 
 def two_ranks(**start: Any) -> TwoRanks:
-    """Return two ranks; ``moment``, ``accumulate``, ``no_sync`` and ``forgets`` set where they start."""
+    """Return two ranks; ``update``, ``accumulate``, ``no_sync`` and ``forgets`` set where they start."""
     instrument = TwoRanks(**start)
     if clear_failure():
         print("Two processes now run each of the loops once: a few seconds.", flush=True)
@@ -92,33 +91,29 @@ def two_ranks(**start: Any) -> TwoRanks:
 
 
 @cache
-def _moments(settings: LoopSettings) -> tuple[Moment, ...]:
+def _updates(settings: LoopSettings) -> tuple[RanksUpdate, ...]:
     same = LoopSettings(1, "off", settings.forgets)  # no_sync has no effect without a window
-    return tuple(moments_of(settings, run_ranks()[same if settings.accumulate == 1 else settings]))
+    return tuple(updates_of(settings, run_ranks()[same if settings.accumulate == 1 else settings]))
 
 
 # Words ----------------------------------------------------------------------------------------------------------------
 
 
-def _state_text(moment: Moment, settings: LoopSettings) -> str:
-    if moment.statement == "start":
-        return "Both ranks start with the same weights, and with no .grad."
-    where = f"Update {moment.update} of {settings.updates}"
-    zero, one = (vector_text(rank.grad) for rank in moment.ranks)
-    grads = f".grad is {zero} in rank 0 and {one} in rank 1"
-    if moment.statement == "zero_grad":
-        return f"{where}, zero_grad: {_cleared_text(moment, settings, grads)}"
-    if moment.statement == "step":
-        count = f"{number_of(len(moment.messages), 'all-reduce')}, {sum(moment.messages)} bytes from each rank so far."
-        return f"{where}, step: {_moved_text(moment)} {count}"
-    of = f" of micro-batch {moment.micro}" if settings.accumulate > 1 else ""
-    if moment.statement == "backward":
-        return f"{where}, backward{of}: before any message, {grads}."
-    if moment.quiet:
-        within = f"micro-batch {moment.micro} is inside no_sync()"
-        return f"{where}, {within}: nothing is sent, {grads}.{_beside_one(moment, settings)}"
-    sent = f"each rank hands in {moment.sent} bytes, and both get the mean: .grad is {zero}."
-    return f"{where}, all-reduce{of}: {sent}{_beside_one(moment, settings)}"
+def _state_text(now: RanksUpdate, settings: LoopSettings) -> str:
+    before, stepped = ([vector_text(rank.grad) for rank in ranks] for ranks in (now.before, now.stepped))
+    words = [f"Update {now.number}. Before the all-reduce, .grad is {before[0]} in rank 0 and {before[1]} in rank 1."]
+    if _agree(now.stepped):
+        words.append(f"After it, both hold the mean, {stepped[0]}{_beside_one(now, settings)}")
+    else:
+        words.append(f"At step(), .grad is {stepped[0]} in rank 0 and {stepped[1]} in rank 1.")
+    count = number_of(len(now.messages), "all-reduce")
+    words.append(f"{_moved_text(now)} So far: {count}, {sum(now.messages)} bytes from each rank.")
+    return " ".join(words)
+
+
+def _beside_one(now: RanksUpdate, settings: LoopSettings) -> str:
+    who = f"one process with all {SAMPLES_EACH * settings.accumulate} samples"
+    return f", as {who} would." if now.off < 1e-3 else f". But {who} would have {vector_text(now.whole)}."
 
 
 def _note_text(settings: LoopSettings) -> str:
@@ -141,79 +136,72 @@ def _note_text(settings: LoopSettings) -> str:
     return " ".join(notes)
 
 
-def _cleared_text(moment: Moment, settings: LoopSettings, grads: str) -> str:
-    if settings.forgets == "none":
-        return "both ranks clear .grad."
-    who = "rank 0 clears .grad, rank 1 forgets" if settings.forgets == "rank 1" else "both ranks forget it"
-    return f"{who}: {grads}." if moment.ranks[1].grad else f"{who}, and there is nothing to clear yet."
+def _moved_text(now: RanksUpdate) -> str:
+    zero, one = (vector_text(path[-1]) for path in now.paths)
+    if now.apart == 0:
+        return f"The step takes the weights of both ranks to {zero}."
+    return f"The step takes rank 0 to {zero} and rank 1 to {one}: {short(now.apart)} apart."
 
 
-def _moved_text(moment: Moment) -> str:
-    zero, one = (vector_text(rank.path[-1]) for rank in moment.ranks)
-    if moment.apart == 0:
-        return f"the weights of both ranks are {zero}."
-    return f"rank 0 is at {zero}, rank 1 at {one}: {short(moment.apart)} apart."
-
-
-def _beside_one(moment: Moment, settings: LoopSettings) -> str:
-    """Compare with one process, once the window is complete."""
-    if moment.micro < settings.accumulate:
-        return ""
-    who = f" One process with all {SAMPLES_EACH * settings.accumulate} samples would have"
-    if moment.off < 1e-3:
-        return f"{who} the same."
-    of = "rank 0" if moment.apart or moment.quiet else ".grad"
-    return f"{who} {vector_text(moment.whole)}: {of} is off by {moment.off:.0%}."
-
-
-def vector_text(vector: Vector | None) -> str:
-    """Write two numbers, or None: ``(−3.79, −2.39)``."""
-    return "None" if vector is None else f"({short(vector[0])}, {short(vector[1])})"
+def vector_text(vector: Vector) -> str:
+    """Write two numbers: ``(−3.79, −2.39)``."""
+    return f"({short(vector[0])}, {short(vector[1])})"
 
 
 # Pictures -------------------------------------------------------------------------------------------------------------
 
 
-def _scene(rank: RankMoment) -> Arrows:
-    return Arrows(rank.arrows, rank.grad or (0.0, 0.0))
+def _agree(ranks: Sequence[RankGradient]) -> bool:
+    return bool(np.allclose(ranks[0].grad, ranks[1].grad, atol=1e-6))
 
 
-def draw_rank_gradient(moments: Sequence[Moment], now: Moment, number: int) -> Drawing:
-    """Draw the contributions to one rank's ``.grad`` head to tail, and their sum."""
-    rank = now.ranks[number]
-    grad, drawing = vector_text(rank.grad), draw(_scene(rank))
-    every = [arrow_ends(_scene(each)) for moment in moments for each in moment.ranks]
-    parts = "; ".join(
-        f"{arrow.names[0]} {vector_text((arrow.x, arrow.y))}, {applied_words(*arrow.applied)}" for arrow in rank.arrows
+def _scene(rank: RankGradient) -> Arrows:
+    return Arrows(rank.arrows, rank.grad)
+
+
+def draw_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequence[RankGradient]) -> Drawing:
+    """Draw ``.grad`` of both ranks and what is in it, head to tail, on axes that also hold those of ``scale``."""
+    same, marks, names = _agree(ranks), list[Mark](), dict[str, Text]()
+    for number, rank in enumerate(ranks):
+        for mark in arrow_marks(_scene(rank)):
+            marks.insert(0 if mark.id == "sum" else len(marks), replace(mark, id=f"rank {number} {mark.id}"))
+        whose = ".grad of both ranks" if same else f".grad of rank {number}"
+        labels = [(arrow.names[0], f"arrow {at}") for at, arrow in enumerate(rank.arrows)]
+        for text, of in [*(labels if len(labels) > 1 or same else []), (whose, "sum")]:
+            mark_id = f"rank {number} {of}"
+            names.setdefault(text, Text(f"{mark_id} name", (text,), of=mark_id, where="beside", backed=True))
+    parts = {arrow.names[0]: arrow for rank in ranks for arrow in rank.arrows}
+    styles = dict.fromkeys(batch_style(arrow.applied[0]) for arrow in parts.values())
+    holds = "; ".join(f"{name} {vector_text((arrow.x, arrow.y))}" for name, arrow in parts.items())
+    ends = np.concatenate([arrow_ends(_scene(rank)) for rank in scale])
+    room = 0.07 * np.ptp(ends, axis=0).max()  # for the heads of the arrows
+    grads = "; ".join(f".grad of rank {number} is {vector_text(rank.grad)}" for number, rank in enumerate(ranks))
+    return Drawing(
+        title,
+        [Dots("origin", (0.0, 0.0), "plus", 9.0, stroke="grey", width=1.5), *marks, *names.values()],
+        (equal_axes([ends - room, ends + np.array([room, 2 * room])], _WEIGHTS),),
+        f"{grads}. In them: {holds}.",
+        corner=("both the same" if same else "two different gradients",),
+        key=batch_key([*styles, "sum"]),
     )
-    return replace(
-        drawing,
-        title=f".grad of rank {number}",
-        marks=[Dots("origin", (0.0, 0.0), "plus", 9.0, stroke="grey", width=1.5), *drawing.marks],
-        axes=(equal_axes(every, _WEIGHTS),),  # the same at every moment
-        words=f"Rank {number}: .grad {'is None' if rank.grad is None else f'holds {grad}: {parts}'}.",
-        corner=(grad,),
-    )
 
 
-def draw_weights(moments: Sequence[Moment], now: Moment) -> Drawing:
+def draw_weights(now: RanksUpdate) -> Drawing:
     """Draw the way of both ranks' weights, and of one process with all samples."""
-    every = [np.array(path) for path in (*(rank.path for rank in moments[-1].ranks), moments[-1].alone)]
-    ways = [
-        ("one process", now.alone, "grey", "dashed", "ring", 12.0),
-        ("rank 0", now.ranks[0].path, "weights", "", "triangle", 9.0),
-        ("rank 1", now.ranks[1].path, "weights", "dotted", "down", 9.0),
-    ]
+    ways = [("rank 0", now.paths[0], "weights", "", "triangle", 4.0)]
+    ways += [("rank 1 (dotted)", now.paths[1], "weights", "dotted", "down", 4.0)] if now.apart else []
+    ways += [("one process (dashed)", now.alone, "ink", "dashed", "ring", 1.5)]
     marks: list[Mark] = []
-    for name, path, role, dash, shape, size in ways:
+    for name, path, role, dash, shape, width in ways:
         points, words = np.ravel(path), f"{name}: {vector_text(path[-1])} after {len(path) - 1} updates"
-        marks.append(Line(f"{name} way", points, role, 2.0, dash, words))
-        marks.append(Dots(name, points, shape, size, stroke=role, width=1.5, words=words))
-        marks.append(Text(f"{name} name", (name,), *path[-1], role=f"{role}-text", backed=True))
+        marks.append(Line(f"{name} way", points, role, width, dash, words))
+        marks.append(Dots(name, points, shape, 10.0, stroke=role, width=1.5, words=words))
+        text = name if now.apart or role == "ink" else "both ranks"
+        marks.append(Text(f"{name} name", (text,), *path[-1], role=f"{role}-text", backed=True))
     return Drawing(
         "weights",
         marks,
-        (equal_axes(every, _WEIGHTS),),
-        f"{_moved_text(now).capitalize()} One process is at {vector_text(now.alone[-1])}.",
+        (equal_axes([np.array(path) for path in (*now.paths, now.alone)], _WEIGHTS),),
+        f"{_moved_text(now)} One process is at {vector_text(now.alone[-1])}.",
         corner=("the ranks are equal" if now.apart == 0 else f"the ranks are {short(now.apart)} apart",),
     )

@@ -1,11 +1,11 @@
-"""The numbers of two ranks: the loops, run in two real processes, and every moment of them."""
+"""The numbers of two ranks: the loops, run in two real processes, and every update of them."""
 
 from __future__ import annotations
 
 import json
 import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -20,17 +20,16 @@ from torch.nn.functional import mse_loss
 from ...scenes import BatchArrow
 from ..processes import launch
 
-MOMENTS = 24
-"""Statements that are stepped through: 6 updates of 4, 4 updates of 6 or 3 updates of 8."""
+UPDATES = 6
 SAMPLES_EACH = 16
 """Of a micro-batch, both ranks together."""
 LR = 0.15
-ACCUMULATE = (1, 2, 3)
+ACCUMULATE = (1, 3)
 NO_SYNC = ("off", "all but the last", "all but the first")
 FORGETS = ("none", "rank 1", "both")
 _MICRO_BATCHES = 9
-"""As many as the longest loop needs: three windows of three."""
-_HALVES = {1.0: "", 0.5: "\u00bd of "}
+"""Three windows of three; the loops with more begin again."""
+LEFT_OVER, _HALF_OF = "left over", "\u00bd of "
 
 Vector = tuple[float, float]
 
@@ -44,11 +43,6 @@ class LoopSettings:
     """Which micro-batches of a window are inside ``no_sync()``."""
     forgets: str = "none"
     """Which ranks never call ``zero_grad()``."""
-
-    @property
-    def updates(self) -> int:
-        """Updates in all; one is zero_grad, a backward and an all-reduce for each micro-batch, and step."""
-        return MOMENTS // (2 + 2 * self.accumulate)
 
     @property
     def source(self) -> str:
@@ -77,11 +71,9 @@ class LoopSettings:
         ]
         return "\n".join(lines)
 
-    def line(self, statement: str) -> int:
-        """Return the line of the text that belongs to a statement; 0 before the first."""
-        word = {"all-reduce": "backward", "step": "step()"}.get(statement, statement)
-        lines = enumerate(self.source.splitlines(), 1)
-        return next((number for number, line in lines if word in line), 0)
+    def line(self, call: str) -> int:
+        """Return the number of the line with a call."""
+        return next(number for number, line in enumerate(self.source.splitlines(), 1) if call in line)
 
 
 def all_settings() -> list[LoopSettings]:
@@ -132,7 +124,7 @@ def _results() -> dict[LoopSettings, list[Any]] | str:
     A failure is cached, too: each start may take minutes, and an instrument asks at every turn of a slider.
     """
     settings, (inputs, targets) = all_settings(), make_data()
-    loops = [{"source": each.source, "updates": each.updates, "accumulate": each.accumulate} for each in settings]
+    loops = [{"source": each.source, "updates": UPDATES, "accumulate": each.accumulate} for each in settings]
     try:
         with tempfile.TemporaryDirectory(prefix="gradlab-ranks-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
@@ -151,7 +143,8 @@ def _results() -> dict[LoopSettings, list[Any]] | str:
 
 def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
     """Return the gradient of the mean loss over all samples of a window, which begins at micro-batch ``first``."""
-    inputs, targets = (part[first : first + accumulate].flatten(0, 1) for part in make_data())
+    at = torch.arange(first, first + accumulate) % _MICRO_BATCHES
+    inputs, targets = (part[at].flatten(0, 1) for part in make_data())
     w = torch.tensor([weights], requires_grad=True)
     (gradient,) = torch.autograd.grad(mse_loss(inputs @ w.T, targets), w)
     return gradient[0, 0].item(), gradient[0, 1].item()
@@ -161,144 +154,108 @@ def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
 def one_process(accumulate: int) -> tuple[Vector, ...]:
     """Return the weights of one process that gets all samples, from the start and after each update."""
     path: list[Vector] = [(0.0, 0.0)]
-    for update in range(LoopSettings(accumulate).updates):
+    for update in range(UPDATES):
         (w1, w2), (g1, g2) = path[-1], whole_gradient(path[-1], update * accumulate, accumulate)
         path.append((w1 - LR * g1, w2 - LR * g2))
     return tuple(path)
 
 
 @dataclass(frozen=True)
-class RankMoment:
-    """One rank at one moment."""
+class RankGradient:
+    """What ``.grad`` of one rank holds, as the process saw it."""
 
-    grad: Vector | None
-    """As the process saw it; None after ``zero_grad()``."""
+    grad: Vector
     arrows: tuple[BatchArrow, ...]
-    """What is in it: all of earlier updates as one arrow, then each of this one. They add up to ``grad``."""
-    path: tuple[Vector, ...]
-    """The weights, from the start to now."""
+    """What is in it: what is left over from earlier updates, then the contributions of this one. They add up to it."""
 
 
 @dataclass(frozen=True)
-class Moment:
-    """Both ranks after one statement."""
+class RanksUpdate:
+    """One update of both ranks."""
 
-    update: int
-    """Counted from 1; 0 before the first statement."""
-    statement: str
-    """"start", "zero_grad", "backward", "all-reduce" or "step"."""
-    micro: int
-    """The micro-batch in its window, from 1; 0 outside."""
-    ranks: tuple[RankMoment, RankMoment]
+    number: int
+    """Counted from 1."""
+    before: tuple[RankGradient, RankGradient]
+    """Just before the last all-reduce of the update."""
+    stepped: tuple[RankGradient, RankGradient]
+    """As ``step()`` reads it."""
     messages: tuple[int, ...]
     """The bytes that each rank handed in, for every all-reduce so far."""
-    sent: int
-    """Of these, what went with this statement."""
+    paths: tuple[tuple[Vector, ...], tuple[Vector, ...]]
+    """The weights of each rank, from the start to after the step."""
     alone: tuple[Vector, ...]
-    """The weights of one process with all samples, from the start to now."""
+    """The weights of one process with all samples, from the start to after the step."""
     whole: Vector
     """The gradient that one process with all samples of the window would have at the weights of rank 0."""
 
     @property
-    def quiet(self) -> bool:
-        """Whether no all-reduce was made where one could be, because the micro-batch is inside ``no_sync()``."""
-        return self.statement == "all-reduce" and not self.sent
-
-    @property
     def off(self) -> float:
-        """How far ``.grad`` of rank 0 is from ``whole``, as a part of its length."""
-        return math.dist(self.ranks[0].grad or (0.0, 0.0), self.whole) / math.hypot(*self.whole)
+        """How far ``.grad`` of rank 0 is from ``whole`` at the step, as a part of its length."""
+        return math.dist(self.stepped[0].grad, self.whole) / math.hypot(*self.whole)
 
     @property
     def apart(self) -> float:
         """The distance between the weights of the two ranks."""
-        return math.dist(self.ranks[0].path[-1], self.ranks[1].path[-1])
+        return math.dist(self.paths[0][-1], self.paths[1][-1])
 
 
-_Parts = dict[tuple[int, int], tuple[float, int]]
-# What a .grad is made of: (micro-batch from 1 through all updates, rank) -> how much of that gradient, and how many
-# steps have applied it.
+_Parts = dict[str, Any]  # what a .grad is made of: the name of a contribution -> the vector that is in it
 
 
-def moments_of(settings: LoopSettings, seen: Sequence[Any]) -> list[Moment]:
-    """Return the moments: the start, and one after each statement; ``seen`` is what both ranks saw of this loop.
+def updates_of(settings: LoopSettings, seen: Sequence[Any]) -> list[RanksUpdate]:
+    """Return the updates of a loop; ``seen`` is what both ranks saw of it.
 
     What is in ``.grad`` follows by two rules. ``backward()`` adds a rank's own gradient to its ``.grad``; an all-reduce
     replaces each ``.grad`` by the mean of both, which holds half of each rank's contributions. ``zero_grad()`` drops
     them.
     """
-    window = settings.accumulate
+    window, messages, updates = settings.accumulate, list[int](), list[RanksUpdate]()
     parts: list[_Parts] = [{}, {}]
-    grads: list[Vector | None] = [None, None]
     paths: list[list[Vector]] = [[(0.0, 0.0)], [(0.0, 0.0)]]
-    whole: Vector = (0.0, 0.0)
-    own: dict[tuple[int, int], Vector] = {}
-    messages: list[int] = []
-    moments: list[Moment] = []
-    first = 0
 
-    def note(update: int, statement: str, micro: int = 0, sent: int = 0) -> None:
-        zero, one = (
-            RankMoment(grad, _arrows(parts[rank], own, grad, first), tuple(paths[rank]))
-            for rank, grad in enumerate(grads)
-        )
-        alone = one_process(window)[: len(paths[0])]
-        moments.append(Moment(update, statement, micro, (zero, one), tuple(messages), sent, alone, whole))
+    def look(number: int, grads: Sequence[Any]) -> tuple[RankGradient, RankGradient]:
+        zero, one = (RankGradient((g[0], g[1]), _arrows(parts[rank], g, number)) for rank, g in enumerate(grads))
+        return zero, one
 
-    note(0, "start")
-    for update, both in enumerate(zip(*seen, strict=True), 1):
-        first = (update - 1) * window
-        whole = whole_gradient(paths[0][-1], first, window)
+    for number, both in enumerate(zip(*seen, strict=True), 1):
+        whole = whole_gradient(paths[0][-1], (number - 1) * window, window)
         for rank, saw in enumerate(both):
-            grads[rank] = saw["cleared"] and tuple(saw["cleared"])
-            parts[rank] = {} if saw["cleared"] is None else parts[rank]
-        note(update, "zero_grad")
-        for micro in range(window):
-            for rank, saw in enumerate(both):
-                origin = first + micro + 1, rank
-                own[origin], parts[rank][origin] = tuple(saw["micros"][micro]["own"]), (1.0, 0)
-                grads[rank] = tuple(saw["micros"][micro]["before"])
-            note(update, "backward", micro + 1)
-            sent = both[0]["micros"][micro]["sent"]
-            messages += sent
-            if sent:
+            parts[rank] = {} if saw["cleared"] is None else {LEFT_OVER: sum(parts[rank].values())}
+        last = max(turn for turn, micro in enumerate(both[0]["micros"]) if micro["sent"])
+        for turn, micros in enumerate(zip(*(saw["micros"] for saw in both), strict=True)):
+            for rank, micro in enumerate(micros):
+                name = f"rank {rank}"
+                parts[rank][name] = parts[rank].get(name, 0.0) + np.array(micro["own"])
+            if turn == last:
+                before = look(number, [micro["before"] for micro in micros])
+            if micros[0]["sent"]:
+                messages += micros[0]["sent"]
                 parts = [_mean(parts), _mean(parts)]
-            grads = [tuple(saw["micros"][micro]["after"]) for saw in both]
-            note(update, "all-reduce", micro + 1, sum(sent))
-        for rank, saw in enumerate(both):
-            paths[rank].append(tuple(saw["weights"]))
-            parts[rank] = {origin: (share, times + 1) for origin, (share, times) in parts[rank].items()}
-        note(update, "step")
-    return moments
+        stepped = look(number, [micro["after"] for micro in micros])
+        for path, saw in zip(paths, both, strict=True):
+            path.append(tuple(saw["weights"]))
+        alone = one_process(window)[: number + 1]
+        ways = tuple(paths[0]), tuple(paths[1])
+        updates.append(RanksUpdate(number, before, stepped, tuple(messages), ways, alone, whole))
+    return updates
 
 
 def _mean(parts: Sequence[_Parts]) -> _Parts:
-    """Return half of each other's contributions."""
-    pairs = {origin: [each.get(origin, (0.0, 0)) for each in parts] for origin in sorted({*parts[0], *parts[1]})}
-    return {
-        origin: (sum(share for share, _ in both) / 2, max(times for _, times in both)) for origin, both in pairs.items()
-    }
+    """Return half of each other's contributions, what is left over first."""
+    mean: _Parts = {LEFT_OVER: 0.0} if any(LEFT_OVER in each for each in parts) else {}
+    for each in parts:
+        for name, vector in each.items():
+            half = _HALF_OF + name if name.startswith("rank") else name
+            mean[half] = mean.get(half, 0.0) + vector / 2
+    return mean
 
 
-def _arrows(
-    parts: _Parts, own: Mapping[tuple[int, int], Vector], grad: Vector | None, earlier: int
-) -> tuple[BatchArrow, ...]:
-    """Return what is drawn head to tail: all micro-batches up to ``earlier`` as one arrow, then each contribution."""
-
-    def arrow(first: int, last: int, vector: Any, applied: tuple[int, int], *names: str) -> BatchArrow:
-        share = float(np.dot(vector, grad) / np.dot(grad, grad)) if grad and any(grad) else 0.0
-        return BatchArrow((first, last), float(vector[0]), float(vector[1]), share, applied, names)
-
-    vectors = {origin: np.multiply(share, own[origin]) for origin, (share, _) in parts.items()}
-    old = {origin: times for origin, (_, times) in parts.items() if origin[0] <= earlier}
+def _arrows(parts: _Parts, grad: Vector, number: int) -> tuple[BatchArrow, ...]:
+    """Return what is drawn head to tail; every step so far may have applied what is left over."""
     arrows = []
-    if old:
-        micros, total = [micro for micro, _ in old], sum(vectors[origin] for origin in old)
-        applied = min(old.values()), max(old.values())
-        arrows.append(arrow(min(micros), max(micros), total, applied, "left over", "old"))
-    for (micro, rank), (share, times) in parts.items():
-        if micro > earlier:
-            who = f"{_HALVES.get(share, f'{share:g} of ')}rank {rank}'s"
-            names = f"{who} batch {micro}", who, f"rank {rank}"
-            arrows.append(arrow(micro, micro, vectors[micro, rank], (times, times), *names))
+    for name, (x, y) in parts.items():
+        old = name == LEFT_OVER
+        share = float(np.dot((x, y), grad) / np.dot(grad, grad))
+        batches, applied = (1, number - 1) if old else (number, number), (1, number - 1) if old else (0, 0)
+        arrows.append(BatchArrow(batches, float(x), float(y), share, applied, (name,)))
     return tuple(arrows)

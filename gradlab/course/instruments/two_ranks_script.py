@@ -71,7 +71,8 @@ class Watched:
         mine = slice(self.rank * half, (self.rank + 1) * half)
         for micro in range(update * count, (update + 1) * count):
             self.sent.clear()
-            yield self.inputs[micro, mine], self.targets[micro, mine]
+            at = micro % len(self.inputs)
+            yield self.inputs[at, mine], self.targets[at, mine]
             after = self.grad()
             before = self.sent[0][1] if self.sent else after
             sent = [size for size, _ in self.sent]

@@ -13,7 +13,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -23,7 +22,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..._process import running_module
 from .workers import Worker, stop_all, wait_all
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ def launch(
     Raises ValueError or FileNotFoundError for what cannot be started; whatever the processes do (raise, hang, get
     killed) is in the result. No process is left behind.
     """
-    path = _checked_script("launch", script, processes)
+    path = _checked_script(script, processes)
     if missing := _what_is_missing():
         return LaunchResult((), _NO_PROCESSES.format(missing))
     try:
@@ -112,13 +110,13 @@ def launch(
     return LaunchResult(printed, error, tuple(worker.process.pid or 0 for worker in workers))
 
 
-def _checked_script(name: str, script: str | Path, processes: int) -> Path:
+def _checked_script(script: str | Path, processes: int) -> Path:
     """Return the script's full path, or raise for what cannot be started."""
     if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MOST:
-        raise ValueError(f"{name}: processes must be a whole number from 1 to {_MOST}, got {processes!r}")
+        raise ValueError(f"launch: processes must be a whole number from 1 to {_MOST}, got {processes!r}")
     path = Path(script).resolve()
     if not path.is_file():
-        raise FileNotFoundError(f"{name}: there is no file {Path(script).name!r} here; run the cell that writes it")
+        raise FileNotFoundError(f"launch: there is no file {Path(script).name!r} here; run the cell that writes it")
     return path
 
 
@@ -196,46 +194,6 @@ def _exit_text(code: int) -> str:
         return f"left with exit code {code}"
     name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
     return f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}"
-
-
-_RAISED = re.compile(r"^(?:\[rank\d+\]: ?)?([\w.]*(?:Error|Exception)\b.*)", re.M)
-_ENDED = re.compile(r"^ +rank +: (\d+) .*\n +exitcode +: (-?\d+)", re.M)  # in torchrun's report, the cause last
-
-
-def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> LaunchResult:
-    """Run a script under PyTorch's own starter, ``python -m torch.distributed.run``, in a process of its own.
-
-    seconds: how long it may take, with the time in which it and each process load torch: a minute on a busy machine.
-
-    Its meeting point accepts connections from other machines as long as it runs: no option of torchrun changes that.
-    Where a rank aborts, it runs once more.
-    """
-    path = _checked_script("torchrun", script, processes)
-    if missing := _what_is_missing():
-        return LaunchResult((), _NO_PROCESSES.format(missing))
-    # gloo's threads may hold a tensor when a rank's Python ends, which then aborts: PyTorch's pull request 179291.
-    result = _run_starter(path, processes, seconds)
-    return _run_starter(path, processes, seconds) if "SIGABRT" in result.error else result
-
-
-def _run_starter(path: Path, processes: int, seconds: float) -> LaunchResult:
-    arguments = ["--standalone", f"--nproc-per-node={processes}", path.name]
-    options: dict[str, Any] = {"cwd": path.parent, "encoding": "utf-8", "errors": "replace", "start_new_session": True}
-    options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True) as folder:
-        temporary = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder)  # torchrun leaves a folder at every start
-        settings = {"PYTHONIOENCODING": "utf-8", **_thread_and_network_settings(), **temporary}
-        with running_module("torch.distributed.run", arguments, env={**os.environ, **settings}, **options) as starter:
-            try:
-                printed, errors = starter.communicate(timeout=seconds)
-            except subprocess.TimeoutExpired:
-                return LaunchResult((), f"torchrun was not done after {seconds:g} seconds, and was ended.")
-    if not starter.returncode:
-        return LaunchResult((printed,), "")
-    raised = [text for text in _RAISED.findall(errors) if "ChildFailedError" not in text]
-    ended = [f"rank {rank} {_exit_text(int(code))}" for rank, code in _ENDED.findall(errors)]
-    why = [*raised, *ended[-1:], f"exit code {starter.returncode}"][0]
-    return LaunchResult((printed,), f"torchrun ended with an error: {why}")
 
 
 def work_in_temporary_folder() -> None:

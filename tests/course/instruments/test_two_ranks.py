@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,79 +16,88 @@ from gradlab.course import two_ranks
 from gradlab.course.instruments import two_ranks as shown
 from gradlab.course.instruments import two_ranks_numbers as numbers
 from gradlab.course.instruments.two_ranks_numbers import (
+    UPDATES,
     LoopSettings,
-    Moment,
+    RanksUpdate,
     all_settings,
     make_data,
-    moments_of,
     run_ranks,
+    updates_of,
 )
 from gradlab.drawing import Arrow
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
 ALL = all_settings()
+ONE_IDEA: list[dict[str, object]] = [
+    {},
+    {"forgets": "rank 1"},
+    {"accumulate": 3},
+    {"accumulate": 3, "no_sync": "all but the first"},
+]
 
 
-def moments(**settings: object) -> list[Moment]:
+def updates(**settings: object) -> list[RanksUpdate]:
     each = LoopSettings(**settings)  # type: ignore[arg-type]
-    return moments_of(each, run_ranks()[each])
+    return updates_of(each, run_ranks()[each])
 
 
 def pair(tensor: torch.Tensor) -> list[float]:
     return tensor.flatten().tolist()
 
 
-def plain_loop(settings: LoopSettings) -> list[tuple[str, list[list[float] | None], list[list[float]], int]]:
-    """Both ranks in one process, by torch.autograd.grad and a mean: (statement, .grad, weights, messages) each time."""
+class Plain(NamedTuple):
+    """An update of both ranks in one process."""
+
+    before: list[list[float]]
+    stepped: list[list[float]]
+    weights: list[list[float]]
+    messages: int
+
+
+def plain_loop(settings: LoopSettings) -> list[Plain]:
+    """Both ranks in one process, by torch.autograd.grad and a mean."""
     inputs, targets = make_data()
     parts = [slice(0, 8), slice(8, 16)]
     weights = [torch.zeros(1, 2), torch.zeros(1, 2)]
     grads: list[torch.Tensor | None] = [None, None]
     messages, micro, seen = 0, 0, []
-
-    def note(statement: str) -> None:
-        held = [None if grad is None else pair(grad) for grad in grads]
-        seen.append((statement, held, [pair(each) for each in weights], messages))
-
-    note("start")
-    for _ in range(24 // (2 + 2 * settings.accumulate)):
+    for _ in range(UPDATES):
         if settings.forgets != "both":
             grads[0] = None
         if settings.forgets == "none":
             grads[1] = None
-        note("zero_grad")
+        before: list[list[float]] = []
         for turn in range(settings.accumulate):
             for rank, part in enumerate(parts):
                 w = weights[rank].clone().requires_grad_()
-                loss = mse_loss(inputs[micro, part] @ w.T, targets[micro, part])
+                at = micro % len(inputs)
+                loss = mse_loss(inputs[at, part] @ w.T, targets[at, part])
                 (own,) = torch.autograd.grad(loss / settings.accumulate, w)
                 grads[rank] = own if grads[rank] is None else grads[rank] + own
             micro += 1
-            note("backward")
             last, opening = turn == settings.accumulate - 1, turn == 0
             if settings.no_sync == "off" or (last if settings.no_sync == "all but the last" else opening):
+                before = [pair(grad) for grad in grads if grad is not None]
                 mean = (grads[0] + grads[1]) / 2
                 grads, messages = [mean, mean], messages + 1
-            note("all-reduce")
         weights = [w - 0.15 * grad for w, grad in zip(weights, grads, strict=True)]
-        note("step")
+        stepped = [pair(grad) for grad in grads if grad is not None]
+        seen.append(Plain(before, stepped, [pair(each) for each in weights], messages))
     return seen
 
 
 @pytest.mark.parametrize("no_sync", ["off", "all but the last", "all but the first"])
 def test_the_processes_do_what_a_plain_loop_does(no_sync: str) -> None:
     for settings in (each for each in ALL if each.no_sync == no_sync):
-        found = moments_of(settings, run_ranks()[settings])
+        found = updates_of(settings, run_ranks()[settings])
         expected = plain_loop(settings)
-        assert [moment.statement for moment in found] == [statement for statement, *_ in expected]
-        assert len(found) == 25
-        for moment, (_, grads, weights, messages) in zip(found, expected, strict=True):
-            assert len(moment.messages) == messages
-            assert set(moment.messages) <= {2 * 4}  # two weights in float32
-            for rank, grad, weight in zip(moment.ranks, grads, weights, strict=True):
-                assert rank.path[-1] == pytest.approx(weight, abs=1e-5), settings
-                assert (rank.grad is None) == (grad is None)
-                if grad is not None and rank.grad is not None:
+        assert [update.number for update in found] == [1, 2, 3, 4, 5, 6]
+        for update, plain in zip(found, expected, strict=True):
+            assert len(update.messages) == plain.messages
+            assert set(update.messages) <= {2 * 4}  # two weights in float32
+            assert [path[-1] for path in update.paths] == [pytest.approx(each, abs=1e-5) for each in plain.weights]
+            for ranks, grads in ((update.before, plain.before), (update.stepped, plain.stepped)):
+                for rank, grad in zip(ranks, grads, strict=True):
                     assert rank.grad == pytest.approx(grad, abs=1e-5), settings
                     summed = [math.fsum(edges) for edges in zip(*((a.x, a.y) for a in rank.arrows), strict=True)]
                     assert summed == pytest.approx(grad, abs=1e-5), settings
@@ -95,85 +105,75 @@ def test_the_processes_do_what_a_plain_loop_does(no_sync: str) -> None:
 
 
 def test_what_is_left_over_was_applied_by_a_step() -> None:
-    found = moments(forgets="rank 1")
-    second = [moment for moment in found if moment.update == 2]
-    assert [[arrow.names[0] for arrow in moment.ranks[1].arrows] for moment in second] == [
-        ["left over"],  # zero_grad is forgotten: half of each rank's first batch is left
-        ["left over", "rank 1's batch 2"],
-        *[["left over", "\u00bd of rank 0's batch 2", "\u00bd of rank 1's batch 2"]] * 2,
-    ]
-    assert [len(moment.ranks[0].arrows) for moment in second] == [0, 1, 3, 3]  # the mean brings it to rank 0 as well
-    old, first = second[-1].ranks[0].arrows[0], found[3].ranks[0].grad
-    assert first is not None
+    found = updates(forgets="rank 1")
+    second = found[1]
+    names = [[[arrow.names[0] for arrow in rank.arrows] for rank in ranks] for ranks in (second.before, second.stepped)]
+    both = ["left over", "\u00bd of rank 0", "\u00bd of rank 1"]  # the mean brings it to rank 0 as well
+    assert names == [[["rank 0"], ["left over", "rank 1"]], [both, both]]
+    old, first = second.stepped[0].arrows[0], found[0].stepped[0].grad
     assert (old.x, old.y) == pytest.approx([edge / 2 for edge in first], abs=1e-6)
-    drawing = shown.draw_rank_gradient(found, second[-1], 0)
-    assert "left over \u00d7 2" in drawing.texts()
-    assert re.search(r"left over [^;]*, applied 2 times; \u00bd of rank 0's batch 2 [^;]*, applied once", drawing.words)
     for settings in ({"forgets": "rank 1"}, {}):
-        arrows = [arrow for moment in moments(**settings) for rank in moment.ranks for arrow in rank.arrows]
-        assert all(arrow.applied[1] > 0 for arrow in arrows if arrow.names[0] == "left over")
-        assert any(arrow.applied[1] > 1 for arrow in arrows) == bool(settings)
+        for update in updates(**settings):
+            arrows = [arrow for rank in (*update.before, *update.stepped) for arrow in rank.arrows]
+            old_ones = [arrow for arrow in arrows if arrow.names[0] == "left over"]
+            assert bool(old_ones) == (bool(settings) and update.number > 1)
+            assert all(arrow.applied == (1, update.number - 1) for arrow in old_ones)
 
 
 def test_only_the_mistake_with_no_sync_lets_the_ranks_drift() -> None:
-    ends = [moments(accumulate=3, no_sync=when)[-1].apart for when in ("off", "all but the last", "all but the first")]
+    ends = [updates(accumulate=3, no_sync=when)[-1].apart for when in ("off", "all but the last", "all but the first")]
     assert ends[:2] == [0.0, 0.0]
     assert ends[2] > 0.3
-    last = moments()[-1]  # without a mistake they end where one process alone does
-    assert last.alone[-1] == pytest.approx(last.ranks[0].path[-1], abs=1e-5)
+    last = updates()[-1]  # without a mistake they end where one process alone does
+    assert last.alone[-1] == pytest.approx(last.paths[0][-1], abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"forgets": "rank 1"},
-        {"accumulate": 3, "no_sync": "all but the first"},
-    ],
-)
+@pytest.mark.parametrize("settings", ONE_IDEA)
 def test_words_and_picture_tell_the_same_numbers(settings: dict[str, object]) -> None:
     instrument = two_ranks(**settings)
-    for moment in [*range(9), 23, 24]:
-        instrument.turn("moment", moment)
+    for number in range(1, UPDATES + 1):
+        instrument.turn("update", number)
         view = instrument._now()
-        lit = view.code.splitlines()[view.lit[0] - 1] if moment else ""
-        assert lit.strip() in ("", "optimizer.zero_grad()", "loss.backward()", "optimizer.step()")
-        zero, one, weights = instrument.drawings()
-        assert all(drawing.corner[0] in drawing.words for drawing in (zero, one))
-        told = re.findall(r"\.grad is (\(.*?\)|None) in rank 0 and (\(.*?\)|None) in rank 1", instrument.text)
-        if told:
-            assert told == [(zero.corner[0], one.corner[0])]
-        mean = re.findall(r"both get the mean: \.grad is (\(.*?\))", instrument.text)
-        if mean:
-            assert zero.corner[0] == one.corner[0] == mean[0]
-        if ", step:" in instrument.text:
-            sent = moments(**settings)[moment].messages
-            assert f" {len(sent)} all-reduce{'s' * (len(sent) != 1)}, {8 * len(sent)} bytes " in instrument.text
-            apart = re.findall(r"([\d.]+) apart", instrument.text)
-            said = "the ranks are equal" if not apart else f"the ranks are {apart[0]} apart"
-            assert weights.corner[0] == said
+        lines = [view.code.splitlines()[line - 1].strip() for line in view.lit]
+        assert lines == ["loss.backward()", "optimizer.step()"]
+        before, stepped, weights = instrument.drawings()
+        told = re.findall(r"\.grad is (\(.*?\)) in rank 0 and (\(.*?\)) in rank 1", instrument.text)
+        means = re.findall(r"both hold the mean, (\(.*?\))", instrument.text)
+        assert len(told) + len(means) == 2
+        for drawing, pairs in zip((before, stepped), [*told, *((mean, mean) for mean in means)], strict=True):
+            assert [f".grad of rank {rank} is {pairs[rank]}" in drawing.words for rank in (0, 1)] == [True, True]
+        assert stepped.corner[0] == ("both the same" if means else "two different gradients")
+        sent = updates(**settings)[number - 1].messages
+        assert f" {len(sent)} all-reduce{'s' * (len(sent) != 1)}, {8 * len(sent)} bytes " in instrument.text
+        apart = re.findall(r"([\d.]+) apart", instrument.text)
+        assert weights.corner[0] == ("the ranks are equal" if not apart else f"the ranks are {apart[0]} apart")
 
 
-def test_arrows_and_ways_are_those_of_the_moment() -> None:
-    instrument = two_ranks(accumulate=3, no_sync="all but the first")
-    axes = [[drawing.axes for drawing in instrument.drawings()]]
-    for number, now in enumerate(moments(accumulate=3, no_sync="all but the first")):
-        instrument.turn("moment", number)
-        *ranks, weights = instrument.drawings()
-        axes.append([drawing.axes for drawing in instrument.drawings()])
-        for drawing, rank in zip(ranks, now.ranks, strict=True):
-            arrows = [mark.points for mark in drawing.marks if mark.id.startswith("arrow ") and isinstance(mark, Arrow)]
-            steps = [(x1 - x0, y1 - y0) for x0, y0, x1, y1 in arrows]
-            assert np.ravel(steps) == pytest.approx(np.ravel([(each.x, each.y) for each in rank.arrows]))
-            if rank.grad:
-                assert drawing.find("sum").points == pytest.approx((0, 0, *rank.grad), abs=1e-5)
+@pytest.mark.parametrize("settings", ONE_IDEA)
+def test_arrows_and_ways_are_those_of_the_update(settings: dict[str, object]) -> None:
+    instrument = two_ranks(**settings)
+    for now in updates(**settings):
+        instrument.turn("update", now.number)
+        before, stepped, weights = instrument.drawings()
+        assert before.axes == stepped.axes, "arrows of both moments may be compared"
+        assert before.axes[0].equal, "arrows keep their angles"
+        for drawing, ranks in ((before, now.before), (stepped, now.stepped)):
+            for number, rank in enumerate(ranks):
+                marks = [mark for mark in drawing.marks if mark.id.startswith(f"rank {number} arrow ")]
+                arrows = [mark.points for mark in marks if isinstance(mark, Arrow)]
+                steps = [(x1 - x0, y1 - y0) for x0, y0, x1, y1 in arrows]
+                assert np.ravel(steps) == pytest.approx(np.ravel([(each.x, each.y) for each in rank.arrows]))
+                assert drawing.find(f"rank {number} sum").points == pytest.approx((0, 0, *rank.grad), abs=1e-5)
                 assert arrows[-1][2:] == pytest.approx(rank.grad, abs=1e-5), "head to tail to their sum"
-        for name, path in (("rank 0", now.ranks[0].path), ("rank 1", now.ranks[1].path), ("one process", now.alone)):
+        for name, path in (("rank 0", now.paths[0]), ("one process (dashed)", now.alone)):
             assert weights.find(f"{name} way").points == pytest.approx(np.ravel(path))
-            text = weights.find(f"{name} name")
-            assert (text.x, text.y) == path[-1]
-    assert all(each == axes[0] for each in axes), "they rest from moment to moment"
-    for each in axes[0]:
-        assert each[0].equal, "arrows keep their angles"
+
+
+def test_each_arrow_has_its_name_once() -> None:
+    before, stepped, _ = two_ranks(update=2).drawings()
+    assert [text for text in before.texts() if "rank" in text] == [".grad of rank 0", ".grad of rank 1"]
+    named = ["\u00bd of rank 0", "\u00bd of rank 1", ".grad of both ranks"]
+    assert [text for text in stepped.texts() if "rank" in text] == named
 
 
 def test_where_processes_cannot_run_it_says_so_and_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,12 +184,12 @@ def test_where_processes_cannot_run_it_says_so_and_tries_again(monkeypatch: pyte
         raise PermissionError("Operation not permitted")
 
     numbers._results.cache_clear()
-    shown._moments.cache_clear()
+    shown._updates.cache_clear()
     monkeypatch.setattr(numbers, "launch", refuse)
     try:
         instrument = two_ranks()
-        for moment in range(5):
-            instrument.turn("moment", moment)
+        for update in range(1, 6):
+            instrument.turn("update", update)
             assert "could not be started here: Operation not permitted" in instrument.text
         (drawing,) = instrument.drawings()
         assert "Operation not" in drawing.words
