@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from itertools import count
 from typing import Any
 
@@ -95,16 +94,9 @@ evaluate = Definition(
 )
 
 
-@cache  # the typical mistakes measure again
 def peak(width: int, layers: int, rows: int) -> int:
     """Measure the peak of an update in bytes."""
-    parts = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.ReLU())]
-    model, x = nn.Sequential(*parts), torch.ones(rows, width)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    with Ledger(model, [optimizer], x) as ledger:
-        model(x).square().mean().backward()
-        optimizer.step()
-    return ledger.peak
+    return measure_peak(PeakSettings(width, layers, rows, optimizer="sgd")).peak
 
 
 def largest_batch_case(rng: random.Random) -> Case:
