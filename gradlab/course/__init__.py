@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .instruments.swing import swing as swing
     from .instruments.two_ranks import two_ranks as two_ranks
     from .measured import OperationLog as OperationLog
-    from .measured import real_peak as real_peak
     from .notebook_calls import attempt as attempt
     from .notebook_calls import doctor_command as doctor_command
     from .processes import launch as launch

@@ -1,17 +1,14 @@
-"""What code costs when it runs: operations and the bytes they move, and the most bytes alive."""
+"""What code costs when it runs: operations, and the bytes that they move."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from .._process import DispatchMode, RandomStream, lock
-from ..loop import Recipe
-from ..memory import Ledger, iter_tensors
+from .._process import DispatchMode
+from ..memory import iter_tensors
 
 # Operations that change their first tensor without reading it.
 _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
@@ -69,18 +66,3 @@ class OperationLog(DispatchMode):
         if key not in self._alive:
             self.made += 1
             self._alive[key] = weakref.ref(storage, died)
-
-
-def real_peak(
-    model: nn.Module,
-    recipe: Recipe,
-    batches: list[tuple[Tensor, Tensor]],
-    loss_fn: Callable[[Any, Any], Tensor],
-) -> int:
-    """Train a model by a recipe for two epochs of ``batches``, and return the most bytes alive at one moment."""
-    device = str(next(model.parameters()).device.type)
-    names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}
-    names |= {"device": device, "epochs": 2}
-    with lock, RandomStream(cuda=device == "cuda"), torch.enable_grad(), Ledger(model, (), batches) as ledger:
-        exec(recipe.source(), names)
-    return ledger.peak

@@ -1,18 +1,23 @@
-"""Notebook 09 is stored with its tables: nbval compares what is stored, and would not miss what is not."""
+"""Notebook 09 is stored with its tables, and its exercise's formula is what the ledger measures."""
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-from torch.nn.functional import cross_entropy
+import pytest
 
-from gradlab import Ledger, Recipe, forecast
+from gradlab import exercise
+from gradlab.course.exercises.checking import stub_of
+from gradlab.course.exercises.nb09 import sizes
+from gradlab.course.instruments.peak import PeakSettings, measure_peak
 
-NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "09_gpu_memory.ipynb"
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOK = ROOT / "notebooks" / "09_gpu_memory.ipynb"
+FORMULA = stub_of(exercise("peak_bytes").solution)
 
 
 def cells() -> dict[str, dict[str, Any]]:
@@ -20,9 +25,8 @@ def cells() -> dict[str, dict[str, Any]]:
 
 
 TABLES = """
-    128 rows, set_to_none=False | 8 rows, set_to_none=False | zero_grad() before backward | 4 x 32 | 4 x 2
-    | 8 rows, AMP True | step after backward | 2 x 16 rows | published 6 GB | without dropout in attention
-    | H100s, at least
+    in step() 512 KiB | A, all rows at once | B, four | checkpointing | 16 bytes for each | segments
+    | to rounding: True | 8 rows, AMP True | 4 x 2 rows | billion numbers
 """
 
 
@@ -32,24 +36,25 @@ def test_each_table_is_stored() -> None:
     assert [words for words in map(str.strip, TABLES.split("|")) if words not in printed] == []
 
 
-def test_it_is_stored_without_a_gpu_and_says_so() -> None:
-    *_, said = cells()["fit-measured"]["outputs"]
-    assert "nothing was measured" in "".join(said["text"])
+@pytest.mark.parametrize(("width", "depth", "batch"), [(64, 6, 128), (256, 6, 32), (128, 6, 64), (32, 8, 16)])
+def test_the_formula_of_the_exercise_is_what_is_measured(width: int, depth: int, batch: int) -> None:
+    measured = measure_peak(PeakSettings(width=width, depth=depth, batch=batch)).peak
+    assert FORMULA(*sizes(width, depth, batch)) == pytest.approx(measured, rel=0.005)
 
 
-def test_what_a_gpu_measures_is_the_loop_that_is_forecast() -> None:
-    names: dict[str, Any] = {"cross_entropy": cross_entropy}
-    exec("".join(cells()["fit-train"]["source"]), names)
-    with torch.device("meta"):
-        layer = nn.TransformerEncoderLayer(16, 2, 64, 0.0, batch_first=True, norm_first=True)
-        body = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        shapes = nn.Sequential(nn.Embedding(300, 16), body, nn.Linear(16, 300), nn.Flatten(0, 1))
-    tokens = torch.zeros(4, 32, dtype=torch.long)
-    ahead = forecast(shapes, Recipe(optimizer="adamw"), batch=(tokens, tokens.flatten()), device="cpu")
-    model = shapes.to_empty(device="cpu")
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.1)
-    optimizer = torch.optim.AdamW(model.parameters())
-    with Ledger(model, [optimizer], tokens) as ledger:
-        names["train"](model, optimizer, tokens)
-    assert ledger.peak == ahead.peak
+def test_the_answer_to_the_first_bet_is_that_of_the_formula() -> None:
+    bets = tomllib.loads((ROOT / "gradlab/widgets/questions/09.toml").read_text(encoding="utf-8"))
+    said = re.findall(r"(\d+) KiB", bets["where-is-the-peak"]["why"])
+    weights, activations, inputs, backward, step = sizes(64, 6, 128)
+    moments = (3 * weights + activations + inputs + backward, 4 * weights + inputs + step)
+    assert [round(moment / 1024) for moment in moments] == [int(number) for number in said]
+
+
+def test_the_message_is_read_as_its_numbers_say() -> None:
+    text = "".join(cells()["message"]["source"])
+    asked, free, unallocated = (
+        float(re.search(rf"{words}", text)[1])
+        for words in (r"allocate ([\d.]+) GiB", r"which ([\d.]+) GiB is free", r"and ([\d.]+) GiB is reserved")
+    )
+    assert f"{free} + {unallocated} = {free + unallocated:.2f} GiB, less than [{asked}]" in text
+    assert free + unallocated < asked

@@ -4,33 +4,57 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
 import torch
 from torch import nn
 
+from ...drawing import Line
+from ...formatting import bytes_text
 from ...memory import Ledger
+from ..figures.curves import CourseFigure
+from ..instruments.peak import CLASSES, PeakSettings, draw_update_memory, measure_peak
 from .checking import Case, Definition, variant
 
 
-def bytes_after_step_case(rng: random.Random) -> Case:
-    parameters = 64 * rng.randrange(40, 200)
-    return (parameters,), f"{parameters:,} parameters"
+def sizes(width: int, depth: int, batch: int) -> tuple[int, ...]:
+    """Return the bytes of weights, activations and batch, and those that backward() and step() need for a moment."""
+    weights = 4 * (depth * (width + 1) * width + CLASSES * (width + 1))
+    return weights, 4 * depth * batch * width, batch * (4 * width + 8), 8 * batch * width, 8 * width**2
 
 
-bytes_after_step = Definition(
-    case=bytes_after_step_case,
-    observe=lambda answer, parameters: {name: answer(parameters, name) for name in ("sgd", "momentum", "adamw")},
+def peak_bytes_case(rng: random.Random) -> Case:
+    """Return the sizes of a network with a small and with a large batch."""
+    width, depth = 32 * rng.randrange(1, 5), rng.randrange(4, 9)
+    return tuple(sizes(width, depth, rows * width // 32) for rows in (4, 128)), f"{depth} layers, {width} wide"
+
+
+def draw_peak_bytes(answer: Callable[..., Any]) -> CourseFigure:
+    """Draw a measured update, and the answer as a line across it."""
+    memory = measure_peak(SHOWN)
+    drawing = draw_update_memory(memory, memory)
+    if isinstance(level := answer(*sizes(SHOWN.width, SHOWN.depth, SHOWN.batch)), int | float):
+        line = Line("answer", (0, level, 1, level), "ink", 2.0, "dashed", f"your formula: {bytes_text(level)}")
+        corner = (f"\u2504 your formula {bytes_text(level)}",)
+        drawing = replace(drawing, marks=[*drawing.marks, line], corner=corner)
+    return CourseFigure(drawing, size=(640, 330))
+
+
+SHOWN = PeakSettings(width=128, batch=64)
+peak_bytes = Definition(
+    case=peak_bytes_case,
+    observe=lambda answer, few, many: {"few rows": answer(*few), "many rows": answer(*many)},
+    draw=draw_peak_bytes,
     mistakes={
-        "numbers": variant("bytes_after_step", ("4 * parameters", "parameters")),
-        "no-gradients": variant("bytes_after_step", ("* numbers", "* (numbers - 1)")),
-        "no-state": variant("bytes_after_step", ("[optimizer]", '["sgd"]')),
-        "one-average": variant("bytes_after_step", ('"adamw": 4', '"adamw": 3')),
+        "all-at-once": variant("peak_bytes", ("max(early, late)", "early + weights + step")),
+        "only-backward": variant("peak_bytes", ("max(early, late)", "early")),
+        "one-average": variant("peak_bytes", ("2 * weights", "weights")),
+        "no-batch": variant("peak_bytes", ("inputs + ", "")),
     },
     rounds=4,
-    relative=0.01,  # a measured answer has AdamW's count of steps, too
+    relative=0.01,
 )
 
 
@@ -70,16 +94,9 @@ evaluate = Definition(
 )
 
 
-@cache  # the typical mistakes measure again
 def peak(width: int, layers: int, rows: int) -> int:
     """Measure the peak of an update in bytes."""
-    parts = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.ReLU())]
-    model, x = nn.Sequential(*parts), torch.ones(rows, width)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    with Ledger(model, [optimizer], x) as ledger:
-        model(x).square().mean().backward()
-        optimizer.step()
-    return ledger.peak
+    return measure_peak(PeakSettings(width, layers, rows, optimizer="sgd")).peak
 
 
 def largest_batch_case(rng: random.Random) -> Case:
