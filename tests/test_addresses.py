@@ -21,7 +21,7 @@ CITED = """
     Haian-Jin HubHop Lightning-AI MorvanZhou NVIDIA-NeMo Theano Wangyixinxin Zheng-Chong ageron
     ai-bot-pro astral-sh baidu-baige bottlerocket-os bytetriper cloneofsimo crate-ci fartashf huggingface ivadomed
     jupyterhub karpathy linkedin meta-pytorch milesial mlfoundations modelscope mosaicml optimum-benchmark pai4451
-    pytorch radixark rasbt tk-rusch torch ultralytics vllm-project ziplab
+    pytorch radixark rasbt tk-rusch torch ultralytics verl-project vllm-project ziplab
 """
 
 

@@ -13,7 +13,7 @@ from torch.nn.functional import mse_loss
 
 from ...scenes import BatchArrow
 from ..figures.curves import CourseFigure
-from ..instruments.two_ranks import draw_gradients
+from ..instruments.two_ranks import draw_rank_gradients
 from ..instruments.two_ranks_numbers import RankGradient
 from .checking import Case, Definition, variant
 
@@ -90,7 +90,7 @@ def draw_average(answer: Callable[..., Any]) -> CourseFigure:
     ranks = [
         RankGradient((x, y), (arrow,)) for arrow, (x, y, _) in zip(arrows, left.reshape(2, 3).tolist(), strict=True)
     ]
-    return CourseFigure(draw_gradients("after average_gradients()", ranks, ranks), size=(560, 330))
+    return CourseFigure(draw_rank_gradients("after average_gradients()", ranks, ranks), size=(560, 330))
 
 
 average_gradients = Definition(
