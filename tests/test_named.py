@@ -36,9 +36,9 @@ NOT_OURS = {
         "jupyter_server_config",
         "default_setting_overrides",
     ),
-    *("exp_avg", "exp_avg_sq", "expandable_segments", "including_emulation", "bucket_cap_mb", "_record_memory_history"),
+    *("exp_avg", "exp_avg_sq", "expandable_segments", "including_emulation", "_record_memory_history"),
     *("cull_idle_timeout", "cull_interval", "cull_connected", "jupyterhub_idle_culler"),
-    *("load_roles", "mem_limit", "drop_last", "barrier"),
+    *("load_roles", "mem_limit", "barrier", "DistributedSampler", "set_epoch", "device_ids"),
     *("ExceptionType", "bench_NAME", "for_W", "for_x"),  # these stand for a name, or for an answer
 }
 

@@ -110,7 +110,7 @@ assert len(sent) == 1
     ranks(tmp_path, text)
 
 
-def test_ddp_begins_with_the_weights_of_rank_0_and_averages_bit_for_bit(tmp_path: Path) -> None:
+def test_ddp_begins_with_the_weights_of_rank_0(tmp_path: Path) -> None:
     text = """
 torch.manual_seed(rank)
 ddp = DDP(nn.Linear(7, 4))

@@ -13,7 +13,7 @@ from torch.nn.functional import mse_loss
 
 from ...scenes import BatchArrow
 from ..figures.curves import CourseFigure
-from ..instruments.two_ranks import draw_gradients
+from ..instruments.two_ranks import draw_rank_gradients
 from ..instruments.two_ranks_numbers import RankGradient
 from .checking import Case, Definition, variant
 
@@ -66,7 +66,7 @@ def average_gradients_case(rng: random.Random) -> Case:
     return ([[torch.randn(1, 2), torch.randn(1)] for _ in range(size)],), f"size={size}"
 
 
-def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[Tensor]]) -> Tensor:
+def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[Tensor]]) -> dict[str, list[float]]:
     """Let all ranks run it, and return what each has in ``.grad``."""
 
     def rank(mine: list[Tensor]) -> Rank:
@@ -79,7 +79,8 @@ def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[T
 
     size = len(gradients)
     models = together(lambda model, _, reduce: answer(model, size, reduce), lambda: [rank(mine) for mine in gradients])
-    return torch.cat([p.grad.flatten() for m in models for p in m.parameters() if p.grad is not None])
+    grads = [torch.cat([p.grad.flatten() for p in m.parameters() if p.grad is not None]) for m in models]
+    return {f"rank {number}": grad.tolist() for number, grad in enumerate(grads)}
 
 
 def draw_average(answer: Callable[..., Any]) -> CourseFigure:
@@ -87,10 +88,8 @@ def draw_average(answer: Callable[..., Any]) -> CourseFigure:
     own = [(-2.93, 0.1), (-1.1, -2.09)]
     left = average_gradients_observe(answer, [[torch.tensor([each]), torch.zeros(1)] for each in own])
     arrows = [BatchArrow((1, 1), *each, 1.0, names=(f"rank {number}",)) for number, each in enumerate(own)]
-    ranks = [
-        RankGradient((x, y), (arrow,)) for arrow, (x, y, _) in zip(arrows, left.reshape(2, 3).tolist(), strict=True)
-    ]
-    return CourseFigure(draw_gradients("after average_gradients()", ranks, ranks), size=(560, 330))
+    ranks = [RankGradient((x, y), (arrow,)) for arrow, (x, y, _) in zip(arrows, left.values(), strict=True)]
+    return CourseFigure(draw_rank_gradients("after average_gradients()", ranks, ranks), size=(560, 330))
 
 
 average_gradients = Definition(

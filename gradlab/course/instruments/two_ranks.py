@@ -17,9 +17,9 @@ from ..figures.curves import equal_axes
 from .two_ranks_numbers import (
     ACCUMULATE,
     FORGETS,
+    LOOP_UPDATES,
     NO_SYNC,
     SAMPLES_EACH,
-    UPDATES,
     LoopSettings,
     RankGradient,
     RanksUpdate,
@@ -43,7 +43,7 @@ class TwoRanks(Instrument):
         """Return the update, and what the loop is made of."""
         windows = [(number_of(count, "micro-batch", "es"), count) for count in ACCUMULATE]
         return [
-            Control.slider("update", "update", 2, range(1, UPDATES + 1), plays=_BETWEEN),
+            Control.slider("update", "update", 2, range(1, LOOP_UPDATES + 1), plays=_BETWEEN),
             Control.choice("accumulate", "accumulate", 1, windows),
             Control.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_WORDS, NO_SYNC, strict=True)),
             Control.choice("forgets", "forgets zero_grad", FORGETS[0], FORGETS),
@@ -62,8 +62,8 @@ class TwoRanks(Instrument):
         both = [*now.before, *now.stepped]
         return View(
             panels={
-                "before": draw_gradients("before the all-reduce", now.before, both),
-                "step": draw_gradients("after it, at step()", now.stepped, both),
+                "before": draw_rank_gradients("before the all-reduce", now.before, both),
+                "step": draw_rank_gradients("after it, at step()", now.stepped, both),
                 "weights": draw_weights(now),
             },
             state=_state_text(now, settings),
@@ -79,7 +79,7 @@ class TwoRanks(Instrument):
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
         loops += [{"accumulate": 3, "no_sync": no_sync} for no_sync in NO_SYNC]
-        return [{**loop, "update": update} for loop in loops for update in range(1, UPDATES + 1)]
+        return [{**loop, "update": update} for loop in loops for update in range(1, LOOP_UPDATES + 1)]
 
 
 def two_ranks(**start: Any) -> TwoRanks:
@@ -159,7 +159,7 @@ def _scene(rank: RankGradient) -> Arrows:
     return Arrows(rank.arrows, rank.grad)
 
 
-def draw_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequence[RankGradient]) -> Drawing:
+def draw_rank_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequence[RankGradient]) -> Drawing:
     """Draw ``.grad`` of both ranks and what is in it, head to tail, on axes that also hold those of ``scale``."""
     same, marks, names = _agree(ranks), list[Mark](), dict[str, Text]()
     for number, rank in enumerate(ranks):

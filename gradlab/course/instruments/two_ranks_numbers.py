@@ -20,7 +20,7 @@ from torch.nn.functional import mse_loss
 from ...scenes import BatchArrow
 from ..processes import launch
 
-UPDATES = 6
+LOOP_UPDATES = 6
 SAMPLES_EACH = 16
 """Of a micro-batch, both ranks together."""
 LR = 0.15
@@ -124,7 +124,7 @@ def _results() -> dict[LoopSettings, list[Any]] | str:
     A failure is cached, too: each start may take minutes, and an instrument asks at every turn of a slider.
     """
     settings, (inputs, targets) = all_settings(), make_data()
-    loops = [{"source": each.source, "updates": UPDATES, "accumulate": each.accumulate} for each in settings]
+    loops = [{"source": each.source, "updates": LOOP_UPDATES, "accumulate": each.accumulate} for each in settings]
     try:
         with tempfile.TemporaryDirectory(prefix="gradlab-ranks-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
@@ -154,7 +154,7 @@ def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
 def one_process(accumulate: int) -> tuple[Vector, ...]:
     """Return the weights of one process that gets all samples, from the start and after each update."""
     path: list[Vector] = [(0.0, 0.0)]
-    for update in range(UPDATES):
+    for update in range(LOOP_UPDATES):
         (w1, w2), (g1, g2) = path[-1], whole_gradient(path[-1], update * accumulate, accumulate)
         path.append((w1 - LR * g1, w2 - LR * g2))
     return tuple(path)

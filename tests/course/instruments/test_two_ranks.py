@@ -16,7 +16,7 @@ from gradlab.course import two_ranks
 from gradlab.course.instruments import two_ranks as shown
 from gradlab.course.instruments import two_ranks_numbers as numbers
 from gradlab.course.instruments.two_ranks_numbers import (
-    UPDATES,
+    LOOP_UPDATES,
     LoopSettings,
     RanksUpdate,
     all_settings,
@@ -61,7 +61,7 @@ def plain_loop(settings: LoopSettings) -> list[Plain]:
     weights = [torch.zeros(1, 2), torch.zeros(1, 2)]
     grads: list[torch.Tensor | None] = [None, None]
     messages, micro, seen = 0, 0, []
-    for _ in range(UPDATES):
+    for _ in range(LOOP_UPDATES):
         if settings.forgets != "both":
             grads[0] = None
         if settings.forgets == "none":
@@ -131,7 +131,7 @@ def test_only_the_mistake_with_no_sync_lets_the_ranks_drift() -> None:
 @pytest.mark.parametrize("settings", ONE_IDEA)
 def test_words_and_picture_tell_the_same_numbers(settings: dict[str, object]) -> None:
     instrument = two_ranks(**settings)
-    for number in range(1, UPDATES + 1):
+    for number in range(1, LOOP_UPDATES + 1):
         instrument.turn("update", number)
         view = instrument._now()
         lines = [view.code.splitlines()[line - 1].strip() for line in view.lit]
