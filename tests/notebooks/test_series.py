@@ -309,7 +309,7 @@ def wrong_captions(path: Path) -> list[tuple[str, str]]:
         for part in re.split(r"^(?=#{1,3} )", cell["source"], flags=re.M):
             above = "" if part.startswith("#") else above
             for caption in CAPTION.findall(part):
-                prose = NOT_PROSE.sub(" ", caption)
+                prose = NOT_PROSE.sub(" ", re.sub(r"\[[^\]]*\]\(https?:[^)]*\)", " ", caption))
                 known = numbers_in(above) | WRITTEN_IN_PICTURES.get(path.stem[:2], set())
                 wrong += [(number, prose) for number in unknown(prose, known) if not re.fullmatch(r"\d", number)]
     return wrong
