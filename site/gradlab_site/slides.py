@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -71,12 +72,12 @@ def _bet_lines(number: str, bet: Tag) -> Iterator[str]:
 
 
 def _note(lines: Iterable[str], number: int) -> Tag:
+    """Return a note, packed: the text of the page does not tell the answer to a bet, and the key N unpacks it."""
     items = "".join(f"<li>{inline_html(line)}</li>" for line in lines)
-    note = html_soup(
-        f'<aside class="slide-note" data-slide="{number}" data-pagefind-ignore=""><ul>{items}</ul></aside>'
-    )
-    assert isinstance(note.aside, Tag)
-    return note.aside
+    packed = base64.b64encode(f"<ul>{items}</ul>".encode()).decode()
+    note = html_soup(f'<aside class="slide-note" data-slide="{number}" data-note="{packed}"></aside>').aside
+    assert isinstance(note, Tag)
+    return note
 
 
 def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tuple[Tag, int, bool]]:
@@ -86,7 +87,10 @@ def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tup
     """
     if cell.kind != "text":
         part = copy.copy(cell.element)
-        code = part.find_all(class_="jp-Cell-inputWrapper") if cell.kind in ("code", "live") else []
+        is_asked_about = "def mend_" in part.get_text()  # a loop in which a bug is to be found
+        code = (
+            part.find_all(class_="jp-Cell-inputWrapper") if cell.kind in ("code", "live") and not is_asked_about else []
+        )
         lines = sum(len(pre.get_text().strip().splitlines()) for pre in part.find_all("pre"))
         for wrapper in code:
             add_class(wrapper, "slide-code")
@@ -112,12 +116,13 @@ def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tup
 
 
 def _groups(blocks: Sequence[Tag]) -> Iterator[list[Tag]]:
-    """Yield blocks of text together as long as they fit a slide; a heading stays with what follows it."""
+    """Yield blocks of text together as long as they fit a slide; a heading and words above code go with the next."""
     group: list[Tag] = []
     words = 0
     for block in blocks:
         more = len(block.get_text().split())
-        if group and words + more > _WORDS and group[-1].name not in ("h2", "h3"):
+        is_code = block.name == "pre" or block.find("pre") is not None
+        if group and words + more > _WORDS and group[-1].name not in ("h2", "h3") and not is_code:
             yield group
             group, words = [], 0
         group.append(block)

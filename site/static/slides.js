@@ -59,6 +59,11 @@
   const toggle = (button) => {
     const on = document.body.classList.toggle(`with-${button.dataset.shows}`);
     button.setAttribute("aria-pressed", String(on));
+    for (const note of document.querySelectorAll("aside[data-note]")) {
+      if (!(note instanceof HTMLElement) || note.firstChild || button.dataset.shows !== "notes") continue;
+      const bytes = Uint8Array.from(atob(note.dataset.note ?? ""), (letter) => letter.charCodeAt(0));
+      note.innerHTML = new TextDecoder().decode(bytes);
+    }
     fit();
   };
   const switches = [...bar.querySelectorAll("button[data-shows]")].filter((each) => each instanceof HTMLButtonElement);
