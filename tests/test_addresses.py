@@ -19,7 +19,7 @@ PLACEHOLDERS = {"YOU", "OWNER"}
 # Whose code or words are cited, in notebooks, in loops of the doctor's corpus and beside numbers; and two tools.
 CITED = """
     Haian-Jin Lightning-AI NVIDIA-NeMo Theano Wangyixinxin Zheng-Chong ageron ai-bot-pro apple
-    astral-sh baidu-baige bottlerocket-os bytetriper cloneofsimo crate-ci fartashf huggingface ivadomed
+    astral-sh baidu-baige benfred bottlerocket-os bytetriper cloneofsimo crate-ci fartashf huggingface ivadomed
     jupyterhub karpathy linkedin meta-pytorch milesial mlfoundations modelscope mosaicml murong-xu
     optimum-benchmark pai4451 pytorch radixark rasbt tk-rusch torch ultralytics verl-project vllm-project
 """

@@ -74,8 +74,9 @@ class Lesson:
 
     @property
     def core_headings(self) -> list[tuple[str, str]]:
-        """Anchor and words of each heading of the core."""
-        return [(anchor_of(cell.heading), cell.heading) for cell in self.core if cell.level == 2]
+        """Anchor and words of each heading of the core, also of one in the middle of a cell."""
+        texts = [cell.element for cell in self.core if cell.kind == "text"]
+        return [(str(each["id"]), heading_words(copy.copy(each))) for text in texts for each in text.find_all("h2")]
 
 
 def cells_html(cells: Sequence[Cell]) -> str:
@@ -119,9 +120,9 @@ def _cell(cell: Any, element: Tag) -> Cell:
     kind = "code"
     if _QUESTION.search(cell.source):
         kind = "bet"
-    elif re.search(r"^\w+(\(\"\w+\"\))?\.check\(", cell.source, re.MULTILINE):
+    elif re.search(r"^\w+(\(\"\w+\"\))?\.check\(", cell.source, re.MULTILINE) and not _is_reveal(cell):
         kind = "stub"
-    elif _EXERCISE.search(cell.source):
+    elif _EXERCISE.search(cell.source) and not _is_reveal(cell):
         kind = "spec"
     elif element.find(class_="gl-recording"):
         kind = "live"
@@ -132,6 +133,14 @@ def _cell(cell: Any, element: Tag) -> Cell:
         add_class(element, "wide-cell")
         _fold_code(element, is_name=cell.source.isidentifier())
     return Cell(element, kind)
+
+
+def _is_reveal(cell: Any) -> bool:
+    """Return whether a check shows after a bet what the given loop does: a picture and a report, which stay."""
+    texts = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
+    return bool(cell.metadata.get("jupyter", {}).get("outputs_hidden")) and any(
+        "The loss goes" in each for each in texts
+    )
 
 
 def _fold_code(element: Tag, is_name: bool) -> None:

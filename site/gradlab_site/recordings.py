@@ -109,9 +109,13 @@ def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
 
 
 def _run_cell(name: str, source: str, space: dict[str, Any]) -> Any:
-    """Run a cell; return what its last line shows, None if it shows nothing. Its functions know their source."""
+    """Run a cell; return what its last line shows, None if it shows nothing. Its functions know their source.
+
+    Lines that only print are left out: nobody reads them here, and what they print may need files of other cells.
+    """
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     tree = ast.parse(source)
+    tree.body = [each for each in tree.body if not ast.unparse(each).startswith("print(")]
     if tree.body and isinstance(last := tree.body[-1], ast.Expr):
         shown = ast.Assign([ast.Name(_SHOWN, ast.Store())], last.value)
         tree.body[-1] = ast.fix_missing_locations(ast.copy_location(shown, last))

@@ -218,6 +218,19 @@ def test_a_program_needs_no_guard_to_launch(tmp_path: Path) -> None:
     assert (tmp_path / "runs").read_text() == "x"
 
 
+def test_a_folder_that_is_gone_at_the_end_is_no_error(tmp_path: Path) -> None:
+    """As when the site records a lesson in a folder that it removes: Python ended with a traceback."""
+    program = (
+        "import os, tempfile\nfrom gradlab.course.processes import work_in_temporary_folder\n"
+        "with tempfile.TemporaryDirectory() as folder:\n    os.chdir(folder)\n    work_in_temporary_folder()\n"
+        f"    os.chdir({str(tmp_path)!r})\n"
+    )
+    command = [sys.executable, "-c", program]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_same_file_under_torchrun(tmp_path: Path) -> None:
     path = script(
         tmp_path,
