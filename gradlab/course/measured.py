@@ -26,18 +26,14 @@ class OperationLog(DispatchMode):
         """``"add_"``, ``"mm"``, in the order in which they ran."""
         self.read = self.written = 0
         """Bytes."""
-        self.made = self.freed = 0
-        """Storages that operations made, and those of them that were freed again within."""
+        self.made = 0
+        """Storages that operations made."""
         self._alive: dict[int, weakref.ref[Any]] = {}
 
     @property
     def moved(self) -> int:
         """Bytes read and written together."""
         return self.read + self.written
-
-    def __exit__(self, *error: Any) -> None:
-        self._alive.clear()  # what dies from now on does not count
-        super().__exit__(*error)
 
     def __torch_dispatch__(self, call: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = call(*args, **(kwargs or {}))
@@ -58,11 +54,6 @@ class OperationLog(DispatchMode):
     def _note(self, tensor: Tensor) -> None:
         storage = tensor.untyped_storage()
         key = storage._cdata
-
-        def died(_: object) -> None:
-            if self._alive.pop(key, None) is not None:
-                self.freed += 1
-
         if key not in self._alive:
             self.made += 1
-            self._alive[key] = weakref.ref(storage, died)
+            self._alive[key] = weakref.ref(storage, lambda _: self._alive.pop(key, None))  # a new one may get its key

@@ -48,13 +48,13 @@ def test_filling_grad_costs_what_the_arithmetic_says(dtype: torch.dtype) -> None
     assert logs[0].names == [name for name in logs[1].names if name != "add_"]
 
 
-def test_storages_made_and_freed_within() -> None:
+def test_storages_made_within() -> None:
     before = torch.ones(3)
     with OperationLog() as log:
         kept = before + 1
         view = kept.view(3, 1)
-        gone = before + 2
-        del gone, before
-    assert (log.made, log.freed) == (2, 1)  # `before` was there before
+        for _ in range(2):
+            gone = before + 2
+            del gone
+    assert log.made == 3  # `before` was there before, a view is its base's storage, and a place used again counts again
     del kept, view
-    assert log.freed == 1
