@@ -126,17 +126,19 @@ class LabClient {
       this.setPlaying(false);
     }
     clearTimeout(this.then);
+    this.then = 0;
     this.wait(1);
     await this.clock.ask(request);
-    this.wait(-1);
     const { then } = this.shown;
-    if (then && !this.unanswered) this.then = setTimeout(() => this.ask({ do: then }), RESTS);
+    if (then && this.unanswered === 1) this.then = setTimeout(() => this.ask({ do: then }), RESTS);
+    this.wait(-1);
   }
 
-  /** Count what is not answered. @param {1 | -1} by */
+  /** Count what is not answered, or not asked yet. @param {1 | -1} by */
   wait(by) {
     this.unanswered += by;
     for (const screen of this.screens) {
+      screen.root.dataset.pending = String(this.unanswered + Number(this.then > 0));
       if (screen instanceof InstrumentScreen) screen.root.ariaBusy = String(this.unanswered > 0);
     }
   }

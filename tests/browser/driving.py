@@ -51,11 +51,11 @@ _LISTEN = """() => {
   kernel.anyMessage.connect((_, {msg, direction}) => {
     const request = msg.header.msg_type === 'comm_msg' && msg.content.data.content;
     if (!request || request.n === undefined) return;
-    const lab = `${msg.content.comm_id} ${request.client} `, name = lab + request.n;
-    if (direction !== 'send') { window.onTheirWay.delete(name); return; }
-    window.onTheirWay.set(name, performance.now());
-    const others = [...window.onTheirWay.keys()].filter(sent => sent.startsWith(lab));
-    window.mostAtOnce = Math.max(window.mostAtOnce, others.length);
+    const lab = `${msg.content.comm_id} ${request.client}`, sent = window.onTheirWay.get(lab) ?? [];
+    // The kernel answers in order: an answer that was lost is so with those before it.
+    const open = direction === 'send' ? [...sent, request.n] : sent.filter(number => number > request.n);
+    window.onTheirWay[open.length ? 'set' : 'delete'](lab, open);
+    window.mostAtOnce = Math.max(window.mostAtOnce, open.length);
   });
 }"""
 _NARROW = 600  # pixels of a window in which the list of files leaves no room for the notebook
@@ -68,6 +68,7 @@ _RUN = """async cells => {
   const shared = jupyterapp.shell.currentWidget.content.model.sharedModel;
   await jupyterapp.commands.execute('notebook:clear-all-cell-outputs');
   shared.deleteCellRange(0, shared.cells.length);
+  window.onTheirWay.clear(); // nobody waits for these
   const plain = {cell_type: 'code', metadata: {}, outputs: []};
   shared.insertCells(0, cells.map(cell => typeof cell === 'string' ? {...plain, source: cell} : {...plain, ...cell}));
   await jupyterapp.commands.execute('notebook:run-all-cells');
@@ -80,26 +81,16 @@ _ASK = """async expression => {
 }"""
 _LEND = """path => jupyterapp.serviceManager.sessions.startNew({path, name: path, type: 'notebook',
   kernel: {id: jupyterapp.shell.currentWidget.sessionContext.session.kernel.id}})"""
-# Whether a lab waits for an answer, such as a picture of another size; one that takes long is lost.
-_WAITS = "() => [...window.onTheirWay?.values() ?? []].some(sent => performance.now() - sent < 5000)"
 # The words that are to be seen; what is only read out is left out.
 _WORDS = """lab => ['.gl-state', '.gl-chip', '.gl-note'].map(part => lab.querySelector(part))
   .filter(part => !part.hidden && part.innerText).map(part => part.innerText).join('\\n')"""
-_STILL = """([number, still]) => new Promise((resolve, reject) => {
-  const words = WORDS, read = () => words(document.querySelectorAll('.gradlab')[number]);
-  const began = performance.now();
-  let last = read(), since = began;
-  const look = () => {
-    const now = performance.now(), text = read();
-    if (text !== last) { last = text; since = now; }
-    // What was asked before and is not answered may still change the words; what takes long is lost.
-    if ([...window.onTheirWay.values()].some(sent => sent <= began && now - sent < 5000)) since = now;
-    if (now - since >= still) resolve(since - began);
-    else if (now - began > 60000) reject(new Error('it does not stop: ' + text));
-    else setTimeout(look, 20);
-  };
-  look();
-})""".replace("WORDS", _WORDS)
+# True when no request is on its way or to be made, and nothing moves, for three frames of the screen.
+_SETTLED = """lab => {
+  const isQuiet = !window.onTheirWay.size && !Number(lab.dataset.pending ?? 0) && !lab.querySelector('[data-moving]');
+  lab.quietFrames = isQuiet ? (lab.quietFrames ?? 0) + 1 : 0;
+  return lab.quietFrames > 2;
+}"""
+_PLAYS = "lab => [...lab.querySelectorAll('.gl-button')].some(button => button.innerText.includes('Pause'))"
 # True when every panel of a lab has been painted.
 _PAINTED = """number => {
   const lab = document.querySelectorAll('.gradlab')[number];
@@ -381,12 +372,10 @@ class Notebook:
         return [(place(x, across) / wide, place(y, up) / tall) for across, up in pairs]
 
     def wait_until_painted(self) -> None:
-        """Wait until every panel has been painted, and painting is done for now."""
+        """Wait until every panel has been painted and, where the lab does not play, nothing is on its way."""
         self.page.wait_for_function(_PAINTED, arg=self.number)
-        before, end = None, time.monotonic() + PATIENCE
-        while ((now := self.pictures()) != before or self.page.evaluate(_WAITS)) and time.monotonic() < end:
-            before = now
-            self.page.wait_for_timeout(75)
+        if not self.evaluate(_PLAYS):
+            self.wait_until_still()
 
     def wait_for_words(self, pattern: str) -> None:
         """Wait until the words match a regular expression."""
@@ -407,20 +396,15 @@ class Notebook:
             self.page.wait_for_timeout(20)
         assert self.code() == source
 
-    def wait_until_still(self, seconds: float = 0.3) -> float:
-        """Wait until the words have not changed for so long; return the seconds after which they did so last.
+    def wait_until_still(self) -> None:
+        """Wait until every request has been answered and shown, and nothing moves."""
+        self.evaluate("lab => { lab.quietFrames = 0; }")
+        self.wait_for(_SETTLED, polling="raf")
 
-        An instrument that waits for an answer says so; what is dragged is told 50 ms later.
-        """
-        if self.root.get_attribute("aria-busy") is not None:
-            self.page.wait_for_timeout(100)
-            self.wait_for("lab => lab.ariaBusy !== 'true'")
-        return float(self.page.evaluate(_STILL, [self.number, seconds * 1000])) / 1000
-
-    def wait_for(self, script: str, argument: Any = None) -> None:
+    def wait_for(self, script: str, argument: Any = None, polling: Any = 30) -> None:
         """Wait until a function of the lab's element, and of an argument, is true in the page."""
         wrapped = f"([number, argument]) => ({script})(document.querySelectorAll('.gradlab')[number], argument)"
         try:
-            self.page.wait_for_function(wrapped, arg=[self.number, argument], polling=30)
+            self.page.wait_for_function(wrapped, arg=[self.number, argument], polling=polling)
         except Exception as error:
             raise AssertionError(f"not seen: {argument or script!r}; the words are: {self.words()!r}") from error

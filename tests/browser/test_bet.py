@@ -132,7 +132,7 @@ def test_a_guess_of_the_loss_stands_in_the_lab_that_decides(lab_page: Callable[.
     for _ in range(24):
         assert "No." not in told(page)
         notebook.button("1 update").click()
-        notebook.wait_until_still(0.05)
+        notebook.wait_until_still()
     page.locator(".gl-bet-reply", has_text="No. It does get there").wait_for()
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
     assert page.locator(".gradlab").first.evaluate(f"lab => !({shown})(lab).ids.includes('guess')"), "another lab"

@@ -38,7 +38,7 @@ def cell(name: str, settings: str = "") -> str:
 
 
 def value(page: Notebook, name: str) -> Any:
-    page.wait_until_still(0.1)
+    page.wait_until_still()
     return page.ask(f"lab.values[{name!r}]")
 
 

@@ -91,7 +91,7 @@ def test_shift_enter_runs_the_cell_and_moves_on(lab_page: Callable[..., Notebook
     page.button("Play").click()
     page.wait_for_updates(5)
     page.button("Pause").click()
-    page.wait_until_still(0.3)
+    page.wait_until_still()
     page.button("Play").focus()
     before = page.ask("id(lab)")
     page.page.keyboard.press("Shift+Enter")
