@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import io
+import itertools
 import re
 import tokenize
 import tomllib
@@ -45,14 +46,14 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 def docstrings(tree: ast.AST) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
-            if text := ast.get_docstring(node):
-                yield text, getattr(node, "lineno", 1)
+        kinds = ast.Module | ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef
+        if isinstance(node, kinds) and (text := ast.get_docstring(node)):
+            yield text, getattr(node, "lineno", 1)
         body = getattr(node, "body", [])
-        for before, after in zip(body, body[1:], strict=False) if isinstance(body, list) else ():
-            if isinstance(before, ast.Assign | ast.AnnAssign) and isinstance(after, ast.Expr):
-                if isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
-                    yield after.value.value, after.lineno
+        for before, after in itertools.pairwise(body) if isinstance(body, list) else ():
+            match before, after:
+                case ast.Assign() | ast.AnnAssign(), ast.Expr(ast.Constant(str(text))):
+                    yield text, after.lineno
 
 
 def comments(source: str) -> Iterator[tuple[str, int]]:
