@@ -54,11 +54,11 @@ class LoopVariant(NamedTuple):
 
 
 class Pitfall(NamedTuple):
-    """What one sees, why, the line that mends it, and the section of a notebook that shows it."""
+    """What one sees, why, the line that fixes it, and the section of a notebook that shows it."""
 
     symptom: str
     cause: str
-    mend: str
+    fix: str
     lesson: str
     section: str = ""
 
@@ -181,8 +181,8 @@ def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
         number = link_html(lesson_address(it.lesson, it.section), it.lesson[:2])
         section = re.sub(r"^\d \u00b7 ", "", it.section)  # loops to mend are numbered, as notebooks are
         place = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # on paper without its name
-        rows.append([*map(inline_html, (it.symptom, it.cause, it.mend)), place])
-    table = html_table(("what you see", "why", "what mends it", "notebook"), rows)
+        rows.append([*map(inline_html, (it.symptom, it.cause, it.fix)), place])
+    table = html_table(("what you see", "why", "the fix", "notebook"), rows)
     return f'<h4>When it goes wrong</h4><div class="gl-wide">{table}</div>'
 
 

@@ -26,7 +26,7 @@ def cells() -> dict[str, dict[str, Any]]:
 
 TABLES = """
     in step() 512 KiB | A, all rows at once | B, four | checkpointing | 16 bytes for each | segments
-    | to rounding: True | 8 rows, AMP True | 4 x 2 rows | billion numbers
+    | within rounding: True | 8 rows, AMP True | 4 x 2 rows | billion numbers
 """
 
 

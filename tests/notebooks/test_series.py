@@ -128,7 +128,7 @@ def test_what_is_deeper_is_folded_and_says_who_needs_it(path: Path) -> None:
     sections = [cell for cell in deeper if cell["source"].startswith("### ")]
     assert sections
     for cell in sections:
-        assert re.fullmatch(r"### \S[^\n]*\n\n\*For you if [^\n]+\*", cell["source"].strip()), cell["source"]
+        assert re.fullmatch(r"### \S[^\n]*\n\n\*Read this if [^\n]+\*", cell["source"].strip()), cell["source"]
         assert cell["metadata"].get("jp-MarkdownHeadingCollapsed") is True, cell["source"]
     assert sum(cell["source"].count("\n### ") for cell in deeper) == 0, "a heading has a cell of its own"
 

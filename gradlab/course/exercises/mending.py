@@ -88,7 +88,7 @@ class Mending:
         """Compare a loop with the solution; the verdict draws its loss beside that of the original loop."""
         stub = stub_of(exercise.stub)
         if answer is None or answer is ...:
-            return Verdict(NOT_ATTEMPTED, "Mend the loop and hand it over.")
+            return Verdict(NOT_ATTEMPTED, "Fix the loop and pass it to check().")
         if not callable(answer):
             return no_function(exercise, answer)
         unchanged = is_unchanged(answer, stub)
@@ -100,7 +100,7 @@ class Mending:
         remark = _difference(mine, right, report, short(self.losses(right)[-1]))
         state = NOT_ATTEMPTED if unchanged else NOT_YET if remark else RIGHT
         words = f"{self._course(mine)}{remark or ', as it should, and `watch` finds nothing'}."
-        runs = {"mended" if unchanged else "yours": right if unchanged else mine, "original": before}
+        runs = {"fixed" if unchanged else "yours": right if unchanged else mine, "original": before}
         return Verdict(state, words, picture=self.draw(runs), report=None if state == RIGHT else report)
 
     def _course(self, run: LoopRun) -> str:
