@@ -82,10 +82,10 @@ def steps_that_fail() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("loop", "updates"),
     [
-        (never_cleared, 1_000),
-        (only_called, 2_400),
-        (edited_by_hand, 800),
-        (a_new_optimizer_each_time, 1_000),
+        (never_cleared, 400),
+        (only_called, 800),
+        (edited_by_hand, 300),
+        (a_new_optimizer_each_time, 400),
         (a_new_model_each_time, 1_000),
         (steps_that_fail, 2_000),
     ],

@@ -255,18 +255,16 @@ def test_rank_0_of_spawn_and_of_torchrun_reports(folder: Path, capfd, monkeypatc
     spawn = "    import torch.multiprocessing\n    torch.multiprocessing.spawn(train, nprocs=2)\n"
     (folder / "spawn.py").write_text(LOOP + MAIN + spawn)
     (folder / "train.py").write_text(LOOP + "import os, sys\ntrain(forget=os.environ['RANK'] == '0')\nprint(sys.argv)")
-    (folder / "healthy.py").write_text(LOOP + "train(forget=False)")
-    for arguments, where, expected, found in (
-        (["spawn.py"], "In the first process that it started", FINDINGS, "1 finding. "),
-        (["torchrun", "--nproc-per-node=2", "healthy.py"], "In rank 0", CLEAN, "No findings. "),
-        (["torchrun", "--nproc-per-node=2", "train.py", "--lr", "1"], "In rank 0", FINDINGS, "1 finding. "),
+    for arguments, where in (
+        (["spawn.py"], "In the first process that it started"),
+        (["torchrun", "--nproc-per-node=2", "train.py", "--lr", "1"], "In rank 0"),
     ):
         code, out, err = doctor(capfd, *arguments)
-        assert code == expected, err
-        assert out.count(found) == 1
+        assert code == FINDINGS, err
+        assert out.count("1 finding. ") == 1
         assert f"{where}: Watched 6 backward passes" in out
         assert "The doctor did not watch 1 other process." in out
-        assert (":12\n" in out) is (expected == FINDINGS)
+        assert ":12\n" in out
     assert out.count("['train.py', '--lr', '1']") == 2
 
 
