@@ -1,4 +1,4 @@
-"""What a page would load: the addresses in its tags, styles and scripts, other than those of links."""
+"""The addresses that a page loads: those in its tags, styles and scripts, without links."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class _Tags(HTMLParser):
             self.handle_code(data)
 
     def handle_code(self, code: str) -> None:
-        found = re.findall(r"((?:https?:|wss?:)//[^\s'\"`)]+)|url\(\s*['\"]?([^)'\"]+)", code)
-        self.addresses += [address or place for address, place in found]
+        pairs = re.findall(r"((?:https?:|wss?:)//[^\s'\"`)]+)|url\(\s*['\"]?([^)'\"]+)", code)
+        self.addresses += [address or url for address, url in pairs]
 
 
 def loaded_addresses(page: str) -> list[str]:
-    """Return what a page loads from elsewhere, which is anything but data that it holds itself."""
+    """Return the addresses that a page loads, without those of data in the page."""
     tags = _Tags()
     tags.feed(page)
-    inside = ("data:", "#", "about:")
-    return [it for it in tags.addresses if it and not it.startswith(inside) and _NAMES not in it]
+    own_prefixes = ("data:", "#", "about:")
+    return [it for it in tags.addresses if it and not it.startswith(own_prefixes) and _NAMES not in it]
