@@ -29,26 +29,26 @@ def write(path: Path, pattern: str, text: str) -> None:
 
 def main() -> None:
     """Write all of them, and print the table."""
-    read: list[Reading] = []
+    readings: list[Reading] = []
     print("notebook                      core  deeper  exercises  words")
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        now = reading(path)
-        read.append(now)
+        times = reading(path)
+        readings.append(times)
         name = path.stem.partition("_")[2]
-        write(path, r"\*\*Time\*\* core \d+ minutes, deeper \d+, exercises \d+", header(now))
+        write(path, r"\*\*Time\*\* core \d+ minutes, deeper \d+, exercises \d+", header(times))
         entry = next(each for each in series_notebooks() if each.name == name)
         write(path, r"\*\*Builds on\*\*[^.]*(?:\.ipynb[^.]*)*\.", builds_on(entry))
-        cells = f"{now.core} + {now.deeper} + {now.exercises}"
+        cells = f"{times.core} + {times.deeper} + {times.exercises}"
         write(
             ROOT / "notebooks" / "README.md",
             rf"(?<=\({re.escape(path.name)}\) \| ).*$",
             re.sub(r"\d+(?: \+ \d+)+ .*", f"{cells} | {entry.needs_text} |", row(path.name)),
         )
-        listed = f"minutes = [{now.core}, {now.deeper}, {now.exercises}]"
+        listed = f"minutes = [{times.core}, {times.deeper}, {times.exercises}]"
         write(ROOT / "gradlab/course/series.toml", rf'(?<=name = "{name}"\n)minutes = \[.*\]', listed)
-        print(f"{path.stem:28}{now.core:6}{now.deeper:8}{now.exercises:11}{now.words:7}")
-    write(ROOT / "notebooks" / "README.md", r"^\*\*All together\*\*: .*$", f"**All together**: {total(read)}")
-    print(total(read))
+        print(f"{path.stem:28}{times.core:6}{times.deeper:8}{times.exercises:11}{times.word_count:7}")
+    write(ROOT / "notebooks" / "README.md", r"^\*\*All together\*\*: .*$", f"**All together**: {total(readings)}")
+    print(total(readings))
 
 
 def row(name: str) -> str:
