@@ -52,7 +52,7 @@ def questions(cells: list[Any]) -> list[int]:
 
 
 def following(cells: list[Any]) -> tuple[set[int], set[int]]:
-    """Return the indices of the cells after a question up to the next question or heading, and of cells with those.
+    """Return the indices of the cells from a question to the next question or heading, and of these headings' cells.
 
     The text above a heading in its cell belongs to the question, too.
     """

@@ -49,11 +49,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def recording(name: str, source: str = "") -> str:
         each = recordings[name]
         still = f'<img src="{name}.png" alt="{html.escape(each.words)}"><p class="words">{html.escape(each.words)}</p>'
-        attributes = (
-            f'id="lab-{name}" data-kind="{each.kind}" data-src="{source or name}.js" data-title="Recording {name}"'
-        )
+        data = f'data-kind="{each.kind}" data-src="{source or name}.js" data-title="Recording {name}"'
         plays = " data-autoplay" if name == "alive" else ""
-        return f'<div class="gl-recording" {attributes}{plays}>{still}</div>'
+        return f'<div class="gl-recording" id="lab-{name}" {data}{plays}>{still}</div>'
 
     def cell(output: str) -> str:
         area = f'<div class="jp-OutputArea-child">{output}</div>'
@@ -71,10 +69,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bet = re.sub(r"<style>.*</style>|<script.*</script>", "", question_html(QUESTION), flags=re.DOTALL)
     far = '<div class="far"></div>'
     covered = f"<section>{cell(bet)}{cell(recording('three'))}</section>"
-    page(
-        "many",
-        f'<h1>Many</h1>{recording("one")}<p id="below">Below.</p>{far}{covered}{far}{recording("two")}<h2 id="end">End</h2>',
-    )
+    below = f'<p id="below">Below.</p>{far}{covered}{far}'
+    page("many", f'<h1>Many</h1>{recording("one")}{below}{recording("two")}<h2 id="end">End</h2>')
     page("alive", f"<h1>Alive</h1>{recording('alive')}")
     page("missing", f"<h1>Missing</h1>{recording('one', 'none')}{recording('two')}")
     return folder
