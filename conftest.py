@@ -62,9 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.browser)
         if item.get_closest_marker("browser") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(_BROWSER_LIMIT_S))
-    items.sort(
-        key=lambda item: next((index for index, folder in enumerate(_SLOWEST) if _is_in(item, folder)), len(_SLOWEST))
-    )
+    items.sort(key=lambda item: next((i for i, folder in enumerate(_SLOWEST) if _is_in(item, folder)), len(_SLOWEST)))
     paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     tests = [argument for argument in config.args if "::" in argument]
     later = () if config.getoption("--all") or config.getoption("markexpr") else _ALL_ONLY

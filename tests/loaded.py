@@ -14,10 +14,10 @@ class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.addresses: list[str] = []
-        self.inside = ""
+        self.code_tag = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside = tag if tag in ("style", "script") else ""
+        self.code_tag = tag if tag in ("style", "script") else ""
         for name, value in attrs:
             if name in ("src", "srcset", "poster", "action", "formaction") or (name == "href" and tag != "a"):
                 self.addresses.append(value or "")
@@ -25,10 +25,10 @@ class _Tags(HTMLParser):
                 self.handle_code(value or "")
 
     def handle_endtag(self, tag: str) -> None:
-        self.inside = ""
+        self.code_tag = ""
 
     def handle_data(self, data: str) -> None:
-        if self.inside:
+        if self.code_tag:
             self.handle_code(data)
 
     def handle_code(self, code: str) -> None:
@@ -41,4 +41,8 @@ def loaded_addresses(page: str) -> list[str]:
     tags = _Tags()
     tags.feed(page)
     own_prefixes = ("data:", "#", "about:")
-    return [it for it in tags.addresses if it and not it.startswith(own_prefixes) and _NAMES not in it]
+    return [
+        address
+        for address in tags.addresses
+        if address and not address.startswith(own_prefixes) and _NAMES not in address
+    ]

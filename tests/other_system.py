@@ -60,12 +60,12 @@ def become_windows() -> None:
     for name in (*USED_BY_OTHERS.split(), "torch._dynamo"):
         importlib.import_module(name)
     for module in (os, signal):  # other modules may look names up later, so they get a complete copy
-        whole = types.ModuleType(module.__name__)
-        vars(whole).update(vars(module))
+        complete = types.ModuleType(module.__name__)
+        vars(complete).update(vars(module))
         for user in list(sys.modules.values()):
-            mine = vars(user) is globals()
-            if type(user) is types.ModuleType and not mine and vars(user).get(module.__name__) is module:
-                setattr(user, module.__name__, whole)
+            is_this_module = vars(user) is globals()
+            if type(user) is types.ModuleType and not is_this_module and vars(user).get(module.__name__) is module:
+                setattr(user, module.__name__, complete)
     remove(NOT_ON_WINDOWS, MODULES_NOT_ON_WINDOWS)
     multiprocessing.get_all_start_methods = lambda: ["spawn"]
     os.environ["PATH"] = ""

@@ -48,9 +48,9 @@ class PanelState:
 
     def texts(self) -> list[str]:
         """Return the visible texts, each in its longest form."""
-        around = [*self.head.get("corner", [])[:1], *(note[0] for note in self.head.get("notes", []))]
+        notes = [*self.head.get("corner", [])[:1], *(note[0] for note in self.head.get("notes", []))]
         written = [mark["texts"][0] for mark in self.marks if mark["k"] == "t"]
-        return [self.title, *around, *filter(None, [self.head.get("notice")]), *written]
+        return [self.title, *notes, *filter(None, [self.head.get("notice")]), *written]
 
     def all_words(self) -> str:
         """Return the panel's description, its visible texts and the descriptions of its marks."""

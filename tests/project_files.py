@@ -28,10 +28,8 @@ def tree() -> Iterator[tuple[str, str]]:
     # Outside a clone (in an unpacked archive) all files are the project's except generated ones.
     for path in [ROOT / name for name in names if name] or sorted(ROOT.rglob("*")):
         parts = path.relative_to(ROOT).parts
-        is_generated = any(
-            part in GENERATED or part.endswith(("_cache", ".egg-info", "_checkpoints")) for part in parts
-        )
-        if is_generated or not path.is_file():
+        generated = any(part in GENERATED or part.endswith(("_cache", ".egg-info", "_checkpoints")) for part in parts)
+        if generated or not path.is_file():
             continue
         try:
             yield "/".join(parts), path.read_text(encoding="utf-8")

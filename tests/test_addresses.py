@@ -9,7 +9,7 @@ from project_files import tree
 
 from gradlab.formatting import REPOSITORY
 
-REPOSITORY_ADDRESS = re.compile(
+ADDRESS = re.compile(
     r"(?:(?:github|gitlab)\.com[/:]|(?:bitbucket|codeberg)\.org[/:]|(?:huggingface\.co|hf\.co|git\.sr\.ht)/"
     r"|(?:raw|gist)\.githubusercontent\.com/|api\.github\.com/repos/|/v2/(?:gh|gl)/|/github/|/gitlab/)"
     r"(?:blob/|repos/|spaces/|datasets/)?([\w~-][\w.-]*)/([\w.-]*\w)",
@@ -30,9 +30,7 @@ def foreign(text: str) -> list[str]:
     ours = REPOSITORY.removeprefix("https://github.com/")
     return [
         match[0]
-        for match in REPOSITORY_ADDRESS.finditer(
-            text.replace("docs.github.com", "").replace("huggingface.co/docs/", "")
-        )
+        for match in ADDRESS.finditer(text.replace("docs.github.com", "").replace("huggingface.co/docs/", ""))
         if match[1] not in PLACEHOLDERS.union(CITED.split())
         and (not ours or f"{match[1]}/{match[2].removesuffix('.git')}" != ours)
     ]
@@ -41,7 +39,7 @@ def foreign(text: str) -> list[str]:
 def test_every_address_is_ours_or_a_cited_source_s() -> None:
     likely = {name: text for name, text in tree() if re.search("(?i)git|codeberg|bitbucket|huggingface|hf.co", text)}
     assert {name: addresses for name, text in likely.items() if (addresses := foreign(text))} == {}
-    assert {match[1] for text in likely.values() for match in REPOSITORY_ADDRESS.finditer(text)} >= set(CITED.split())
+    assert {match[1] for text in likely.values() for match in ADDRESS.finditer(text)} >= set(CITED.split())
 
 
 @pytest.mark.parametrize(

@@ -121,19 +121,19 @@ def test_the_table_lists_the_rooms_that_there_are() -> None:
     assert all(allowed < set(ROOMS) for allowed in rooms().values())
 
 
-@pytest.mark.parametrize("here", ROOMS)
-def test_imports_are_allowed_and_public(here: str) -> None:
-    for module, origin, name in ((m, *each) for m in FILES if room_of(m) == here for each in imported(m)):
-        there = room_of(origin)
-        if there == here:
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_are_allowed_and_public(room: str) -> None:
+    for module, origin, name in ((m, *each) for m in FILES if room_of(m) == room for each in imported(m)):
+        target = room_of(origin)
+        if target == room:
             continue
-        assert there in rooms()[here], f"{module} imports {origin}.{name}: {here} may not import {there}"
-        one_file = FILES[f"gradlab.{there}"].stem != "__init__"
-        if there != "gradlab" and not one_file:
-            whole = (origin == "gradlab" and name == there) or (origin == f"gradlab.{there}" and not name)
+        assert target in rooms()[room], f"{module} imports {origin}.{name}: {room} may not import {target}"
+        one_file = FILES[f"gradlab.{target}"].stem != "__init__"
+        if target != "gradlab" and not one_file:
+            whole = (origin == "gradlab" and name == target) or (origin == f"gradlab.{target}" and not name)
             listed = whole or (origin.count(".") == 1 and public(origin, name))
-            inside = there == "course" and here == "gradlab"
-            assert listed or inside, f"{module} imports {origin}.{name}, which {there} does not list"
+            is_exempt = target == "course" and room == "gradlab"
+            assert listed or is_exempt, f"{module} imports {origin}.{name}, which {target} does not list"
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -146,8 +146,8 @@ def test_each_arrow_of_the_picture_stands_in_the_table() -> None:
     text = (HOME.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
     arrows = re.findall(r"^    (\w+) -(?:->|\. .* \.->) (\w+)$", text, re.MULTILINE)
     assert arrows
-    for here, there in arrows:
-        assert (there if there in ROOMS else f"_{there.strip('_')}") in rooms()[here], f"{here} --> {there}"
+    for room, target in arrows:
+        assert (target if target in ROOMS else f"_{target.strip('_')}") in rooms()[room], f"{room} --> {target}"
 
 
 def circles(arrows: dict[str, set[str]]) -> list[str]:
@@ -213,16 +213,16 @@ def test_a_room_says_what_it_is_for_and_lists_its_names(room: str) -> None:
 def test_the_core_draws_nothing_and_drawing_needs_no_torch() -> None:
     for module in FILES:
         if room_of(module) in ("tasks", "memory", "gradients", "loop", "scenes"):
-            assert outside(module).isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"}), module
+            assert imported_packages(module).isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"}), module
         elif room_of(module) == "drawing":
-            assert outside(module).isdisjoint({"torch", "ipywidgets", "IPython"}), module
+            assert imported_packages(module).isdisjoint({"torch", "ipywidgets", "IPython"}), module
 
 
 def test_nothing_uses_pyplot() -> None:
     assert [module for module, path in FILES.items() if "pyplot" in path.read_text(encoding="utf-8")] == []
 
 
-def outside(module: str) -> set[str]:
+def imported_packages(module: str) -> set[str]:
     """Return the top-level names of other packages that a module imports."""
     imports = set()
     for node in ast.walk(tree_of(module)):

@@ -43,8 +43,8 @@ def state_put_back() -> list[Tensor]:
 def forked() -> list[Tensor]:
     with torch.random.fork_rng():
         torch.manual_seed(-5)
-        inside = torch.rand(2)
-    return [inside, torch.rand(2)]
+        drawn = torch.rand(2)
+    return [drawn, torch.rand(2)]
 
 
 def seeded() -> list[Tensor]:
@@ -134,32 +134,32 @@ def test_each_way_to_draw_is_as_alone(way: str) -> None:
 
 
 def test_seeds_on_other_threads_are_theirs_meanwhile() -> None:
-    inside, seeded = threading.Barrier(2), threading.Barrier(2)
+    entered, seeded = threading.Barrier(2), threading.Barrier(2)
 
     def draw() -> list[float]:
         with RandomStream(5):
-            inside.wait()
+            entered.wait()
             seeded.wait()
             return torch.rand(3).tolist()
 
     with ThreadPoolExecutor(1) as pool:
         drawing = pool.submit(draw)
-        inside.wait()
+        entered.wait()
         torch.manual_seed(7)
-        seeds, mine = [torch.initial_seed(), torch.random.default_generator.initial_seed()], torch.rand(3)
+        seeds, main_numbers = [torch.initial_seed(), torch.random.default_generator.initial_seed()], torch.rand(3)
         seeded.wait()
-        theirs = drawing.result()
+        thread_numbers = drawing.result()
     assert seeds == [7, 7]
-    assert theirs == torch.rand(3, generator=torch.Generator().manual_seed(5)).tolist()
-    assert torch.equal(mine, torch.rand(3, generator=torch.Generator().manual_seed(7)))
+    assert thread_numbers == torch.rand(3, generator=torch.Generator().manual_seed(5)).tolist()
+    assert torch.equal(main_numbers, torch.rand(3, generator=torch.Generator().manual_seed(7)))
 
 
 def test_a_stream_that_ends_leaves_those_of_other_threads() -> None:
-    inside, ended = threading.Barrier(2), threading.Barrier(2)
+    entered, ended = threading.Barrier(2), threading.Barrier(2)
 
     def draw() -> list[float]:
         with RandomStream(5):
-            inside.wait()
+            entered.wait()
             ended.wait()
             torch.manual_seed(6)
             return torch.rand(3).tolist()
@@ -167,7 +167,7 @@ def test_a_stream_that_ends_leaves_those_of_other_threads() -> None:
     torch.manual_seed(7)
     with ThreadPoolExecutor(1) as pool:
         drawing = pool.submit(draw)
-        inside.wait()
+        entered.wait()
         with RandomStream(8):
             torch.rand(1)
         ended.wait()
@@ -212,10 +212,10 @@ def test_a_stream_without_a_seed_goes_on_from_the_outer_one() -> None:
     def draw() -> list[Tensor]:
         with RandomStream(4):
             with RandomStream():
-                inside = torch.rand(3)
-            after = torch.rand(3)
+                inner = torch.rand(3)
+            outer = torch.rand(3)
             torch.manual_seed(4)
-            return [inside, after, torch.rand(3)]
+            return [inner, outer, torch.rand(3)]
 
     torch.manual_seed(6)
     expected = torch.rand(3, generator=torch.Generator().manual_seed(4))

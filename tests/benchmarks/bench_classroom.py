@@ -63,9 +63,9 @@ def memory_of(pid: int) -> dict[str, float]:
     read: dict[str, int] = {}
     for name in ("smaps_rollup", "status"):
         for line in Path(f"/proc/{pid}/{name}").read_text().splitlines():
-            key, _, rest = line.partition(":")
-            if rest.strip().endswith(" kB"):
-                read[key] = int(rest.split()[0]) * 1024
+            key, _, value = line.partition(":")
+            if value.strip().endswith(" kB"):
+                read[key] = int(value.split()[0]) * 1024
     private = read["Private_Clean"] + read["Private_Dirty"]
     return {"pss": read["Pss"] / MIB, "rss": read["Rss"] / MIB, "own": private / MIB, "peak": read["VmHWM"] / MIB}
 

@@ -66,9 +66,9 @@ def compared(task: str) -> Iterator[tuple[str, str, str, bool]]:
     """Measure a short and a long run in turn; yield name, figure, target and whether the target is met."""
     labs = [Lab(task, panels=PANELS[task]) for _ in UPDATES]
     for lab, updates in zip(labs, UPDATES, strict=True):
-        began = time.process_time()
+        start = time.process_time()
         lab.runner.advance(updates=updates - 1)
-        rate = updates / (time.process_time() - began)
+        rate = updates / (time.process_time() - start)
     yield f"{task}, Run.advance alone", f"{rate:,.0f} updates/s", "", True  # the machine's current speed
     for as_played in (True, False):
         short, long = both = [Frames(lab, as_played=as_played) for lab in labs]
@@ -79,18 +79,11 @@ def compared(task: str) -> Iterator[tuple[str, str, str, bool]]:
             mode = "as played" if as_played else "all four anew"
             mean, middle = statistics.mean(frames.spent), statistics.median(frames.spent)
             figure = f"{mean:.2f} ms (median {middle:.2f}), {statistics.mean(frames.sent):.0f} bytes"
-            yield (
-                f"{task}, update {updates:,}, {mode}",
-                figure,
-                *((f"<= {FRAME_TARGET_MS:g} ms", mean <= FRAME_TARGET_MS) if as_played else ("", True)),
-            )
+            target = (f"<= {FRAME_TARGET_MS:g} ms", mean <= FRAME_TARGET_MS) if as_played else ("", True)
+            yield f"{task}, update {updates:,}, {mode}", figure, *target
         ratio = statistics.median(long.spent) / statistics.median(short.spent)
-        yield (
-            f"{task}, the long run against the short one",
-            f"{ratio:.2f} x",
-            f"<= {RATIO_TARGET:g} x",
-            ratio <= RATIO_TARGET,
-        )
+        name, met = f"{task}, the long run against the short one", ratio <= RATIO_TARGET
+        yield name, f"{ratio:.2f} x", f"<= {RATIO_TARGET:g} x", met
 
 
 def million(task: str = "digits") -> Iterator[tuple[str, str, str, bool]]:
@@ -110,9 +103,8 @@ def million(task: str = "digits") -> Iterator[tuple[str, str, str, bool]]:
         if updates >= marks[0]:
             marks.pop(0)
             resident.append(process.memory_info().rss / 1e6)
-            print(
-                f"update {updates:,}: {resident[-1]:.1f} MB, {updates / (time.perf_counter() - start):,.0f} updates/s"
-            )
+            rate = updates / (time.perf_counter() - start)
+            print(f"update {updates:,}: {resident[-1]:.1f} MB, {rate:,.0f} updates/s")
     seconds = time.perf_counter() - start
     figure = f"{updates / seconds:,.0f} updates/s, {number / seconds:.0f} frames/s, {sent / number:.0f} bytes a frame"
     yield f"{task}, {updates:,} updates played", figure, "", True

@@ -215,7 +215,7 @@ def main() -> int:
     arguments.add_argument("--rounds", type=int, default=3)
     options = arguments.parse_args()
     results: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    began = time.time()
+    start = time.time()
     with tempfile.TemporaryDirectory() as home, serving(Path(home)) as jupyter:
         for number in range(options.rounds):
             with browsing(jupyter, Path(home) / "profile", f"others-{number}.ipynb") as page:
@@ -237,7 +237,7 @@ def main() -> int:
     load = psutil.getloadavg()[2]
     print(
         f"\n{platform.processor() or platform.machine()}, {psutil.cpu_count()} cores, load {load:.1f}, "
-        f"{options.rounds} rounds, {time.time() - began:.0f} s, Python {platform.python_version()}"
+        f"{options.rounds} rounds, {time.time() - start:.0f} s, Python {platform.python_version()}"
     )
     return 0
 

@@ -66,8 +66,8 @@ def test_the_bug_that_it_opens_with_is_the_default_and_lasts() -> None:
 
 
 def test_the_line_to_move_lowers_the_peak_that_is_drawn() -> None:
-    it = exercise("update_once")
-    unchanged, right = stub_of(it.stub), stub_of(it.solution)
+    task = exercise("update_once")
+    unchanged, right = stub_of(task.stub), stub_of(task.solution)
     before, after = (measure_update(update, SHOWN)[0] for update in (unchanged, right))
     assert [phase.name for phase in before.phases] == ["forward", "zero_grad", "backward", "step"]
     assert [phase.name for phase in after.phases] == ["zero_grad", "forward", "backward", "step"]

@@ -175,10 +175,10 @@ def test_all_that_follows_a_question_is_folded(path: Path) -> None:
 def follows_bets(path: Path) -> Iterator[tuple[Any, bool]]:
     """Yield each cell from a question to the next heading, and whether an output is above it or none is below it."""
     cells = nbformat.read(path, as_version=4).cells
-    inside, last = following(cells)
-    for index in sorted(inside | last):
+    covered, last = following(cells)
+    for index in sorted(covered | last):
         question = max(other for other in questions(cells) if other < index)
-        end = next((other for other in range(index, len(cells)) if other in last or other not in inside), len(cells))
+        end = next((other for other in range(index, len(cells)) if other in last or other not in covered), len(cells))
         outputs = [other for other in range(question + 1, end) if cells[other].get("outputs")]
         yield cells[index], not outputs or outputs[0] < index
 

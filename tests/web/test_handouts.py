@@ -51,11 +51,11 @@ def test_a_worksheet_asks_all_and_answers_nothing(number: str) -> None:
         assert all(f"- [ ] {option.text}\n" in sheet for option in question.options)
         assert question.why not in sheet
         assert not any(option.remark and option.remark in sheet for option in question.options)
-    for count, it in enumerate(text.ticket, 1):
-        boxes += len(it.options)
-        assert f"**{count}. {it.question}**\n" in sheet
-        assert it.say not in sheet
-        assert it.options or it.wrong not in sheet or len(it.wrong) < 40
+    for count, entry in enumerate(text.ticket, 1):
+        boxes += len(entry.options)
+        assert f"**{count}. {entry.question}**\n" in sheet
+        assert entry.say not in sheet
+        assert entry.options or entry.wrong not in sheet or len(entry.wrong) < 40
     for name, context in text.contexts.items():
         code = f"```python\n{context.code}```\n\n" if context.code else ""
         assert f"{text.bets.index(name) + 1}. {context.says}\n\n{code}**{find_question(name).text}**\n" in sheet
@@ -66,9 +66,9 @@ def test_a_worksheet_asks_all_and_answers_nothing(number: str) -> None:
 
 
 def test_exit_questions_and_indices_of_answers_differ() -> None:
-    tickets = [it for number in NOTEBOOKS for it in worksheet_text(number).ticket]
-    assert len({it.question for it in tickets}) == len({it.say for it in tickets}) == len(tickets) == 70
-    rights = [it.options.index(it.answer) for it in tickets if it.options]
+    tickets = [entry for number in NOTEBOOKS for entry in worksheet_text(number).ticket]
+    assert len({entry.question for entry in tickets}) == len({entry.say for entry in tickets}) == len(tickets) == 70
+    rights = [entry.options.index(entry.answer) for entry in tickets if entry.options]
     assert all(rights.count(index) < 0.6 * len(rights) for index in (0, 1, 2))
 
 

@@ -71,10 +71,10 @@ def test_a_recording_equals_the_stored_notebook() -> None:
     assert [replay.name for _, replay in replays] == ["02-1", "02-2", "02-3"]
     for index, replay in replays:
         (output,) = [each for each in stored.cells[index].outputs if "image/png" in each.get("data", {})]
-        later = "stored_after" in stored.cells[index].metadata.get(
+        starts_later = "stored_after" in stored.cells[index].metadata.get(
             "gradlab", {}
         )  # the recording starts before these lines
-        assert later or output.data["text/plain"].startswith(replay.description)
+        assert starts_later or output.data["text/plain"].startswith(replay.description)
         assert re.fullmatch(rf'gradlabRecording\("{replay.name}", "[\w+/=]+"\);\n', replay.script)
 
 

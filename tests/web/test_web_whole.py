@@ -42,9 +42,9 @@ pytestmark = [
 RECORDINGS_LOADED = """() => [...document.querySelectorAll('.gl-recording')].every((each) =>
   !each.getClientRects().length || each.closest('.gl-bet-hides') || 'live' in each.dataset)"""
 # The text, switches and pictures of a recording.
-SNAPSHOT = """place => [place.querySelector('.gradlab').innerText,
-  ...[...place.querySelectorAll('input, select')].map((each) => each.type === 'checkbox' ? each.checked : each.value),
-  ...[...place.querySelectorAll('canvas')].map((each) => each.toDataURL())].join()"""
+SNAPSHOT = """element => [element.querySelector('.gradlab').innerText,
+  ...[...element.querySelectorAll('input, select')].map((each) => each.type === 'checkbox' ? each.checked : each.value),
+  ...[...element.querySelectorAll('canvas')].map((each) => each.toDataURL())].join()"""
 
 
 @pytest.fixture(scope="module")
@@ -119,12 +119,12 @@ def answer_all(page: Any) -> None:
 def play(page: Any, recording: Any) -> None:
     """Play a replay, or change a control of an instrument; wait until it looks different."""
     recording.scroll_into_view_if_needed()
-    page.wait_for_function("place => 'live' in place.dataset", arg=recording.element_handle())
+    page.wait_for_function("element => 'live' in element.dataset", arg=recording.element_handle())
     before = recording.evaluate(SNAPSHOT)
     if recording.get_attribute("data-kind") == "replay":
         recording.get_by_role("button", name="Play").click()
         page.wait_for_function(
-            f"([place, before]) => ({SNAPSHOT})(place) !== before", arg=[recording.element_handle(), before]
+            f"([element, before]) => ({SNAPSHOT})(element) !== before", arg=[recording.element_handle(), before]
         )
         return
     field = recording.locator(".gl-controls :is(select, input:not([disabled])):visible").first
@@ -138,7 +138,7 @@ def play(page: Any, recording: Any) -> None:
     else:
         field.click()
     page.wait_for_function(
-        f"([place, before]) => ({SNAPSHOT})(place) !== before", arg=[recording.element_handle(), before]
+        f"([element, before]) => ({SNAPSHOT})(element) !== before", arg=[recording.element_handle(), before]
     )
 
 
@@ -215,9 +215,9 @@ def test_nothing_jumps_when_a_lab_begins_to_play(site: Path, visit: Visit) -> No
     for recording in reversed(
         page.locator(".gl-recording").all()
     ):  # those below are loaded, too, and change their height
-        if recording.evaluate("place => place.checkVisibility() && !place.closest('.gl-bet-hides')"):
+        if recording.evaluate("element => element.checkVisibility() && !element.closest('.gl-bet-hides')"):
             recording.scroll_into_view_if_needed()
-            page.wait_for_function("place => 'live' in place.dataset", arg=recording.element_handle())
+            page.wait_for_function("element => 'live' in element.dataset", arg=recording.element_handle())
     tops = """() => [...document.querySelectorAll('.cells > .jp-Cell, main h2, .gl-recording')]
       .filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect().top + scrollY)"""
     before = page.evaluate(tops)
