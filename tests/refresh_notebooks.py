@@ -144,7 +144,7 @@ def fold(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: a second thread brings nothing
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: a second thread does not help
     names = [name for name in sys.argv[1:] if name != "--fold"]
     for name in names or sorted(str(path) for path in (ROOT / "notebooks").glob("*.ipynb")):
         if "--fold" in sys.argv:

@@ -13,9 +13,9 @@ from bs4 import BeautifulSoup, Tag
 from .pages import html_soup
 
 MAX_REPLAY_BYTES = 500_000
-"""Limit for a recording as it is sent, compressed."""
+"""Limit for a compressed recording."""
 MAX_PAGE_BYTES = 3_000_000
-"""Limit for a page as it is sent, with all files that it loads before a recording is requested."""
+"""Limit for a compressed page with all files that it loads before a recording is requested."""
 _LOADS = {"img": "src", "script": "src", "link": "href"}
 
 

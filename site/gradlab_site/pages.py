@@ -1,4 +1,4 @@
-"""Pages as they are written: with the common frame, and without anything that a strict policy blocks."""
+"""Writing of pages: with the common frame, and without anything that a strict policy blocks."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def live_cells(notebook: Any) -> list[int]:
 def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> list[tuple[int, Replay]]:
     """Run the cells that the labs and instruments of a notebook need; return their recordings with cell indices.
 
-    Raises ValueError that names the notebook and the failing cell. Call it in a process of its own: it changes the
+    Raises ValueError that names the notebook and the failing cell. Call it in a separate process: it changes the
     working directory and PyTorch's threads and random state.
     """
     notebook = json.loads(path.read_text(encoding="utf-8"))  # importing nbformat takes as long as importing torch

@@ -37,7 +37,7 @@ MIDDLE = """(lab, [name, colour, top]) => {
   }
   return [box.x + x / count * box.width / canvas.width, box.y + y / count * box.height / canvas.height, count];
 }"""
-BLUE, YELLOW = [0x00, 0x72, 0xB2], [0xF0, 0xE4, 0x42]  # of the weights, and of what is applied once
+BLUE, YELLOW = [0x00, 0x72, 0xB2], [0xF0, 0xE4, 0x42]  # of weights and of gradients applied once
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A lab whose cell has just run is in view with its Play button, and the keys that run cells go past it."""
+"""A lab whose cell has just run is in view with its Play button; keys that run cells move on to the next cell."""
 
 from __future__ import annotations
 
