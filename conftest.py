@@ -1,4 +1,4 @@
-"""What ``pytest`` runs: by itself what is done within minutes, with ``--all`` everything."""
+"""Selection and order of tests: ``pytest`` runs those done within minutes, ``pytest --all`` all of them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 # One thread a process: the models are small, and the workers share the cores (addopts in pyproject.toml). Set before
-# torch is imported, and for the kernels that are started from here.
+# torch is imported; kernels inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-_LATER = ("slow", "browser", "notebook")
-"""Markers of the tests that wait for ``--all``."""
+_ALL_ONLY = ("slow", "browser", "notebook")
+"""Markers of the tests that only ``--all`` runs."""
 _BROWSER = "tests/browser"
 _SITE = "tests/web/test_web_whole.py"
-_FIRST = (_BROWSER, _SITE, "notebooks", "tests/course", "tests/commands")
-"""Folders whose files take longest: begun last, one would keep one worker busy while the other has nothing to do."""
-_BROWSER_LIMIT = 300.0
-"""Seconds a test in which a browser may hang."""
+_SLOWEST = (_BROWSER, _SITE, "notebooks", "tests/course", "tests/commands")
+"""Folders with the longest files: started last, one would keep a worker busy while the others idle."""
+_BROWSER_LIMIT_S = 300.0
+"""Timeout of a test in which a browser may hang."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,9 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With ``--all`` and no path, look for tests in the notebooks, too; keep all temporary files in one folder."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has it from who starts it
-        # nbval kills its kernels, and tests kill processes: what these leave goes with the folder.
+    """With ``--all`` and no path, also collect the notebooks; keep all temporary files in one folder."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit it
+        # nbval kills its kernels, and tests kill processes: the files that these leave are removed with the folder.
         os.environ["TMPDIR"] = tempfile.tempdir = folder = tempfile.mkdtemp(prefix="gradlab-")
         # After multiprocessing's own folder in it, which has -100; a TemporaryDirectory would go before that.
         Finalize(None, shutil.rmtree, [folder], {"ignore_errors": True}, exitpriority=-200)
@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each worker a file at a time, and one of them the browser: a second one would make the first too slow."""
+    """Give each worker a file at a time, and all browser tests to one worker: a second browser is too slow."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
@@ -54,29 +54,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only ``--all`` or the night runs, unless it is named: a test, its file or folder, or a marker."""
+    """Deselect tests for ``--all`` or the nightly run unless the command line names them, by path or marker."""
     for item in items:
         if item.path.suffix == ".ipynb":
             item.add_marker(pytest.mark.notebook)
-        if _below(item, _BROWSER):
+        if _is_in(item, _BROWSER):
             item.add_marker(pytest.mark.browser)
         if item.get_closest_marker("browser") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(_BROWSER_LIMIT))
-    items.sort(key=lambda item: next((at for at, folder in enumerate(_FIRST) if _below(item, folder)), len(_FIRST)))
+            item.add_marker(pytest.mark.timeout(_BROWSER_LIMIT_S))
+    items.sort(key=lambda item: next((i for i, folder in enumerate(_SLOWEST) if _is_in(item, folder)), len(_SLOWEST)))
     paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     tests = [argument for argument in config.args if "::" in argument]
-    later = () if config.getoption("--all") or config.getoption("markexpr") else _LATER
+    later = () if config.getoption("--all") or config.getoption("markexpr") else _ALL_ONLY
     later = later if os.environ.get("GRADLAB_NIGHTLY") else (*later, "nightly")
-    kept = [item for item in items if not _waits(item, later, [path.resolve() for path in paths], tests)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
-    items[:] = kept
+    selected = [item for item in items if not _is_deselected(item, later, [path.resolve() for path in paths], tests)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
+    items[:] = selected
 
 
-def _below(item: pytest.Item, folder: str) -> bool:
+def _is_in(item: pytest.Item, folder: str) -> bool:
     return item.path.is_relative_to(item.config.rootpath / folder)
 
 
-def _waits(item: pytest.Item, later: tuple[str, ...], paths: list[Path], tests: list[str]) -> bool:
+def _is_deselected(item: pytest.Item, later: tuple[str, ...], paths: list[Path], tests: list[str]) -> bool:
     markers = {marker for marker in later if item.get_closest_marker(marker)}
     if not markers or any(item.nodeid.startswith(test) for test in tests):
         return False
@@ -84,5 +84,5 @@ def _waits(item: pytest.Item, later: tuple[str, ...], paths: list[Path], tests: 
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Say what is left out."""
-    return [] if config.getoption("--all") else [f"without {', '.join(_LATER)} tests: --all runs everything"]
+    """Name the markers of deselected tests."""
+    return [] if config.getoption("--all") else [f"without {', '.join(_ALL_ONLY)} tests: --all runs everything"]

@@ -1,7 +1,7 @@
 """Compare a wheel and a source archive with the repository: ``python tests/check_archives.py dist``.
 
-The wheel holds the files of ``gradlab/`` and nothing beside them. The source archive holds every file of the
-repository, so its tests run. Exit code 1 if a file is missing, is one too many, or is not the same byte for byte.
+The wheel holds only the files of ``gradlab/``. The source archive holds every file of the repository, so its tests run.
+Exit code 1 if a file is missing, unexpected, or not identical.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ def repository() -> dict[str, bytes]:
 
 
 def wheel(path: Path) -> dict[str, bytes]:
-    """Return the files of a wheel, but for its own description."""
+    """Return the files of a wheel, except its metadata."""
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist() if ".dist-info/" not in name}
 
 
 def source(path: Path) -> dict[str, bytes]:
-    """Return the files of a source archive, but for what setuptools adds."""
-    found = {}
+    """Return the files of a source archive, except those that setuptools adds."""
+    contents = {}
     with tarfile.open(path) as archive:
         for member in archive.getmembers():
             name = member.name.partition("/")[2]
             opened = archive.extractfile(member)
             if opened is not None and name not in ADDED and ".egg-info/" not in name:
-                found[name] = opened.read()
-    return found
+                contents[name] = opened.read()
+    return contents
 
 
 def differences(archive: dict[str, bytes], expected: dict[str, bytes]) -> list[str]:
-    """Say what differs, a line for each file."""
+    """Return the differences, a line for each file."""
     missing = [f"missing: {name}" for name in sorted(expected.keys() - archive.keys())]
     others = [f"not in the repository: {name}" for name in sorted(archive.keys() - expected.keys())]
     both = sorted(archive.keys() & expected.keys())
@@ -53,14 +53,14 @@ def main(folder: Path) -> int:
     (built,), (packed,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     tracked = repository()
     package = {name: text for name, text in tracked.items() if name.startswith("gradlab/")}
-    wrong = 0
-    for path, found in (
+    faults = 0
+    for path, lines in (
         (built, differences(wheel(built), package)),
         (packed, differences(source(packed), tracked)),
     ):
-        print(f"{path.name}: {'; '.join(found) or 'as the repository'}")
-        wrong += len(found)
-    return 1 if wrong else 0
+        print(f"{path.name}: {'; '.join(lines) or 'as the repository'}")
+        faults += len(lines)
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Deno, which runs, checks and tests the browser's half outside of a browser."""
+"""Deno, which runs, checks and tests the front end without a browser."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ TESTS = ROOT / "tests" / "front"
 
 
 def deno(*arguments: Any, text: str | None = None) -> str:
-    """Run deno with the settings of the front end; fail with what it says."""
+    """Run deno with the settings of the front end; fail with its output."""
     binary = Path(sys.prefix) / "bin" / "deno"
     command = [str(binary) if binary.exists() else shutil.which("deno") or "deno"]
     command += [str(argument) for argument in arguments]
-    done = subprocess.run(
+    result = subprocess.run(
         [*command[:2], f"--config={FRONT / 'deno.json'}", *command[2:]],
         input=text,
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
-    return done.stdout
+    assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-6000:]
+    return result.stdout

@@ -11,7 +11,7 @@ from typing import Any
 from jupyter_client.manager import KernelManager, start_new_kernel
 
 Message = dict[str, Any]
-LONG = 60.0  # seconds: nothing here takes as long, unless it never ends
+LIMIT_S = 60.0  # only a hang takes longer
 
 
 class Kernel:
@@ -20,7 +20,7 @@ class Kernel:
     def __init__(self, manager: KernelManager, client: Any) -> None:
         self.manager, self._client = manager, client
         client.control_channel.send(client.session.msg("create_subshell_request"))
-        self._subshell = client.get_control_msg(timeout=LONG)["content"]["subshell_id"]
+        self._subshell = client.get_control_msg(timeout=LIMIT_S)["content"]["subshell_id"]
         self._count = 0
         self._opened: list[str] = []
         self._displayed = False
@@ -36,10 +36,10 @@ class Kernel:
         return bool(self.manager.is_alive())
 
     def begin(self, code: str) -> str:
-        """Start a cell; return what ``wait`` needs."""
+        """Start a cell; return its id for ``wait``."""
         return str(self._client.execute(code))
 
-    def wait(self, cell: str, seconds: float = LONG) -> Message:
+    def wait(self, cell: str, seconds: float = LIMIT_S) -> Message:
         """Return the reply to a cell once it has ended."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -54,14 +54,14 @@ class Kernel:
                 return dict(message["content"])
         raise AssertionError("the cell did not end")
 
-    def cell(self, code: str, seconds: float = LONG) -> None:
+    def cell(self, code: str, seconds: float = LIMIT_S) -> None:
         """Run a cell to its end."""
         reply = self.wait(self.begin(code), seconds)
         assert reply["status"] == "ok", reply
 
     def value(self, expression: str) -> str:
         """Return the repr of an expression in the kernel."""
-        reply: Message = {"status": "aborted"}  # as what comes right after a cell that has failed may be
+        reply: Message = {"status": "aborted"}  # as requests right after a failed cell may be
         while reply["status"] == "aborted":
             reply = self.wait(self._client.execute("", user_expressions={"value": expression}))
         value = reply["user_expressions"]["value"]
@@ -76,7 +76,7 @@ class Kernel:
         return self._opened[-1]
 
     def opened(self) -> str:
-        """Return the name of the next widget that a cell under way shows, once a browser would make its view."""
+        """Return the name of the next widget shown by a running cell, once a browser would make its view."""
         self._opened.clear()
         self._displayed = False
         self._wait_for(lambda: bool(self._opened) and self._displayed, "no widget was shown")
@@ -92,15 +92,15 @@ class Kernel:
         self._client.shell_channel.send(message)
         return self._count
 
-    def answer(self, number: int, seconds: float = LONG) -> Message:
+    def answer(self, number: int, seconds: float = LIMIT_S) -> Message:
         """Return the answer to a request, once it is there."""
         self._wait_for(lambda: number in self.answers, f"request {number} was not answered", seconds)
         return self.answers[number]
 
     def answer_or_hello(self, widget: str, number: int) -> Message:
-        """Return the answer to a request, or after some seconds that to "hello", by which a page tries again.
+        """Return the answer to a request, or after 6 seconds the one to "hello", with which a page tries again.
 
-        A request that ipykernel has just begun to read is lost with an interrupt.
+        An interrupt loses a request that ipykernel has begun to read.
         """
         try:
             return self.answer(number, seconds=6)
@@ -108,13 +108,13 @@ class Kernel:
             return self.ask(widget, "hello")
 
     def notice(self, number: int) -> Message:
-        """Return the words that a request waits, once they are there."""
-        self._wait_for(lambda: number in self.notices, f"nobody was told that request {number} waits")
+        """Return the notice that a request waits, once it is there."""
+        self._wait_for(lambda: number in self.notices, f"no notice that request {number} waits")
         return self.notices[number]
 
-    def _wait_for(self, there: Callable[[], bool], missing: str, seconds: float = LONG) -> None:
+    def _wait_for(self, is_there: Callable[[], bool], missing: str, seconds: float = LIMIT_S) -> None:
         end = time.monotonic() + seconds
-        while not there():
+        while not is_there():
             assert self.is_alive, f"the kernel died: {self.manager.provisioner.process.poll()}"
             assert time.monotonic() < end, f"{missing}; errors: {self.errors}"
             self._take(0.05)
@@ -124,7 +124,7 @@ class Kernel:
         return self.answer(self.send(widget, do, **fields))
 
     def play(self, widget: str, seconds: float, *, frames: int = 3) -> int:
-        """Play a lab for some seconds, a request after each answer or notice; return how many were answered."""
+        """Play a lab, with a request after each answer or notice; return the number of answers."""
         end, answered, number = time.monotonic() + seconds, 0, 0
         while time.monotonic() < end and self.is_alive:
             if number in self.answers or not number:
@@ -134,12 +134,12 @@ class Kernel:
         return answered
 
     def hear(self, seconds: float) -> None:
-        """Take what the kernel sends, until nothing has come for this long."""
+        """Take the kernel's messages until none has come for this long."""
         while self._take(seconds):
             pass
 
     def _take(self, seconds: float) -> bool:
-        """Take one message; return whether there was one within these seconds."""
+        """Take one message; return whether one came within these seconds."""
         try:
             message = self._client.get_iopub_msg(timeout=seconds)
         except queue.Empty:
@@ -159,7 +159,7 @@ class Kernel:
 
 @contextmanager
 def started_kernel() -> Iterator[Kernel]:
-    """Start a kernel for a ``with`` block."""
+    """Run a kernel."""
     manager, client = start_new_kernel(kernel_name="python3")
     try:
         yield Kernel(manager, client)

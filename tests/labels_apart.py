@@ -1,4 +1,4 @@
-"""Whether the words of a painted Drawing are apart and within their panel, by matplotlib's own extents."""
+"""Checks that the texts of a painted Drawing do not overlap and are within their panel, by matplotlib's extents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gradlab.drawing.paint import make_figure
 
 
 def painted(drawing: Drawing | Listing, width: float, height: float) -> Figure:
-    """The figure of one Drawing, a pixel for a CSS pixel."""
+    """Return the figure of a Drawing, a pixel for a CSS pixel."""
     with own_look():
         figure = make_figure([Placed(drawing, 0, 0, width, height)], 1.0)
         FigureCanvasAgg(figure)
@@ -24,7 +24,7 @@ def painted(drawing: Drawing | Listing, width: float, height: float) -> Figure:
 
 
 def texts_of(figure: Figure) -> dict[Text, np.ndarray]:
-    """The texts of a figure with their corners in pixels, without the room above capitals."""
+    """Return the texts of a figure with their corners in pixels, without the space above capitals."""
     corners = {}
     for text in figure.findobj(Text):
         if not (text.get_visible() and text.get_text().strip()):
@@ -40,23 +40,23 @@ def texts_of(figure: Figure) -> dict[Text, np.ndarray]:
     return corners
 
 
-def overlap(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two rectangles overlap: along no side of either do they lie apart."""
-    for corners in (one, other):
+def overlap(first: np.ndarray, second: np.ndarray) -> bool:
+    """Return whether two rectangles overlap: no side of either separates them."""
+    for corners in (first, second):
         for side in (corners[1] - corners[0], corners[2] - corners[1]):
-            a, b = one @ side, other @ side
+            a, b = first @ side, second @ side
             if a.max() <= b.min() + 0.1 or b.max() <= a.min() + 0.1:
                 return False
     return True
 
 
 def check_labels(drawing: Drawing, width: float, height: float) -> None:
-    """Fail where a text overprints another, leaves the panel, or is too small or too large."""
+    """Fail if a text overlaps another, leaves the panel, or is too small or too large."""
     corners = texts_of(painted(drawing, width, height))
     for text, box in corners.items():
         assert box.min() >= -1, text
         assert (box.max(axis=0) <= [width + 1, height + 1]).all(), text
         assert 11 <= float(text.get_fontsize()) * 96 / 72 <= 14, text
-    for (one, a), (other, b) in itertools.combinations(corners.items(), 2):
-        covered = (one.get_zorder() >= 1e6) != (other.get_zorder() >= 1e6)  # by the frame of a notice
-        assert covered or not overlap(a, b), f"{one} and {other}"
+    for (first, corners_of_first), (second, corners_of_second) in itertools.combinations(corners.items(), 2):
+        covered = (first.get_zorder() >= 1e6) != (second.get_zorder() >= 1e6)  # by the frame of a notice
+        assert covered or not overlap(corners_of_first, corners_of_second), f"{first} and {second}"

@@ -1,4 +1,4 @@
-"""What a page would load: the addresses in its tags, styles and scripts, other than those of links."""
+"""The addresses that a page loads: those in its tags, styles and scripts, without links."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.addresses: list[str] = []
-        self.inside = ""
+        self.code_tag = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.inside = tag if tag in ("style", "script") else ""
+        self.code_tag = tag if tag in ("style", "script") else ""
         for name, value in attrs:
             if name in ("src", "srcset", "poster", "action", "formaction") or (name == "href" and tag != "a"):
                 self.addresses.append(value or "")
@@ -25,20 +25,24 @@ class _Tags(HTMLParser):
                 self.handle_code(value or "")
 
     def handle_endtag(self, tag: str) -> None:
-        self.inside = ""
+        self.code_tag = ""
 
     def handle_data(self, data: str) -> None:
-        if self.inside:
+        if self.code_tag:
             self.handle_code(data)
 
     def handle_code(self, code: str) -> None:
-        found = re.findall(r"((?:https?:|wss?:)//[^\s'\"`)]+)|url\(\s*['\"]?([^)'\"]+)", code)
-        self.addresses += [address or place for address, place in found]
+        pairs = re.findall(r"((?:https?:|wss?:)//[^\s'\"`)]+)|url\(\s*['\"]?([^)'\"]+)", code)
+        self.addresses += [address or url for address, url in pairs]
 
 
 def loaded_addresses(page: str) -> list[str]:
-    """Return what a page loads from elsewhere, which is anything but data that it holds itself."""
+    """Return the addresses that a page loads, without those of data in the page."""
     tags = _Tags()
     tags.feed(page)
-    inside = ("data:", "#", "about:")
-    return [it for it in tags.addresses if it and not it.startswith(inside) and _NAMES not in it]
+    own_prefixes = ("data:", "#", "about:")
+    return [
+        address
+        for address in tags.addresses
+        if address and not address.startswith(own_prefixes) and _NAMES not in address
+    ]

@@ -1,9 +1,9 @@
 """A program for test_other_systems.py: gradlab where names, threads and processes of another system are missing.
 
-``python other_system.py windows FOLDER`` has Windows' names and modules only. ``python other_system.py tab FOLDER`` has
-one thread and no other process, as Python in a browser's tab (Pyodide), and a PyTorch without torch.distributed. The
-standard library and other packages keep what they need: they are loaded before anything is taken away. All this also
-happens in the processes that multiprocessing starts, because each loads the program anew.
+``python other_system.py windows FOLDER`` has only the names and modules of Windows. ``python other_system.py tab
+FOLDER`` has one thread and process, as Python in a browser tab (Pyodide), and a PyTorch without torch.distributed. The
+standard library and other packages keep what they need: they are imported before names are removed. Processes started
+by multiprocessing load this program again, so they are limited in the same way.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ MODULES_NOT_IN_A_TAB = (
 )
 
 
-def take_away(names: dict[Any, str], modules: str) -> None:
-    """Remove names from modules, and make other modules impossible to import."""
+def remove(names: dict[Any, str], modules: str) -> None:
+    """Remove names from modules, and make other modules fail to import."""
     for module, missing in names.items():
         for name in missing.split():
             vars(module).pop(name, None)  # macOS lacks some, too
@@ -56,24 +56,24 @@ def take_away(names: dict[Any, str], modules: str) -> None:
 
 
 def become_windows() -> None:
-    """Take away what Windows lacks; an open() of gradlab that leaves the encoding to the system raises."""
+    """Remove what Windows lacks; an open() without an encoding in gradlab raises."""
     for name in (*USED_BY_OTHERS.split(), "torch._dynamo"):
         importlib.import_module(name)
-    for stripped in (os, signal):  # those that look names up late are given a whole copy
-        whole = types.ModuleType(stripped.__name__)
-        vars(whole).update(vars(stripped))
+    for module in (os, signal):  # other modules may look names up later, so they get a complete copy
+        complete = types.ModuleType(module.__name__)
+        vars(complete).update(vars(module))
         for user in list(sys.modules.values()):
-            mine = vars(user) is globals()
-            if type(user) is types.ModuleType and not mine and vars(user).get(stripped.__name__) is stripped:
-                setattr(user, stripped.__name__, whole)
-    take_away(NOT_ON_WINDOWS, MODULES_NOT_ON_WINDOWS)
+            is_this_module = vars(user) is globals()
+            if type(user) is types.ModuleType and not is_this_module and vars(user).get(module.__name__) is module:
+                setattr(user, module.__name__, complete)
+    remove(NOT_ON_WINDOWS, MODULES_NOT_ON_WINDOWS)
     multiprocessing.get_all_start_methods = lambda: ["spawn"]
     os.environ["PATH"] = ""
     warnings.filterwarnings("error", category=EncodingWarning, module="gradlab")
 
 
 class _Finder:
-    """A finder of modules that finds no compiler, and takes from PyTorch what makes it import its distributed part."""
+    """A module finder that hides the compiler and removes the names that make torch import torch.distributed."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         if name == "torch.distributed":
@@ -91,11 +91,11 @@ def _fail(error: Exception) -> Any:
 
 
 def become_a_tab() -> None:
-    """Take away what a browser's tab lacks."""
+    """Remove what a browser tab lacks."""
     sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
     for name in ("torch", *USED_BY_OTHERS.split()):
         importlib.import_module(name)
-    take_away(NOT_IN_A_TAB, MODULES_NOT_IN_A_TAB)
+    remove(NOT_IN_A_TAB, MODULES_NOT_IN_A_TAB)
     threading.Thread.start = _fail(RuntimeError("can't start new thread"))  # type: ignore[method-assign]
     _thread.start_new_thread = _fail(RuntimeError("can't start new thread"))
     no_process = _fail(OSError(errno.ENOTSUP, "emscripten does not support processes."))
@@ -114,14 +114,14 @@ def become_a_tab() -> None:
 
 
 def main(system: str, folder: Path) -> None:
-    """Use what a learner uses, and print one line for each."""
+    """Use the features that learners use, and print a line for each."""
     import torch
 
     import gradlab
     from gradlab import Lab, course
     from gradlab.__main__ import main as command
 
-    modules = [found.name for found in pkgutil.walk_packages(gradlab.__path__, "gradlab.")]
+    modules = [module.name for module in pkgutil.walk_packages(gradlab.__path__, "gradlab.")]
     for name in modules:
         if not name.endswith("__main__"):
             importlib.import_module(name)
@@ -146,7 +146,7 @@ def main(system: str, folder: Path) -> None:
 
 
 def use_without_threads(folder: Path) -> None:
-    """Use what threads or processes serve elsewhere."""
+    """Use features that need threads or processes on other systems."""
     import torch
     from page import Page
 

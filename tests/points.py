@@ -10,7 +10,7 @@ from gradlab.tasks.task import split
 
 
 def points(batch: int = 16) -> Task:
-    """Three clouds of 100 points each, and a small network that learns which point belongs to which."""
+    """Return a task with three clouds of 100 points each, and a small network that classifies them."""
     generator = torch.Generator().manual_seed(0)
     y = torch.arange(300) % 3
     x = torch.tensor([[0.0, 0.6], [-0.5, -0.3], [0.5, -0.3]])[y] + 0.2 * torch.randn(300, 2, generator=generator)

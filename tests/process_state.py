@@ -1,4 +1,4 @@
-"""Everything of PyTorch and Python that belongs to the whole process, to compare before and after."""
+"""The state of PyTorch and Python that belongs to the whole process, to compare before and after."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradlab._process import lock
 
 
 def process_state() -> dict[str, Any]:
-    """Return the hooks, modes, defaults and replaced functions of this moment."""
+    """Return the current hooks, modes, defaults and replaced functions."""
     state: dict[str, Any] = {
         f"{module.__name__}.{name}": list(value)
         for module in (torch.nn.modules.module, sys.modules["torch.optim.optimizer"])
@@ -47,7 +47,7 @@ def process_state() -> dict[str, Any]:
 
 @contextmanager
 def nothing_left() -> Iterator[None]:
-    """Assert that the process is afterwards as it was before."""
+    """Assert that the state of the process is unchanged."""
     before = process_state()
     yield
     after = process_state()

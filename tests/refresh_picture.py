@@ -1,7 +1,7 @@
-"""Make the README's picture anew: ``python tests/refresh_picture.py``; it needs Chromium.
+"""Write the README's picture: ``python tests/refresh_picture.py``; it needs Chromium.
 
-The lab is driven to a moment when a forgotten ``zero_grad`` visibly hurts, and photographed in a notebook. What the
-picture says in numbers is printed, for the README's words.
+It is a screenshot of a lab in a notebook when a forgotten ``zero_grad`` visibly hurts. The numbers in the picture are
+printed, for the README's text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ lab""",
 
 
 def main() -> None:
-    """Write the picture, with the words of its panels inside, and print them."""
+    """Write the picture, with the texts of its panels as metadata, and print them."""
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(Path(folder)) as jupyter,
@@ -39,11 +39,11 @@ def main() -> None:
         notebook.page.mouse.move(1, 1)
         notebook.wait_until_painted()
         photograph = notebook.root.screenshot()
-        words = "\n".join(notebook.ask("[drawing.words for drawing in lab.model.drawings()]"))
-    about = PngInfo()
-    about.add_text("Description", words.encode("ascii", "replace").decode())
-    Image.open(io.BytesIO(photograph)).save(PICTURE, pnginfo=about, optimize=True)
-    print(words)
+        text = "\n".join(notebook.ask("[drawing.words for drawing in lab.model.drawings()]"))
+    metadata = PngInfo()
+    metadata.add_text("Description", text.encode("ascii", "replace").decode())
+    Image.open(io.BytesIO(photograph)).save(PICTURE, pnginfo=metadata, optimize=True)
+    print(text)
 
 
 if __name__ == "__main__":

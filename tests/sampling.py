@@ -1,4 +1,4 @@
-"""Many cases of one kind: some of them each time, all of them with ``--all``."""
+"""Many cases of one kind: some of them in each run, all of them with ``--all``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 
 def every(step: int, cases: Iterable[Any]) -> list[Any]:
-    """The cases for ``parametrize``: the first of each ``step`` runs each time, the others are marked slow."""
+    """Return the cases for ``parametrize``: the first of each ``step`` always runs, the others are marked slow."""
     return [
         case if number % step == 0 else pytest.param(case, marks=pytest.mark.slow) for number, case in enumerate(cases)
     ]

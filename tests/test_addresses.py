@@ -1,4 +1,4 @@
-"""No address of a forge but that of the project and those of sources that are cited."""
+"""Addresses of forges are those of the project and of cited sources."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from project_files import tree
 
 from gradlab.formatting import REPOSITORY
 
-PLACE = re.compile(
+ADDRESS = re.compile(
     r"(?:(?:github|gitlab)\.com[/:]|(?:bitbucket|codeberg)\.org[/:]|(?:huggingface\.co|hf\.co|git\.sr\.ht)/"
     r"|(?:raw|gist)\.githubusercontent\.com/|api\.github\.com/repos/|/v2/(?:gh|gl)/|/github/|/gitlab/)"
     r"(?:blob/|repos/|spaces/|datasets/)?([\w~-][\w.-]*)/([\w.-]*\w)",
     re.IGNORECASE,
 )
 PLACEHOLDERS = {"YOU", "OWNER"}
-# Whose code or words are cited, in notebooks, in loops of the doctor's corpus and beside numbers; and two tools.
+# Owners of code or texts cited in notebooks, in the doctor's corpus and beside numbers; and of two tools.
 CITED = """
     Haian-Jin Lightning-AI NVIDIA-NeMo Theano Wangyixinxin Zheng-Chong ageron ai-bot-pro apple
     astral-sh baidu-baige benfred bottlerocket-os bytetriper cloneofsimo crate-ci fartashf huggingface ivadomed
@@ -29,17 +29,17 @@ def foreign(text: str) -> list[str]:
     """Return the addresses that are neither the project's nor a cited source's."""
     ours = REPOSITORY.removeprefix("https://github.com/")
     return [
-        place[0]
-        for place in PLACE.finditer(text.replace("docs.github.com", "").replace("huggingface.co/docs/", ""))
-        if place[1] not in PLACEHOLDERS.union(CITED.split())
-        and (not ours or f"{place[1]}/{place[2].removesuffix('.git')}" != ours)
+        match[0]
+        for match in ADDRESS.finditer(text.replace("docs.github.com", "").replace("huggingface.co/docs/", ""))
+        if match[1] not in PLACEHOLDERS.union(CITED.split())
+        and (not ours or f"{match[1]}/{match[2].removesuffix('.git')}" != ours)
     ]
 
 
 def test_every_address_is_ours_or_a_cited_source_s() -> None:
     likely = {name: text for name, text in tree() if re.search("(?i)git|codeberg|bitbucket|huggingface|hf.co", text)}
-    assert {name: found for name, text in likely.items() if (found := foreign(text))} == {}
-    assert {place[1] for text in likely.values() for place in PLACE.finditer(text)} >= set(CITED.split())
+    assert {name: addresses for name, text in likely.items() if (addresses := foreign(text))} == {}
+    assert {match[1] for text in likely.values() for match in ADDRESS.finditer(text)} >= set(CITED.split())
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,6 @@ def test_every_address_is_ours_or_a_cited_source_s() -> None:
     ],
 )
 def test_such_an_address_is_found(address: str) -> None:
-    name = "grad" + "lab"  # an organisation of this name is there, and has nothing to do with this project
+    name = "grad" + "lab"  # an unrelated organisation has this name
     assert foreign(f"see {address.format(name, name)}.")
     assert not foreign(f"see {address.format('YOU', 'NAME')}.")

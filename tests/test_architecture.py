@@ -1,4 +1,4 @@
-"""The rooms of the package: who may import whom, what an import brings along, and one meaning for each word."""
+"""The rooms of the package: allowed imports, modules that an import loads, and one meaning for each name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ run.provenance.contents()"""
 
 
 def loaded_after(*codes: str) -> list[set[str]]:
-    """The top-level modules that a fresh interpreter has loaded after running each of the codes."""
+    """Return the top-level modules loaded in a new interpreter after each of the codes."""
     show = "import sys\nprint(*{name.split('.')[0] for name in sys.modules})"
     program = "\n".join(f"{code}\n{show}" for code in codes)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
@@ -60,14 +60,14 @@ def test_the_core_brings_torch_but_no_pictures() -> None:
 
 @functools.cache
 def rooms() -> dict[str, set[str]]:
-    """What each room may import, as the table in ARCHITECTURE.md says."""
+    """Return the rooms that each room may import, from the table in ARCHITECTURE.md."""
     text = (HOME.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", text, re.MULTILINE)
     return {room: set(re.findall(r"`(\w+)`", allowed)) for room, allowed in rows}
 
 
 def room_of(module: str) -> str:
-    """The room that a module of ours lies in; the modules of the face lie in gradlab itself."""
+    """Return the room of a module of the package; "gradlab" for modules at the top."""
     first = module.split(".")[1] if "." in module else "gradlab"
     return first if first in rooms() else "gradlab"
 
@@ -88,52 +88,52 @@ def tree_of(module: str) -> ast.Module:
 
 @functools.cache
 def imported(module: str, *, for_types: bool = True) -> set[tuple[str, str]]:
-    """The imports of ours in a module, wherever they stand: (module, name), the name "" for a whole module.
+    """Return the imports from gradlab anywhere in a module as (module, name), the name "" for a whole module.
 
-    Those below ``if TYPE_CHECKING`` only with ``for_types``.
+    Imports below ``if TYPE_CHECKING`` count only with ``for_types``.
     """
-    path, tree, found = FILES[module], tree_of(module), set()
+    path, tree, imports = FILES[module], tree_of(module), set()
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     for_checking = {id(inner) for block in blocks for inner in ast.walk(block)}
     nodes = [node for node in ast.walk(tree) if for_types or id(node) not in for_checking]
     package = module.split(".") if path.stem == "__init__" else module.split(".")[:-1]
     for node in nodes:
         if isinstance(node, ast.Import):
-            found |= {(alias.name, "") for alias in node.names if alias.name.split(".")[0] == "gradlab"}
+            imports |= {(alias.name, "") for alias in node.names if alias.name.split(".")[0] == "gradlab"}
         elif isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").split(".")[0] == "gradlab"):
             base = package[: len(package) - node.level + 1] if node.level else []
             origin = ".".join([*base, *([node.module] if node.module else [])])
             for alias in node.names:
                 whole = f"{origin}.{alias.name}"
                 module_itself = whole in FILES and (origin == "gradlab" or not public(origin, alias.name))
-                found.add((whole, "") if module_itself else (origin, alias.name))
-    return found
+                imports.add((whole, "") if module_itself else (origin, alias.name))
+    return imports
 
 
 def public(package: str, name: str) -> bool:
-    """Is this one of the names that a package lists?"""
+    """Return whether a package lists this name."""
     return name in getattr(importlib.import_module(package), "__all__", ())
 
 
 def test_the_table_lists_the_rooms_that_there_are() -> None:
     assert sorted(rooms()) == ROOMS
-    assert len(ROOMS) <= 19  # 14 folders, 4 modules that many share, and the face: more would hide the way through them
+    assert len(ROOMS) <= 19  # 14 folders, 4 shared modules, and the top: more would be hard to survey
     assert all(allowed < set(ROOMS) for allowed in rooms().values())
 
 
-@pytest.mark.parametrize("here", ROOMS)
-def test_imports_are_allowed_and_public(here: str) -> None:
-    for module, origin, name in ((m, *each) for m in FILES if room_of(m) == here for each in imported(m)):
-        there = room_of(origin)
-        if there == here:
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_are_allowed_and_public(room: str) -> None:
+    for module, origin, name in ((m, *each) for m in FILES if room_of(m) == room for each in imported(m)):
+        target = room_of(origin)
+        if target == room:
             continue
-        assert there in rooms()[here], f"{module} imports {origin}.{name}: {here} may not import {there}"
-        one_file = FILES[f"gradlab.{there}"].stem != "__init__"
-        if there != "gradlab" and not one_file:
-            whole = (origin == "gradlab" and name == there) or (origin == f"gradlab.{there}" and not name)
+        assert target in rooms()[room], f"{module} imports {origin}.{name}: {room} may not import {target}"
+        one_file = FILES[f"gradlab.{target}"].stem != "__init__"
+        if target != "gradlab" and not one_file:
+            whole = (origin == "gradlab" and name == target) or (origin == f"gradlab.{target}" and not name)
             listed = whole or (origin.count(".") == 1 and public(origin, name))
-            inside = there == "course" and here == "gradlab"
-            assert listed or inside, f"{module} imports {origin}.{name}, which {there} does not list"
+            is_exempt = target == "course" and room == "gradlab"
+            assert listed or is_exempt, f"{module} imports {origin}.{name}, which {target} does not list"
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -146,23 +146,23 @@ def test_each_arrow_of_the_picture_stands_in_the_table() -> None:
     text = (HOME.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
     arrows = re.findall(r"^    (\w+) -(?:->|\. .* \.->) (\w+)$", text, re.MULTILINE)
     assert arrows
-    for here, there in arrows:
-        assert (there if there in ROOMS else f"_{there.strip('_')}") in rooms()[here], f"{here} --> {there}"
+    for room, target in arrows:
+        assert (target if target in ROOMS else f"_{target.strip('_')}") in rooms()[room], f"{room} --> {target}"
 
 
 def circles(arrows: dict[str, set[str]]) -> list[str]:
-    """The points that lie on a way back to themselves."""
-    found = []
+    """Return the points of the graph that are on a cycle."""
+    looping = []
     for start in arrows:
-        seen: set[str] = set()
-        ahead = list(arrows[start])
-        while ahead:
-            if (at := ahead.pop()) not in seen:
-                seen.add(at)
-                ahead += arrows.get(at, ())
-        if start in seen:
-            found.append(start)
-    return found
+        visited: set[str] = set()
+        pending = list(arrows[start])
+        while pending:
+            if (point := pending.pop()) not in visited:
+                visited.add(point)
+                pending += arrows.get(point, ())
+        if start in visited:
+            looping.append(start)
+    return looping
 
 
 def test_no_circle_of_files_and_none_of_rooms() -> None:
@@ -175,7 +175,7 @@ def test_no_circle_of_files_and_none_of_rooms() -> None:
 
 
 def top_level_names(module: str) -> set[str]:
-    """The public classes, functions and constants that a file defines."""
+    """Return the public classes, functions and constants of a file."""
     names = set()
     for node in tree_of(module).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -193,12 +193,12 @@ SHARED = {"exercise", "Text", "Line"}
 def test_one_word_has_one_meaning() -> None:
     homes: dict[str, set[str]] = {}
     for module in FILES:
-        # The modules of exercises are scripts: what they offer are Definitions, the rest is read with them.
+        # The modules of exercises are scripts: only their Definitions are used elsewhere.
         if ".nb" in module:
             continue
         for name in top_level_names(module) - SHARED:
             homes.setdefault(name.lower(), set()).add(module)
-    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+    assert {name: modules for name, modules in homes.items() if len(modules) > 1} == {}
 
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if FILES.get(f"gradlab.{room}", HOME).stem == "__init__"])
@@ -213,24 +213,24 @@ def test_a_room_says_what_it_is_for_and_lists_its_names(room: str) -> None:
 def test_the_core_draws_nothing_and_drawing_needs_no_torch() -> None:
     for module in FILES:
         if room_of(module) in ("tasks", "memory", "gradients", "loop", "scenes"):
-            assert outside(module).isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"}), module
+            assert imported_packages(module).isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"}), module
         elif room_of(module) == "drawing":
-            assert outside(module).isdisjoint({"torch", "ipywidgets", "IPython"}), module
+            assert imported_packages(module).isdisjoint({"torch", "ipywidgets", "IPython"}), module
 
 
 def test_nothing_uses_pyplot() -> None:
     assert [module for module, path in FILES.items() if "pyplot" in path.read_text(encoding="utf-8")] == []
 
 
-def outside(module: str) -> set[str]:
-    """The top-level names of what a module imports that is not ours."""
-    found = set()
+def imported_packages(module: str) -> set[str]:
+    """Return the top-level names of other packages that a module imports."""
+    imports = set()
     for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            imports |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.add((node.module or "").split(".")[0])
-    return found
+            imports.add((node.module or "").split(".")[0])
+    return imports
 
 
 def test_private_names_of_pytorch_stand_in_one_module() -> None:

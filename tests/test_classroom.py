@@ -1,4 +1,4 @@
-"""What is to be copied from the page for hubs names files that exist and settings that there are."""
+"""Lines to copy from the page for hubs name existing files and settings."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gradlab.widgets.question import find_question, question_names
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "notebooks/README.md", "notebooks/CLASSROOM.md")]
 TEACHERS, HUB = (page.read_text(encoding="utf-8") for page in PAGES[1:])
-# What a line to copy is given: files, and folders that it copies.
+# Arguments of lines to copy: files and folders.
 NAMED = re.compile(r"(?:-r|--file|--requirement|cp -r|jupyter lab) ([\w./-]+)")
 
 
 def written(name: str) -> Config:
-    """Return the settings that a block of the page makes."""
+    """Return the settings that a block of the page sets."""
     (block,) = re.findall(rf"<!-- config: {name} -->\n```python\n(.*?)```", HUB, re.S)
     scope: dict[str, Any] = {"c": Config()}
     exec(block, scope)
@@ -39,16 +39,16 @@ def test_lines_to_copy_name_files_that_exist(page: Path) -> None:
 
 def test_the_image_copies_what_is_there() -> None:
     steps = (ROOT / ".devcontainer" / "Dockerfile").read_text(encoding="utf-8")
-    copied = [words for line in re.findall(r"^COPY (?:--\S+ )*(.+)", steps, re.M) for words in line.split()[:-1]]
+    copied = [path for line in re.findall(r"^COPY (?:--\S+ )*(.+)", steps, re.M) for path in line.split()[:-1]]
     assert "binder/requirements.txt" in copied
     assert [name for name in copied if not (ROOT / name).exists()] == []
 
 
 def test_settings_of_the_server_are_settings_of_jupyter_server() -> None:
-    known = {each.__name__: each for each in (MappingKernelManager, ServerApp)}
+    classes = {each.__name__: each for each in (MappingKernelManager, ServerApp)}
     for section, values in written("jupyter_server").items():
         for name, value in values.items():
-            known[section].class_traits(config=True)[name].validate(known[section](), value)
+            classes[section].class_traits(config=True)[name].validate(classes[section](), value)
 
 
 def test_the_setting_of_jupyterlab_is_one_of_its_notebook() -> None:
@@ -71,7 +71,7 @@ def test_guesses_to_expect_are_wrong_options_of_notebooks() -> None:
         wrong = [
             option.text
             for question in questions
-            for place, option in enumerate(question.options)
-            if place != question.answer
+            for index, option in enumerate(question.options)
+            if index != question.answer
         ]
         assert guess in wrong

@@ -1,4 +1,4 @@
-"""The command ``gradlab``: what it prints, its exit codes, and one line for what it refuses."""
+"""The command ``gradlab``: its output, exit codes, and one line for each refused input."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_every_option_reaches_the_recipe(capfd: pytest.CaptureFixture[str]) -> N
     assert code == 0
     assert forecast("text", recipe, batch=16, checkpoint=True, device="cuda").table() in out
     _, out, _ = run(capfd, "forecast", "bowl", "--no-set-to-none")
-    kept, plain = (forecast("bowl", Recipe(set_to_none=value)).table() for value in (False, True))
-    assert kept in out
-    assert plain not in out
+    with_zeros, with_none = (forecast("bowl", Recipe(set_to_none=value)).table() for value in (False, True))
+    assert with_zeros in out
+    assert with_none not in out
 
 
 def test_a_size_with_a_context(capfd: pytest.CaptureFixture[str]) -> None:
@@ -85,7 +85,7 @@ def test_the_card_that_was_asked_about_has_its_row(capfd: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("", "the following arguments are required: command"),
         ("forecast", "the following arguments are required: what"),
@@ -108,13 +108,13 @@ def test_the_card_that_was_asked_about_has_its_row(capfd: pytest.CaptureFixture[
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: str, said: str
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: str, message: str
 ) -> None:
     monkeypatch.chdir(Path(__file__).parent.parent)
     code, out, err = run(capfd, *arguments.split())
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
-    assert said in err
+    assert message in err
     assert err.startswith("gradlab")
 
 
@@ -124,7 +124,7 @@ def test_help_needs_no_torch() -> None:
         "try: main(['forecast', '--help'])\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-    said = " ".join(result.stdout.split())
+    text = " ".join(result.stdout.split())
     for option, usual in (
         ("--batch N", "1 for a language model, else the task's own"),
         ("--context N", "2,048, or fewer if the model reads fewer"),
@@ -133,9 +133,9 @@ def test_help_needs_no_torch() -> None:
         ("--checkpoint", "off"),
         ("--cards N", "1"),
     ):
-        assert re.search(rf"{option} [^()]*\(default: {usual}\)", said), option
+        assert re.search(rf"{option} [^()]*\(default: {usual}\)", text), option
     options = result.stdout.partition("\noptions:\n")[2].rpartition("\n")[0]
-    assert said.count("(default: ") == len(re.findall(r"^  --", options, re.MULTILINE)), "each has its default, once"
+    assert text.count("(default: ") == len(re.findall(r"^  --", options, re.MULTILINE)), "each has its default, once"
     assert result.stdout.splitlines()[-1] == "False"
 
 
@@ -143,7 +143,7 @@ def test_help_needs_no_torch() -> None:
 def test_the_version_comes_with_those_that_a_report_needs(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capfd, *command.split(), "--version")
     assert code == 0
-    # What is installed says the version with its build, such as 2.13.0+cpu, or without, as PyPI's wheels do.
+    # The metadata has the version with its build, such as 2.13.0+cpu, or without, as PyPI's wheels have.
     versions = {torch.__version__, torch.__version__.partition("+")[0]}
     python = platform.python_version()
     assert out in {f"gradlab {gradlab.__version__} (torch {version}, Python {python})\n" for version in versions}

@@ -1,4 +1,4 @@
-"""What is installed: one version and name everywhere, all files of the package, and lessons that exist."""
+"""The distribution: one version and name everywhere, all files, and existing lessons."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_the_version_stands_in_one_place() -> None:
     assert [ast.literal_eval(value) for value in values] == [gradlab.__version__]
 
 
-# The name without "torch-" is somebody else's on the package index. The bracketed letters keep this file out.
-OTHERS = (
+# The name without "torch-" is another project's on the package index. The brackets keep this file from matching.
+MISLEADING = (
     r"pip3? insta[l]l(?:[^`\n]*[\s'\"])?gradlab(?![\w/.-])",
     r"\b[Ii]nsta[l]l gradlab\b",
     r"(?<![\w/.-])grad[l]ab(?:\[\w+\])? ?(?:==|>=|~=|@ git|@git)",
@@ -39,11 +39,11 @@ OTHERS = (
 
 
 def misleading(text: str) -> list[str]:
-    return [found[0] for pattern in OTHERS for found in re.finditer(pattern, text)]
+    return [match[0] for pattern in MISLEADING for match in re.finditer(pattern, text)]
 
 
-def test_nothing_tells_to_install_the_package_of_somebody_else() -> None:
-    assert [(name, words) for name, text in FILES.items() for words in misleading(text)] == []
+def test_no_text_says_to_install_the_other_package() -> None:
+    assert [(name, match) for name, text in FILES.items() for match in misleading(text)] == []
 
 
 def test_the_name_to_install_is_the_distribution_s() -> None:
@@ -53,7 +53,7 @@ def test_the_name_to_install_is_the_distribution_s() -> None:
 
 
 def lessons() -> set[tuple[str, str]]:
-    """Every notebook that the package sends its readers to, with the section if one is named."""
+    """Return each notebook to which the package refers, with the section or ""."""
     codes = {(code.notebook, code.section) for rule in (*RULES, KnownErrors) for code in rule.codes}
     rows = {(row.lesson, row.section) for row in cheat_sheet().pitfalls}
     return codes | rows | {(claim.home, "") for claim in CLAIMS.values()}
@@ -67,15 +67,15 @@ def test_a_lesson_is_a_notebook_and_a_heading_of_it(notebook: str, section: str)
 
 
 def test_all_files_are_shipped() -> None:
-    """A tracked folder or file that MANIFEST.in leaves out is in no archive; the release builds them and compares."""
+    """MANIFEST.in covers each tracked file; the release also builds the archives and compares them."""
     lines = [line.split() for line in (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines()]
-    grafted = {words[1] for words in lines if words and words[0] == "graft"}
-    included = [pattern for words in lines if words and words[0] == "include" for pattern in words[1:]]
+    grafted = {fields[1] for fields in lines if fields and fields[0] == "graft"}
+    included = [pattern for fields in lines if fields and fields[0] == "include" for pattern in fields[1:]]
     for name in FILES:
         first, _, rest = name.partition("/")
         assert first in grafted if rest else any(_matches(name, pattern) for pattern in included), name
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """As setuptools matches: a star takes no leading dot."""
+    """Match as setuptools does: a star matches no leading dot."""
     return Path(name).match(pattern) and (pattern.startswith(".") or not name.startswith("."))

@@ -1,4 +1,4 @@
-"""The documents keep their word: links lead somewhere, files that they name exist, and versions agree."""
+"""The documents: links and files that they name exist, and versions agree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import gradlab
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for pattern in ("*.md", "gradlab/**/*.md", "tests/**/*.md") for path in ROOT.glob(pattern))
 EACH = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-NOT_OURS = {"train.py", "compare.py", "gradlab/compare.py"}  # a script of the learner's, and a name that is avoided
+NOT_OURS = {"train.py", "compare.py", "gradlab/compare.py"}  # learners' scripts, and a name that is avoided
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
@@ -31,11 +31,11 @@ def test_links_into_the_repository_lead_somewhere(path: Path) -> None:
 @EACH
 def test_files_that_are_named_exist(path: Path) -> None:
     if path.name == "CHANGELOG.md":
-        pytest.skip("it names files that are gone")
+        pytest.skip("it names deleted files")
     named = re.findall(r"`([\w./-]+\.(?:py|md|toml|css|txt))`", path.read_text(encoding="utf-8"))
     named = [name for name in named if "NAME" not in name and name not in NOT_OURS]
     homes = (path.parent, ROOT, ROOT / "gradlab")
-    # A short name in a list stands for a file in the folder that the sentence is about.
+    # A name without its folder may be in any folder.
     everywhere = {file.name for folder in ("gradlab", "tests") for file in (ROOT / folder).rglob("*")}
     missing = [name for name in named if name not in everywhere and not any((home / name).exists() for home in homes)]
     assert missing == []

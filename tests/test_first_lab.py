@@ -1,4 +1,4 @@
-"""The way to a lab's first picture loads no more than it needs."""
+"""Modules that a lab's first picture must not load."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ print(*(name for name in {NOT_NEEDED} if name in sys.modules))
 
 
 def test_the_first_picture_needs_neither_compiler_nor_pyplot() -> None:
-    done = subprocess.run([sys.executable, "-c", FIRST_LAB], capture_output=True, text=True, check=True, timeout=300)
-    assert done.stdout.split() == []
+    result = subprocess.run([sys.executable, "-c", FIRST_LAB], capture_output=True, text=True, check=True, timeout=300)
+    assert result.stdout.split() == []

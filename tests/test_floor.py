@@ -1,4 +1,4 @@
-"""Below the oldest PyTorch that gradlab works with, people read one sentence where they meet it."""
+"""A PyTorch that is too old is refused in one sentence, wherever it is first used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gradlab import _torch
 ROOT = Path(__file__).parents[1]
 OLDEST = ".".join(map(str, _torch.FLOOR))
 
-# A torch package that is none: it says that it is old, and must not even be imported.
+# A fake torch package with an old version, which must not even be imported.
 OLD = {
     "torch/__init__.py": "raise AssertionError('torch was imported')",
     "torch-2.5.1.dist-info/METADATA": "Version: 2.5.1",
@@ -25,7 +25,7 @@ OLD = {
 
 
 def with_files(folder: Path, files: dict[str, str], program: str) -> subprocess.CompletedProcess[str]:
-    """Run a program in a new interpreter that finds these files before anything that is installed."""
+    """Run a program in a new interpreter that finds these files before installed ones."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -49,7 +49,7 @@ from gradlab.course import curves
 
 
 def test_an_old_torch_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    """Also by the set-up cell, which raises nothing, and by the command line, whose exit code is 2."""
+    """Also in the set-up cell, which raises nothing, and on the command line, where the exit code is 2."""
     run = with_files(tmp_path, OLD, USES)
     assert run.returncode == 1
     name, sentence = run.stderr.splitlines()[-1].split(": ", 1)
@@ -71,7 +71,7 @@ def test_a_torch_without_a_description_says_its_version(tmp_path: Path) -> None:
         (f"{OLDEST}.0", True),
         (f"{OLDEST}.0a0+git1234567", True),
         ("3.0", True),
-        ("2.9.1", False),  # as text it is more than 2.11
+        ("2.9.1", False),  # as a string it is larger than 2.11
         ("2.8.0+cpu", False),
         ("2.5.0a0+872d972e41.nv24.08", False),
         ("1.13.1", False),

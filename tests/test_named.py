@@ -1,4 +1,4 @@
-"""What documents and notebooks name exists: public names, arguments, attributes, commands and their options."""
+"""Names in documents and notebooks exist: public names, arguments, attributes, commands and their options."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGES = sorted(
     path
     for pattern in ("*.md", "gradlab/**/*.md", "notebooks/*.md", "site/*.md", "tests/**/*.md", "notebooks/*.ipynb")
     for path in ROOT.glob(pattern)
-    if path.name != "CHANGELOG.md"  # it names what is gone
+    if path.name != "CHANGELOG.md"  # it has removed names
 )
 EACH = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 NOT_OURS = {
@@ -44,7 +44,7 @@ NOT_OURS = {
 
 
 def prose(path: Path, kind: str = "markdown") -> str:
-    """The text of a document, or that of a notebook's cells of one kind."""
+    """Return the text of a document, or of a notebook's cells of one kind."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".ipynb":
         return text if kind == "markdown" else ""
@@ -52,21 +52,21 @@ def prose(path: Path, kind: str = "markdown") -> str:
 
 
 def snippets(path: Path) -> list[str]:
-    """What stands between backticks on one line, and in blocks of Python."""
+    """Return the code between backticks on one line, and the blocks of Python."""
     text = prose(path)
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
     return [*blocks, *re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.S))]
 
 
 @cache
-def known() -> set[str]:
-    """Every word of the code and every name of PyTorch's, but for words that only documents have."""
-    found = {name for part in (torch, torch.nn, torch.optim, torch.Tensor, torch.cuda) for name in dir(part)}
+def known_names() -> set[str]:
+    """Return every word in the code, and PyTorch's names."""
+    names = {name for part in (torch, torch.nn, torch.optim, torch.Tensor, torch.cuda) for name in dir(part)}
     for folder in ("gradlab", "site", "tests", ".github"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in {".py", ".js", ".toml", ".css", ".yml"} and path != Path(__file__):
-                found |= {path.stem, *re.findall(r"[A-Za-z_]\w*", path.read_text(encoding="utf-8"))}
-    return found
+                names |= {path.stem, *re.findall(r"[A-Za-z_]\w*", path.read_text(encoding="utf-8"))}
+    return names
 
 
 @EACH
@@ -74,12 +74,12 @@ def test_names_that_are_written_exist(path: Path) -> None:
     """Calls, attributes that are called, and words that can only be names: ``CamelCase`` and ``snake_case``."""
     name = r"(?<![\w/.-])([A-Za-z_]\w*)(?=\()|(?<=\.)([a-z_]\w*)(?=\()|\b([A-Z][a-z]+[A-Z]\w*)\b|\b([a-z]+_\w+)\b"
     written = {next(filter(None, groups)) for code in snippets(path) for groups in re.findall(name, code)}
-    assert written - known() - NOT_OURS - set(re.findall(r"\w+", prose(path, "code"))) == set()
+    assert written - known_names() - NOT_OURS - set(re.findall(r"\w+", prose(path, "code"))) == set()
 
 
 @cache
 def things() -> dict[str, Any]:
-    """Public names, and what documents call an instance of one."""
+    """Return public objects by name, and instances by the names that documents give them."""
     names = {name: getattr(gradlab, name) for name in dir(gradlab) if not name.startswith("_")}
     names |= {name: getattr(course, name) for name in dir(course) if not name.startswith("_")}
     run = gradlab.Run(gradlab.tasks.bowl(), gradlab.Recipe())

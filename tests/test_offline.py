@@ -1,4 +1,4 @@
-"""Files that learners take home need no network: replays, instruments, pictures and the cheat sheet."""
+"""Saved files need no network: replays, instruments, pictures and the cheat sheet."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from gradlab.widgets import Control, Instrument, Settings, View
 
 
 class Still(Instrument):
-    """One picture, which is quick to record."""
+    """An instrument with one picture, quick to record."""
 
     title = "still"
 
     def controls(self) -> list[Control]:
         return [Control.tick("on", start=True)]
 
-    def render(self, at: Settings) -> View:
+    def render(self, settings: Settings) -> View:
         return View({"sum": Drawing("sum", [Text("sum", ("one",), 0.5, 0.5)], words="one")}, "It is one.")
 
 
 def written(kind: str, folder: Path) -> str:
-    """Write a file of this kind as a learner does, and return what is in it."""
+    """Save a file of this kind as a learner does, and return its text."""
     target = folder / f"file{Path(kind).suffix}"
     match kind:
         case "replay.html":
@@ -60,5 +60,5 @@ def test_a_file_loads_nothing_from_elsewhere(kind: str, tmp_path: Path) -> None:
         "<script>import('https://cdn.example/b.js')</script>",
     ],
 )
-def test_what_is_loaded_is_found(part: str) -> None:
+def test_each_kind_of_address_is_found(part: str) -> None:
     assert len(set(loaded_addresses(f"<p>{part}</p>"))) == 1

@@ -1,4 +1,4 @@
-"""Whatever starts processes, and however it ends: none of them is left."""
+"""Programs that start processes leave none of them, however they end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if __name__ == "__main__":
         context.Process(target=runpy.run_path, args=("hangs.py",)).start()
 """
 COURSE = "import gradlab.course.processes as p; p.{}('hangs.py', seconds=600)"
-# Two ranks in the instrument's place of its own: each marks that it has begun, where the test looks for it.
+# The instrument runs two ranks; each writes a file when it has begun, in the test's folder.
 INSTRUMENT = """
 import importlib.resources, os, pathlib
 from gradlab.course.instruments import two_ranks_numbers as numbers
@@ -45,7 +45,7 @@ PROGRAMS = {
     "doctor, spawn": ["-m", "gradlab", "doctor", "spawn.py"],
     "doctor torchrun": ["-m", "gradlab", "doctor", "torchrun", "--standalone", "--nproc-per-node=2", "hangs.py"],
 }
-ENDS = {
+SIGNALS = {
     "Ctrl-C": [signal.SIGINT],
     "Ctrl-C twice": [signal.SIGINT, signal.SIGINT],
     "SIGTERM": [signal.SIGTERM],
@@ -64,17 +64,17 @@ NIGHTLY = [
     ("doctor torchrun", "SIGTERM"),
 ]
 CASES = [*DAILY, *(pytest.param(*case, marks=pytest.mark.nightly) for case in NIGHTLY)]
-SECONDS = 5.0
-"""As long may a process live on that was started by one that has ended."""
+EXIT_LIMIT_S = 5.0
+"""Time in which processes must end after the program that started them."""
 MARK = "GRADLAB_TEST_FAMILY"
 
 
 class Family:
-    """A program and all processes that it leads to, which are known by a variable of their environment."""
+    """A program and all its descendants, identified by an environment variable."""
 
     def __init__(self, arguments: list[str], folder: Path) -> None:
         self.mark, self.folder = uuid.uuid4().hex, folder
-        self.temporary = Path(tempfile.mkdtemp(prefix="t"))  # in tmp_path the name of a socket would become too long
+        self.temporary = Path(tempfile.mkdtemp(prefix="t"))  # in tmp_path the path of a socket would be too long
         environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(self.temporary), MARK: self.mark}
         before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
         try:
@@ -94,7 +94,7 @@ class Family:
             return False
 
     def has_begun(self, name: str) -> bool:
-        if name == "site":  # itself, a worker or more, and multiprocessing's tracker
+        if name == "site":  # the program, a worker or more, and multiprocessing's tracker
             return len(self.running()) >= 3
         return len(list(self.folder.glob("begun-*"))) == 2
 
@@ -127,12 +127,12 @@ def test_no_process_is_left(name: str, end: str, families: list[Family], tmp_pat
         assert time.monotonic() < until
         time.sleep(0.1)
     assert len(family.running()) >= 3
-    for number in ENDS[end]:
+    for number in SIGNALS[end]:
         family.program.send_signal(number)
         time.sleep(0.3)
     family.program.wait(60)
     ended = time.monotonic()
-    while (left := family.running()) and time.monotonic() < ended + SECONDS:
+    while (left := family.running()) and time.monotonic() < ended + EXIT_LIMIT_S:
         time.sleep(0.1)
     assert left == []
     if name == "launch":

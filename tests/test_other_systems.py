@@ -1,7 +1,6 @@
-"""What stands in for systems that the tests do not run on: Windows' names only, and a browser's tab.
+"""Stand-ins for systems on which the tests do not run: with the names of Windows only, and a browser tab.
 
-Nothing here has run on Windows or in a browser. ``other_system.py`` takes away what is lacking there, so that a line
-that needs it fails.
+Nothing here has run on Windows or in a browser. ``other_system.py`` removes what they lack; code that needs it fails.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ MODULES = [path for path in (HERE.parent / "gradlab").rglob("*.py") if path.pare
 
 
 def printed_on(system: str, folder: Path, encoding: str, variables: dict[str, str], *options: str) -> dict[str, str]:
-    """What the program prints: each line's name and the rest of it."""
+    """Run the program; return its output lines by their first words."""
     paths = {"PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, *options, str(HERE / "other_system.py"), system, str(folder)]
     environment = {**variables, **paths, "PYTHONIOENCODING": encoding}
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, encoding=encoding)
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
+    result = subprocess.run(command, env=environment, cwd=folder, capture_output=True, encoding=encoding)
+    assert result.returncode == 0, result.stdout + result.stderr
+    lines = dict(line.split(": ", 1) for line in result.stdout.splitlines() if ": " in line)
     assert int(lines["modules"]) >= len(MODULES)
     assert (lines["lab"], lines["exercise"]) == ("lab.svg lab.png", "True")
     assert lines["doctor"] == "1"  # findings
@@ -35,21 +34,21 @@ def printed_on(system: str, folder: Path, encoding: str, variables: dict[str, st
 
 @pytest.mark.nightly
 def test_windows_names_are_enough_and_text_in_cp1252(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """There is no HOME and no PATH either; processes meet, say where they stand, and end."""
+    """Also without HOME and PATH; processes communicate, report their lines, and end."""
     temporary = str(tmp_path_factory.mktemp("temporary"))
     bare = {"PYTHONUTF8": "0", "TMPDIR": temporary}
     lines = printed_on("windows", tmp_path_factory.mktemp("work"), "cp1252", bare, "-X", "warn_default_encoding")
     assert lines["forecast"] == "1"  # does not fit
     ran = lines["ran"]
     assert ran.count(r"\xd7 \u2192 [3.0, 3.0]") == 2
-    for words in (
+    for phrase in (
         "rank 1 failed: OSError: disk full",
         'at line 9 of ranks.py: raise OSError("disk full")',
         "rank 0 had not finished",
         "at line 10 of ranks.py: time.sleep(3600)",
         "No process is left.",
     ):
-        assert words in ran, ran
+        assert phrase in ran, ran
     assert lines["left"] == "[] []"
 
 

@@ -1,4 +1,4 @@
-"""Random numbers of a stream beside other threads are those of the same seed alone, whatever draws them."""
+"""Random numbers of a stream do not depend on other threads, for each way to draw them."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def state_put_back() -> list[Tensor]:
 def forked() -> list[Tensor]:
     with torch.random.fork_rng():
         torch.manual_seed(-5)
-        inside = torch.rand(2)
-    return [inside, torch.rand(2)]
+        drawn = torch.rand(2)
+    return [drawn, torch.rand(2)]
 
 
 def seeded() -> list[Tensor]:
@@ -71,7 +71,7 @@ WAYS: dict[str, Callable[[], Any]] = {
     "factories": lambda: [f(20) for f in (torch.rand, torch.randn, torch.randperm)],
     "randint": lambda: [torch.randint(9, (5,)), torch.randint(3, 9, (5,))],
     "randint_like": lambda: [torch.randint_like(ONES, 7), torch.randint_like(ONES, 2, 7)],
-    "in place": lambda: [getattr(torch.empty(4, 6), name)(*given) for name, *given in IN_PLACE],
+    "in place": lambda: [getattr(torch.empty(4, 6), name)(*args) for name, *args in IN_PLACE],
     "normal": lambda: [torch.normal(0.0, 1.0, (4,)), torch.normal(ONES, 1.0), torch.normal(ONES, ONES)],
     "counts": lambda: [torch.bernoulli(ONES / 3), torch.poisson(ONES), torch.binomial(9 * ONES, ONES / 3)],
     "dropout": lambda: [f(ONES, 0.5, True) for f in (F.dropout, F.alpha_dropout, F.feature_alpha_dropout)],
@@ -99,7 +99,7 @@ WAYS: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(autouse=True)
 def _everything_is_put_back() -> Iterator[None]:
-    importlib.import_module("torch._dynamo")  # which replaces torch.manual_seed by itself, when it is first needed
+    importlib.import_module("torch._dynamo")  # its first import replaces torch.manual_seed
     names = [(owner, name) for owner in (torch, torch.random) for name in ("manual_seed", "seed", "get_rng_state")]
     names.append((torch.random, "default_generator"))
     before = [getattr(owner, name) for owner, name in names]
@@ -134,32 +134,32 @@ def test_each_way_to_draw_is_as_alone(way: str) -> None:
 
 
 def test_seeds_on_other_threads_are_theirs_meanwhile() -> None:
-    inside, seeded = threading.Barrier(2), threading.Barrier(2)
+    entered, seeded = threading.Barrier(2), threading.Barrier(2)
 
     def draw() -> list[float]:
         with RandomStream(5):
-            inside.wait()
+            entered.wait()
             seeded.wait()
             return torch.rand(3).tolist()
 
     with ThreadPoolExecutor(1) as pool:
         drawing = pool.submit(draw)
-        inside.wait()
+        entered.wait()
         torch.manual_seed(7)
-        seeds, mine = [torch.initial_seed(), torch.random.default_generator.initial_seed()], torch.rand(3)
+        seeds, main_numbers = [torch.initial_seed(), torch.random.default_generator.initial_seed()], torch.rand(3)
         seeded.wait()
-        theirs = drawing.result()
+        thread_numbers = drawing.result()
     assert seeds == [7, 7]
-    assert theirs == torch.rand(3, generator=torch.Generator().manual_seed(5)).tolist()
-    assert torch.equal(mine, torch.rand(3, generator=torch.Generator().manual_seed(7)))
+    assert thread_numbers == torch.rand(3, generator=torch.Generator().manual_seed(5)).tolist()
+    assert torch.equal(main_numbers, torch.rand(3, generator=torch.Generator().manual_seed(7)))
 
 
 def test_a_stream_that_ends_leaves_those_of_other_threads() -> None:
-    inside, ended = threading.Barrier(2), threading.Barrier(2)
+    entered, ended = threading.Barrier(2), threading.Barrier(2)
 
     def draw() -> list[float]:
         with RandomStream(5):
-            inside.wait()
+            entered.wait()
             ended.wait()
             torch.manual_seed(6)
             return torch.rand(3).tolist()
@@ -167,7 +167,7 @@ def test_a_stream_that_ends_leaves_those_of_other_threads() -> None:
     torch.manual_seed(7)
     with ThreadPoolExecutor(1) as pool:
         drawing = pool.submit(draw)
-        inside.wait()
+        entered.wait()
         with RandomStream(8):
             torch.rand(1)
         ended.wait()
@@ -212,10 +212,10 @@ def test_a_stream_without_a_seed_goes_on_from_the_outer_one() -> None:
     def draw() -> list[Tensor]:
         with RandomStream(4):
             with RandomStream():
-                inside = torch.rand(3)
-            after = torch.rand(3)
+                inner = torch.rand(3)
+            outer = torch.rand(3)
             torch.manual_seed(4)
-            return [inside, after, torch.rand(3)]
+            return [inner, outer, torch.rand(3)]
 
     torch.manual_seed(6)
     expected = torch.rand(3, generator=torch.Generator().manual_seed(4))
@@ -233,7 +233,7 @@ def test_an_operation_without_a_generator_is_refused() -> None:
         with RandomStream(5):
             with pytest.raises(RuntimeError, match=r"gradlab_tests.noise.default draws random numbers of the whole"):
                 torch.ops.gradlab_tests.noise(ONES)
-            assert torch.ops.gradlab_tests.noise(ONES.to("meta")).is_meta  # other devices have generators of their own
+            assert torch.ops.gradlab_tests.noise(ONES.to("meta")).is_meta  # other devices have their own generators
             return torch.rand(3).tolist()
 
     assert on_a_thread(draw) == torch.rand(3, generator=torch.Generator().manual_seed(5)).tolist()
@@ -242,10 +242,10 @@ def test_an_operation_without_a_generator_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"), [("cuda", "a GPU .*'mine'.* 'cpu'"), ("compiled", "compiled code .*'mine'")]
+    ("kind", "message"), [("cuda", "a GPU .*'mine'.* 'cpu'"), ("compiled", "compiled code .*'mine'")]
 )
 def test_what_takes_no_generator_is_refused_beside_threads(
-    kind: str, words: str, monkeypatch: pytest.MonkeyPatch
+    kind: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu, begun, over = torch.Generator().manual_seed(1), threading.Event(), threading.Event()
     monkeypatch.setattr(torch.cuda, "init", lambda: None)
@@ -261,7 +261,7 @@ def test_what_takes_no_generator_is_refused_beside_threads(
     thread.start()
     begun.wait()
     try:
-        with pytest.raises(RuntimeError, match=f"random numbers of {words}"), stream:
+        with pytest.raises(RuntimeError, match=f"random numbers of {message}"), stream:
             pass
         assert (gpu.initial_seed(), torch.initial_seed()) == (1, 2)
     finally:
@@ -275,7 +275,7 @@ def test_what_takes_no_generator_is_refused_beside_threads(
 @pytest.mark.parametrize(("target", "counts"), [(on_a_thread, True), (json.dumps, False)])
 def test_a_thread_that_has_just_begun_counts(target: Callable[..., Any], counts: bool) -> None:
     thread, lock = threading.Thread(target=target, name="new"), threading.Lock()
-    thread.run = lock.acquire  # type: ignore[method-assign] - on its stack are Python's frames alone, as before run()
+    thread.run = lock.acquire  # type: ignore[method-assign] - only Python's frames are on its stack, as before run()
     with lock:
         thread.start()
         assert learner_threads() == (["new"] if counts else [])
@@ -305,15 +305,15 @@ def test_threads_that_may_be_handed_code_may_draw() -> None:
 
 @pytest.mark.parametrize("collects", [True, False])
 def test_no_garbage_is_collected_while_frames_are_listed(collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[bool] = []
+    enabled: list[bool] = []
     frames = sys._current_frames
-    monkeypatch.setattr(sys, "_current_frames", lambda: seen.append(gc.isenabled()) or frames())
+    monkeypatch.setattr(sys, "_current_frames", lambda: enabled.append(gc.isenabled()) or frames())
     before = gc.isenabled()
     (gc.enable if collects else gc.disable)()
     try:
         learner_threads()
-        assert seen
-        assert not any(seen)
+        assert enabled
+        assert not any(enabled)
         assert gc.isenabled() == collects
     finally:
         (gc.enable if before else gc.disable)()

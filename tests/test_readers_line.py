@@ -1,4 +1,4 @@
-"""Whose code a file is, and which line of the reader's own is named."""
+"""The owner of a file, and the line of the user's code that messages name."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def test_a_file_has_one_owner(file: str, owner: Owner) -> None:
     assert code_owner(file) is owner
 
 
-def called(files: tuple[str, ...], look: Callable[[FrameType], object]) -> object:
-    """Return ``look(frame)`` in the innermost of functions in these files, each of which calls the next."""
-    inner = lambda: look(sys._getframe(1))  # noqa: E731
+def called(files: tuple[str, ...], inspect: Callable[[FrameType], object]) -> object:
+    """Return ``inspect(frame)`` in the innermost of functions in these files, each of which calls the next."""
+    inner = lambda: inspect(sys._getframe(1))  # noqa: E731
     for file in reversed(files):
         names = {"inner": inner}
         exec(compile("def outer():\n    return inner()", file, "exec"), names)

@@ -1,4 +1,4 @@
-"""Private names of PyTorch's: all are there on the pinned version, and one that is gone is told and does no harm."""
+"""Private names of PyTorch: all exist in the pinned version, and a missing one is reported and does no harm."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_name_that_is_not_in_the_table() -> None:
 
 
 def clipped_while_scaled(clips: bool = True) -> None:
-    """A mistake that only the listener for clip_grad_norm_ can see, and a missing zero_grad()."""
+    """Make a mistake that only the listener for clip_grad_norm_ sees, and omit zero_grad()."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Dropout(0.1), nn.Linear(4, 1))
     optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu")
@@ -43,10 +43,10 @@ def clipped_while_scaled(clips: bool = True) -> None:
 
 
 def delete(name: str, patch: pytest.MonkeyPatch) -> str:
-    """Take a name out of PyTorch, as another version of it would, and return its path."""
+    """Remove a name from PyTorch, as in another version, and return its path."""
     path = _torch.PRIVATE_NAMES[name].path
     hooks._table.cache_clear()
-    patch.delitem(vars(_torch), name, raising=False)  # as in a process that has not used it yet
+    patch.delitem(vars(_torch), name, raising=False)  # as in a process that has not used it
     owner, _, attribute = path.rpartition(".")
     if owner == "Node":
         others = {
@@ -71,22 +71,22 @@ def delete(name: str, patch: pytest.MonkeyPatch) -> str:
 def watched(name: str) -> Report:
     with pytest.MonkeyPatch.context() as patch:
         path = delete(name, patch)
-        assert [path in one for one in _torch.missing("doctor")] == [True] * bool(
+        assert [path in message for message in _torch.missing("doctor")] == [True] * bool(
             _torch.PRIVATE_NAMES[name].lost_feature
         )
         with watch() as report:
-            # PyTorch itself needs some of what it has lost.
+            # PyTorch itself needs some of the removed names.
             if name in NEEDED_BY_TORCH:
                 with torch.no_grad():
                     nn.Linear(2, 1)(torch.ones(1, 2))
             else:
                 clipped_while_scaled(clips=name != "foreach_norm")
-    vars(_torch).pop(name, None)  # what stood in for it
+    vars(_torch).pop(name, None)  # its replacement
     return report
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_missing_name_is_told_and_the_loop_goes_on(name: str) -> None:
+def test_a_missing_name_is_reported_and_the_loop_goes_on(name: str) -> None:
     report = watched(name)
     without = _torch.PRIVATE_NAMES[name].lost_feature
     assert "failed" not in report.watched, report.text
@@ -113,7 +113,7 @@ def test_a_report_without_the_clip_rules_says_so(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delattr(clip, "_clip_grads_with_norm_")
     with watch() as report:
         clipped_while_scaled()
-    assert report.codes == []  # what was clipped unseen looks like a change by hand
+    assert report.codes == []  # unseen clipping looks like a manual change
     with watch() as report:
         clipped_while_scaled(clips=False)
     assert report.codes == ["missing-zero-grad"]

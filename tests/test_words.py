@@ -27,12 +27,12 @@ FILES = sorted(
     if not ELSEWHERE & set(path.parts)
 )
 EACH = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-MOST = 3
+MAX_PARAMETERS = 3
 """Parameters of a public function that needs no sections in its docstring."""
 
 
 def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield each name that the code gives to something, and its line."""
+    """Yield each name that the code binds, and its line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.id if isinstance(node, ast.Name) else node.attr, node.lineno
@@ -63,14 +63,14 @@ def comments(source: str) -> Iterator[tuple[str, int]]:
 
 
 def messages(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield texts of more than three words that are no docstrings: errors, helps, findings."""
+    """Yield strings of more than three words: errors, helps, findings, and docstrings."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(" ") > 2:
             yield node.value, node.lineno
 
 
 def faults(source: str, where: str) -> list[str]:
-    """Return what the list does not allow in a file."""
+    """Return the violations of the list in a file."""
     tree, allowed = ast.parse(source), WORDS["exceptions"]
     listed = [
         f"{where}:{line} {name}: {WORDS['identifiers'][name.lstrip('_')]}"
@@ -113,7 +113,7 @@ def test_public_calls_with_many_parameters_have_sections() -> None:
         target = call.__init__ if inspect.isclass(call) else call
         parameters = [each for each in inspect.signature(target).parameters if each != "self"]
         text = inspect.getdoc(call) or ""
-        if len(parameters) > MOST:
+        if len(parameters) > MAX_PARAMETERS:
             missing += [f"{name}: {part}" for part in ("Args:",) if part not in text]
     assert missing == []
 

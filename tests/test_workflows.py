@@ -1,4 +1,4 @@
-"""What GitHub runs and shows is well-formed: workflows, the issue forms, and what Dependabot watches."""
+"""Files for GitHub are well-formed: workflows, issue forms, and Dependabot's settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GITHUB = ROOT / ".github"
 WORKFLOWS = {path.name: path for path in sorted((GITHUB / "workflows").glob("*.yml"))}
 FORMS = {path.name: path for path in sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")) if path.name != "config.yml"}
 FOLDERS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in (".git", ".venv", "dist"))
-ASKED = {
+NEEDED_ATTRIBUTES = {
     "input": {"label"},
     "textarea": {"label"},
     "dropdown": {"label", "options"},
@@ -56,8 +56,8 @@ def test_shell_lines_are_shell_and_name_files_that_exist(name: str) -> None:
     for _, step in steps(read(WORKFLOWS[name])):
         script = re.sub(r"\$\{\{.*?\}\}", "x", step.get("run", ""))
         if bash and script:
-            done = subprocess.run([bash, "-n"], input=script, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
+            result = subprocess.run([bash, "-n"], input=script, capture_output=True, text=True, check=False)
+            assert result.returncode == 0, result.stderr
         first = "|".join(map(re.escape, FOLDERS))
         named = re.findall(rf"(?<![\w./-])((?:{first})/[\w./-]*\w)", script)
         named += re.findall(r"(?<![\w./-])(pyproject\.toml|requirements\.txt|[A-Z]{4,}\.(?:md|in))\b", script)
@@ -78,7 +78,7 @@ def test_a_form_is_one_that_github_shows(name: str) -> None:
     ids = [field["id"] for field in form["body"]]
     assert len(set(ids)) == len(ids)
     for field in form["body"]:
-        assert ASKED[field["type"]] <= set(field["attributes"])
+        assert NEEDED_ATTRIBUTES[field["type"]] <= set(field["attributes"])
         assert all(isinstance(option, str) for option in field["attributes"].get("options", []))
     assert any(field.get("validations", {}).get("required") for field in form["body"])
 

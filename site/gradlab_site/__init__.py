@@ -1,1 +1,1 @@
-"""What makes the web pages of gradlab: the command ``gradlab site`` calls ``build.build_site``."""
+"""The web pages of gradlab, written by ``gradlab site``, which calls ``build.build_site``."""

@@ -1,4 +1,4 @@
-"""The whole site: recordings first, then every page, the search and the checks."""
+"""The whole site: recordings, pages, search index and checks, in this order."""
 
 from __future__ import annotations
 
@@ -34,42 +34,43 @@ from .pages import POLICY, PageWriter, png_size
 from .recordings import Replay, record_all, replay_settings
 from .slides import opening_note, slide_cells
 
-_MARK = ".gradlab-site"  # a folder that holds this file was written here, and may be written again
+_MARK = ".gradlab-site"  # marks a folder written by this module, which it may replace
 
 
 @dataclass(frozen=True)
 class SiteAddress:
-    """Where the repository is on the web, for the links to it, to Binder and to Colab; empty where there is none."""
+    """The repository's address on the web, for links to it, to Binder and to Colab; may be empty."""
 
     repository: str = ""
     """``https://github.com/YOU/NAME``."""
     tag: str = "main"
 
     def file(self, path: str) -> str | None:
-        """Return where a file of the repository is read, None without an address."""
+        """Return the address of a file of the repository, None if the repository has none."""
         return f"{self.repository}/blob/{self.tag}/{path}" if self.repository else None
 
     def hubs(self, notebook: str) -> dict[str, str]:
-        """Return where a notebook is opened live: the words of each button, and its address."""
-        at = self.repository.removeprefix("https://github.com/")
-        if not at or at == self.repository:
+        """Return the hubs that open a notebook live: the label of each button and its address."""
+        repository = self.repository.removeprefix("https://github.com/")
+        if not repository or repository == self.repository:
             return {}
         return {
-            "Open on Binder": f"https://mybinder.org/v2/gh/{at}/{self.tag}?urlpath=lab/tree/notebooks/{notebook}",
-            "Open in Colab": f"https://colab.research.google.com/github/{at}/blob/{self.tag}/notebooks/{notebook}",
+            "Open on Binder": f"https://mybinder.org/v2/gh/{repository}/{self.tag}?urlpath=lab/tree/notebooks/{notebook}",
+            "Open in Colab": f"https://colab.research.google.com/github/{repository}/blob/{self.tag}/notebooks/{notebook}",
         }
 
 
 def build_site(root: Path, out: Path, address: SiteAddress, only: str | None = None) -> list[str]:
-    """Write the site of the clone at ``root`` into ``out``; return what is wrong with it, one sentence each.
+    """Write the site of the clone at ``root`` into ``out``; return its problems, one sentence each.
 
     Args:
         root: the folder of the clone.
-        out: a folder that is new, empty, or written by this before; it is replaced when the new one is complete.
+        out: a folder that is new, empty, or an earlier site; it is replaced when the new site is complete.
         address: where the repository is on the web.
-        only: the number of a notebook, such as "03": its lesson, worksheet and answers are written, and nothing else.
+        only: the number of a notebook, such as "03": only its lesson, worksheet and answers are written.
 
-    Raises ValueError that names what is missing.
+    Raises:
+        ValueError: for an argument that cannot be used, or if pagefind is missing or fails.
     """
     _check_target(out)
     numbers = [notebook.number for notebook in series_notebooks()]
@@ -79,23 +80,23 @@ def build_site(root: Path, out: Path, address: SiteAddress, only: str | None = N
         raise ValueError('pagefind is missing, for the search: pip install "torch-gradlab[site]"')
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        beside = tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-")
+        temporary = tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-")
     except OSError as error:
         raise ValueError(f"OUT cannot be written: {error.strerror}: {str(out.parent)!r}") from None
-    with _sigterm_raises(), beside as folder:
-        made = Path(folder) / "site"
-        made.mkdir()
-        _Site(root, made, address, only).build(os.cpu_count() or 1)
-        problems = problems_of(made)
+    with _sigterm_raises(), temporary as folder:
+        new_site = Path(folder) / "site"
+        new_site.mkdir()
+        _Site(root, new_site, address, only).build(os.cpu_count() or 1)
+        problems = problems_of(new_site)
         if out.exists():
             shutil.rmtree(out)
-        made.rename(out)
+        new_site.rename(out)
     return problems
 
 
 @contextmanager
 def _sigterm_raises() -> Iterator[None]:
-    """Raise SystemExit at SIGTERM, so that what is beside OUT is removed."""
+    """Raise SystemExit at SIGTERM, so that the temporary folder is removed."""
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         yield
@@ -143,18 +144,18 @@ class _Site:
         (self.out / "replays").mkdir()
         with tqdm(total=steps, desc="site", unit="step") as bar:
             bar.set_postfix_str("recording the labs")
-            for path, found in record_all(self.notebooks, settings, workers, home=self.whole):
-                replays[path.name if path else ""] = found
-                for _, replay in found:
+            for path, recordings in record_all(self.notebooks, settings, workers, home=self.whole):
+                replays[path.name if path else ""] = recordings
+                for _, replay in recordings:
                     (self.out / replay.file).write_text(replay.script, encoding="utf-8")
                 bar.update()
             self._write_all(replays, bar)
         (self.out / _MARK).touch()
-        (self.out / ".nojekyll").touch()  # GitHub Pages would leave out what begins with an underscore
+        (self.out / ".nojekyll").touch()  # else GitHub Pages omits files whose names begin with an underscore
 
     def _write_all(self, replays: Mapping[str, list[tuple[int, Replay]]], bar: Any) -> None:
-        def step(words: str) -> None:
-            bar.set_postfix_str(words)
+        def step(label: str) -> None:
+            bar.set_postfix_str(label)
             bar.update()
 
         for order, path in enumerate(self.notebooks):
@@ -176,7 +177,7 @@ class _Site:
             step("search")
 
     def _write_shared(self, home: Replay, step: Callable[[str], None]) -> None:
-        """Write the pages beside the lessons: the first page, documents, cheat sheet, fact check, names, search."""
+        """Write all pages but lessons and handouts."""
         for document in self.documents:
             html = document_html(self.root, document)
             folder = str(PurePosixPath(document.file).parent)
@@ -200,10 +201,9 @@ class _Site:
         step("api.html")
         search = POLICY.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
         self._page("search.html", "search.html.j2", title="Search", policy=search)
-        lost = (
-            '<h1>Not here</h1><p>There is no such page. <a data-kept href="index.html">The series begins here.</a></p>'
-        )
-        self._page("404.html", "document.html.j2", title="Not here", content=lost)
+        start = '<a data-kept href="index.html">The series begins here.</a>'
+        not_found = f"<h1>Page not found</h1><p>There is no such page. {start}</p>"
+        self._page("404.html", "document.html.j2", title="Page not found", content=not_found)
 
     def _write_handouts(self) -> None:
         answers = '<p>For teachers: <a data-kept href="answers.html">the answers</a>.</p>'
@@ -218,8 +218,8 @@ class _Site:
         self.writer.write(name, template, partial(self._resolve, name, folder), **about)
 
     def _write_lesson(self, order: int, path: Path, lesson: Lesson) -> None:
-        around = [self.notebooks[at] if 0 <= at < len(self.notebooks) else None for at in (order - 1, order + 1)]
-        before, after = ((each.stem + ".html", _title_of(each)) if each else None for each in around)
+        neighbors = [None, *self.notebooks, None][order : order + 3 : 2]
+        before, after = ((each.stem + ".html", _title_of(each)) if each else None for each in neighbors)
         about: dict[str, Any] = {"lesson": lesson, "hubs": self.address.hubs(path.name), "notebook": path.name}
         about |= {"entry": self.entries[order], "before": before, "after": after}
         self._page(f"{path.stem}.html", "lesson.html.j2", "notebooks", title=lesson.title, **about)
@@ -249,30 +249,30 @@ class _Site:
         (self.out / "code.css").write_text(code_colours(), encoding="utf-8")
 
     def _index(self) -> None:
-        """Have the search's index made; ValueError where that fails."""
+        """Write the search index. Raises ValueError if pagefind fails."""
         command = [sys.executable, "-m", "pagefind", "--site", str(self.out), "--quiet"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise ValueError(f"pagefind could not make the search's index: {done.stderr[-300:]}")
-        for screen in ("ui", "modular-ui", "component-ui", "highlight"):  # its own: ours is search.js
-            for extra in (self.out / "pagefind").glob(f"pagefind-{screen}*"):
-                extra.unlink()
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise ValueError(f"pagefind could not write the search index: {result.stderr[-300:]}")
+        for interface in ("ui", "modular-ui", "component-ui", "highlight"):  # unused: the site has search.js
+            for file in (self.out / "pagefind").glob(f"pagefind-{interface}*"):
+                file.unlink()
 
     def _resolve(self, page: str, folder: str, link: str) -> str | None:
-        """Return where a link leads from a page whose text lies in this folder of the repository."""
+        """Return the target on the site, None without one, of a link in a text from ``folder`` of the repository."""
         root = "../" * page.count("/")
         if re.match(r"(https?|mailto):", link):
             ours = self.address.repository
             if not ours or not link.startswith(f"{ours}/blob/{self.address.tag}/"):
                 return link
             link, folder = link.removeprefix(f"{ours}/blob/{self.address.tag}/"), ""
-        path, mark, place = link.partition("#")
+        path, separator, fragment = link.partition("#")
         target = os.path.normpath(PurePosixPath(folder) / path).replace(os.sep, "/")
         if target in self.pages:
-            return f"{root}{self.pages[target]}{mark}{place}"
+            return f"{root}{self.pages[target]}{separator}{fragment}"
         if (self.root / target).exists():
-            found = self.address.file(target)
-            return f"{found}{mark}{place}" if found else None
+            url = self.address.file(target)
+            return f"{url}{separator}{fragment}" if url else None
         return None
 
 

@@ -1,4 +1,4 @@
-"""What must hold of the written site: links lead somewhere, nothing comes from outside, nothing is too large."""
+"""Checks of the written site: no dead links, nothing loaded from other hosts, nothing too large."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from bs4 import BeautifulSoup, Tag
 
 from .pages import html_soup
 
-MOST_REPLAY = 500_000
-"""Bytes of a recording over the wire."""
-MOST_PAGE = 3_000_000
-"""Bytes of a page over the wire, with all that it loads before a recording is asked for."""
+MAX_REPLAY_BYTES = 500_000
+"""Limit for a compressed recording."""
+MAX_PAGE_BYTES = 3_000_000
+"""Limit for a compressed page with all files that it loads before a recording is requested."""
 _LOADS = {"img": "src", "script": "src", "link": "href"}
 
 
 def problems_of(site: Path) -> list[str]:
-    """Return what is wrong, one sentence each."""
+    """Return the problems found, one sentence each."""
     pages = {path: html_soup(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     ids = {path: {str(each["id"]) for each in page.find_all(id=True)} for path, page in pages.items()}
-    found: list[str] = []
+    problems: list[str] = []
     for path, page in pages.items():
         name = path.relative_to(site).as_posix()
-        found += [f"{name}: {words}" for words in _link_problems(path, page, ids)]
-        found += [f"{name}: {words}" for words in _policy_problems(page)]
+        problems += [f"{name}: {problem}" for problem in _link_problems(path, page, ids)]
+        problems += [f"{name}: {problem}" for problem in _policy_problems(page)]
         size = page_size(path, page)
-        if size > MOST_PAGE:
-            found.append(f"{name}: {size:,} bytes over the wire, more than {MOST_PAGE:,}")
+        if size > MAX_PAGE_BYTES:
+            problems.append(f"{name}: {size:,} bytes over the wire, more than {MAX_PAGE_BYTES:,}")
     for path in sorted(site.glob("replays/*.js")):
-        if (size := wire_size(path)) > MOST_REPLAY:
-            found.append(f"{path.name}: {size:,} bytes over the wire, more than {MOST_REPLAY:,}")
-    return found
+        if (size := wire_size(path)) > MAX_REPLAY_BYTES:
+            problems.append(f"{path.name}: {size:,} bytes over the wire, more than {MAX_REPLAY_BYTES:,}")
+    return problems
 
 
 def _link_problems(path: Path, page: BeautifulSoup, ids: dict[Path, set[str]]) -> Iterator[str]:
     for link in page.find_all("a", href=True):
-        address, _, place = str(link["href"]).partition("#")
+        address, _, fragment = str(link["href"]).partition("#")
         if re.match(r"(https?|mailto):", address):
             continue
         target = (path.parent / unquote(address.partition("?")[0])).resolve() if address else path
         if not target.is_file():
             yield f"the link to {address} leads nowhere"
-        elif place and target in ids and unquote(place.split("&")[0]) not in ids[target]:
-            yield f"the link to {address}#{place} leads to no place there"
+        elif fragment and target in ids and unquote(fragment.split("&")[0]) not in ids[target]:
+            yield f"the link to {address}#{fragment} leads to no element there"
 
 
 def _policy_problems(page: BeautifulSoup) -> Iterator[str]:
@@ -64,7 +64,7 @@ def _policy_problems(page: BeautifulSoup) -> Iterator[str]:
 
 
 def page_size(path: Path, page: BeautifulSoup) -> int:
-    """Return the bytes that a page and all that it loads by itself take over the wire, recordings left out."""
+    """Return the bytes sent for a page and the files that it loads by itself, recordings left out."""
     files = {path}
     for name, attribute in _LOADS.items():
         for tag in page.find_all(name):
@@ -75,6 +75,6 @@ def page_size(path: Path, page: BeautifulSoup) -> int:
 
 
 def wire_size(path: Path) -> int:
-    """Return the bytes of a file as a server sends it: text is compressed on the way."""
+    """Return the bytes of a file as a server sends it: text is compressed."""
     content = path.read_bytes()
     return len(gzip.compress(content, 6)) if path.suffix in (".html", ".css", ".js", ".svg", ".json") else len(content)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gradlab.formatting import inline_html
 
 from .notebook_html import markdown_html
-from .pages import heading_words, html_soup
+from .pages import heading_text, html_soup
 
 
 class Document(NamedTuple):
@@ -23,11 +23,11 @@ class Document(NamedTuple):
     page: str
     title: str
     menu: str = ""
-    """Its words in the menu, "" where it is not there."""
+    """Its label in the menu, "" if it is not in the menu."""
     footer: str = ""
-    """Its words at the foot of every page; without these and those of the menu it is reached by links only."""
+    """Its label at the foot of every page; without this and ``menu`` it is reached by links only."""
     searched: bool = True
-    """Whether the search looks into it: not into what is about the project."""
+    """Whether it is in the search index; documents about the project are not."""
 
 
 DOCUMENTS = (
@@ -49,30 +49,30 @@ DOCUMENTS = (
 
 
 def document_html(root: Path, document: Document) -> str:
-    """Return a document as HTML, without its comments, and with graphs as lists of their arrows."""
+    """Return a document as HTML, without comments, and with graphs as lists of their arrows."""
     path = root / document.file
     text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     graphs = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
-    return text_html(graphs.sub(lambda found: _graph_text(found[1]), text), path.parent)
+    return text_html(graphs.sub(lambda match: _graph_text(match[1]), text), path.parent)
 
 
 def text_html(text: str, folder: Path) -> str:
     """Return Markdown as HTML; headings have the ids that they have on GitHub."""
     soup = html_soup(markdown_html(text, folder))
     for box in soup.select("input[type=checkbox]"):
-        box.replace_with("\N{BALLOT BOX} ")  # to tick on paper: a field without a label says nothing to a screen reader
+        box.replace_with("\N{BALLOT BOX} ")  # to tick on paper; screen readers cannot read a field without a label
     for heading in soup.find_all(["h1", "h2", "h3", "h4"]):
-        heading["id"] = github_anchor(heading_words(heading))
+        heading["id"] = github_anchor(heading_text(heading))
     return str(soup)
 
 
 def github_anchor(heading: str) -> str:
-    """Return the id of a heading as GitHub makes it, which the links of the documents name."""
+    """Return the id that GitHub gives a heading: links in the documents use it."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _graph_text(graph: str) -> str:
-    """Return a graph of Mermaid, which would need its own program, as a list: each box with what its arrows lead to."""
+    """Return a Mermaid graph as a list: each box with the targets of its arrows. Mermaid itself is not on the site."""
     names = dict(re.findall(r"^\s*(\w+)\[\"(.*?)\"\]$", graph, re.MULTILINE))
     arrows: dict[str, list[str]] = {}
     for start, end in re.findall(r"^\s*(\w+) -[^>]*> (\w+)$", graph, re.MULTILINE):
@@ -82,10 +82,10 @@ def _graph_text(graph: str) -> str:
         return names.get(name, name).partition("<br>")[0]
 
     lines = []
-    for name, words in names.items():
-        head, _, what = words.partition("<br>")
+    for name, label in names.items():
+        head, _, description = label.partition("<br>")
         uses = ", ".join(title(each) for each in arrows.get(name, []))
-        lines.append(f"- **{head}**: {what}" + (f" \u2192 {uses}" if uses else ""))
+        lines.append(f"- **{head}**: {description}" + (f" \u2192 {uses}" if uses else ""))
     return "\n".join(lines) + "\n"
 
 
@@ -101,11 +101,11 @@ class Name:
 
 
 def public_names() -> list[Name]:
-    """Return the public names of gradlab with what their docstrings say, in the order of the alphabet."""
+    """Return the public names of gradlab that have docstrings, in alphabetical order."""
     import gradlab
 
-    found = (_name(name, getattr(gradlab, name)) for name in sorted(vars(gradlab)["__all__"], key=str.lower))
-    return [each for each in found if each.text]
+    names = (_name(name, getattr(gradlab, name)) for name in sorted(vars(gradlab)["__all__"], key=str.lower))
+    return [each for each in names if each.text]
 
 
 def _name(name: str, value: Any) -> Name:
@@ -123,11 +123,11 @@ def _members(owner: type) -> Iterator[Name]:
         home = next(base for base in owner.__mro__ if name in vars(base))
         if name.startswith("_") or not home.__module__.startswith("gradlab"):
             continue
-        inner = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-        if callable(inner) or isinstance(inner, property):
-            text = docstring_html(inner)
+        function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+        if callable(function) or isinstance(function, property):
+            text = docstring_html(function)
             if text:
-                yield Name(name, "" if isinstance(inner, property) else _signature(inner), text)
+                yield Name(name, "" if isinstance(function, property) else _signature(function), text)
 
 
 def _signature(value: Any) -> str:
@@ -137,13 +137,13 @@ def _signature(value: Any) -> str:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
-    kept = [each for name, each in signature.parameters.items() if name not in ("self", "cls")]
-    bare = [each.replace(annotation=inspect.Parameter.empty) for each in kept]
-    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    parameters = [each for name, each in signature.parameters.items() if name not in ("self", "cls")]
+    unannotated = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
+    return str(signature.replace(parameters=unannotated, return_annotation=inspect.Signature.empty))
 
 
 def docstring_html(value: Any) -> str:
-    """Return a docstring as HTML, "" where there is none."""
+    """Return a docstring as HTML, "" without one."""
     text = inspect.getdoc(value) or ""
     return markdown_html(re.sub(r"``(.+?)``", r"`\1`", text), Path()) if text else ""
 
@@ -159,7 +159,7 @@ class Verdicts:
 
     @property
     def says_html(self) -> str:
-        """What the article says, as HTML."""
+        """The article's claim as HTML."""
         return inline_html(self.says)
 
     @property
@@ -169,13 +169,13 @@ class Verdicts:
 
 
 def verdict_table(folder: Path) -> tuple[list[str], list[Verdicts]]:
-    """Return the versions for which ``folder`` holds verdicts, and each claim with those of all of them."""
+    """Return the versions with verdicts in ``folder``, and each claim with its verdicts."""
     from gradlab.course.claims import CLAIMS
 
-    kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
-    verdicts = {version: {each["code"]: each["verdict"] for each in told["claims"]} for version, told in kept.items()}
+    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    verdicts = {key: {claim["code"]: claim["verdict"] for claim in each["claims"]} for key, each in results.items()}
     rows = [
         Verdicts(code, claim.title, claim.says, tuple(each.get(code, "\u2013") for each in verdicts.values()))
         for code, claim in CLAIMS.items()
     ]
-    return list(kept), rows
+    return list(results), rows

@@ -1,6 +1,6 @@
-"""Handouts for a class as Markdown: worksheets with exit tickets to print, and the answers for teachers.
+"""Handouts for a class as Markdown: worksheets with exit tickets to print, and answers for teachers.
 
-Their texts are the files in the folder ``worksheets``, the questions and the exercises.
+They are made from the folder ``worksheets``, the questions and the exercises.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _LINE = "______________________________"
 
 @dataclass(frozen=True)
 class ExitQuestion:
-    """A question of an exit ticket: to tick if it has options, else to answer in a line."""
+    """A question of an exit ticket: multiple choice if it has options, else open."""
 
     question: str
     answer: str
     wrong: str
     """The wrong answer to expect."""
     say: str
-    """What to say to it."""
+    """The teacher's reply to it."""
     options: tuple[str, ...] = ()
 
 
-class GivenOnPaper(NamedTuple):
-    """What a bet needs on paper and the notebook shows above it: a sentence or two, and code if it is about a loop."""
+class BetContext(NamedTuple):
+    """The context of a bet, which the notebook shows above it: a sentence or two, and code if it is about a loop."""
 
     says: str
     code: str = ""
@@ -43,29 +43,29 @@ class GivenOnPaper(NamedTuple):
 
 @dataclass(frozen=True)
 class WorksheetText:
-    """The worksheet of a notebook. tests/refresh_worksheets.py reads its title, aims and bets off the notebook."""
+    """The worksheet of a notebook. tests/refresh_worksheets.py copies title, aims and bets from the notebook."""
 
     title: str
-    can: tuple[str, ...]
-    """What one can do afterwards."""
+    aims: tuple[str, ...]
+    """Skills after the notebook, to follow "Afterwards you can"."""
     bets: tuple[str, ...]
-    """The names of the questions of its core, in order."""
+    """The names of the core's questions, in order."""
     ticket: tuple[ExitQuestion, ...]
-    given: Mapping[str, GivenOnPaper]
-    """What stands before a bet on paper, by its name."""
+    contexts: Mapping[str, BetContext]
+    """The context of a bet by its name."""
 
 
 @cache
 def worksheet_text(number: str) -> WorksheetText:
-    """Return the text for a notebook. Raises ValueError for what is wrong in its file."""
+    """Return the worksheet of a notebook. Raises ValueError if its file is inconsistent."""
     entry = tomllib.loads((_WORKSHEETS / f"{number}.toml").read_text(encoding="utf-8"))
     ticket = tuple(_exit_question(number, **question) for question in entry["ticket"])
     if len(ticket) != _TICKET_LENGTH:
         raise ValueError(f"worksheet {number}: an exit ticket has {_TICKET_LENGTH} questions, got {len(ticket)}")
-    given = {name: GivenOnPaper(**part) for name, part in entry.get("given", {}).items()}
-    if unknown := given.keys() - set(entry["bets"]):
-        raise ValueError(f"worksheet {number}: given for no bet of its core: {sorted(unknown)}")
-    return WorksheetText(entry["title"], tuple(entry["can"]), tuple(entry["bets"]), ticket, given)
+    contexts = {name: BetContext(**part) for name, part in entry.get("given", {}).items()}
+    if unknown := contexts.keys() - set(entry["bets"]):
+        raise ValueError(f"worksheet {number}: given for bets that are not in its core: {sorted(unknown)}")
+    return WorksheetText(entry["title"], tuple(entry["can"]), tuple(entry["bets"]), ticket, contexts)
 
 
 def _exit_question(number: str, options: Iterable[str] = (), **texts: Any) -> ExitQuestion:
@@ -87,14 +87,14 @@ def _worksheet(number: str) -> Iterator[str]:
     heading = f"{number} \u00b7 {text.title}"
     yield f"## {heading}"
     yield f"Name {_LINE}"
-    yield "Afterwards you can " + " \u00b7 ".join(text.can) + "."
+    yield "Afterwards you can " + " \u00b7 ".join(text.aims) + "."
     yield f"Each bet stands in notebook {number}. Tick a box, write why, then bet there. A wrong bet costs nothing."
     for count, name in enumerate(text.bets, 1):
         question, prefix = find_question(name), f"{count}. "
-        if name in text.given:
-            yield prefix + text.given[name].says
-            if text.given[name].code:
-                yield f"```python\n{text.given[name].code}```"
+        if name in text.contexts:
+            yield prefix + text.contexts[name].says
+            if text.contexts[name].code:
+                yield f"```python\n{text.contexts[name].code}```"
             prefix = ""
         yield f"**{prefix}{question.text}**"
         yield _boxes(option.text for option in question.options)
@@ -147,6 +147,6 @@ def _answers(notebook: SeriesNotebook) -> Iterator[str]:
             yield f"### Exercise `{name}`: {exercise.title} ({exercise.level}, {exercise.minutes} minutes)"
             yield exercise.spec
             yield f"```python\n{exercise.solution}```"
-            if exercise.remarks:  # a loop to mend has none: `watch` says what is wrong
+            if exercise.remarks:  # an exercise to mend a loop has none: `watch` reports the bug
                 yield "Typical mistakes, and what the check says to each:"
                 yield "\n".join(f"- `{mistake}` \u2192 {remark}" for mistake, remark in exercise.remarks.items())

@@ -1,4 +1,4 @@
-"""A notebook as parts of a page: its core, deeper sections and exercises, each a list of cells as HTML."""
+"""A notebook as parts of a page: core, deeper sections and exercises, each a list of cells as HTML."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 from bs4 import Tag
 
 from .notebook_html import notebook_exporter, read_notebook
-from .pages import add_class, heading_words, html_soup
+from .pages import add_class, heading_text, html_soup
 from .recordings import Replay
 
 _QUESTION = re.compile(r'\bpredict\("([^"]+)"\)')
 _EXERCISE = re.compile(r'\bexercise\("([^"]+)"\)')
 _HEADING = re.compile(r"^(#{1,3}) +(.+?)\s*$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-_OF_NOTEBOOKS = "gradlab-in-notebook"
-"""The class of words that are for a notebook only, such as "Run the next cell": a page leaves them out."""
-_OWN = ("Time", "Contents")
-"""How the paragraphs below a title begin that a page of the site writes itself."""
+_NOTEBOOK_ONLY = "gradlab-in-notebook"
+"""The class of phrases such as "Run the next cell", which are dropped from the page."""
+_REPLACED_PARAGRAPHS = ("Time", "Contents")
+"""First words of paragraphs below a title that the page replaces with its own."""
 
 
 @dataclass
@@ -57,14 +57,14 @@ class Lesson:
     number: str
     title: str
     lead: str
-    """What stands below the title, as HTML."""
+    """The text below the title, as HTML."""
     set_up: list[Cell]
-    """What stands above the first heading or lab: imports."""
+    """The cells above the first heading or lab: imports."""
     core: list[Cell]
     deeper: list[Section]
     exercises: list[Section]
     sources: list[Section]
-    """Where the claims come from, and whatever else follows the exercises."""
+    """All sections after the exercises, such as the sources."""
 
     @property
     def lead_text(self) -> str:
@@ -74,9 +74,9 @@ class Lesson:
 
     @property
     def core_headings(self) -> list[tuple[str, str]]:
-        """Anchor and words of each heading of the core, also of one in the middle of a cell."""
+        """Anchor and text of each heading of the core, including those in the middle of a cell."""
         texts = [cell.element for cell in self.core if cell.kind == "text"]
-        return [(str(each["id"]), heading_words(copy.copy(each))) for text in texts for each in text.find_all("h2")]
+        return [(str(each["id"]), heading_text(copy.copy(each))) for text in texts for each in text.find_all("h2")]
 
 
 def cells_html(cells: Sequence[Cell]) -> str:
@@ -85,19 +85,19 @@ def cells_html(cells: Sequence[Cell]) -> str:
 
 
 def anchor_of(heading: str) -> str:
-    """Return the id of a heading, as Jupyter makes it."""
+    """Return the id that Jupyter gives a heading."""
     return re.sub(r"[`*$]", "", heading).strip().replace(" ", "-")
 
 
 def read_lesson(path: Path, template: Path, replays: Mapping[int, Replay]) -> Lesson:
-    """Read a stored notebook; ``replays`` are by the index of the cell. ``template`` writes its cells."""
+    """Read a stored notebook; ``replays`` are by cell index, ``template`` renders the cells."""
     notebook = read_notebook(path)
-    for at, replay in replays.items():
-        for output in notebook.cells[at].outputs:
+    for index, replay in replays.items():
+        for output in notebook.cells[index].outputs:
             if output.get("metadata", {}).get("image/png", {}).get("live"):
-                about = output.metadata["image/png"]
-                about.pop("live")
-                about["recording"] = replay.place
+                metadata = output.metadata["image/png"]
+                metadata.pop("live")
+                metadata["recording"] = replay.attributes
     resources = {"metadata": {"name": path.stem, "path": str(path.parent)}}
     body, _ = notebook_exporter(path.parent, template).from_notebook_node(notebook, resources)
     elements = [each for each in html_soup(body).find_all(class_="jp-Cell") if not each.find_parent(class_="jp-Cell")]
@@ -107,16 +107,16 @@ def read_lesson(path: Path, template: Path, replays: Mapping[int, Replay]) -> Le
 
 
 def _cell(cell: Any, element: Tag) -> Cell:
-    """Return a cell with its kind; what makes no sense without a kernel goes."""
+    """Return a cell with its kind, without the parts that need a kernel."""
     element.attrs.pop("id", None)
     if cell.cell_type == "markdown":
-        for words in element.find_all(class_=_OF_NOTEBOOKS):
-            around = words.parent
-            words.decompose()
-            if around is not None and not around.get_text(strip=True):
-                around.decompose()
-        found = _HEADING.match(_FENCE.sub("", cell.source).lstrip())
-        return Cell(element, "text", len(found[1]), _plain(found[2])) if found else Cell(element, "text")
+        for note in element.find_all(class_=_NOTEBOOK_ONLY):
+            parent = note.parent
+            note.decompose()
+            if parent is not None and not parent.get_text(strip=True):
+                parent.decompose()
+        match = _HEADING.match(_FENCE.sub("", cell.source).lstrip())
+        return Cell(element, "text", len(match[1]), _plain(match[2])) if match else Cell(element, "text")
     kind = "code"
     if _QUESTION.search(cell.source):
         kind = "bet"
@@ -126,8 +126,8 @@ def _cell(cell: Any, element: Tag) -> Cell:
         kind = "spec"
     elif element.find(class_="gl-recording"):
         kind = "live"
-    gone = {"bet": "jp-Cell-inputWrapper", "spec": "jp-Cell-inputWrapper", "stub": "jp-Cell-outputWrapper"}
-    for part in element.find_all(class_=gone.get(kind, "nothing")):
+    dropped = {"bet": "jp-Cell-inputWrapper", "spec": "jp-Cell-inputWrapper", "stub": "jp-Cell-outputWrapper"}
+    for part in element.find_all(class_=dropped.get(kind, "nothing")):
         part.decompose()
     if kind == "live":
         add_class(element, "wide-cell")
@@ -136,7 +136,7 @@ def _cell(cell: Any, element: Tag) -> Cell:
 
 
 def _is_reveal(cell: Any) -> bool:
-    """Return whether a check shows after a bet what the given loop does: a picture and a report, which stay."""
+    """Return whether a check shows, after a bet, a picture and a report of a loop: these outputs stay."""
     texts = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
     return bool(cell.metadata.get("jupyter", {}).get("outputs_hidden")) and any(
         "The loss goes" in each for each in texts
@@ -144,7 +144,7 @@ def _is_reveal(cell: Any) -> bool:
 
 
 def _fold_code(element: Tag, is_name: bool) -> None:
-    """Fold the code of a lab: here it is not what the reader works with. One that only names the lab goes."""
+    """Fold the code of a lab, which readers cannot change here; drop code that only names the lab."""
     code = element.find(class_="jp-InputArea-editor")
     if is_name:
         for wrapper in element.find_all(class_="jp-Cell-inputWrapper"):
@@ -162,7 +162,7 @@ def _plain(markdown: str) -> str:
 
 
 def _cover(cells: Sequence[Cell]) -> None:
-    """Cover what follows a question from the start: a page is read before its scripts have come (outcome.js)."""
+    """Cover the cells after each question: the page is shown before its scripts (outcome.js) are loaded."""
     covered = False
     for cell in cells:
         if cell.kind == "bet":
@@ -171,12 +171,12 @@ def _cover(cells: Sequence[Cell]) -> None:
             covered = False
         elif covered:
             add_class(cell.element, "gl-bet-follows", "gl-bet-hides")
-            cell.element["data-pagefind-ignore"] = ""  # the search would show it
+            cell.element["data-pagefind-ignore"] = ""  # else search results would show it
             covered = not cell.element.find(["h1", "h2", "h3"])
 
 
 def _lesson(number: str, cells: list[Cell]) -> Lesson:
-    """Sort cells into parts by their headings."""
+    """Split the cells into parts by their headings."""
     parts: dict[str, list[Cell]] = {"core": [], "deeper": [], "exercises": [], "sources": []}
     part = "core"
     for cell in cells:
@@ -190,13 +190,13 @@ def _lesson(number: str, cells: list[Cell]) -> Lesson:
                 part = "sources"
         parts[part].append(cell)
     title, lead = _title(parts["core"][0])
-    begins = next(at for at, cell in enumerate(parts["core"]) if cell.level == 2 or cell.kind == "live")
+    start = next(index for index, cell in enumerate(parts["core"]) if cell.level == 2 or cell.kind == "live")
     return Lesson(
         number,
         title,
         lead,
-        parts["core"][1:begins],
-        parts["core"][begins:],
+        parts["core"][1:start],
+        parts["core"][start:],
         list(_sections(parts["deeper"])),
         list(_sections(parts["exercises"])),
         list(_sections(parts["sources"], level=2)),
@@ -204,33 +204,33 @@ def _lesson(number: str, cells: list[Cell]) -> Lesson:
 
 
 def _title(first: Cell) -> tuple[str, str]:
-    """Return the heading of the notebook and what stands below it as HTML; the links to hubs are the page's own."""
+    """Return the heading of the notebook and the text below it as HTML."""
     element = first.element
     heading = element.find("h1")
     assert heading is not None
     heading.extract()
     body = element.find(class_="jp-RenderedMarkdown") or element
     for paragraph in body.find_all("p"):
-        if paragraph.get_text().startswith(_OWN):
+        if paragraph.get_text().startswith(_REPLACED_PARAGRAPHS):
             paragraph.extract()
     return first.heading, body.decode_contents()
 
 
 def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
-    """Yield a section for each heading of this level; its words are left to the page. What stands above is its own."""
+    """Yield a section for each heading of this level, which is cut from its cell, and one for the cells above them."""
     section: Section | None = None
     for cell in cells:
         if cell.level == level or (section is None and cell.level):
             if section:
                 yield section
             section = Section(cell.heading, anchor_of(cell.heading), [cell])
-            found = cell.element.find(["h2", "h3"])
-            if found is not None and cell.level == level:
-                found.extract()
-            rest = cell.element.find("h3")
-            if cell.level < level and rest is not None:  # "## Exercises", with the first of them in the same cell
+            title = cell.element.find(["h2", "h3"])
+            if title is not None and cell.level == level:
+                title.extract()
+            subheading = cell.element.find("h3")
+            if cell.level < level and subheading is not None:  # "## Exercises", with the first of them in the same cell
                 first = copy.copy(cell.element)
-                _cut_after(cell.element, rest)
+                _cut_after(cell.element, subheading)
                 yield section
                 heading = _cut_before(first, first.find("h3"))
                 section = Section(heading, anchor_of(heading), [Cell(first, "text", 3, heading)])
@@ -240,16 +240,16 @@ def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
         yield section
 
 
-def _cut_after(element: Tag, at: Tag) -> None:
-    for sibling in [*at.find_next_siblings()]:
+def _cut_after(element: Tag, heading: Tag) -> None:
+    for sibling in [*heading.find_next_siblings()]:
         sibling.extract()
-    at.extract()
+    heading.extract()
 
 
-def _cut_before(element: Tag, at: Any) -> str:
-    """Take away a heading and what stands before it; return its words."""
-    for sibling in [*at.find_previous_siblings()]:
+def _cut_before(element: Tag, heading: Any) -> str:
+    """Remove a heading and its preceding siblings; return its text."""
+    for sibling in [*heading.find_previous_siblings()]:
         sibling.extract()
-    words = heading_words(at)
-    at.extract()
-    return words
+    text = heading_text(heading)
+    heading.extract()
+    return text

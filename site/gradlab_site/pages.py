@@ -1,4 +1,4 @@
-"""A page as it is written: what every page shares around it, and nothing in it that a strict policy would refuse."""
+"""Writing of pages: with the common frame, and without anything that a strict policy blocks."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'"
 )
-"""The Content-Security-Policy of every page but that of the search, which also runs WebAssembly."""
-_WHOLE = 4000  # letters of a picture as base64 from which it becomes a file of its own
+"""The Content-Security-Policy of every page except the search page, which also runs WebAssembly."""
+_INLINE_LETTERS = 4000  # of base64: a longer PNG, JPEG or SVG becomes a file
 _KINDS = {"image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg"}
 _DATA = re.compile(r"data:(image/[\w+]+);base64,(.*)", re.DOTALL)
 
 Resolve = Callable[[str], str | None]
-"""From the address of a link to the one on the site, or None for a link that leads nowhere."""
+"""Maps the address in a link to the one on the site, or None for a dead link."""
 
 
 @dataclass
 class PageWriter:
-    """Writes pages into a folder, and gathers what they share: pictures, and styles that were written in elements."""
+    """Writes pages into a folder, and collects the pictures and inline styles that they share."""
 
     out: Path
     templates: Path
     shared: Mapping[str, Any]
-    """What every template may use."""
+    """Variables of every template."""
     written: dict[str, str] = field(default_factory=dict)
-    """Page to its title, in the order in which they were written."""
+    """Titles of the pages by name, in the order of writing."""
     _rules: dict[str, str] = field(default_factory=dict)
     _sheets: dict[str, None] = field(default_factory=dict)
 
@@ -46,16 +46,14 @@ class PageWriter:
     def write(
         self, name: str, template: str, resolve: Resolve, *, title: str, policy: str = POLICY, **about: Any
     ) -> None:
-        """Write a page: ``about`` is for its template, ``resolve`` for the links in it."""
+        """Write a page; ``about`` are variables of its template, ``resolve`` maps its links."""
         root = "../" * name.count("/")
-        given = {**self.shared, "title": title, "policy": policy, "root": root, "page": name, **about}
-        page = html_soup(self._templates.get_template(template).render(given))
+        context = {**self.shared, "title": title, "policy": policy, "root": root, "page": name, **about}
+        page = html_soup(self._templates.get_template(template).render(context))
         self._take_out(page, root)
         _set_links(page, resolve)
-        for link in page.select(
-            "a.anchor-link"
-        ):  # its sign is in site.css, or it were a word of the heading in the search
-            link.string = ""
+        for link in page.select("a.anchor-link"):
+            link.string = ""  # site.css draws the sign: here it would be in the search index
             link["aria-label"] = "Link to this heading"
         target = self.out / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -63,12 +61,12 @@ class PageWriter:
         self.written[name] = title
 
     def styles(self) -> str:
-        """Return the styles that outputs had in their elements, as a sheet: they are the same on every page."""
+        """Return the inline styles and style elements of all outputs as one style sheet."""
         rules = "".join(f".{name} {{ {style} }}\n" for style, name in self._rules.items())
         return "\n".join([*self._sheets, rules])
 
     def picture(self, content: bytes, kind: str = "png") -> str:
-        """Keep a picture as a file; return its address from the top of the site. The same one is kept once."""
+        """Write a picture to a file, once; return its address from the top of the site."""
         name = f"images/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
         target = self.out / name
         if not target.exists():
@@ -77,28 +75,28 @@ class PageWriter:
         return name
 
     def _take_out(self, page: BeautifulSoup, root: str) -> None:
-        """Move styles, scripts of outputs and large pictures out of the page."""
+        """Move styles and large pictures out of the page; remove inline scripts."""
         for style in page.find_all("style"):
             self._sheets[style.get_text()] = None
             style.decompose()
         for script in page.find_all("script"):
             if not script.get("src"):
-                script.decompose()  # that of a question: the page's own front end serves all of them
+                script.decompose()  # a question's: gradlab.js serves all of them
         for note in page.select(".gl-bet-note"):
-            note.decompose()  # it sends a reader without a kernel to the notebook: here the page has the buttons
+            note.decompose()  # it refers to the notebook: here the page has the buttons
         for element in page.select("[style]"):
-            look = str(element["style"]).strip()
+            declarations = str(element["style"]).strip()
             del element["style"]
-            if ":" in look:
-                name = self._rules.setdefault(look, f"style-{len(self._rules)}")
+            if ":" in declarations:
+                name = self._rules.setdefault(declarations, f"style-{len(self._rules)}")
                 add_class(element, name)
-        for place in page.select("[data-src]"):
-            place["data-src"] = f"{root}{place['data-src']}"
+        for recording in page.select("[data-src]"):
+            recording["data-src"] = f"{root}{recording['data-src']}"
         for image in page.find_all("img"):
-            if (found := _DATA.match(str(image.get("src", "")))) and len(found[2]) > _WHOLE:
-                content = base64.b64decode(found[2])
-                image["src"] = root + self.picture(content, _KINDS[found[1]])
-                if found[1] == "image/png":
+            if (match := _DATA.match(str(image.get("src", "")))) and len(match[2]) > _INLINE_LETTERS:
+                content = base64.b64decode(match[2])
+                image["src"] = root + self.picture(content, _KINDS[match[1]])
+                if match[1] == "image/png":
                     _reserve(image, content)
             image["loading"] = "lazy"
             image["decoding"] = "async"
@@ -115,14 +113,14 @@ def png_size(content: bytes) -> tuple[int, int]:
 
 
 def _reserve(image: Tag, content: bytes) -> None:
-    """Say how large a picture will be, so that nothing moves when it comes."""
+    """Set the size of a picture, so that nothing moves when it is loaded."""
     width, height = png_size(content)
-    shown = int(str(image.get("width") or width))
-    image["width"], image["height"] = str(shown), str(round(shown * height / width))
+    shown_width = int(str(image.get("width") or width))
+    image["width"], image["height"] = str(shown_width), str(round(shown_width * height / width))
 
 
 def _set_links(page: BeautifulSoup, resolve: Resolve) -> None:
-    """Have every link of the text lead to a page of the site or to the web; the words of all others stay."""
+    """Point every link to a page of the site or to the web; replace dead links by their text."""
     for link in page.find_all("a", href=True):
         address = str(link["href"])
         if address.startswith("#") or link.get("data-kept") is not None:
@@ -138,12 +136,12 @@ def _set_links(page: BeautifulSoup, resolve: Resolve) -> None:
 
 
 def html_soup(text: str) -> BeautifulSoup:
-    """Parse a piece of HTML; in code, text that is only spaces stays as it is: it is the indentation."""
+    """Parse HTML; whitespace in code is preserved because it is indentation."""
     return BeautifulSoup(text, "html.parser", preserve_whitespace_tags={"pre", "textarea", "code"})
 
 
-def heading_words(heading: Tag) -> str:
-    """Return the words of a heading; the sign of its link is taken out of it."""
+def heading_text(heading: Tag) -> str:
+    """Return the text of a heading, after removing its anchor link."""
     for link in heading.find_all(class_="anchor-link"):
         link.extract()
     return heading.get_text().strip()

@@ -1,4 +1,4 @@
-"""Which cells of a notebook have to run for one of them to be seen: those that it needs, and those that these need."""
+"""Dependencies between the cells of a notebook, from the names that they bind and read."""
 
 from __future__ import annotations
 
@@ -7,41 +7,42 @@ from collections.abc import Sequence
 
 
 def needed_cells(sources: Sequence[str], wanted: Sequence[int]) -> list[int]:
-    """Return the indices of the cells to run, in order, so that the wanted ones show what they show in the notebook.
+    """Return the indices of the cells to run, in order, for the wanted cells to show the same as in the notebook.
 
-    A cell above the last of them is needed if it binds a name that a needed one reads, or calls something on such a
-    name as a statement of its own (``lab.run(...)``). A cell that only imports or sets PyTorch up
-    (``torch.manual_seed(0)``) always is, because what it does to the process cannot be seen in names.
+    A cell above the last wanted one is needed if it binds a name that a needed cell reads, or a statement in it calls
+    a method of such a name (``lab.run(...)``). Cells that only import or set up PyTorch (``torch.manual_seed(0)``) are
+    always needed: names do not show their effect on the process.
     """
-    trees = {at: tree for at in range(max(wanted, default=-1) + 1) if (tree := _parsed(sources[at])) is not None}
-    kept = {at for at, tree in trees.items() if at in wanted or _sets_up(tree)}
-    grown = True
-    while grown:  # a function may call one that a cell below it defines
-        names = {name for at in kept for name in _read(trees[at])}
-        more = {at for at, tree in trees.items() if names & (_bound(tree) | _acted_on(tree))}
-        grown, kept = not more <= kept, kept | more
-    return sorted(kept)
+    parsed = enumerate(map(_parse, sources[: max(wanted, default=-1) + 1]))
+    trees = {index: tree for index, tree in parsed if tree is not None}
+    needed = {index for index, tree in trees.items() if index in wanted or _is_setup(tree)}
+    is_growing = True
+    while is_growing:  # a function may call one defined in a later cell
+        names = {name for index in needed for name in _read_names(trees[index])}
+        more = {index for index, tree in trees.items() if names & (_bound_names(tree) | _receivers(tree))}
+        is_growing, needed = not more <= needed, needed | more
+    return sorted(needed)
 
 
-def _parsed(source: str) -> ast.Module | None:
-    """Return a cell as a tree, None for a command of IPython."""
+def _parse(source: str) -> ast.Module | None:
+    """Return the tree of a cell, None for an IPython command."""
     try:
         return ast.parse(source)
     except SyntaxError:
         return None
 
 
-def _sets_up(tree: ast.Module) -> bool:
-    """Return whether a cell does nothing but import and call functions of torch."""
+def _is_setup(tree: ast.Module) -> bool:
+    """Return whether a cell only imports and calls functions of torch."""
     return all(
         isinstance(each, (ast.Import, ast.ImportFrom))
-        or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) and _root(each.value.func) == "torch")
+        or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) and _root_name(each.value.func) == "torch")
         for each in tree.body
     )
 
 
-def _bound(tree: ast.Module) -> set[str]:
-    """Return the names that a cell gives to something."""
+def _bound_names(tree: ast.Module) -> set[str]:
+    """Return the names that a cell binds."""
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -51,18 +52,18 @@ def _bound(tree: ast.Module) -> set[str]:
     return names
 
 
-def _acted_on(tree: ast.Module) -> set[str]:
-    """Return the names on which a statement calls a method."""
+def _receivers(tree: ast.Module) -> set[str]:
+    """Return the names whose methods are called by a statement."""
     calls = (each.value for each in tree.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
-    return {_root(call.func) for call in calls if isinstance(call.func, ast.Attribute)}
+    return {_root_name(call.func) for call in calls if isinstance(call.func, ast.Attribute)}
 
 
-def _read(tree: ast.Module) -> set[str]:
+def _read_names(tree: ast.Module) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
-def _root(node: ast.expr) -> str:
-    """Return the name at which ``a.b(c).d`` begins, "" where it begins with no name."""
+def _root_name(node: ast.expr) -> str:
+    """Return the first name of ``a.b(c).d``, "" without one."""
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Call):
             node = node.func

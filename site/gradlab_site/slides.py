@@ -1,4 +1,4 @@
-"""The core of a notebook as slides: its cells, dealt out so that each slide fits a projector, and a speaker's notes."""
+"""The core of a notebook as slides that fit a projector, with speaker's notes."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from gradlab.widgets import find_question, question_names
 from .lessons import Cell, Lesson
 from .pages import add_class, html_soup
 
-_WORDS = 90  # of text in one part
-_ROOM = 140  # words on one slide; what else stands on it counts as so many
-_BET, _PICTURE, _LINE = 75, 75, 7
+_PART_WORDS = 90  # in one part of a cell
+_SLIDE_WORDS = 140  # on one slide
+_BET_WORDS, _PICTURE_WORDS, _LINE_WORDS = 75, 75, 7  # a bet, a picture and a line of code take the room of these
 
 
 def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
     """Return the cells of the core, each with the number of its slide as ``data-slide``, from 1 on.
 
-    ``page`` is where links within the lesson lead: to its own page. The cells stay in one list, as the cells of a
-    notebook do, so that a question covers what follows it on later slides, too. A slide shows code on demand, so code,
-    which has the class ``slide-code``, takes no room. After a bet comes what a speaker says to it, an ``aside``.
+    Links within the lesson lead to ``page``, the lesson's page. The cells stay in one list, so that a question also
+    covers what follows it on later slides. Code (class ``slide-code``) is shown on demand and takes no room. A bet is
+    followed by its speaker's note, an ``aside``.
     """
-    number, room, is_empty = 1, _ROOM, True
-    dealt: list[Tag] = []
-    for before, cell in zip([None, *lesson.core], lesson.core, strict=False):
-        is_caption = before is not None and before.kind == "live" and not cell.level
-        is_below = before is not None and before.kind == "code" and before.element.find("img") is not None
-        for part, weight, alone in _parts(cell, is_caption, is_below and not cell.level):
-            starts = cell.level == 2 and part.find("h2") is not None
-            if not is_empty and (starts or alone or weight > room):
-                number, room, is_empty = number + 1, _ROOM, True
+    number, room, is_empty = 1, _SLIDE_WORDS, True
+    cells: list[Tag] = []
+    for previous, cell in zip([None, *lesson.core], lesson.core, strict=False):
+        is_caption = previous is not None and previous.kind == "live" and not cell.level
+        is_below = previous is not None and previous.kind == "code" and previous.element.find("img") is not None
+        for part, weight, is_alone in _parts(cell, is_caption, is_below and not cell.level):
+            is_start = cell.level == 2 and part.find("h2") is not None
+            if not is_empty and (is_start or is_alone or weight > room):
+                number, room, is_empty = number + 1, _SLIDE_WORDS, True
             part["data-slide"] = str(number)
             for link in part.find_all("a", href=re.compile("^#")):
                 link["href"] = page + str(link["href"])
                 link["data-kept"] = ""
-            dealt.append(part)
-            room = 0 if alone else room - weight
+            cells.append(part)
+            room = 0 if is_alone else room - weight
             is_empty = is_empty and not weight
             if cell.kind == "bet":
-                dealt.append(_note(_bet_lines(lesson.number, part), number))
-    return dealt
+                cells.append(_note(_bet_lines(lesson.number, part), number))
+    return cells
 
 
 def opening_note(teachers_page: str, number: str) -> Tag:
-    """Return the note to a notebook's first slide: its rows in the tables of the teachers' page."""
+    """Return the note for a notebook's first slide: its rows in the tables of the teachers' page."""
     rows = [line.strip("| ").split(" | ") for line in teachers_page.splitlines() if line.startswith(f"| {number} |")]
     lines = []
     for row in rows:
@@ -61,18 +61,18 @@ def opening_note(teachers_page: str, number: str) -> Tag:
 
 
 def _bet_lines(number: str, bet: Tag) -> Iterator[str]:
-    """Yield what to say to a bet: wait, the right option, why, and a remark to each wrong one."""
-    words = " ".join(bet.get_text().split())
+    """Yield the lines of the note on a bet: wait, the right option and why, and a remark on each wrong option."""
+    text = " ".join(bet.get_text().split())
     questions = [find_question(name) for name in question_names() if name.startswith(f"{number}/")]
     for question in questions:
-        if " ".join(question.text.replace("`", "").split()) in words:
+        if " ".join(question.text.replace("`", "").split()) in text:
             yield "Wait until everybody has chosen. Then press one option, and go on."
             yield f"\u2713 {question.options[question.answer].text}. {question.why}"
             yield from (f"{option.text} \u2192 {option.remark}" for option in question.options if option.remark)
 
 
 def _note(lines: Iterable[str], number: int) -> Tag:
-    """Return a note, packed: the text of the page does not tell the answer to a bet, and the key N unpacks it."""
+    """Return a note, encoded so that the page's text does not show the answer to a bet; the key N decodes it."""
     items = "".join(f"<li>{inline_html(line)}</li>" for line in lines)
     packed = base64.b64encode(f"<ul>{items}</ul>".encode()).decode()
     note = html_soup(f'<aside class="slide-note" data-slide="{number}" data-note="{packed}"></aside>').aside
@@ -81,9 +81,9 @@ def _note(lines: Iterable[str], number: int) -> Tag:
 
 
 def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tuple[Tag, int, bool]]:
-    """Yield a cell in parts, each with its weight in words, and whether only a caption follows it on its slide.
+    """Yield the parts of a cell, each with its weight in words, and whether only a caption may follow on its slide.
 
-    The first block of a caption, or of what is below a picture, is a part of its own: it goes with what it is about.
+    The first block of a caption, or of the text below a picture, is a separate part: it stays with its picture.
     """
     if cell.kind != "text":
         part = copy.copy(cell.element)
@@ -95,8 +95,8 @@ def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tup
         for wrapper in code:
             add_class(wrapper, "slide-code")
             lines -= sum(len(pre.get_text().strip().splitlines()) for pre in wrapper.find_all("pre"))
-        weight = _BET if cell.kind == "bet" else _LINE * lines + _PICTURE * (part.find("img") is not None)
-        yield part, weight, cell.kind == "live"
+        shown_words = _LINE_WORDS * lines + _PICTURE_WORDS * (part.find("img") is not None)
+        yield part, _BET_WORDS if cell.kind == "bet" else shown_words, cell.kind == "live"
         return
     body = cell.element.find(class_="jp-RenderedMarkdown")
     assert body is not None
@@ -116,16 +116,16 @@ def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tup
 
 
 def _groups(blocks: Sequence[Tag]) -> Iterator[list[Tag]]:
-    """Yield blocks of text together as long as they fit a slide; a heading and words above code go with the next."""
+    """Yield groups of blocks that fit a slide; a heading and the text above code stay with the next block."""
     group: list[Tag] = []
-    words = 0
+    word_count = 0
     for block in blocks:
-        more = len(block.get_text().split())
+        added = len(block.get_text().split())
         is_code = block.name == "pre" or block.find("pre") is not None
-        if group and words + more > _WORDS and group[-1].name not in ("h2", "h3") and not is_code:
+        if group and word_count + added > _PART_WORDS and group[-1].name not in ("h2", "h3") and not is_code:
             yield group
-            group, words = [], 0
+            group, word_count = [], 0
         group.append(block)
-        words += more
+        word_count += added
     if group:
         yield group

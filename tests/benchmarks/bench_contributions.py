@@ -1,4 +1,4 @@
-"""What it costs to keep contributions to ``.grad``: CPU time of updates with them over updates without.
+"""The cost of recording contributions to ``.grad``: CPU time of updates with it over updates without.
 
 python tests/benchmarks/bench_contributions.py
 """
@@ -23,7 +23,7 @@ ROUNDS = 9
 
 
 def cost(task: str, recipe: Recipe) -> tuple[float, float]:
-    """Return microseconds of an update without, and the median ratio of with to without, in turns."""
+    """Return the microseconds of a bare update, and the median ratio of watched to bare, measured in turns."""
     runs = [Run(getattr(tasks, task)(), recipe) for _ in range(2)]
     runs[1].watch_gradients = True
     count = 15 if task == "text" else 150
@@ -31,10 +31,10 @@ def cost(task: str, recipe: Recipe) -> tuple[float, float]:
     for run in runs:
         run.advance(updates=20)
     for _ in range(ROUNDS):
-        for run, mine in zip(runs, times, strict=True):
-            begin = time.process_time()
+        for run, seconds in zip(runs, times, strict=True):
+            start = time.process_time()
             run.advance(updates=count)
-            mine.append((time.process_time() - begin) / count)
+            seconds.append((time.process_time() - start) / count)
     ratios = [watched / bare for bare, watched in zip(*times, strict=True)]
     return statistics.median(times[0]) * 1e6, statistics.median(ratios)
 

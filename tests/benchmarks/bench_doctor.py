@@ -1,8 +1,8 @@
-"""What watch costs: processor time on models from tiny to 25 million parameters.
+"""The cost of watch: CPU time on models from tiny to 25 million parameters.
 
-Bare and watched blocks of updates of two equal models take turns, so that whatever else the machine does falls on both
-alike; the figure is the median of the ratios of neighbours. ``--against PATH`` measures another checkout of gradlab in
-turn with this one. Targets: at most 1.15 on the small MLP, 1.03 on the large one.
+Bare and watched blocks of updates of two equal models alternate, so that other load affects both alike; the result is
+the median ratio of neighbours. ``--against PATH`` also measures another checkout of gradlab, in turn with this one.
+Targets: at most 1.15 on the small MLP, 1.03 on the large one.
 
     OMP_NUM_THREADS=1 python tests/benchmarks/bench_doctor.py [--against PATH] [MODEL ...]
 """
@@ -29,7 +29,7 @@ Update = Callable[[], None]
 
 
 def training(model: nn.Module, x: Tensor, y: Tensor, **adam: bool) -> Update:
-    """Return a function that does one update."""
+    """Return a function that makes one update."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, **adam)
 
     def update() -> None:
@@ -65,7 +65,7 @@ def transformer() -> Update:
 
 
 def large() -> Update:
-    layers = [one for _ in range(10) for one in (nn.Linear(1536, 1536), nn.ReLU())]
+    layers = [layer for _ in range(10) for layer in (nn.Linear(1536, 1536), nn.ReLU())]
     return training(nn.Sequential(*layers, nn.Linear(1536, 10)), torch.randn(64, 1536), torch.randint(10, (64,)))
 
 
@@ -79,40 +79,40 @@ MODELS: dict[str, tuple[Callable[[], Update], int, int, int]] = {  # updates in 
 
 
 def seconds(update: Update, count: int) -> float:
-    """Return the processor's seconds of some updates."""
-    began = time.process_time()
+    """Return the CPU time of ``count`` updates."""
+    start = time.process_time()
     for _ in range(count):
         update()
-    return time.process_time() - began
+    return time.process_time() - start
 
 
 def rounds(name: str, count: int) -> list[tuple[float, float]]:
-    """Return the seconds of an update, bare and watched, of each round; a watch has seen some before it is measured."""
+    """Return the seconds of an update, bare and watched, of each round; each watch is warmed up."""
     torch.manual_seed(0)
     make, block, warm, _ = MODELS[name]
     bare, watched = make(), make()
-    found = []
+    measured = []
     for _ in range(count):
         seconds(bare, 2)
-        one = seconds(bare, block)
+        bare_s = seconds(bare, block)
         with watch() as report:
-            _, two = [seconds(watched, updates) for updates in (warm, block)]  # the same line calls both
+            _, watched_s = [seconds(watched, updates) for updates in (warm, block)]  # the same line calls both
         assert not report.findings, report
-        found.append((one / block, two / block))
-    return found
+        measured.append((bare_s / block, watched_s / block))
+    return measured
 
 
 def elsewhere(checkout: Path, name: str, count: int) -> list[tuple[float, float]]:
-    """Return the rounds of another checkout of gradlab, or of this one, in a process of its own."""
+    """Return the rounds of a checkout of gradlab, measured in a new process."""
     command = [sys.executable, __file__, name, "--raw", str(count)]
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
     output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     return [(bare, watched) for bare, watched in json.loads(output)]
 
 
-def summary(found: list[tuple[float, float]]) -> str:
-    ratio = statistics.median(watched / bare for bare, watched in found)
-    added = statistics.median(watched - bare for bare, watched in found)
+def summary(measured: list[tuple[float, float]]) -> str:
+    ratio = statistics.median(watched / bare for bare, watched in measured)
+    added = statistics.median(watched - bare for bare, watched in measured)
     return f"{ratio:.3f} times ({1e6 * added:+.0f} us)"
 
 
@@ -129,12 +129,12 @@ def main() -> None:
     for name in options.models:
         make, _, _, count = MODELS[name]
         checkouts = {"here": HERE} | ({"against": options.against.resolve()} if options.against else {})
-        found: dict[str, list[tuple[float, float]]] = {which: [] for which in checkouts}
+        measured: dict[str, list[tuple[float, float]]] = {label: [] for label in checkouts}
         for _ in range(3):
-            for which, checkout in checkouts.items():
-                found[which] += elsewhere(checkout, name, -(-count // 3))
-        bare = statistics.median(one for here in found.values() for one, _ in here)
-        costs = "; ".join(f"{which}: {summary(rows)}" for which, rows in found.items())
+            for label, checkout in checkouts.items():
+                measured[label] += elsewhere(checkout, name, -(-count // 3))
+        bare = statistics.median(seconds for pairs in measured.values() for seconds, _ in pairs)
+        costs = "; ".join(f"{label}: {summary(rows)}" for label, rows in measured.items())
         print(f"{name} ({make().__doc__}), {1e3 * bare:.3f} ms bare: {costs}", flush=True)
 
 

@@ -1,11 +1,11 @@
-"""Beside other live plots: the same training, its loss drawn by gradlab, livelossplot, trainplot, ipympl and plotly.
+"""Comparison with other live plots: the same training, its loss drawn by gradlab, livelossplot, ipympl and others.
 
     pip install livelossplot trainplot ipympl plotly
     python tests/benchmarks/bench_others.py [--rounds 3]
 
 Each trains digits at 60 updates a second in the same JupyterLab and Chromium and shows every update's loss, after 400
-updates that are shown at once. Prints a table in Markdown: medians over the rounds. A frame that was seen is an
-animation frame of the browser in which the plot was painted; "kernel ms" is all that the kernel does beside training.
+updates that are shown at once. Prints a table in Markdown: medians over the rounds. "Frames/s seen" counts the
+browser's animation frames in which the plot was painted; "kernel ms" is the kernel's CPU time besides training.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from browser.driving import _RUN, ROOT, Notebook, browsing, serving
 
-SECONDS = 8.0
+PLAYED_S = 8.0
 SET_UP = f"""import sys, time, warnings
 warnings.simplefilter("ignore")
 sys.path.insert(0, {str(ROOT)!r})
@@ -42,51 +42,51 @@ def update():
 for _ in range(400):
     update()
 """
-# Trains at 60 updates a second, and tells how many there were and how long the processor was at work on the rest.
+# Trains at 60 updates a second; the result is seconds, CPU time besides training, and the number of updates.
 LOOP = """show(list(range(1, len(losses) + 1)), losses)
 time.sleep(1)
 began, busy, trained, updates = time.perf_counter(), time.process_time(), 0.0, 0
 while time.perf_counter() - began < {seconds}:
-    at = time.process_time()
+    start = time.process_time()
     update()
-    trained += time.process_time() - at
+    trained += time.process_time() - start
     show(list(range(1, len(losses) + 1)), losses)
     updates += 1
     time.sleep(max(began + updates / 60 - time.perf_counter(), 0))
-told = (time.perf_counter() - began, time.process_time() - busy - trained, updates)
+result = (time.perf_counter() - began, time.process_time() - busy - trained, updates)
 """
-# Adds a cell below the others and runs it; does not wait for it.
-MORE = """source => {
+# Adds a cell below the others and starts it.
+RUN_CELL_BELOW = """source => {
   const notebook = jupyterapp.shell.currentWidget.content;
   const cells = notebook.model.sharedModel;
   cells.insertCell(cells.cells.length, {cell_type: 'code', source, metadata: {}, outputs: []});
   notebook.activeCellIndex = cells.cells.length - 1;
   jupyterapp.commands.execute('notebook:run-cell');
 }"""
-# Counts the animation frames in which something was painted; two paintings in one of them are one picture.
-COUNT = """() => {
+# Counts the animation frames in which something was painted.
+COUNT_FRAMES = """() => {
   window.frames_seen = 0;
   let last = -1;
-  const seen = () => {
+  const countFrame = () => {
     if (document.timeline.currentTime !== last) window.frames_seen += 1;
     last = document.timeline.currentTime;
   };
   %s
 }"""
 CANVAS = """const proto = CanvasRenderingContext2D.prototype, name = '%s', was = proto[name].was ?? proto[name];
-  proto[name] = function (...given) {
-    if (document.querySelector('.jp-OutputArea canvas') === this.canvas) seen();
-    return was.apply(this, given);
+  proto[name] = function (...args) {
+    if (document.querySelector('.jp-OutputArea canvas') === this.canvas) countFrame();
+    return was.apply(this, args);
   };
   proto[name].was = was;"""
 CHANGES = """window.observer?.disconnect();
-  window.observer = new MutationObserver(changes => { if (changes.some(change => %s)) seen(); });
+  window.observer = new MutationObserver(changes => { if (changes.some(change => %s)) countFrame(); });
   window.observer.observe(document.querySelector('.jp-Notebook'), %s);"""
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A way to show a loss: its set-up, which defines ``show(x, y)``, and what counts the pictures in the page."""
+    """A way to show a loss: Python that defines ``show(x, y)``, and JavaScript that counts its pictures."""
 
     name: str
     package: str
@@ -155,29 +155,29 @@ def show(x, y):
 )
 
 
-def other(page: Notebook, plot: Plot) -> dict[str, float]:
-    """Return the figures of another package: its calls stand in a loop in a cell."""
-    page.page.evaluate(_RUN, [SET_UP + "told = None", plot.set_up])
+def measure_other(page: Notebook, plot: Plot) -> dict[str, float]:
+    """Return the figures of another package, called from a loop in a cell."""
+    page.page.evaluate(_RUN, [SET_UP + "result = None", plot.set_up])
     page.page.wait_for_timeout(4000)
-    page.page.evaluate(MORE, LOOP.format(seconds=SECONDS))
+    page.page.evaluate(RUN_CELL_BELOW, LOOP.format(seconds=PLAYED_S))
     page.page.wait_for_timeout(500)
-    page.page.evaluate(COUNT % plot.count)
-    page.page.wait_for_timeout(SECONDS * 1000)
-    seconds, busy, updates = page.ask("told")  # waits for the loop's end
+    page.page.evaluate(COUNT_FRAMES % plot.count)
+    page.page.wait_for_timeout(PLAYED_S * 1000)
+    seconds, busy, updates = page.ask("result")  # waits for the loop's end
     page.page.wait_for_timeout(1500)
     return figures(page.page.evaluate("() => window.frames_seen"), seconds, busy, updates)
 
 
-def ours(page: Notebook, panels: list[str] | None) -> dict[str, float]:
+def measure_lab(page: Notebook, panels: list[str] | None) -> dict[str, float]:
     """Return the figures of a lab that plays 60 updates a second."""
     timed = """
 spent, advance = [0.0], getattr(Run.advance, "alone", Run.advance)
 def timed(*args, **kwargs):
-    at = time.process_time()
+    start = time.process_time()
     try:
         return advance(*args, **kwargs)
     finally:
-        spent[0] += time.process_time() - at
+        spent[0] += time.process_time() - start
 timed.alone = advance
 Run.advance = timed
 lab = Lab("digits", Recipe(lr=0.05), panels={panels})
@@ -185,26 +185,26 @@ lab.run(400)"""
     page.page.evaluate(_RUN, [SET_UP + timed.format(panels=panels), "lab"])
     page.page.wait_for_selector(".gradlab canvas")
     page.page.wait_for_timeout(2500)
-    page.page.evaluate(COUNT % (CANVAS % "clearRect"))
+    page.page.evaluate(COUNT_FRAMES % (CANVAS % "clearRect"))
     click = "() => document.querySelector('.gradlab .gl-main').click()"
     page.page.evaluate(click)
     page.page.wait_for_timeout(2000)
     now = "(time.perf_counter(), time.process_time() - spent[0], lab.runner.updates)"
-    before, seen = page.ask(now), page.page.evaluate("() => window.frames_seen")
-    page.page.wait_for_timeout(SECONDS * 1000)
-    seen = page.page.evaluate("() => window.frames_seen") - seen
+    before, frames = page.ask(now), page.page.evaluate("() => window.frames_seen")
+    page.page.wait_for_timeout(PLAYED_S * 1000)
+    frames = page.page.evaluate("() => window.frames_seen") - frames
     seconds, busy, updates = (b - a for a, b in zip(before, page.ask(now), strict=True))
     page.page.evaluate(click)
     page.page.wait_for_timeout(1000)
-    return figures(seen, seconds, busy, updates)
+    return figures(frames, seconds, busy, updates)
 
 
-def figures(seen: float, seconds: float, busy: float, updates: float) -> dict[str, float]:
-    """Return what a row of the table tells."""
-    seen = min(seen, updates)  # some paint an update twice
+def figures(frames: float, seconds: float, busy: float, updates: float) -> dict[str, float]:
+    """Return the entries of a row of the table."""
+    frames = min(frames, updates)  # some paint an update twice
     return {
-        "frames/s": seen / seconds,
-        "kernel ms a frame": 1000 * busy / max(seen, 1),
+        "frames/s": frames / seconds,
+        "kernel ms a frame": 1000 * busy / max(frames, 1),
         "updates/s": updates / seconds,
     }
 
@@ -213,28 +213,31 @@ def main() -> int:
     """Print the table."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=3)
-    given = arguments.parse_args()
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    began = time.time()
+    options = arguments.parse_args()
+    results: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    start = time.time()
     with tempfile.TemporaryDirectory() as home, serving(Path(home)) as jupyter:
-        for number in range(given.rounds):
+        for number in range(options.rounds):
             with browsing(jupyter, Path(home) / "profile", f"others-{number}.ipynb") as page:
                 page.page.set_viewport_size({"width": 1366, "height": 768})
-                measured = {"gradlab, the loss alone": ours(page, ["loss"]), "gradlab, four panels": ours(page, None)}
+                measured = {
+                    "gradlab, the loss alone": measure_lab(page, ["loss"]),
+                    "gradlab, four panels": measure_lab(page, None),
+                }
                 for plot in OTHERS:
                     name = f"{plot.package} {version(plot.package)}"
-                    measured[name if plot.name == plot.package else f"{name}, {plot.name}"] = other(page, plot)
+                    measured[name if plot.name == plot.package else f"{name}, {plot.name}"] = measure_other(page, plot)
                 for name, row in measured.items():
                     for key, value in row.items():
-                        found[name][key].append(value)
+                        results[name][key].append(value)
     print("| | frames/s seen | kernel ms a frame | updates/s |\n|---|---|---|---|")
-    for name, row in found.items():
+    for name, row in results.items():
         frames, busy, updates = (statistics.median(row[key]) for key in ("frames/s", "kernel ms a frame", "updates/s"))
         print(f"| {name} | {frames:.1f} | {busy:.1f} | {updates:.0f} |")
     load = psutil.getloadavg()[2]
     print(
         f"\n{platform.processor() or platform.machine()}, {psutil.cpu_count()} cores, load {load:.1f}, "
-        f"{given.rounds} rounds, {time.time() - began:.0f} s, Python {platform.python_version()}"
+        f"{options.rounds} rounds, {time.time() - start:.0f} s, Python {platform.python_version()}"
     )
     return 0
 

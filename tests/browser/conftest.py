@@ -1,4 +1,4 @@
-"""The fixtures of the browser tests; what they do is in driving.py."""
+"""The fixtures of the browser tests; they use driving.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .driving import Jupyter, Notebook, browsing, chromium, serving
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip browser tests where there is no Chromium, unless GRADLAB_REQUIRE_BROWSER says that this is a failure."""
+    """Skip browser tests without Chromium, unless GRADLAB_REQUIRE_BROWSER is set: then they fail."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents and chromium() is None and not os.environ.get("GRADLAB_REQUIRE_BROWSER"):
@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say what JupyterLab logged last before a test failed, such as that a kernel died, and where."""
+    """Add the end of JupyterLab's log to the report of a failed test, for instance the death of a kernel."""
     report = yield
     jupyter = getattr(item, "funcargs", {}).get("jupyter")
     if report.failed and jupyter is not None:
@@ -41,7 +41,7 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
 def notebook(jupyter: Jupyter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
     """A Chromium with a notebook and a kernel for all tests of this folder.
 
-    Not longer: while Playwright runs, its event loop would be in the way of other tests that need one.
+    It ends with them: Playwright's event loop would disturb other tests that need one.
     """
     with browsing(jupyter, tmp_path_factory.mktemp("profile"), "lab.ipynb") as notebook:
         yield notebook
@@ -49,9 +49,9 @@ def notebook(jupyter: Jupyter, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture
 def lab_page(notebook: Notebook) -> Iterator[Callable[..., Notebook]]:
-    """A function that shows these cells in a window of this size; the test fails on any error that is not asked for."""
-    for left in notebook.page.context.pages[1:]:  # by a test that failed: behind it nothing moves
-        left.close()
+    """A function that shows cells in a window of a given size; the test fails on any unexpected error."""
+    for page in notebook.page.context.pages[1:]:  # left by a failed test: in pages behind it nothing moves
+        page.close()
     notebook.problems()
     logged = len(notebook.jupyter.errors())
 

@@ -1,4 +1,4 @@
-"""What drives the Lab as a learner would: a real JupyterLab, a real Chromium, and a notebook open in it."""
+"""Drives the Lab as a learner would: a real JupyterLab, a real Chromium, and a notebook open in it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
-"""Seconds to wait for what is bound to come: a machine on which others work, too, may need long."""
-expect.set_options(timeout=PATIENCE * 1000)
+TIMEOUT_S = 60.0
+"""Limit for events that are certain to happen: a busy machine may need long."""
+expect.set_options(timeout=TIMEOUT_S * 1000)
 _QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -36,8 +36,8 @@ _QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# Runs once in the page: keeps what the kernel reports outside of any cell, where JupyterLab would hide it, which
-# requests of labs are on their way, and the most of one lab at a time.
+# Runs once in the page: records the kernel's errors outside of cells, which JupyterLab hides, the unanswered requests
+# of labs, and the maximum of these for one lab.
 _LISTEN = """() => {
   window.complaints = [];
   window.onTheirWay = new Map();
@@ -58,7 +58,7 @@ _LISTEN = """() => {
     window.mostAtOnce = Math.max(window.mostAtOnce, open.length);
   });
 }"""
-_NARROW = 600  # pixels of a window in which the list of files leaves no room for the notebook
+_NARROW_PX = 600  # in narrower windows the list of files leaves no room for the notebook
 _READY = """() => {
   const panel = window.jupyterapp && jupyterapp.shell.currentWidget;
   const session = panel && panel.sessionContext && panel.sessionContext.session;
@@ -68,7 +68,7 @@ _RUN = """async cells => {
   const shared = jupyterapp.shell.currentWidget.content.model.sharedModel;
   await jupyterapp.commands.execute('notebook:clear-all-cell-outputs');
   shared.deleteCellRange(0, shared.cells.length);
-  window.onTheirWay.clear(); // nobody waits for these
+  window.onTheirWay.clear();
   const plain = {cell_type: 'code', metadata: {}, outputs: []};
   shared.insertCells(0, cells.map(cell => typeof cell === 'string' ? {...plain, source: cell} : {...plain, ...cell}));
   await jupyterapp.commands.execute('notebook:run-all-cells');
@@ -81,8 +81,8 @@ _ASK = """async expression => {
 }"""
 _LEND = """path => jupyterapp.serviceManager.sessions.startNew({path, name: path, type: 'notebook',
   kernel: {id: jupyterapp.shell.currentWidget.sessionContext.session.kernel.id}})"""
-# The words that are to be seen; what is only read out is left out.
-_WORDS = """lab => ['.gl-state', '.gl-chip', '.gl-note'].map(part => lab.querySelector(part))
+# The visible text, without text that is only read out.
+_TEXT = """lab => ['.gl-state', '.gl-chip', '.gl-note'].map(part => lab.querySelector(part))
   .filter(part => !part.hidden && part.innerText).map(part => part.innerText).join('\\n')"""
 # True when no request is on its way or to be made, and nothing moves, for three frames of the screen.
 _SETTLED = """lab => {
@@ -101,7 +101,7 @@ _PAINTED = """number => {
     return pixels.some((value, at) => value !== pixels[at % 4]);
   });
 }"""
-# What tornado logs when a page goes, as when it is loaded anew, while the server writes to it.
+# Tornado's log when a page is closed or reloaded while the server writes to it.
 _PAGE_LEFT = re.compile(
     r"^.*Task exception was never retrieved\n *future: .*WebSocketClosedError\(\)>\n"
     r"(?:.*\n)*? *tornado\.websocket\.WebSocketClosedError\n",
@@ -111,13 +111,13 @@ _BY_NAME = {"AMP": "amp", "window": "accumulate", "checkpointing": "checkpoint"}
 
 
 def chromium() -> str | None:
-    """Return the Chromium there is, None without one."""
+    """Return the path of Chromium, None without one."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-def button_of(lab: Any, words: str) -> Any:
-    """Return the button with these words; what stands behind "more" is opened."""
-    button = lab.locator(".gl-button", has_text=words).first
+def button_of(lab: Any, label: str) -> Any:
+    """Return the button with this label; buttons behind "more" are shown first."""
+    button = lab.locator(".gl-button", has_text=label).first
     if button.count() and not button.is_visible() and lab.locator(".gl-rest").first.is_hidden():
         lab.locator(".gl-player [aria-expanded]").first.click()
     return button
@@ -130,24 +130,24 @@ class Jupyter:
         self.url, self.folder, self.log = url, folder, log
 
     def errors(self) -> list[str]:
-        """Lines of the log that tell of an error or of a traceback."""
+        """Return the lines of the log with an error or a traceback."""
         bad = ("Traceback", "Error", "ERROR", "Exception")
-        told = _PAGE_LEFT.sub("", self.log.read_text())
-        return [line for line in told.splitlines() if any(word in line for word in bad)]
+        log = _PAGE_LEFT.sub("", self.log.read_text())
+        return [line for line in log.splitlines() if any(word in line for word in bad)]
 
 
 @contextlib.contextmanager
 def serving(home: Path) -> Iterator[Jupyter]:
-    """Start JupyterLab on a free port, with a home and settings of its own in ``home``."""
+    """Run JupyterLab on a free port, with its home and settings in ``home``."""
     folder = home / "work"
     folder.mkdir()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    places = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR", "IPYTHONDIR")
+    folders = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR", "IPYTHONDIR")
     environment = {**os.environ, "HOME": str(home), "PYTHONPATH": str(ROOT)}
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"}
-    environment |= {name: str(home / name.lower()) for name in (*places, "JUPYTERLAB_WORKSPACES_DIR", "MPLCONFIGDIR")}
+    environment |= {name: str(home / name.lower()) for name in (*folders, "JUPYTERLAB_WORKSPACES_DIR", "MPLCONFIGDIR")}
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
     command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True"]
     command += ["--JupyterNotebookApp.expose_app_in_browser=True"]  # of Notebook 7, which is on the same server
@@ -159,7 +159,7 @@ def serving(home: Path) -> Iterator[Jupyter]:
         server = subprocess.Popen([*command, f"--notebook-dir={folder}"], stdout=out, stderr=out, env=environment)
     try:
         jupyter = Jupyter(f"http://127.0.0.1:{port}", folder, log)
-        _wait_for(jupyter, PATIENCE)
+        _wait_for(jupyter, TIMEOUT_S)
         yield jupyter
     finally:
         server.terminate()
@@ -179,7 +179,7 @@ def _wait_for(jupyter: Jupyter, seconds: float) -> None:
 def browsing(jupyter: Jupyter, profile: Path, notebook: str) -> Iterator[Notebook]:
     """Start Chromium and open a new, empty notebook of this name in it.
 
-    Nothing moves on its way to another place, so that pictures can be compared; test_motion.py asks for motion.
+    Motion is reduced, so that pictures can be compared; test_motion.py turns it on.
     """
     write_notebook(jupyter.folder / notebook, "")
     with sync_playwright() as playwright:
@@ -187,7 +187,7 @@ def browsing(jupyter: Jupyter, profile: Path, notebook: str) -> Iterator[Noteboo
             str(profile), executable_path=chromium(), headless=True, args=_QUIET, reduced_motion="reduce"
         )
         try:
-            context.set_default_timeout(PATIENCE * 1000)
+            context.set_default_timeout(TIMEOUT_S * 1000)
             page = context.pages[0] if context.pages else context.new_page()
             yield Notebook(page, jupyter, notebook)
         finally:
@@ -201,12 +201,12 @@ def write_notebook(path: Path, *cells: str) -> None:
     nbformat.write(notebook, path)
 
 
-def violations(page: Any, *inside: str) -> list[str]:
-    """What axe-core finds inside of what these select, or in the whole page."""
-    found: Any = Axe().run(page, context={"include": [[each] for each in inside]} if inside else None).response
+def violations(page: Any, *selectors: str) -> list[str]:
+    """Return axe-core's violations in the selected elements, or in the whole page."""
+    response: Any = Axe().run(page, context={"include": [[each] for each in selectors]} if selectors else None).response
     return [
         f"{each['id']} ({each['impact']}): {[node['html'][:120] for node in each['nodes']]}"
-        for each in found["violations"]
+        for each in response["violations"]
     ]
 
 
@@ -214,61 +214,61 @@ class Notebook:
     """A notebook open in JupyterLab, and one of the labs in it: the first, unless ``lab`` chooses another."""
 
     number = 0
-    """Of the lab."""
+    """Index of the lab."""
 
     def __init__(self, page: Any, jupyter: Jupyter, name: str) -> None:
         self.page, self.jupyter, self.name = page, jupyter, name
         self._errors: list[str] = []
         page.on("pageerror", lambda error: self._errors.append(f"page: {error.stack}"))
         page.on("console", self._console)
-        # A workspace of its own, so that no tabs of earlier notebooks are restored.
+        # A new workspace, so that no tabs of earlier notebooks are restored.
         page.goto(f"{jupyter.url}/lab/workspaces/{name.removesuffix('.ipynb')}/tree/{name}")
         self.wait_for_kernel()
 
     def wait_for_kernel(self) -> None:
-        """Wait until the notebook is open with an idle kernel, and listen to what that reports outside of any cell."""
+        """Wait until the notebook is open with an idle kernel, and start recording errors and requests."""
         self.page.wait_for_function(_READY)
         self.page.evaluate(_LISTEN)
 
     def _console(self, message: Any) -> None:
-        # The server without news and extensions answers 404 to some look-ups; those are not ours.
+        # The server without news and extensions answers some requests with 404; these are JupyterLab's.
         if message.type == "error" and "Failed to load resource" not in message.text:
             self._errors.append(f"console: {message.text}")
 
     # The notebook -----------------------------------------------------------------------------------------------------
 
     def show(self, *cells: str | dict[str, Any], width: int = 1366, height: int = 768) -> None:
-        """Put these cells in the place of all others, run them in the same kernel, and wait until a Lab is there.
+        """Replace all cells by these, run them in the same kernel, and wait until a Lab is painted.
 
-        A text is a code cell; a dictionary holds more of a cell as the format of notebooks has it.
+        A text is the source of a code cell; a dictionary has fields of a cell in the notebook format.
         """
         self.page.set_viewport_size({"width": width, "height": height})
-        if width < _NARROW:
+        if width < _NARROW_PX:
             self.side_bar(False)
         self.page.evaluate(_RUN, list(cells))
         self.page.wait_for_selector(".gradlab canvas")
         into_view = "() => document.querySelector('.gradlab').scrollIntoView()"
-        self.page.evaluate(into_view)  # it may have gone on to later cells, and what is far from there waits
+        self.page.evaluate(into_view)  # the notebook may have scrolled to later cells; labs out of sight wait
         self.wait_until_painted()
         self.page.evaluate(into_view)
 
     def ask(self, expression: str) -> Any:
-        """Return what an expression is worth in the kernel; its ``repr`` must be a Python literal."""
+        """Evaluate an expression in the kernel; its ``repr`` must be a Python literal."""
         reply = self.page.evaluate(_ASK, expression)
         assert reply["status"] == "ok", reply
         return ast.literal_eval(reply["data"]["text/plain"])
 
     def lend_kernel(self, name: str) -> None:
-        """Let a notebook that is not open yet have the same kernel."""
+        """Give the same kernel to a notebook that is not open yet."""
         self.page.evaluate(_LEND, name)
 
     def problems(self) -> list[str]:
-        """Return what went wrong in the page or in the kernel since it was asked last."""
-        # JupyterLab's widget manager asks for a comm before ipywidgets is imported, and the kernel says so on stderr.
-        told = self.page.evaluate("() => window.complaints.splice(0)")
-        found = self._errors + [text for text in told if not text.startswith("No such comm")]
+        """Return the errors in the page or in the kernel since the last call."""
+        # JupyterLab's widget manager requests a comm before ipywidgets is imported: the kernel reports it on stderr.
+        complaints = self.page.evaluate("() => window.complaints.splice(0)")
+        errors = self._errors + [text for text in complaints if not text.startswith("No such comm")]
         self._errors = []
-        return found
+        return errors
 
     def theme(self, name: str) -> None:
         """Choose the "Light" or the "Dark" theme."""
@@ -278,14 +278,14 @@ class Notebook:
         self.page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{json.dumps(name == 'Light')}'")
         self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
-    def side_bar(self, there: bool) -> None:
+    def side_bar(self, is_open: bool) -> None:
         """Open or close the list of files at the left."""
-        self.page.evaluate("open => jupyterapp.shell[open ? 'expandLeft' : 'collapseLeft']()", there)
+        self.page.evaluate("open => jupyterapp.shell[open ? 'expandLeft' : 'collapseLeft']()", is_open)
 
     # The Lab ----------------------------------------------------------------------------------------------------------
 
     def lab(self, number: int) -> Notebook:
-        """The same notebook, with another of its labs."""
+        """Return the same notebook with another of its labs."""
         other = copy.copy(self)
         other.number = number
         return other
@@ -296,22 +296,22 @@ class Notebook:
         return self.page.locator(".gradlab").nth(self.number)
 
     def evaluate(self, script: str, argument: Any = None) -> Any:
-        """Return what a function of the lab's element, and of an argument, is worth in the page."""
+        """Call a JavaScript function of the lab's element and an argument in the page."""
         wrapped = f"([number, argument]) => ({script})(document.querySelectorAll('.gradlab')[number], argument)"
         return self.page.evaluate(wrapped, [self.number, argument])
 
-    def button(self, words: str) -> Any:
-        """The Lab's button with these words, out of what stands behind "more" if need be."""
-        return button_of(self.root, words)
+    def button(self, label: str) -> Any:
+        """Return the Lab's button with this label, also from behind "more"."""
+        return button_of(self.root, label)
 
     def control(self, label: str) -> Any:
-        """The Lab's control with this label."""
+        """Return the Lab's control with this label."""
         if label == "speed":
             return self.root.locator(".gl-speed select")
         return self.root.locator(f":is(.gl-controls, .gl-rest) [name={_BY_NAME.get(label, label)}]")
 
     def turn(self, label: str, value: Any) -> None:
-        """Turn a switch as a learner would: click, choose or type."""
+        """Set a control as a learner would: click, choose or type."""
         control = self.control(label)
         if isinstance(value, bool):
             control.set_checked(value)
@@ -322,54 +322,54 @@ class Notebook:
             control.select_option(label=str(value))
 
     def code(self) -> str:
-        """The text in the code pane, exactly as it would be run."""
+        """Return the text in the code pane, exactly as it would be run."""
         lines = self.evaluate("lab => [...lab.querySelectorAll('pre.gl .line .text')].map(line => line.textContent)")
         return "".join(f"{line}\n" for line in lines)
 
     def lines(self, mark: str) -> list[int]:
-        """The numbers of the lines with a mark: "lit", "changed" or "wrong"."""
+        """Return the numbers of the lines with a mark: "lit", "changed" or "wrong"."""
         script = "(lab, mark) => [...lab.querySelectorAll('pre.gl .line')].map(line => line.classList.contains(mark))"
         return [number for number, on in enumerate(self.evaluate(script, mark), 1) if on]
 
-    def words(self) -> str:
-        """What the Lab says under its pictures."""
-        return str(self.evaluate(_WORDS))
+    def text(self) -> str:
+        """Return the text under the Lab's pictures."""
+        return str(self.evaluate(_TEXT))
 
     def updates(self) -> int:
-        """The number of updates that the words tell."""
-        found = re.search(r"update ([\d,]+)", self.words())
-        assert found, self.words()
-        return int(found[1].replace(",", ""))
+        """Return the number of updates in the text."""
+        match = re.search(r"update ([\d,]+)", self.text())
+        assert match, self.text()
+        return int(match[1].replace(",", ""))
 
     def pictures(self) -> list[str]:
-        """The panels as they are painted, as addresses of PNGs."""
+        """Return the painted panels as data URLs of PNGs."""
         return [
             str(each) for each in self.evaluate("lab => [...lab.querySelectorAll('canvas')].map(c => c.toDataURL())")
         ]
 
     def panel(self, name: str) -> Any:
-        """The canvas of a panel."""
+        """Return the canvas of a panel."""
         return self.root.locator(f"[data-panel={name!r}] canvas")
 
-    def place(self, panel: str, x: float, y: float) -> tuple[float, float]:
-        """A place in a panel, given as shares of its width and height, on the screen."""
+    def position(self, panel: str, x: float, y: float) -> tuple[float, float]:
+        """Return the screen coordinates of a point given as shares of a panel's width and height."""
         box = self.panel(panel).bounding_box()
         assert box is not None
         return box["x"] + x * box["width"], box["y"] + y * box["height"]
 
     def points(self, panel: str, mark: str) -> list[tuple[float, float]]:
-        """The points of a mark in a panel of ``lab``, a Lab or an instrument, as shares of the panel."""
+        """Return the points of a mark in a panel of ``lab``, a Lab or an instrument, as shares of the panel."""
         panels = "lab._now().panels if hasattr(lab, '_now') else dict(zip(lab.model.panels(), lab.model.drawings()))"
         numbers = self.ask(f"[float(each) for each in ({panels})[{panel!r}].find({mark!r}).points]")
         scales = "({plots: [{x, y}], size}) => [x, y, size]"
         laid_out = f"({{parentElement}}) => ({scales})(parentElement.gradlabPanel._panel)"
         x, y, (wide, tall) = self.panel(panel).evaluate(laid_out)
 
-        def place(scale: dict[str, Any], value: float) -> float:
+        def share(scale: dict[str, Any], value: float) -> float:
             return float(((math.log10(value) if scale["log"] else value) - scale["start"]) / scale["per_pixel"])
 
         pairs = zip(numbers[::2], numbers[1::2], strict=True)
-        return [(place(x, across) / wide, place(y, up) / tall) for across, up in pairs]
+        return [(share(x, across) / wide, share(y, up) / tall) for across, up in pairs]
 
     def wait_until_painted(self) -> None:
         """Wait until every panel has been painted and, where the lab does not play, nothing is on its way."""
@@ -377,12 +377,12 @@ class Notebook:
         if not self.evaluate(_PLAYS):
             self.wait_until_still()
 
-    def wait_for_words(self, pattern: str) -> None:
-        """Wait until the words match a regular expression."""
-        self.wait_for(f"(lab, pattern) => new RegExp(pattern).test(({_WORDS})(lab))", pattern)
+    def wait_for_text(self, pattern: str) -> None:
+        """Wait until the text matches a regular expression."""
+        self.wait_for(f"(lab, pattern) => new RegExp(pattern).test(({_TEXT})(lab))", pattern)
 
     def wait_for_updates(self, at_least: int) -> None:
-        """Wait until so many updates have been made."""
+        """Wait until this number of updates has been made."""
         self.wait_for(
             "(lab, least) => Number(/update ([0-9,]+)/.exec(lab.querySelector('.gl-state').innerText)[1]"
             ".replaceAll(',', '')) >= least",
@@ -390,8 +390,8 @@ class Notebook:
         )
 
     def wait_for_code(self, source: str) -> None:
-        """Wait until the code pane shows this text, and exactly this."""
-        end = time.monotonic() + PATIENCE
+        """Wait until the code pane shows exactly this text."""
+        end = time.monotonic() + TIMEOUT_S
         while self.code() != source and time.monotonic() < end:
             self.page.wait_for_timeout(20)
         assert self.code() == source
@@ -407,4 +407,4 @@ class Notebook:
         try:
             self.page.wait_for_function(wrapped, arg=[self.number, argument], polling=polling)
         except Exception as error:
-            raise AssertionError(f"not seen: {argument or script!r}; the words are: {self.words()!r}") from error
+            raise AssertionError(f"not seen: {argument or script!r}; the text is: {self.text()!r}") from error

@@ -1,4 +1,4 @@
-"""Everybody can use a lab: all of it by keyboard, a ring around what has the focus, words that are read out."""
+"""Accessibility of a lab: all of it by keyboard, a ring around the focus, texts that are read out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .driving import Notebook, violations
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 CONTROLS = "select, input, button, textarea, canvas, pre .line"
 ALL = f"[...document.querySelectorAll('.gradlab :is({CONTROLS})')]"
-THERE = f"() => {ALL}.flatMap((e, i) => e.getClientRects().length && !e.disabled && e.tabIndex >= 0 ? [i] : [])"
+REACHABLE = f"() => {ALL}.flatMap((e, i) => e.getClientRects().length && !e.disabled && e.tabIndex >= 0 ? [i] : [])"
 FOCUSED = f"""() => {{
   const it = document.activeElement, style = getComputedStyle(it);
   return [{ALL}.indexOf(it), it.matches(':focus-visible'), style.outlineStyle, parseFloat(style.outlineWidth)];
@@ -24,24 +24,24 @@ def test_axe_finds_nothing_while_a_loop_is_edited_and_wrong(lab_page: Callable[.
     page.button("Edit the loop").click()
     page.root.locator("textarea").fill("for x in")
     page.button("Run this loop").click()
-    page.wait_for_words("Your loop stopped at line 1")
+    page.wait_for_text("Your loop stopped at line 1")
     assert violations(page.page, ".gradlab") == []
 
 
 def test_tab_reaches_every_control_with_a_ring_of_three_pixels(lab_page: Callable[..., Notebook]) -> None:
-    """Its colour is tried in every theme by itself (tests/front)."""
+    """Its colour is tested in each theme in tests/front."""
     page = lab_page(LAB.format("'digits', Recipe(accumulate=2)") + ".run(3)")
-    there = page.page.evaluate(THERE)
-    assert len(there) == 10 + 3 + 1 + 4, "controls, Play, Reset and more, one line of the loop, panels"
+    reachable = page.page.evaluate(REACHABLE)
+    assert len(reachable) == 10 + 3 + 1 + 4, "controls, Play, Reset and more, one line of the loop, panels"
     page.button("more").click()
-    there = page.page.evaluate(THERE)
-    assert len(there) == 10 + 3 + 4 + 1 + 4, "and what stands behind it"
+    reachable = page.page.evaluate(REACHABLE)
+    assert len(reachable) == 10 + 3 + 4 + 1 + 4, "and the controls behind it"
     page.control("task").focus()
-    for at in there:
+    for index in reachable:
         reached, visible, style, width = page.page.evaluate(FOCUSED)
-        assert reached == at
-        assert (visible, style) == (True, "solid"), at
-        assert width >= 3, at
+        assert reached == index
+        assert (visible, style) == (True, "solid"), index
+        assert width >= 3, index
         page.page.keyboard.press("Tab")
 
 
@@ -64,7 +64,7 @@ def test_play_is_silent_and_a_new_warning_is_read_out_once(lab_page: Callable[..
     page.button("Pause").click()
     page.wait_until_still()
     _, read = page.page.evaluate("() => window.read")
-    assert read.strip() == page.words().splitlines()[0]
+    assert read.strip() == page.text().splitlines()[0]
 
 
 def test_the_focus_is_never_lost_or_stolen(lab_page: Callable[..., Notebook]) -> None:

@@ -1,4 +1,4 @@
-"""Bet, run, reveal: a choice by mouse, keyboard or touch commits, and only then the outcome is seen; also offline."""
+"""Bets: a choice by mouse, keyboard or touch is final, and only then the outcome is visible; also offline."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ from gradlab.widgets.question import find_question
 
 from .driving import Notebook
 
-NAME = "04/a-frozen-body"  # what shows it is no lab's loss
+NAME = "04/a-frozen-body"  # its outcome is not the loss of a lab
 WRONG, RIGHT = "Further in each update, as gradients pile up", "By the same amount in each update"
 BOWL = "03/where-do-the-weights-go"
 LAB = "from gradlab import Lab, predict\nLab('bowl', controls=['zero_grad'], panels=['loss'])"
 FRESH = "from gradlab.widgets.predict import GUESSES; GUESSES.clear()"
-ASKED = f"predict({NAME!r})"
+PREDICT = f"predict({NAME!r})"
 TEXT = {"cell_type": "markdown", "source": "What to see: it swings."}
 SILENT = "x = 1"
 OUTCOME_SEEN = re.compile(r"^the outcome\n?$")
 OUTCOME = "print('the ' + 'outcome')\nLab('bowl', panels=['loss']).run(5)"
 HEADING = {"cell_type": "markdown", "source": "A last word.\n\n## Next"}
 OTHER = "print('something ' + 'else')"
-CELLS = (LAB, FRESH, ASKED, TEXT, SILENT, OUTCOME, HEADING, OTHER)
+CELLS = (LAB, FRESH, PREDICT, TEXT, SILENT, OUTCOME, HEADING, OTHER)
 
 
-def option(page: Any, words: str) -> Any:
-    return page.locator(".gl-bet").get_by_role("button", name=words)
+def option(page: Any, label: str) -> Any:
+    return page.locator(".gl-bet").get_by_role("button", name=label)
 
 
-def told(page: Any) -> str:
-    """What the question says after the choice."""
+def reply_text(page: Any) -> str:
     return str(page.locator(".gl-bet-reply").inner_text())
 
 
 def expect_covered(page: Any, covered: bool = True) -> None:
-    """What follows is not seen and not reached by keyboard while it is covered; from the heading on all is seen."""
+    """Check that cells up to the heading are invisible while covered; the heading and later cells are visible."""
     box = page.locator(".gl-bet-cover", has_text=re.compile("^Make your bet first: what follows is covered\\."))
     expect(box).to_have_count(int(covered))
     for part in (
@@ -69,13 +68,13 @@ def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebo
         " await jupyterapp.commands.execute('notebook:run-cell'); }"
     )
     page.wait_for_timeout(300)
-    expect_covered(page)  # what is run again, too
+    expect_covered(page)  # also after running it again
     option(page, WRONG).click()
     expect_covered(page, False)
     page.locator(".jp-Cell", has_text="the outcome").locator("canvas").wait_for()
     remark = next(each.remark for each in find_question(NAME).options if each.text == WRONG)
-    assert told(page).startswith(f"You said: {WRONG}. No. {remark}".replace("`", ""))
-    assert f"The answer: {RIGHT}. {find_question(NAME).why}".replace("`", "") in told(page)
+    assert reply_text(page).startswith(f"You said: {WRONG}. No. {remark}".replace("`", ""))
+    assert f"The answer: {RIGHT}. {find_question(NAME).why}".replace("`", "") in reply_text(page)
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
     option(page, RIGHT).click(force=True)
     page.wait_for_timeout(200)
@@ -85,19 +84,19 @@ def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebo
 def test_by_keyboard_it_is_kept_when_the_cell_runs_again(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(*CELLS).page
     option(page, WRONG).focus()
-    page.keyboard.press("Escape")  # leaves it for its cell
+    page.keyboard.press("Escape")  # moves the focus to its cell
     assert page.evaluate(
         "() => document.activeElement.matches('.jp-Cell') && !!document.activeElement.querySelector('.gl-bet')"
     )
-    page.keyboard.press("j")  # a key of the notebook's
+    page.keyboard.press("j")  # a key of the notebook
     assert page.evaluate("() => jupyterapp.shell.currentWidget.content.activeCellIndex") == 3
     options = [each.text for each in find_question(NAME).options]
-    at = options.index(RIGHT)
-    option(page, options[at - 1 if at else 1]).focus()
-    page.keyboard.press("Tab" if at else "Shift+Tab")
+    index = options.index(RIGHT)
+    option(page, options[index - 1 if index else 1]).focus()
+    page.keyboard.press("Tab" if index else "Shift+Tab")
     page.keyboard.press("Enter")
     expect_covered(page, False)
-    assert told(page).startswith(f"You said: {RIGHT}. Yes. ")
+    assert reply_text(page).startswith(f"You said: {RIGHT}. Yes. ")
     assert page.evaluate("() => document.activeElement.textContent") == RIGHT  # the focus is not lost
     page = lab_page(LAB, *CELLS[2:]).page  # the same kernel
     page.get_by_text("Your guesses so far: 1 of 1 right.").wait_for()
@@ -114,7 +113,7 @@ def test_the_outcome_can_be_seen_without_a_bet(lab_page: Callable[..., Notebook]
 
 
 def test_a_guess_of_the_loss_stands_in_the_lab_that_decides(lab_page: Callable[..., Notebook]) -> None:
-    """The answer comes when the curve has gone on for as long as the bet says."""
+    """The answer comes when the curve is as long as the bet specifies."""
     lab = "bowl = Lab('bowl', controls=['zero_grad'], panels=['loss', 'landscape'])"
     notebook = lab_page(
         LAB, f"{FRESH}; {lab}; bowl.switch(zero_grad=False).run(20)\nNone", f"predict({BOWL!r})", "bowl"
@@ -125,17 +124,17 @@ def test_a_guess_of_the_loss_stands_in_the_lab_that_decides(lab_page: Callable[.
         "You said: To the minimum, where it stops. Look. Tell me", use_inner_text=True
     )
     notebook.wait_for("lab => lab.querySelector('[data-panel=loss]').gradlabPanel._panel.ids.includes('guess')")
-    shown = "lab => lab.querySelector('[data-panel=loss]').gradlabPanel._panel"
-    assert notebook.evaluate(f"lab => ({shown})(lab).marks.some(mark => mark.text === 'your guess')")
-    assert notebook.evaluate(f"lab => ({shown})(lab).plots[0].x.axis.high") >= 44
+    panel = "lab => lab.querySelector('[data-panel=loss]').gradlabPanel._panel"
+    assert notebook.evaluate(f"lab => ({panel})(lab).marks.some(mark => mark.text === 'your guess')")
+    assert notebook.evaluate(f"lab => ({panel})(lab).plots[0].x.axis.high") >= 44
     assert page.locator(".gl-bet-tally").inner_text() == ""
     for _ in range(24):
-        assert "No." not in told(page)
+        assert "No." not in reply_text(page)
         notebook.button("1 update").click()
         notebook.wait_until_still()
     page.locator(".gl-bet-reply", has_text="No. It does get there").wait_for()
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
-    assert page.locator(".gradlab").first.evaluate(f"lab => !({shown})(lab).ids.includes('guess')"), "another lab"
+    assert page.locator(".gradlab").first.evaluate(f"lab => !({panel})(lab).ids.includes('guess')"), "another lab"
 
 
 def test_the_answer_can_be_had_at_once(lab_page: Callable[..., Notebook]) -> None:
@@ -143,24 +142,24 @@ def test_the_answer_can_be_had_at_once(lab_page: Callable[..., Notebook]) -> Non
     page = notebook.page
     option(page, "To the minimum, where it stops").click()
     page.get_by_role("button", name="Tell me").click()
-    assert told(page).startswith("You said: To the minimum, where it stops. No. ")
+    assert reply_text(page).startswith("You said: To the minimum, where it stops. No. ")
     assert page.evaluate("() => document.activeElement.textContent").endswith("To the minimum, where it stops")
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
 
 
 @pytest.mark.parametrize("saved", [True, False])
-def test_after_a_reload_a_bet_says_what_is_true(notebook: Notebook, saved: bool) -> None:
-    """Where JupyterLab trusts what is saved it is as it was; else its cell is to be run, as it says."""
+def test_after_a_reload_a_bet_works(notebook: Notebook, saved: bool) -> None:
+    """In a saved, trusted notebook it is unchanged; else it asks to run its cell."""
     page = notebook.page.context.new_page()
     run = (
         "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0;"
         " await jupyterapp.commands.execute('notebook:run-cell'); }"
     )
     try:
-        kept = nbformat.v4.new_notebook(cells=stored_cells()[: 1 if saved else None])
-        kept.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        document = nbformat.v4.new_notebook(cells=stored_cells()[: 1 if saved else None])
+        document.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         name = f"reloaded_{saved}.ipynb"
-        nbformat.write(kept, notebook.jupyter.folder / name)
+        nbformat.write(document, notebook.jupyter.folder / name)
         notebook.lend_kernel(name)
         opened = Notebook(page, notebook.jupyter, name)
         page.evaluate(run)
@@ -181,14 +180,14 @@ def test_after_a_reload_a_bet_says_what_is_true(notebook: Notebook, saved: bool)
 
 
 def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> None:
-    """JupyterLab folds it. The choice has the learner run its cell, and only then the answer and the texts come."""
+    """JupyterLab folds it. After the choice the learner runs its cell, and only then the answer and texts appear."""
     page = notebook.page.context.new_page()
     try:
         question, *_ = stored_cells()
         cells = [*stored_cells(), question, nbformat.v4.new_markdown_cell("Further down.")]
-        kept = nbformat.v4.new_notebook(cells=cells)
-        kept.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        nbformat.write(kept, notebook.jupyter.folder / "folded.ipynb")
+        document = nbformat.v4.new_notebook(cells=cells)
+        document.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        nbformat.write(document, notebook.jupyter.folder / "folded.ipynb")
         notebook.lend_kernel("folded.ipynb")
         Notebook(page, notebook.jupyter, "folded.ipynb")
         placeholder = page.locator(".jp-OutputPlaceholder")
@@ -197,8 +196,8 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         assert placeholder.text_content() == ""
         assert page.get_by_text(OUTCOME_SEEN).count() == 0
         expect(page.locator("p", has_text="It tells.")).not_to_be_visible()
-        asks = page.locator(".gl-bet").first
-        expect(asks).to_contain_text("To bet, run this cell")
+        bet = page.locator(".gl-bet").first
+        expect(bet).to_contain_text("To bet, run this cell")
         page.get_by_text("something else", exact=True).wait_for()
         page.evaluate(
             "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0;"
@@ -206,10 +205,10 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         )
         expect_covered(page)
         further = page.locator("p", has_text="Further down.")
-        expect(further).not_to_be_visible()  # its question did not run, but its page has the means now
+        expect(further).not_to_be_visible()  # its question did not run, but the page has the script now
         option(page, RIGHT).click()
-        expect(asks.locator(".gl-bet-reply")).to_have_text(f"You said: {RIGHT}. Run the next cell, and look. Tell me")
-        assert asks.locator(".gl-bet-right, .gl-bet-wrong").count() == 0
+        expect(bet.locator(".gl-bet-reply")).to_have_text(f"You said: {RIGHT}. Run the next cell, and look. Tell me")
+        assert bet.locator(".gl-bet-right, .gl-bet-wrong").count() == 0
         expect(code).to_have_count(0)
         expect(placeholder).to_be_visible()
         expect(page.locator("p", has_text="It tells.")).not_to_be_visible()
@@ -217,7 +216,7 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
             "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 3;"
             " await jupyterapp.commands.execute('notebook:run-cell'); }"
         )
-        expect(asks.locator(".gl-bet-reply")).to_contain_text(f"You said: {RIGHT}. Yes. ")
+        expect(bet.locator(".gl-bet-reply")).to_contain_text(f"You said: {RIGHT}. Yes. ")
         expect(page.locator("p", has_text="It tells.")).to_be_visible()
         expect_covered(page, False)
         expect(further).not_to_be_visible()
@@ -232,39 +231,39 @@ HIDDEN = {"source_hidden": True, "outputs_hidden": True}
 
 
 def stored_cells() -> list[Any]:
-    """Cells as they are committed: the question, the outcome folded after it, and something else."""
+    """Return stored cells: the question, the folded outcome after it, and other output."""
 
     def code(source: str, *outputs: Any, **metadata: Any) -> Any:
         return nbformat.v4.new_code_cell(source, outputs=list(outputs), metadata=metadata, execution_count=1)
 
-    def said(text: str) -> Any:
+    def printed(text: str) -> Any:
         return nbformat.v4.new_output("stream", text=f"{text}\n")
 
     data = predict(NAME)._repr_mimebundle_()
     data.pop("application/vnd.jupyter.widget-view+json")
-    asked = nbformat.v4.new_output("execute_result", data=data, execution_count=1)
+    question = nbformat.v4.new_output("execute_result", data=data, execution_count=1)
     markdown = nbformat.v4.new_markdown_cell
     no_text = nbformat.from_dict(NO_TEXT)
     return [
-        code(f"{FRESH}\nfrom gradlab import predict\n{ASKED}", asked),
+        code(f"{FRESH}\nfrom gradlab import predict\n{PREDICT}", question),
         markdown(TEXT["source"]),
         code(SILENT, jupyter={"source_hidden": True}),
-        code("print('the ' + 'outcome')", no_text, said("the outcome"), jupyter=HIDDEN),
+        code("print('the ' + 'outcome')", no_text, printed("the outcome"), jupyter=HIDDEN),
         markdown(f"{OPENS}\n\nIt tells.\n\n</details>"),
         markdown(HEADING["source"]),
-        code("g()", said("something else")),
+        code("g()", printed("something else")),
     ]
 
 
 def stored(template: str) -> str:
-    """A notebook as it is committed, made into a page."""
+    """Return a stored notebook as a page."""
     page, _ = HTMLExporter(template_name=template).from_notebook_node(nbformat.v4.new_notebook(cells=stored_cells()))
     return str(page)
 
 
 @pytest.fixture(params=["lab", "classic"])
 def offline(notebook: Notebook, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The page of nbconvert, or as nbviewer has it, opened from disk with the network off."""
+    """The page of nbconvert, or of nbviewer, opened from disk without network."""
     file = tmp_path / "page.html"
     file.write_text(stored(request.param), encoding="utf-8")
     page = notebook.page.context.new_page()
@@ -283,7 +282,7 @@ def test_a_page_without_a_kernel_asks_and_explains(offline: Any) -> None:
     expect_covered(offline)
     option(offline, WRONG).focus()
     offline.keyboard.press("Enter")
-    assert told(offline).startswith(f"You said: {WRONG}. No.")
-    assert f"The answer: {RIGHT}." in told(offline)
+    assert reply_text(offline).startswith(f"You said: {WRONG}. No.")
+    assert f"The answer: {RIGHT}." in reply_text(offline)
     expect_covered(offline, False)
     expect(offline.locator("p", has_text="It tells.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""Each bet of the series: nothing that follows it is seen before the choice, up to the next bet or heading."""
+"""Each bet of the series: cells after it are invisible before the choice, up to the next bet or heading."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gradlab.widgets.question import question_names
 from .bets import NOTEBOOKS, around_questions, expect_covered_until_the_choice, level, questions, stored
 from .driving import Notebook
 
-# In pages every bet is looked at in the night, at other times those of three notebooks. With a kernel, these take a
-# second each: 12, in which the next heading stands below the end of a section, and 13, with questions in a row.
-# GRADLAB_BETS=all looks at all in JupyterLab and Notebook 7.
+# In pages, the nightly run checks every bet, other runs those of three notebooks. With a kernel a bet takes a second,
+# so only two notebooks: 12, where a section ends above the next heading, and 13, with consecutive questions.
+# GRADLAB_BETS=all checks all bets in JupyterLab and Notebook 7.
 ALL = os.environ.get("GRADLAB_BETS") == "all"
 EACH_PAGE = ALL or bool(os.environ.get("GRADLAB_NIGHTLY"))
 OPEN = "([path, id]) => { jupyterapp.commands.execute('docmanager:open', {path, kernel: {id}}); }"
-# A cell that is run sooner gets a kernel of its own, for which the server shuts down the one that all others have.
+# A cell run earlier gets a new kernel, for which the server shuts down the shared one.
 CONNECTED = """([path, id]) => {
   const {context, sessionContext} = window.jupyterapp?.shell.currentWidget ?? {};
   return context?.path === path && sessionContext.isReady && sessionContext.session?.kernel?.id === id;
@@ -54,7 +54,7 @@ RUN = """async places => {
 
 @pytest.fixture
 def kernel(notebook: Notebook) -> str:
-    """The id of a kernel that knows ``predict`` and no guesses; all notebooks share it."""
+    """The id of a kernel with ``predict`` and without guesses; all notebooks share it."""
     code = "from gradlab import predict; from gradlab.widgets.predict import GUESSES; GUESSES.clear()"
     notebook.ask(f"exec({code!r}, globals())")
     return str(notebook.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.id"))
@@ -84,37 +84,37 @@ def test_what_follows_a_bet_is_covered_in_a_notebook(
         pytest.skip("needs Notebook 7 (pip install notebook)")
     some = ("12", "13") if opened is in_jupyterlab else ("13",)
     for path in [path for path in NOTEBOOKS if ALL or path.stem.startswith(some)]:
-        kept = around_questions(stored(path))
+        document = around_questions(stored(path))
         name = f"{opened.__name__}_{path.name}"
-        nbformat.write(kept, notebook.jupyter.folder / name)
+        nbformat.write(document, notebook.jupyter.folder / name)
         page, close = opened(notebook, name, kernel)
         try:
             page.wait_for_function(CONNECTED, arg=[name, kernel])
-            page.wait_for_function(RENDERED, arg=len(kept.cells))
-            asked = questions(kept.cells)
+            page.wait_for_function(RENDERED, arg=len(document.cells))
+            indices = questions(document.cells)
             folded = [
                 cell
-                for cell, after in pairwise(kept.cells)
+                for cell, after in pairwise(document.cells)
                 if cell.metadata.get("jp-MarkdownHeadingCollapsed") and level(after) > level(cell)
             ]
             assert page.locator(".jp-Cell .jp-showHiddenCellsButton").count() == len(folded), "what is deeper is folded"
             page.evaluate("() => jupyterapp.commands.execute('notebook:expand-all-headings')")
-            page.evaluate(RUN, asked)
-            page.wait_for_function(LIVE_BETS, arg=len(asked))
-            expect_covered_until_the_choice(page, kept.cells)
+            page.evaluate(RUN, indices)
+            page.wait_for_function(LIVE_BETS, arg=len(indices))
+            expect_covered_until_the_choice(page, document.cells)
         finally:
             close()
 
 
 def test_what_follows_a_bet_is_covered_in_a_page(notebook: Notebook, tmp_path: Path) -> None:
-    page, asked = notebook.page.context.new_page(), 0
+    page, count = notebook.page.context.new_page(), 0
     page.route(re.compile("^https?://"), lambda route: route.abort())
     some = [path for path in NOTEBOOKS if EACH_PAGE or path.stem.startswith(("03", "12", "13"))]
     for path in some:
-        kept = around_questions(stored(path))
-        html, _ = HTMLExporter().from_notebook_node(kept)
+        document = around_questions(stored(path))
+        html, _ = HTMLExporter().from_notebook_node(document)
         (tmp_path / "page.html").write_text(html, encoding="utf-8")
         page.goto((tmp_path / "page.html").as_uri(), wait_until="domcontentloaded")
-        asked += expect_covered_until_the_choice(page, kept.cells)
+        count += expect_covered_until_the_choice(page, document.cells)
     page.close()
-    assert asked == sum(name.startswith(tuple(path.stem[:2] for path in some)) for name in question_names())
+    assert count == sum(name.startswith(tuple(path.stem[:2] for path in some)) for name in question_names())

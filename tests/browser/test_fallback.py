@@ -1,4 +1,4 @@
-"""A Lab where the widget's JavaScript does not load: the still picture, the words and what to do."""
+"""A Lab without the widget's JavaScript: the still picture, its text and instructions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_the_still_picture_is_seen_where_no_widget_loads(notebook: Notebook) -> 
         notebook.jupyter.folder / "still.ipynb", f"{start}lab = Lab('digits').run(7)\nlab", "fit = ForecastLab()\nfit"
     )
     notebook.lend_kernel("still.ipynb")
-    page = notebook.page.context.new_page()  # in front of the other, in which nothing moves until this is closed
+    page = notebook.page.context.new_page()  # the page behind it does not move until this one is closed
     try:
         page.route(re.compile("extensions/anywidget"), lambda route: route.abort())
         other = Notebook(page, notebook.jupyter, "still.ipynb")
@@ -22,9 +22,9 @@ def test_the_still_picture_is_seen_where_no_widget_loads(notebook: Notebook) -> 
             still = page.locator("[data-gradlab-still]").nth(number)
             still.wait_for()
             assert still.locator("img").evaluate("img => img.complete && img.naturalWidth > 400")
-            said = still.inner_text()
-            assert other.ask(f"{name}.text").splitlines()[0] in said
-            assert "pip install anywidget" in said
+            text = still.inner_text()
+            assert other.ask(f"{name}.text").splitlines()[0] in text
+            assert "pip install anywidget" in text
         assert page.locator(".gradlab").count() == 0
     finally:
         page.close()

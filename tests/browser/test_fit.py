@@ -11,22 +11,20 @@ FIT = "from gradlab.course import ForecastLab\nlab = ForecastLab('llama-8b', con
 
 def test_each_change_is_answered_without_a_press(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(FIT.format(""))
-    page.wait_for_words(
-        r"^Does not fit an H100: .*llama-8b with batch 1, context 128, adamw, AMP bf16 needs [\d.]+ GiB"
-    )
-    assert "What would help" in page.words()
-    page.wait_until_painted()  # at the size that two panels have
+    page.wait_for_text(r"^Does not fit an H100: .*llama-8b with batch 1, context 128, adamw, AMP bf16 needs [\d.]+ GiB")
+    assert "What would help" in page.text()
+    page.wait_until_painted()  # at the size for two panels
     assert len(page.pictures()) == 2
     first = page.pictures()
     page.turn("optimizer", "sgd")
-    page.wait_for_words("Being worked out: .*sgd")
-    page.wait_for_words("^Fits an H100.*sgd, AMP bf16 needs")
+    page.wait_for_text("Being worked out: .*sgd")
+    page.wait_for_text("^Fits an H100.*sgd, AMP bf16 needs")
     page.wait_until_painted()
     assert page.pictures()[0] != first[0]
     page.turn("card", "T4")
-    page.wait_for_words("^Does not fit a T4")
-    page.turn("optimizer", "adamw")  # was asked before: at once
-    page.wait_for_words("adamw, AMP bf16 needs")
+    page.wait_for_text("^Does not fit a T4")
+    page.turn("optimizer", "adamw")  # a repeated request: answered at once
+    page.wait_for_text("adamw, AMP bf16 needs")
     assert page.root.locator("progress").is_hidden()
     folded = page.root.locator("details")
     assert folded.inner_text() == "What a forecast leaves out"
@@ -45,5 +43,5 @@ def test_an_error_is_a_sentence(lab_page: Callable[..., Notebook]) -> None:
     assert page.page.locator(".gl-chip").inner_text() == "⚠ forecast: no such thing"
     page.ask("setattr(fit, 'forecast', real)")
     page.button("Try again").click()
-    page.wait_for_words("needs")
+    page.wait_for_text("needs")
     assert not page.page.locator(".gl-chip").is_visible()

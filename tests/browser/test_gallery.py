@@ -1,4 +1,4 @@
-"""All that is shown in a notebook, on one page: axe-core finds nothing in it, and it fits each screen."""
+"""All displays of a notebook on one page: axe-core finds no violation, and it fits each screen."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ OTHERS = (
     "asked = predict('03/a-quarter-of-lr')\nasked.choose(asked.options[0])\nasked",
     "course.series_map()",
 )
-SHOWN = (".gradlab", ".gl-bet[data-settled]", ".gl-map", *(f".jp-OutputArea-output:has({part})" for part in (
+SELECTORS = (".gradlab", ".gl-bet[data-settled]", ".gl-map", *(f".jp-OutputArea-output:has({part})" for part in (
     ".gl-themed", "[role=status]")))  # fmt: skip
-TALL = 20_000  # pixels; what is out of the window would not be painted
+TALL_PX = 20_000  # labs out of the window are not painted
 BOXES = """() => {
-  const seen = element => element.getClientRects().length > 0;
+  const visible = element => element.getClientRects().length > 0;
   const parts = '.gl-controls > *, .gl-player > *, .gl-bar > .gl-button, .gl-buttons > *, pre.gl, canvas, '
     + '.gl-alarm, .gl-words';
-  return [...document.querySelectorAll(`.gradlab :is(${parts})`)].filter(seen).map(one => {
-    const {left, top, right, bottom} = one.getBoundingClientRect();
-    return [one.tagName + ' ' + one.innerText.slice(0, 20), [left, top, right, bottom]];
+  return [...document.querySelectorAll(`.gradlab :is(${parts})`)].filter(visible).map(part => {
+    const {left, top, right, bottom} = part.getBoundingClientRect();
+    return [part.tagName + ' ' + part.innerText.slice(0, 20), [left, top, right, bottom]];
   });
 }"""
 PANELS = """lab => [...lab.querySelectorAll('.gl-panel')].map(panel => {
@@ -60,9 +60,9 @@ VIEWPORT = """() => {
     .getBoundingClientRect();
   return [left, top, right, bottom];
 }"""
-# What is wider than its place: labs, lines of their loops, the map and its tiles.
-CUT = """() => ['.gradlab', '.gradlab pre.gl .line', '.gl-map', '.gl-map li'].flatMap(what =>
-  [...document.querySelectorAll(what)].filter(one => one.scrollWidth > one.clientWidth).map(one => one.outerHTML))"""
+# Elements that overflow: labs, lines of their loops, the map and its tiles.
+CUT = """() => [...document.querySelectorAll('.gradlab, .gradlab pre.gl .line, .gl-map, .gl-map li')]
+  .filter(element => element.scrollWidth > element.clientWidth).map(element => element.outerHTML)"""
 
 
 # The contrast of texts with the paper of their lab, as WCAG 2 defines it, where it is below 4.5.
@@ -85,10 +85,10 @@ PALE = """() => {
 
 @pytest.fixture(scope="module")
 def gallery(notebook: Notebook) -> Iterator[Notebook]:
-    """A page with all of it; nothing goes wrong on it."""
+    """A page with all displays, without errors."""
     notebook.problems()
     logged = len(notebook.jupyter.errors())
-    notebook.show(START, *LABS, *OTHERS, height=TALL)
+    notebook.show(START, *LABS, *OTHERS, height=TALL_PX)
     for number in range(len(LABS)):
         notebook.lab(number).wait_until_painted()
     yield notebook
@@ -100,16 +100,16 @@ def gallery(notebook: Notebook) -> Iterator[Notebook]:
 
 
 def fit_into(page: Notebook, width: int) -> None:
-    """Show the notebook in a window of this width, and wait until all is painted again."""
-    page.page.set_viewport_size({"width": width, "height": TALL})
-    page.side_bar(width == 1366)  # as JupyterLab begins
+    """Show the notebook in a window of this width, and wait until all labs are painted."""
+    page.page.set_viewport_size({"width": width, "height": TALL_PX})
+    page.side_bar(width == 1366)  # as JupyterLab opens
     page.page.wait_for_timeout(300)  # until the side bar has moved
     for number in range(len(LABS)):
         page.lab(number).wait_until_painted()
 
 
 def paper(page: Notebook) -> list[float]:
-    """The lightness of a corner of each panel and of each figure, as they are painted, 0 to 255."""
+    """Return the lightness, 0 to 255, of a corner of each painted panel and figure."""
     painted: list[float] = page.page.evaluate(PAPER)
     for figure in page.page.locator("img.gl-themed").all():
         picture = Image.open(io.BytesIO(figure.screenshot())).convert("L")
@@ -125,15 +125,17 @@ def paper(page: Notebook) -> list[float]:
         pytest.param(1366, "Light", {"forced_colors": "active"}, marks=pytest.mark.nightly),
     ],
 )
-def test_it_can_be_read_and_axe_finds_nothing(gallery: Notebook, width: int, theme: str, media: dict[str, Any]) -> None:
+def test_it_has_contrast_and_no_violation_by_axe(
+    gallery: Notebook, width: int, theme: str, media: dict[str, Any]
+) -> None:
     fit_into(gallery, width)
     gallery.theme(theme)
     gallery.page.emulate_media(**{"forced_colors": "none", "contrast": "no-preference", **media})
     gallery.wait_for("(lab, dark) => lab.classList.contains('gradlab-dark') === dark", theme == "Dark")
     gallery.page.wait_for_timeout(300)  # until its colours have changed
-    assert violations(gallery.page, *SHOWN) == []
+    assert violations(gallery.page, *SELECTORS) == []
     if not media:
-        assert gallery.page.evaluate(PALE) == []  # axe-core leaves out what it is not sure of
+        assert gallery.page.evaluate(PALE) == []  # axe-core skips uncertain cases
         assert all((light > 128) == (theme == "Light") for light in paper(gallery))
 
 
@@ -142,9 +144,9 @@ def test_it_fits_and_nothing_covers_anything(gallery: Notebook, width: int) -> N
     fit_into(gallery, width)
     boxes = gallery.page.evaluate(BOXES)
     assert len(boxes) > 10 * len(LABS)
-    for (one, a), (other, b) in combinations(boxes, 2):
+    for (name, a), (other_name, b) in combinations(boxes, 2):
         across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-        assert across <= 1 or down <= 1, f"{one} and {other} overlap by {across:.0f} x {down:.0f} px"
+        assert across <= 1 or down <= 1, f"{name} and {other_name} overlap by {across:.0f} x {down:.0f} px"
     _, _, right, _ = gallery.page.evaluate(VIEWPORT)
     assert max(box[2] for _, box in boxes) <= right <= width
     assert gallery.page.evaluate(CUT) == []

@@ -1,4 +1,4 @@
-"""Every instrument in a browser: its controls by mouse, keys and finger; live, and on a page without a kernel."""
+"""Every instrument in a browser: its controls by mouse, keys and touch; live, and on a page without a kernel."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pytest
 
 import gradlab.course as course
 
-from .driving import PATIENCE, Notebook
+from .driving import TIMEOUT_S, Notebook
 
-# A slider of each, and another control.
+# For each, a slider and another control.
 TURNED = {
     "swing": ("lr", "zero_grad"),
     "loss_scale": ("scale", "dtype"),
@@ -30,7 +30,7 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux
 EACH = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=POSIX) if name == "two_ranks" else name for name in TURNED]
 )
-Place = tuple[float, float]
+Point = tuple[float, float]
 
 
 def cell(name: str, settings: str = "") -> str:
@@ -42,12 +42,12 @@ def value(page: Notebook, name: str) -> Any:
     return page.ask(f"lab.values[{name!r}]")
 
 
-def middle(part: Any) -> Place:
+def middle(part: Any) -> Point:
     box = part.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def drag(page: Any, start: Place, end: Place) -> None:
+def drag(page: Any, start: Point, end: Point) -> None:
     """Drag by mouse."""
     page.mouse.move(*start)
     page.mouse.down()
@@ -55,7 +55,7 @@ def drag(page: Any, start: Place, end: Place) -> None:
     page.mouse.up()
 
 
-def touch(page: Any, start: Place, end: Place | None = None) -> None:
+def touch(page: Any, start: Point, end: Point | None = None) -> None:
     """Tap with a finger, or drag with it."""
     session = page.context.new_cdp_session(page)
     for step in range(9 if end else 1):
@@ -75,7 +75,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @contextmanager
 def page_of(notebook: Notebook, path: Path) -> Iterator[Any]:
-    """A page by itself on a phone, with the network off; it must not meet an error."""
+    """A saved page on a phone without network; errors fail the test."""
     page: Any = notebook.page.context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.stack))
@@ -92,28 +92,28 @@ def page_of(notebook: Notebook, path: Path) -> Iterator[Any]:
 
 @EACH
 def test_a_control_of_each_kind_by_mouse_and_by_keys(lab_page: Callable[..., Notebook], name: str) -> None:
-    """Every control by request: tests/course/instruments."""
+    """All controls are tested without a browser in tests/course/instruments."""
     page = lab_page(cell(name))
     controls = {control["name"]: control for control in page.ask("[control.data for control in lab.controls()]")}
     for control in (controls[each] for each in TURNED[name]):
-        here, options = page.control(control["name"]), [option[1] for option in control.get("options", [])]
+        element, options = page.control(control["name"]), [option[1] for option in control.get("options", [])]
         start = value(page, control["name"])
         pictures = page.pictures()
         if control["kind"] == "tick":
-            here.click()
+            element.click()
             assert value(page, control["name"]) is not start
-            here.press("Space")
+            element.press("Space")
             expected = start
         elif control["kind"] == "choice":
-            here.select_option(label=control["options"][-1][0])
+            element.select_option(label=control["options"][-1][0])
             assert value(page, control["name"]) == options[-1]
-            here.press("ArrowUp")
+            element.press("ArrowUp")
             expected = options[-2]
         else:
-            box = here.bounding_box()
+            box = element.bounding_box()
             page.page.mouse.click(box["x"] + box["width"] - 1, box["y"] + box["height"] / 2)
             assert value(page, control["name"]) == (options[-1] if options else control["high"])
-            here.press("Home")
+            element.press("Home")
             expected = options[0] if options else control["low"]
         assert value(page, control["name"]) == expected
         assert (page.pictures() == pictures) == (expected == start)
@@ -125,44 +125,46 @@ def test_a_control_of_each_kind_by_mouse_and_by_keys(lab_page: Callable[..., Not
 def test_a_page_without_a_kernel_is_small_and_plays(
     notebook: Notebook, saved: Callable[[str], Path], name: str
 ) -> None:
-    """By finger and by keys, with the words of the instrument."""
+    """By touch and by keys; its text is that of the instrument."""
     instrument = getattr(course, name)()
     start = dict(instrument.values)
     assert saved(name).stat().st_size < 500_000
-    held: dict[str, set[Any]] = {control: {value} for control, value in start.items()}
-    for at in instrument.recorded():
-        if len(other := [control for control in at if at[control] != start[control]]) == 1:
-            held[other[0]].add(at[other[0]])
+    recorded: dict[str, set[Any]] = {control: {value} for control, value in start.items()}
+    for settings in instrument.recorded():
+        if len(other := [control for control in settings if settings[control] != start[control]]) == 1:
+            recorded[other[0]].add(settings[other[0]])
     slider, other = ({each.name: each.data for each in instrument.controls()}[each] for each in TURNED[name])
     with page_of(notebook, saved(name)) as page:
 
-        def wait_for(**at: Any) -> None:
-            page.locator(".gl-state").filter(has_text=instrument.render({**start, **at}).state).wait_for()
+        def wait_for(**settings: Any) -> None:
+            page.locator(".gl-state").filter(has_text=instrument.render({**start, **settings}).state).wait_for()
 
         wait_for()
-        here, back = page.locator(f"[name={other['name']}]"), start[other["name"]]
+        element, start_value = page.locator(f"[name={other['name']}]"), start[other["name"]]
         if other["kind"] == "tick":
-            here.scroll_into_view_if_needed()
-            touch(page, middle(here))
-            wait_for(**{other["name"]: not back})
-            here.press("Space")
-        elif other["kind"] == "choice" and len(held[other["name"]]) > 1:
-            for option in sorted(held[other["name"]], key=lambda each: each == back):
-                here.select_option(label=next(words for words, of in other["options"] if of == option))
+            element.scroll_into_view_if_needed()
+            touch(page, middle(element))
+            wait_for(**{other["name"]: not start_value})
+            element.press("Space")
+        elif other["kind"] == "choice" and len(recorded[other["name"]]) > 1:
+            for option in sorted(recorded[other["name"]], key=lambda each: each == start_value):
+                element.select_option(
+                    label=next(label for label, option_value in other["options"] if option_value == option)
+                )
                 wait_for(**{other["name"]: option})
         wait_for()
-        here = page.locator(f"[name={slider['name']}]")
-        here.scroll_into_view_if_needed()
-        box, there = here.bounding_box(), [option for _, option in slider.get("options", [])]
-        first, *_, last = sorted(held[slider["name"]], key=there.index if there else float)
+        element = page.locator(f"[name={slider['name']}]")
+        element.scroll_into_view_if_needed()
+        box, options = element.bounding_box(), [option for _, option in slider.get("options", [])]
+        first, *_, last = sorted(recorded[slider["name"]], key=options.index if options else float)
         touch(page, (box["x"] + box["width"] - 2, box["y"] + box["height"] / 2))
         wait_for(**{slider["name"]: last})
-        here.press("Home")
+        element.press("Home")
         wait_for(**{slider["name"]: first})
         if "every" in slider:
             page.get_by_label(f"play {slider['label']}").click()
             page.wait_for_function(
-                "name => Number(document.querySelector(`[name=${name}]`).value) > 1", arg=here.get_attribute("name")
+                "name => Number(document.querySelector(`[name=${name}]`).value) > 1", arg=element.get_attribute("name")
             )
             page.get_by_label(f"pause {slider['label']}").click()
 
@@ -171,7 +173,7 @@ def test_a_page_without_a_kernel_is_small_and_plays(
 
 
 def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[..., Notebook]) -> None:
-    """While a slider is drawn along, one request at most is on its way, and the newest value is the last one shown."""
+    """While a slider is dragged, at most one request is unanswered, and the newest value is shown last."""
     page = lab_page(cell("swing", "lr=0.5"))
     box = page.control("lr").bounding_box()
     y = box["y"] + box["height"] / 2
@@ -179,18 +181,18 @@ def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[...,
     page.page.mouse.down()
     page.wait_until_still()
     page.page.evaluate("() => { window.onTheirWay.clear(); window.mostAtOnce = 0; }")
-    pictures, end = set(), time.monotonic() + PATIENCE
+    pictures, end = set(), time.monotonic() + TIMEOUT_S
     for step in itertools.chain(range(20), itertools.cycle([*range(19, 0, -1), *range(20)])):
         page.page.mouse.move(box["x"] + (0.2 + 0.03 * step) * box["width"], y)
         pictures.add(page.pictures()[1])
         if step == 19 and (len(pictures) > 2 or time.monotonic() > end):
             break
     page.page.mouse.up()
-    shown = value(page, "lr")
+    final = value(page, "lr")
     assert page.page.evaluate("() => window.mostAtOnce") == 1
     assert len(pictures) > 2, "it moves while the hand does"
-    assert float(page.control("lr").input_value()) == shown
-    page.wait_for_words(re.escape(f"lr × curvature = {shown:g}:"))
+    assert float(page.control("lr").input_value()) == final
+    page.wait_for_text(re.escape(f"lr × curvature = {final:g}:"))
 
 
 def test_a_page_says_what_it_does_not_hold(notebook: Notebook, saved: Callable[[str], Path]) -> None:
@@ -200,7 +202,7 @@ def test_a_page_says_what_it_does_not_hold(notebook: Notebook, saved: Callable[[
         page.locator("[name=zero_grad]").click()
         page.locator("[name=lr]").press("End")
         state.filter(has_text="lr × curvature = 4.5: the weight runs away").wait_for()
-        page.locator("[name=curvature]").press("End")  # held with another lr only
+        page.locator("[name=curvature]").press("End")  # recorded with another lr only
         page.locator(".gl-note").filter(has_text="another lr").wait_for()
         state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()
         link = page.url
@@ -212,12 +214,12 @@ def test_a_page_says_what_it_does_not_hold(notebook: Notebook, saved: Callable[[
 # The ring of orders ---------------------------------------------------------------------------------------------------
 
 
-def call(root: Any, at: int) -> Any:
-    return root.locator(".gl-chip-call").nth(at)
+def call(root: Any, index: int) -> Any:
+    return root.locator(".gl-chip-call").nth(index)
 
 
 def code_order(page: Notebook) -> list[str]:
-    """The order of the calls in the loop of the code pane."""
+    """Return the order of the calls in the code pane's loop."""
     names = {"optimizer.zero_grad()": "zero_grad", "loss.backward()": "backward", "optimizer.step()": "step"}
     lines = [line.strip() for line in page.code().splitlines() if line.startswith("    ")]
     return [names.get(line, "forward") for line in lines]
@@ -225,19 +227,19 @@ def code_order(page: Notebook) -> list[str]:
 
 def test_calls_are_dragged_left_out_and_added_by_mouse(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(cell("ring_of_orders"))
-    page.wait_for_words("Right. The same weights as the usual loop")
+    page.wait_for_text("Right. The same weights as the usual loop")
     before = page.pictures()
     drag(page.page, middle(call(page.root, 0)), middle(call(page.root, 2)))
-    page.wait_for_words("Wrong. The weights never move")
+    page.wait_for_text("Wrong. The weights never move")
     assert value(page, "order") == "forward backward zero_grad step"
     assert code_order(page) == ["forward", "backward", "zero_grad", "step"]
-    assert all(one != other for one, other in zip(before, page.pictures(), strict=True))
+    assert all(old != new for old, new in zip(before, page.pictures(), strict=True))
     x, y = middle(call(page.root, 2))
     drag(page.page, (x, y), (x, y + 130))
-    page.wait_for_words("59 of 60 steps apply a gradient that was applied before")
+    page.wait_for_text("59 of 60 steps apply a gradient that was applied before")
     assert code_order(page) == ["forward", "backward", "step"]
     page.root.get_by_label("add zero_grad at the end").click()
-    page.wait_for_words("Right. The same weights")
+    page.wait_for_text("Right. The same weights")
     page.root.get_by_label("add step at the end").click()
     page.wait_until_still()
     assert code_order(page) == ["forward", "backward", "step", "zero_grad", "step"]
@@ -249,17 +251,17 @@ def test_calls_are_moved_by_keys_and_the_loop_is_stepped(lab_page: Callable[...,
     call(page.root, 3).focus()
     for _ in range(3):
         keys.press("ArrowLeft")
-    page.wait_for_words("Harmless. The weights of the usual loop, 1 update late")
+    page.wait_for_text("Harmless. The weights of the usual loop, 1 update late")
     assert code_order(page) == ["step", "zero_grad", "forward", "backward"]
     assert page.page.evaluate("() => document.activeElement.innerText") == "step"
     keys.press("Delete")
-    page.wait_for_words("No step\\(\\) is called")
+    page.wait_for_text("No step\\(\\) is called")
     page.control("call").focus()
     keys.press("Home")
-    page.wait_for_words("Before the loop")
+    page.wait_for_text("Before the loop")
     keys.press("ArrowRight")
     keys.press("ArrowRight")
-    page.wait_for_words("Turn 1, forward: loss of batch 1")
+    page.wait_for_text("Turn 1, forward: loss of batch 1")
     assert page.lines("lit") == [5]
 
 

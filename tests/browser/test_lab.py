@@ -1,4 +1,4 @@
-"""A Lab in a notebook: its parts are wired to the kernel, it plays and stops, and what it shows is the run."""
+"""A Lab in a notebook: its parts act on the kernel, it plays and stops, and it shows the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = """lab => [...lab.querySelectorAll('.gl-control, .gl-button, canvas, pre
   .filter(part => part.getClientRects().length)
   .map(part => [part.getBoundingClientRect(), part.className])
   .map(([{left, top}, name]) => [name, left, top - lab.getBoundingClientRect().top])"""
-# Clicks the button and tells when the loss panel was painted after that, in ms.
+# Clicks the button; resolves to the times, in ms, at which the loss panel was painted after that.
 PAINTS_AFTER = """lab => new Promise(resolve => {
   const loss = lab.querySelector('canvas'), times = [], clear = CanvasRenderingContext2D.prototype.clearRect;
   let began = Infinity;
@@ -50,21 +50,21 @@ def test_the_parts_are_wired_to_the_kernel(lab_page: Callable[..., Notebook]) ->
     page.wait_for("lab => lab.querySelectorAll('pre.gl .line')[8].classList.contains('lit')")
     assert page.ask("lab.runner.line") == 9
     page.button("1 update").click()
-    page.wait_for_words("update 1")
+    page.wait_for_text("update 1")
     assert page.lines("lit") == [10]
 
     page.panel("gradient").focus()
     for _ in range(12):
         press("ArrowDown")
         press("Enter")
-    page.wait_for_words("Batch 1 is number .* One step has applied it.")
+    page.wait_for_text("Batch 1 is number .* One step has applied it.")
 
     before = page.ask(WEIGHTS)
-    mouse.move(*page.place("landscape", *page.points("landscape", "now")[0]))
+    mouse.move(*page.position("landscape", *page.points("landscape", "now")[0]))
     mouse.down()
-    mouse.move(*page.place("landscape", 0.6, 0.4), steps=6)
+    mouse.move(*page.position("landscape", 0.6, 0.4), steps=6)
     mouse.up()
-    page.wait_for_words("Begun again from where you put the weights")
+    page.wait_for_text("Begun again from where you put the weights")
     page.wait_until_still()
     assert page.ask(WEIGHTS) != before
     assert page.updates() == 0
@@ -73,9 +73,9 @@ def test_the_parts_are_wired_to_the_kernel(lab_page: Callable[..., Notebook]) ->
     page.wait_for_updates(30)
     page.button("Pause").click()
     page.wait_until_still()
-    mouse.move(*page.place("loss", 0.4, 0.5))
+    mouse.move(*page.position("loss", 0.4, 0.5))
     mouse.down()
-    mouse.move(*page.place("loss", 0.6, 0.55), steps=5)
+    mouse.move(*page.position("loss", 0.6, 0.55), steps=5)
     mouse.up()
     page.root.get_by_role("button", name="Show all").click()
     expect(page.root.get_by_role("button", name="Show all")).to_have_count(0)
@@ -85,11 +85,11 @@ def test_the_parts_are_wired_to_the_kernel(lab_page: Callable[..., Notebook]) ->
     assert field.input_value() == page.code()
     field.fill(SOURCE.replace("optimizer.step()", "optimizer.stp()"))
     page.button("Run this loop").click()
-    page.wait_for_words(r"Your loop stopped at line 10: AttributeError.*stp")
+    page.wait_for_text(r"Your loop stopped at line 10: AttributeError.*stp")
     assert page.root.locator(".gl-numbers .wrong").all_inner_texts() == ["✗ 10"]
     field.fill(SOURCE.replace("loss.backward()", "loss.backward()  # mine"))
     page.button("Run this loop").click()
-    page.wait_for_words("This is your own loop")
+    page.wait_for_text("This is your own loop")
     page.wait_for_updates(page.ask("lab.runner.updates") + 5)  # it plays
     page.button("Pause").click()
     page.wait_until_still()
@@ -98,15 +98,15 @@ def test_the_parts_are_wired_to_the_kernel(lab_page: Callable[..., Notebook]) ->
     assert page.ask("lab.runner.loop.is_edited") is False
 
 
-def test_another_task_is_a_new_run_and_a_bad_number_is_told(lab_page: Callable[..., Notebook]) -> None:
+def test_another_task_is_a_new_run_and_a_bad_number_is_refused(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'bowl', Recipe(zero_grad=False, lr=0.01)"))
     page.turn("task", "digits")
     task = tasks.digits()
-    page.wait_for_words("A new run")
+    page.wait_for_text("A new run")
     assert page.code() == Recipe(zero_grad=False, lr=task.lr).source()
     page.control("lr").fill("-1")
     page.control("lr").press("Tab")
-    page.wait_for_words("lr must be a finite number above 0, got '-1'. It stays at 0.05.")
+    page.wait_for_text("lr must be a finite number above 0, got '-1'. It stays at 0.05.")
     expect(page.control("lr")).to_have_value("0.05")
 
 
@@ -116,27 +116,27 @@ def test_pause_stops_the_picture_where_the_run_ends(lab_page: Callable[..., Note
     page.button("Play").click()
     page.wait_for_updates(30)
     times = page.evaluate(PAINTS_AFTER)
-    assert sum(time > 50 for time in times) <= 1, f"one last painting, of where the run has ended; got {times}"
+    assert sum(time > 50 for time in times) <= 1, f"one last painting, of the end of the run; got {times}"
     updates, loss = page.ask("lab.runner.updates, lab.runner.record.loss")
     assert page.updates() == updates
     assert all(now != then for now, then in zip(page.pictures(), first, strict=True))
-    said = str(page.panel("loss").get_attribute("aria-label"))
-    assert f"The loss is {float(f'{loss:.3g}'):g}" in said
-    assert f"Updates 1 to {updates}" in said
+    label = str(page.panel("loss").get_attribute("aria-label"))
+    assert f"The loss is {float(f'{loss:.3g}'):g}" in label
+    assert f"Updates 1 to {updates}" in label
     assert page.root.locator("[aria-live]").inner_text().strip().startswith(f"update {updates:,}")
 
 
 def test_reset_restores_the_first_frame(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'digits'"))
-    pictures, words, code, lit = page.pictures(), page.words(), page.code(), page.lines("lit")
+    pictures, text, code, lit = page.pictures(), page.text(), page.code(), page.lines("lit")
     page.button("Play").click()
     page.wait_for_updates(20)
     page.button("Reset").click()  # while it plays
-    page.wait_for_words("update 0")
+    page.wait_for_text("update 0")
     page.button("Play").wait_for()
     page.wait_until_still()
     assert page.pictures() == pictures
-    assert (page.words(), page.code(), page.lines("lit")) == (words, code, lit)
+    assert (page.text(), page.code(), page.lines("lit")) == (text, code, lit)
 
 
 def test_nothing_shifts_when_it_plays_or_warns(lab_page: Callable[..., Notebook]) -> None:
@@ -171,7 +171,7 @@ def test_a_lab_whose_cell_has_another_output_stops(lab_page: Callable[..., Noteb
 
 
 def test_a_lab_whose_cell_is_run_again_goes_on(lab_page: Callable[..., Notebook]) -> None:
-    """It is the same lab, shown anew; and it may be seen in another cell, too."""
+    """The same lab is shown again, also in another cell."""
     page = lab_page("from gradlab import Lab\nlab = Lab('bowl', panels=['loss'])", "lab", "lab")
     page.page.wait_for_function("() => document.querySelectorAll('.gradlab canvas').length === 2")
     live = page.page.locator(".gradlab:not(.gl-frozen)")

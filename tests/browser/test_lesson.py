@@ -1,4 +1,4 @@
-"""What is no widget, in a browser: an exercise answers in words, a wide table is moved."""
+"""Displays without widgets in a browser: an exercise shows hints and a verdict, a wide table scrolls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What moves, what lights, and what is said at the pointer: motion at statements, words, tooltips, frozen axes."""
+"""Motion at statements, highlighted words and marks, and play on opening."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = {
     "source": 'Yellow is <span class="gradlab-word-applied">**applied once**</span>, striped is '
     '<span class="gradlab-word-reused">reused</span>; <span class="gradlab-word-zero_grad">`zero_grad()`</span>.',
 }
-# Keeps the words of the line that was lit whenever a motion began in the gradient panel.
+# Records the lit line whenever a motion begins in the gradient panel.
 WATCH = """lab => {
   window.moved = [];
   new MutationObserver((changes) => {
@@ -24,7 +24,7 @@ WATCH = """lab => {
     }
   }).observe(lab.querySelector('[data-panel=gradient]'), {attributeFilter: ['data-moving']});
 }"""
-# The middle of what has exactly a colour in a panel, below a part of its height, in CSS pixels of the screen.
+# The centre, in CSS pixels of the screen, and the count of a panel's pixels of a colour below a share of its height.
 MIDDLE = """(lab, [name, colour, top]) => {
   const canvas = lab.querySelector(`[data-panel=${name}] canvas`), box = canvas.getBoundingClientRect();
   const {data, width, height} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -37,26 +37,26 @@ MIDDLE = """(lab, [name, colour, top]) => {
   }
   return [box.x + x / count * box.width / canvas.width, box.y + y / count * box.height / canvas.height, count];
 }"""
-BLUE, YELLOW = [0x00, 0x72, 0xB2], [0xF0, 0xE4, 0x42]  # of the weights, and of what is applied once
+BLUE, YELLOW = [0x00, 0x72, 0xB2], [0xF0, 0xE4, 0x42]  # of weights and of gradients applied once
 
 
 @pytest.fixture
 def moving(lab_page: Callable[..., Notebook], notebook: Notebook) -> Iterator[Callable[..., Notebook]]:
-    """A page for a reader who wants motion."""
+    """As ``lab_page``, with motion."""
     notebook.page.emulate_media(reduced_motion="no-preference")
     yield lab_page
     notebook.page.emulate_media(reduced_motion="reduce")
 
 
 def test_three_calls_move_the_arrows_and_nothing_else_does(moving: Callable[..., Notebook]) -> None:
-    """Statement by statement; when statements are played, too, and not at speed."""
+    """Statement by statement, also when statements are played, but not at 60 updates/s."""
     page = moving(f"{LAB.format(repr('bowl'))}.run(1)")
     page.evaluate(WATCH)
     for _ in range(8):
         lit = page.lines("lit")
         page.button("1 statement").click()
         page.wait_for("(lab, lit) => !lab.querySelectorAll('pre.gl .line')[lit - 1].classList.contains('lit')", lit[0])
-        page.page.wait_for_timeout(50)  # until what moves has begun to
+        page.page.wait_for_timeout(50)  # until a motion has begun
         expect(page.root.locator("[data-moving]")).to_have_count(0)
     moved = page.page.evaluate("() => moved.splice(0)")
     assert moved == ["optimizer.zero_grad()", "loss.backward()", "optimizer.step()"]
@@ -75,7 +75,7 @@ def test_three_calls_move_the_arrows_and_nothing_else_does(moving: Callable[...,
 
 
 def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Notebook]) -> None:
-    """In a notebook's own text: JupyterLab's sanitizer must leave the words what they are known by."""
+    """In a notebook's Markdown: JupyterLab's sanitizer must keep the classes of the words."""
     page = lab_page(f"{LAB.format(repr('digits'))}.run(5)", WORDS, height=1000)
     page.page.wait_for_timeout(500)
     plain = page.pictures()
@@ -93,7 +93,7 @@ def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Noteboo
     assert page.pictures() == lit
     page.button("Play").focus()
     x, y, _ = page.evaluate(MIDDLE, ["gradient", YELLOW, 0.25])
-    page.page.mouse.move(*page.place("gradient", 0.5, 0.5))
+    page.page.mouse.move(*page.position("gradient", 0.5, 0.5))
     page.page.mouse.move(x, y)
     expect(page.page.locator(".gradlab-lit")).to_have_count(1)
     expect(page.page.locator(".gradlab-lit")).to_have_text("applied once")

@@ -1,4 +1,4 @@
-"""A page with many recordings and a question, as a site has them: from disk, under a strict policy, with one script."""
+"""A page with several recordings and a question, as on the site: from disk, under a strict policy, with one script."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from .test_instruments import touch
 
 MARK = 10
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'"
-TOLD = "addEventListener('securitypolicyviolation', (event) => console.error('policy', event.violatedDirective));"
+LOG_VIOLATIONS = (
+    "addEventListener('securitypolicyviolation', (event) => console.error('policy', event.violatedDirective));"
+)
 QUESTION = "home/zero-grad-taken-out"
 
 
@@ -28,7 +30,7 @@ QUESTION = "home/zero-grad-taken-out"
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page: a replay, then far below a question that covers an instrument, then far below another replay."""
     folder = tmp_path_factory.mktemp("site")
-    kept = {
+    recordings = {
         "one": Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["held-out loss", "gradient"])
         .record(60, switches=["zero_grad"], marks=[MARK, 40])
         .packed(),
@@ -38,22 +40,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         .record(40, switches=["zero_grad"], marks=[10, 20, 30], turns=2)
         .packed(),
     }
-    for name, each in kept.items():
+    for name, each in recordings.items():
         (folder / f"{name}.js").write_text(f'gradlabRecording("{name}", "{each.packed}");\n', encoding="utf-8")
         (folder / f"{name}.png").write_bytes(to_png(each.still))
     (folder / "page.js").write_text(page_script(), encoding="utf-8")
     (folder / "page.css").write_text(f"{page_style()}.far {{ height: 3000px; }} img {{ max-width: 100%; }}\n", "utf-8")
 
-    def place(name: str, source: str = "") -> str:
-        each = kept[name]
+    def recording(name: str, source: str = "") -> str:
+        each = recordings[name]
         still = f'<img src="{name}.png" alt="{html.escape(each.words)}"><p class="words">{html.escape(each.words)}</p>'
-        at = f'id="lab-{name}" data-kind="{each.kind}" data-src="{source or name}.js" data-title="Recording {name}"'
+        data = f'data-kind="{each.kind}" data-src="{source or name}.js" data-title="Recording {name}"'
         plays = " data-autoplay" if name == "alive" else ""
-        return f'<div class="gl-recording" {at}{plays}>{still}</div>'
+        return f'<div class="gl-recording" id="lab-{name}" {data}{plays}>{still}</div>'
 
     def cell(output: str) -> str:
-        inside = f'<div class="jp-OutputArea-child">{output}</div>'
-        return f'<div class="jp-Cell jp-CodeCell"><div class="jp-Cell-outputWrapper">{inside}</div></div>'
+        area = f'<div class="jp-OutputArea-child">{output}</div>'
+        return f'<div class="jp-Cell jp-CodeCell"><div class="jp-Cell-outputWrapper">{area}</div></div>'
 
     def page(name: str, content: str) -> None:
         policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -64,51 +66,49 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         (folder / f"{name}.html").write_text(f"{start}<body><main>{content}</main></body></html>", encoding="utf-8")
 
-    bet = re.sub(r"<style>.*</style>|<script.*</script>", "", shown(QUESTION), flags=re.DOTALL)
+    bet = re.sub(r"<style>.*</style>|<script.*</script>", "", question_html(QUESTION), flags=re.DOTALL)
     far = '<div class="far"></div>'
-    covered = f"<section>{cell(bet)}{cell(place('three'))}</section>"
-    page(
-        "many",
-        f'<h1>Many</h1>{place("one")}<p id="below">Below.</p>{far}{covered}{far}{place("two")}<h2 id="end">End</h2>',
-    )
-    page("alive", f"<h1>Alive</h1>{place('alive')}")
-    page("missing", f"<h1>Missing</h1>{place('one', 'none')}{place('two')}")
+    covered = f"<section>{cell(bet)}{cell(recording('three'))}</section>"
+    below = f'<p id="below">Below.</p>{far}{covered}{far}'
+    page("many", f'<h1>Many</h1>{recording("one")}{below}{recording("two")}<h2 id="end">End</h2>')
+    page("alive", f"<h1>Alive</h1>{recording('alive')}")
+    page("missing", f"<h1>Missing</h1>{recording('one', 'none')}{recording('two')}")
     return folder
 
 
-def shown(question: str) -> str:
-    """A question as a saved notebook holds it."""
-    return str(predict(question)._repr_mimebundle_()["text/html"])
+def question_html(name: str) -> str:
+    """Return a question as in a saved notebook."""
+    return str(predict(name)._repr_mimebundle_()["text/html"])
 
 
 @pytest.fixture
 def visit(notebook: Notebook, site: Path) -> Iterator[Callable[..., Any]]:
-    """A function that opens a page from disk; it asks for nothing outside of its folder and tells of no error."""
+    """A function that opens a page from disk; requests outside of its folder and errors fail the test."""
     problems: list[str] = []
     pages: list[Any] = []
 
     def open_(address: str = "many.html", width: int = 1366, height: int = 768) -> Any:
         page = notebook.page.context.new_page()
         pages.append(page)
-        page.asked = []
-        page.add_init_script(TOLD)
+        page.requested = []
+        page.add_init_script(LOG_VIOLATIONS)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("request", lambda request: page.requested.append(request.url))
         page.set_viewport_size({"width": width, "height": height})
         page.goto(f"{site.as_uri()}/{address}")
         return page
 
     yield open_
-    asked = [url for page in pages for url in page.asked if not url.startswith((site.as_uri(), "data:"))]
+    foreign = [url for page in pages for url in page.requested if not url.startswith((site.as_uri(), "data:"))]
     for page in pages:
         page.close()
-    assert asked == []
+    assert foreign == []
     assert [each for each in problems if "none.js" not in each and "ERR_FILE_NOT_FOUND" not in each] == []
 
 
 def live(page: Any, name: str) -> Any:
-    """The screen of a recording once it is there."""
+    """Return the screen of a recording once it is loaded."""
     page.wait_for_selector(f"#lab-{name}[data-live] canvas")
     return page.locator(f"#lab-{name} .gradlab")
 
@@ -118,17 +118,17 @@ def is_live(page: Any, name: str) -> bool:
 
 
 def loaded(page: Any) -> list[str]:
-    return [found[1] for url in page.asked if (found := re.search(r"/(\w+)\.js$", url)) and found[1] != "page"]
+    return [match[1] for url in page.requested if (match := re.search(r"/(\w+)\.js$", url)) and match[1] != "page"]
 
 
 def updates(lab: Any) -> int:
-    found = re.match(r"update ([\d,]+)", lab.locator(".gl-state").inner_text())
-    assert found
-    return int(found[1].replace(",", ""))
+    match = re.match(r"update ([\d,]+)", lab.locator(".gl-state").inner_text())
+    assert match
+    return int(match[1].replace(",", ""))
 
 
-def press(lab: Any, words: str) -> None:
-    button_of(lab, words).click()
+def press(lab: Any, label: str) -> None:
+    button_of(lab, label).click()
 
 
 def note(lab: Any) -> str:
@@ -136,7 +136,7 @@ def note(lab: Any) -> str:
 
 
 def alive(visit: Callable[..., Any], motion: str) -> tuple[Any, Any]:
-    """The page whose recording plays on its own, for a reader with this wish about motion, and its line."""
+    """Open the page with a recording that plays by itself, with this preference for motion; return lab and switch."""
     page = visit("alive.html")
     page.emulate_media(reduced_motion=motion)
     page.reload()
@@ -146,20 +146,20 @@ def alive(visit: Callable[..., Any], motion: str) -> tuple[Any, Any]:
 def test_it_plays_on_its_own_in_three_beats(visit: Callable[..., Any]) -> None:
     lab, _ = alive(visit, "no-preference")
     lit = "() => document.querySelector('pre.gl .lit .text').textContent.trim()"
-    seen = []
+    lines = []
     for _ in range(40):
-        seen.append(lab.page.evaluate(lit))
+        lines.append(lab.page.evaluate(lit))
         lab.page.wait_for_timeout(50)
-    calls = [line for at, line in enumerate(seen) if at and line != seen[at - 1]]
+    calls = [line for index, line in enumerate(lines) if index and line != lines[index - 1]]
     first = calls.index("optimizer.zero_grad()")
     assert calls[first : first + 3] == ["optimizer.zero_grad()", "loss.backward()", "optimizer.step()"]
     lab.page.wait_for_function("() => document.querySelector('.gl-state').innerText.startsWith('update 40')")
     lab.locator(".gl-note", has_text="begins again").wait_for()
     assert MARK <= updates(lab) < 40
     press(lab, "Pause")
-    at = updates(lab)
+    paused_at = updates(lab)
     lab.page.wait_for_timeout(500)
-    assert updates(lab) == at
+    assert updates(lab) == paused_at
 
 
 def test_it_stands_still_for_who_wants_less_motion(visit: Callable[..., Any]) -> None:
@@ -171,7 +171,7 @@ def test_it_stands_still_for_who_wants_less_motion(visit: Callable[..., Any]) ->
 
 
 def test_no_press_of_the_line_is_dead(visit: Callable[..., Any]) -> None:
-    """At any moment, any number of times: it says at once what comes, and that comes within some updates."""
+    """At any time and repeatedly: it shows the new state at once, and the lab follows within some updates."""
     lab, line = alive(visit, "no-preference")
     for turn in range(7):
         on = line.get_attribute("aria-pressed") == "true"
@@ -187,15 +187,15 @@ def test_no_press_of_the_line_is_dead(visit: Callable[..., Any]) -> None:
 
 def test_a_recording_is_loaded_when_it_comes_near(visit: Callable[..., Any]) -> None:
     page = visit()
-    one = live(page, "one")
+    digits = live(page, "one")
     assert loaded(page) == ["one"]
-    assert updates(one) == MARK
-    assert one.get_attribute("aria-label") == "gradlab replay: Recording one"
-    assert not page.locator("#lab-one > .words").is_visible(), "the screen stands instead of the still"
-    assert page.locator("#lab-two > .words").text_content(), "another keeps its still and words"
+    assert updates(digits) == MARK
+    assert digits.get_attribute("aria-label") == "gradlab replay: Recording one"
+    assert not page.locator("#lab-one > .words").is_visible(), "the screen replaces the still"
+    assert page.locator("#lab-two > .words").text_content(), "another keeps its still and text"
     page.locator("#end").scroll_into_view_if_needed()
     assert updates(live(page, "two")) == 20
-    assert loaded(page) == ["one", "two"], "what was passed by at once is not loaded"
+    assert loaded(page) == ["one", "two"], "a recording that was passed quickly is not loaded"
     assert "#" not in page.url, "nothing is written to the address by loading"
 
 
@@ -207,49 +207,49 @@ def test_a_question_covers_a_recording_until_the_choice(visit: Callable[..., Any
     assert "three" not in loaded(page)
     assert not is_live(page, "three")
     page.locator(".gl-bet li button").first.click()
-    three = live(page, "three")
+    instrument = live(page, "three")
     assert page.locator(".gl-bet[data-settled]").count() == 1
-    three.get_by_label("lr").first.focus()
+    instrument.get_by_label("lr").first.focus()
     page.keyboard.press("ArrowRight")
     assert re.search(r"#lab-three&.*lr=", page.url)
 
 
 def test_one_plays_at_a_time_and_none_out_of_sight(visit: Callable[..., Any]) -> None:
     page = visit()
-    one = live(page, "one")
+    digits = live(page, "one")
     page.locator("#end").scroll_into_view_if_needed()
-    two = live(page, "two")
+    line = live(page, "two")
     page.evaluate("() => document.querySelector('.far').remove()")
     page.evaluate("() => document.querySelectorAll('section, .far').forEach((each) => each.remove())")
-    for lab in (one, two):
+    for lab in (digits, line):
         lab.locator(".gl-scrub input").fill("0")
     page.set_viewport_size({"width": 1366, "height": 2400})
-    press(one, "Play")
+    press(digits, "Play")
     page.wait_for_function("() => !/^update [01] /.test(document.querySelector('#lab-one .gl-state').innerText)")
-    press(two, "Play")
-    assert one.get_by_role("button", name="Play").first.is_visible(), "the first has paused"
+    press(line, "Play")
+    assert digits.get_by_role("button", name="Play").first.is_visible(), "the first has paused"
     page.wait_for_function("() => document.querySelector('#lab-two .gl-note').innerText.includes('begins again')")
-    press(one, "Play")
+    press(digits, "Play")
     page.evaluate("() => document.querySelector('#lab-one').style.marginTop = '9000px'")
     page.wait_for_function("() => document.querySelector('#lab-one .gl-main').innerText.includes('Play')")
 
 
 def test_an_address_goes_to_its_recording_and_moment(visit: Callable[..., Any]) -> None:
     page = visit("many.html#end")
-    two = live(page, "two")
+    line = live(page, "two")
     assert page.url.endswith("#end"), "another's address is left alone"
-    press(two, "1 update")
+    press(line, "1 update")
     assert re.search(r"#lab-two&frame=\d+$", page.url)
     page.evaluate("() => location.hash = '#lab-one&frame=30&turns=zero_grad-10-false'")
-    one = live(page, "one")
-    assert updates(one) > MARK
-    assert not one.get_by_label("zero_grad", exact=True).is_checked()
+    digits = live(page, "one")
+    assert updates(digits) > MARK
+    assert not digits.get_by_label("zero_grad", exact=True).is_checked()
     assert abs(page.evaluate("() => document.querySelector('#lab-one').getBoundingClientRect().top")) < 2
-    press(one, "1 update")
-    there, said = page.url, one.locator(".gl-state").inner_text()
-    assert re.search(r"#lab-one&frame=31&turns=zero_grad-10-false$", there)
-    again = live(visit(there.rsplit("/", 1)[1]), "one")
-    assert again.locator(".gl-state").inner_text() == said
+    press(digits, "1 update")
+    address, state = page.url, digits.locator(".gl-state").inner_text()
+    assert re.search(r"#lab-one&frame=31&turns=zero_grad-10-false$", address)
+    again = live(visit(address.rsplit("/", 1)[1]), "one")
+    assert again.locator(".gl-state").inner_text() == state
 
 
 def test_where_a_recording_is_missing_its_picture_stays(visit: Callable[..., Any]) -> None:
@@ -263,62 +263,62 @@ def test_where_a_recording_is_missing_its_picture_stays(visit: Callable[..., Any
 
 def test_paper_gets_the_still(visit: Callable[..., Any]) -> None:
     page = visit()
-    one = live(page, "one")
+    digits = live(page, "one")
     page.emulate_media(media="print")
     assert page.locator("#lab-one > img").is_visible()
-    assert not one.is_visible()
+    assert not digits.is_visible()
     page.emulate_media(media="screen")
-    assert one.is_visible()
+    assert digits.is_visible()
 
 
 def test_a_finger_scrubs_on_a_curve_and_on_the_slider(visit: Callable[..., Any]) -> None:
     page = visit("many.html#lab-one&frame=20", width=390, height=844)
-    one = live(page, "one")
-    slider = one.locator(".gl-scrub input").bounding_box()
+    digits = live(page, "one")
+    slider = digits.locator(".gl-scrub input").bounding_box()
     assert slider["height"] >= 44
-    assert one.locator(".gl-scrub").bounding_box()["width"] > 340
-    canvas = one.locator("[data-panel='held-out loss'] canvas")
+    assert digits.locator(".gl-scrub").bounding_box()["width"] > 340
+    canvas = digits.locator("[data-panel='held-out loss'] canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
     middle = box["y"] + box["height"] / 2
-    before = updates(one)
+    before = updates(digits)
     touch(page, (box["x"] + 100, middle), (box["x"] + 200, middle))
-    assert updates(one) > before + 10
+    assert updates(digits) > before + 10
     assert re.search(r"#lab-one&frame=\d+", page.url)
     touch(page, (box["x"] + 200, middle), (box["x"] + 100, middle))
-    assert abs(updates(one) - before) <= 1
-    there, seen = page.evaluate("() => scrollY"), updates(one)
+    assert abs(updates(digits) - before) <= 1
+    scroll, update = page.evaluate("() => scrollY"), updates(digits)
     touch(page, (box["x"] + 100, middle), (box["x"] + 104, middle - 120))
     page.wait_for_timeout(200)
-    assert updates(one) == seen, "up and down it scrolls the page"
-    assert page.evaluate("() => scrollY") > there + 50
+    assert updates(digits) == update, "up and down it scrolls the page"
+    assert page.evaluate("() => scrollY") > scroll + 50
 
 
 def test_a_line_is_gone_back_to_and_a_turn_is_taken_back(visit: Callable[..., Any]) -> None:
     page = visit("many.html#lab-one&frame=40")
-    one = live(page, "one")
-    there = updates(one)
-    backward = one.locator(".line", has_text="loss.backward()")
+    digits = live(page, "one")
+    start = updates(digits)
+    backward = digits.locator(".line", has_text="loss.backward()")
     backward.click()
-    assert "Went back" in note(one)
-    assert updates(one) < there
+    assert "Went back" in note(digits)
+    assert updates(digits) < start
     assert "lit" in str(backward.get_attribute("class"))
-    press(one, "From zero")
+    press(digits, "From zero")
     backward.click()
-    assert "Went on until line" in note(one)
-    switch = one.get_by_label("zero_grad", exact=True)
+    assert "Went on until line" in note(digits)
+    switch = digits.get_by_label("zero_grad", exact=True)
     switch.uncheck()
-    assert f"will be turned to off at update {MARK}" in note(one)
+    assert f"will be turned to off at update {MARK}" in note(digits)
     switch.check()
-    assert "stays as it is" in note(one)
-    one.locator(".gl-scrub input").fill(str(MARK + 5))
+    assert "stays as it is" in note(digits)
+    digits.locator(".gl-scrub input").fill(str(MARK + 5))
     assert switch.is_checked()
-    one.locator(".gl-scrub input").fill("3")
+    digits.locator(".gl-scrub input").fill("3")
     switch.uncheck()
-    one.locator(".gl-scrub input").fill(str(MARK + 5))
+    digits.locator(".gl-scrub input").fill(str(MARK + 5))
     assert not switch.is_checked(), "the slider was moved past the turn"
-    assert f"Here zero_grad was turned to off (update {MARK})" in note(one)
-    one.locator(".gl-scrub input").fill("3")
-    assert "will be turned to off" in note(one)
-    one.locator(".gl-scrub input").fill(str(MARK + 5))
+    assert f"Here zero_grad was turned to off (update {MARK})" in note(digits)
+    digits.locator(".gl-scrub input").fill("3")
+    assert "will be turned to off" in note(digits)
+    digits.locator(".gl-scrub input").fill(str(MARK + 5))
     assert "turns=zero_grad-10-false" in page.url

@@ -35,7 +35,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def replay(notebook: Notebook, saved: Path) -> Iterator[Any]:
-    """That page, opened from disk; it asks for nothing else and tells of no error."""
+    """That page, opened from disk; other requests and errors fail the test."""
     page = notebook.page.context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -54,17 +54,17 @@ def state(page: Any) -> str:
 
 
 def updates(page: Any) -> int:
-    found = re.match(r"update ([\d,]+)", state(page))
-    assert found
-    return int(found[1].replace(",", ""))
+    match = re.match(r"update ([\d,]+)", state(page))
+    assert match
+    return int(match[1].replace(",", ""))
 
 
-def press(page: Any, words: str) -> None:
-    button_of(page, words).click()
+def press(page: Any, label: str) -> None:
+    button_of(page, label).click()
 
 
 def state_of(turned_at: int | None, update: int) -> str:
-    """The status line of a run made anew."""
+    """Return the status line of a new run."""
     run = Run(tasks.digits(), Recipe(lr=0.05))
     for number in range(update):
         if number == turned_at:
@@ -76,8 +76,8 @@ def state_of(turned_at: int | None, update: int) -> str:
 def test_it_plays_to_its_end_and_begins_again(replay: Any) -> None:
     press(replay, "Play")
     assert replay.evaluate(COUNT, 0.5) >= 5
-    at = "() => document.querySelector('.gl-state').innerText"
-    replay.wait_for_function(f"update => ({at})() === 'update ' + update", arg=UPDATES)
+    state_text = "() => document.querySelector('.gl-state').innerText"
+    replay.wait_for_function(f"update => ({state_text})() === 'update ' + update", arg=UPDATES)
     assert state(replay) == state_of(None, UPDATES)
     replay.locator(".gl-note", has_text="begins again").wait_for()
     assert MARK <= updates(replay) < UPDATES
@@ -104,7 +104,7 @@ def test_a_turned_switch_goes_over_at_its_mark(replay: Any) -> None:
     assert f"update {MARK}" in replay.locator(".gl-note").inner_text()
     for _ in range(MARK + 6):
         press(replay, "1 update")
-    assert updates(replay) == MARK + 5  # going over was one of them
+    assert updates(replay) == MARK + 5  # the switch took one of the presses
     assert state(replay) == state_of(MARK, MARK + 5)
     assert not replay.get_by_label("zero_grad", exact=True).is_checked()
     assert "was not cleared" in replay.locator(".gl-chip").inner_text()

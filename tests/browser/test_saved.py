@@ -1,4 +1,4 @@
-"""What a notebook with a Lab in it keeps when it is saved."""
+"""The stored outputs of a notebook with a Lab."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAVE = "async () => { await jupyterapp.commands.execute('docmanager:save'); }"
 def test_a_saved_notebook_keeps_picture_and_words_of_a_lab(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page("from gradlab import Lab\nlab = Lab('bowl').run(7)\nlab")
     text = page.ask("lab.text")
-    assert text.startswith(f"bowl: {page.words().splitlines()[0]}")
+    assert text.startswith(f"bowl: {page.text().splitlines()[0]}")
     page.page.evaluate(SAVE)
     saved = nbformat.read(page.jupyter.folder / page.name, as_version=4)
     nbformat.validate(saved)

@@ -1,4 +1,4 @@
-"""What goes wrong around a lab ends in words, and it goes on where it can: kernel, connection, page, other cells."""
+"""A lab reports trouble with kernel, connection, page or other cells, and continues where it can."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BROKEN = "() => [...document.images].filter(image => image.complete && !image.na
 
 @pytest.fixture
 def troubled_page(lab_page: Callable[..., Notebook], notebook: Notebook) -> Iterator[Callable[..., Notebook]]:
-    """As ``lab_page``; what JupyterLab itself reports of a lost connection or a lost kernel is no failure."""
+    """As ``lab_page``, but JupyterLab's own reports of a lost connection or kernel do not fail the test."""
     yield lab_page
     of_jupyter = (
         "WebSocket|ERR_INTERNET_DISCONNECTED|Connection lost|Kernel died|Failed to fetch|autorestart"
         "|Debugger|-Xfrozen|PYDEVD|to python to disable|Task was destroyed but it is pending|tracemalloc"
     )
-    mine = [problem for problem in notebook.problems() if not re.search(of_jupyter, problem)]
-    assert mine == []
+    problems = [problem for problem in notebook.problems() if not re.search(of_jupyter, problem)]
+    assert problems == []
 
 
 def play(page: Notebook, updates: int = 5) -> None:
@@ -36,7 +36,7 @@ def play(page: Notebook, updates: int = 5) -> None:
 
 
 def test_a_page_reloaded_while_playing_plays_on(lab_page: Callable[..., Notebook]) -> None:
-    # A page restores every widget that its kernel has: those of the tests before would be restored too.
+    # A page restores every widget of its kernel, also those of earlier tests.
     forget = "import ipywidgets\nipywidgets.Widget.close_all()"
     page = lab_page(forget, LAB.format("'digits'"), "Lab('bowl')", height=1500)
     page.page.evaluate(SAVE)
@@ -44,11 +44,11 @@ def test_a_page_reloaded_while_playing_plays_on(lab_page: Callable[..., Notebook
     page.page.evaluate("() => { window.onbeforeunload = null; }")
     page.page.reload()
     page.wait_for_kernel()
-    page.side_bar(False)  # JupyterLab opens it with the page; in 390 px it leaves no room for the lab of a later test
+    page.side_bar(False)  # JupyterLab opens it with the page; a later test in 390 px has no room for it
     page.page.wait_for_selector(".gradlab canvas")
     page.wait_until_painted()
     page.lab(1).wait_until_painted()
-    assert page.page.evaluate(STYLES) == 1, "both labs share what one has asked the kernel for"
+    assert page.page.evaluate(STYLES) == 1, "both labs share one style sheet"
     page.wait_until_still()
     assert page.button("Play").is_visible()
     assert page.updates() == page.ask("lab.runner.updates") >= 20
@@ -59,7 +59,7 @@ def test_a_page_reloaded_while_playing_plays_on(lab_page: Callable[..., Notebook
     assert page.updates() == page.ask("lab.runner.updates")
 
 
-def test_a_kernel_that_is_gone_is_told_in_words(troubled_page: Callable[..., Notebook]) -> None:
+def test_a_lost_kernel_is_reported(troubled_page: Callable[..., Notebook]) -> None:
     cells = ("from gradlab import Lab, Recipe\nlab = Lab('digits')", "_ = lab.run(3)", "lab", "_ = lab.run(4)")
     page = troubled_page(*cells)
     play(page)
@@ -86,7 +86,7 @@ def test_grad_fills_without_a_step_and_other_labs_go_on(lab_page: Callable[..., 
     field = page.root.locator("textarea")
     field.fill(field.input_value().replace("optimizer.step()", "pass"))
     page.button("Run this loop").click()
-    page.wait_for_words(r"No step\(\) in \d\d batches: \.grad keeps filling")
+    page.wait_for_text(r"No step\(\) in \d\d batches: \.grad keeps filling")
     other = page.lab(1)
     other.evaluate("lab => lab.scrollIntoView()")
     play(other, 20)
@@ -96,13 +96,13 @@ def test_grad_fills_without_a_step_and_other_labs_go_on(lab_page: Callable[..., 
     page.page.wait_for_timeout(500)
     assert page.ask("lab.runner.loop.backwards") > before
     page.page.evaluate("() => jupyterapp.commands.execute('kernelmenu:interrupt')")
-    page.wait_for_words("Interrupted. Press Play to continue.")
+    page.wait_for_text("Interrupted. Press Play to continue.")
     page.button("Play").click()
-    page.wait_for_words("No step")
+    page.wait_for_text("No step")
     page.button("Pause").click()
     page.wait_until_still()
     count = page.ask("lab.runner.loop.backwards")
-    assert f"No step() in {count} batches" in page.words()
+    assert f"No step() in {count} batches" in page.text()
     assert page.updates() == 0
 
 
@@ -118,21 +118,21 @@ def test_an_interrupt_that_loses_an_answer_ends_the_playing(lab_page: Callable[.
     page = lab_page(LAB.format("'digits'"), INTERRUPT_LOSES_AN_ANSWER)
     play(page)
     page.ask("interrupt(lab._front, lab.model)")
-    page.wait_for_words("Interrupted. Press Play to continue.")
+    page.wait_for_text("Interrupted. Press Play to continue.")
     play(page)
     page.button("Pause").click()
     page.wait_until_still()
 
 
 @pytest.mark.nightly  # it waits for JupyterLab to connect again
-def test_a_connection_that_is_lost_is_told_and_the_lab_goes_on(troubled_page: Callable[..., Notebook]) -> None:
+def test_a_lost_connection_is_reported_and_the_lab_goes_on(troubled_page: Callable[..., Notebook]) -> None:
     page = troubled_page(LAB.format("'digits'"))
     play(page)
     page.page.context.set_offline(True)
     page.page.evaluate(f"() => {KERNEL}._ws.close()")
-    page.wait_for_words("No connection")
+    page.wait_for_text("No connection")
     page.page.context.set_offline(False)
-    page.page.evaluate(f"() => {{ {KERNEL}.reconnect(); }}")  # JupyterLab tries by itself, less and less often
+    page.page.evaluate(f"() => {{ {KERNEL}.reconnect(); }}")  # JupyterLab tries by itself, at growing intervals
     page.page.wait_for_function(f"() => {KERNEL}.connectionStatus === 'connected'")
     dialog = page.page.locator(".jp-Dialog button")
     if dialog.count():
@@ -142,19 +142,19 @@ def test_a_connection_that_is_lost_is_told_and_the_lab_goes_on(troubled_page: Ca
     page.wait_for_updates(page.updates() + 20)
     page.button("Pause").click()
     page.wait_until_still()
-    assert "kernel" not in page.words()
+    assert "kernel" not in page.text()
     assert page.updates() == page.ask("lab.runner.updates")
 
 
-def test_a_cell_that_runs_is_told_and_the_lab_goes_on_after_it(lab_page: Callable[..., Notebook]) -> None:
+def test_a_running_cell_is_reported_and_the_lab_goes_on_after_it(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'digits'"))
     play(page)
     code = "import time; time.sleep(3.5)"
     page.page.evaluate(f"code => {{ {KERNEL}.requestExecute({{code}}); }}", code)
-    page.wait_for_words("A cell is running; this goes on after it.")
-    at = page.updates()
-    page.wait_for_updates(at + 20)
-    page.wait_for("lab => !lab.innerText.includes('A cell is running')")  # the words may come a frame later
+    page.wait_for_text("A cell is running; this goes on after it.")
+    updates = page.updates()
+    page.wait_for_updates(updates + 20)
+    page.wait_for("lab => !lab.innerText.includes('A cell is running')")  # the text may come a frame later
     page.button("Pause").click()
     page.wait_until_still()
     assert page.updates() == page.ask("lab.runner.updates")
@@ -164,20 +164,20 @@ def test_out_of_sight_it_pauses_and_plays_on_when_it_is_back(lab_page: Callable[
     page = lab_page(LAB.format("'digits'"), "print('\\n' * 400)")
 
     def go_away_and_back() -> int:
-        """Return how many updates there were while it was out of sight and had stopped."""
+        """Return the number of updates while it was out of sight and had stopped."""
         page.page.evaluate(SCROLL, 5000)
         page.page.wait_for_timeout(400)
-        at = int(page.ask("lab.runner.updates"))
+        updates = int(page.ask("lab.runner.updates"))
         page.page.wait_for_timeout(300)
-        assert page.ask("lab.runner.updates") == at
+        assert page.ask("lab.runner.updates") == updates
         page.page.evaluate(SCROLL, 0)
-        return at
+        return updates
 
     play(page)
     page.wait_for_updates(go_away_and_back() + 10)
-    assert "Paused" not in page.words()
+    assert "Paused" not in page.text()
     page.button("Pause").click()
     page.wait_until_still()
-    at = go_away_and_back()
+    updates = go_away_and_back()
     page.page.wait_for_timeout(300)
-    assert page.ask("lab.runner.updates") == at, "who has paused it stays paused"
+    assert page.ask("lab.runner.updates") == updates, "a lab paused by hand stays paused"

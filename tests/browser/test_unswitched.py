@@ -10,12 +10,9 @@ CELL = """from gradlab import Lab, Recipe
 lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["held-out loss", "gradient"], speed="10 updates/s")
 lab.run(updates=200)"""
 SHOWN = "lab.model.screen.scenes.held_out().unswitched"
-# Counts the pixels of a panel that are not those that were kept before.
 
 
-def test_the_loss_without_the_switch_grows_and_can_be_read(
-    lab_page: Callable[..., Notebook],
-) -> None:
+def test_the_loss_without_the_switch_grows_and_can_be_read(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(CELL)
     page.turn("zero_grad", False)
     page.button("Play").click()
@@ -23,7 +20,7 @@ def test_the_loss_without_the_switch_grows_and_can_be_read(
     page.button("Pause").click()
     page.wait_until_still()
     updates = page.updates()
-    assert page.ask(f"[int(at) for at in {SHOWN}.updates]") == list(range(201, updates + 1))
+    assert page.ask(f"[int(update) for update in {SHOWN}.updates]") == list(range(201, updates + 1))
     panel = page.root.locator('[data-panel="held-out loss"]')
     canvas, tip = panel.locator("canvas"), panel.locator(".gl-tip")
     assert "Had you left zero_grad on, the held-out loss would be" in canvas.get_attribute("aria-label")

@@ -1,4 +1,4 @@
-"""A lab whose cell has just run is in view with its Play button, and the keys that run cells go past it."""
+"""A lab whose cell has just run is in view with its Play button; keys that run cells move on to the next cell."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def active(page: Notebook) -> int:
 
 
 def put(page: Notebook, *cells: str | dict[str, Any]) -> None:
-    """Put cells below the first one, which are not run."""
+    """Insert cells below the first one without running them."""
     page.page.evaluate(
         f"""cells => {{
           const shared = {NOTEBOOK}.model.sharedModel;
@@ -59,7 +59,7 @@ def test_a_lab_is_in_view_after_shift_enter(lab_page: Callable[..., Notebook], w
     assert active(page) == 3
     if width > 600:
         assert whole
-        assert following, "the cell below is there, too"
+        assert following, "the cell below is visible, too"
     page.side_bar(False)
 
 
@@ -77,7 +77,7 @@ def test_a_lab_that_goes_on_below_is_in_view_there(lab_page: Callable[..., Noteb
     lab, earlier = page.lab(2), page.lab(1)
     lab.wait_until_painted()
     lab.wait_for(f"lab => ({SEEN})(lab)[0]")
-    earlier.wait_for_words("update 3[^]*It goes on in the cell")
+    earlier.wait_for_text("update 3[^]*It goes on in the cell")
     assert lab.updates() == 8
     assert earlier.button("Play").is_disabled()
     lab.button("Play").click()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels import LONG, Kernel, started_kernel
+from tests.kernels import LIMIT_S, Kernel, started_kernel
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ def kernel() -> Iterator[Kernel]:
 
 
 def interrupt_once_there(kernel: Kernel, started: Path) -> None:
-    end = time.monotonic() + LONG
+    end = time.monotonic() + LIMIT_S
     while not started.exists():
         assert time.monotonic() < end, "the endless loop has not begun"
         time.sleep(0.01)

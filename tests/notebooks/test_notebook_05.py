@@ -1,4 +1,4 @@
-"""Notebook 05: its exercise `saved` predicts what a Ledger sees, and what it opens with and draws is so."""
+"""Notebook 05: its exercise `saved` predicts what a Ledger measures; its opening and its picture are right."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_what_the_exercise_predicts_is_what_a_ledger_sees(batch: int, seed: int)
     activations = [4 * batch * width for width in widths[1:]]
     gradients = [4 * (a * b + b) for a, b in pairwise(widths)]
     predicted = stub_of(exercise("saved").solution)(activations, gradients)
-    # What passes is left aside: one layer's fresh gradient and what goes in and out of it.
+    # Temporary memory is not predicted: one layer's new gradient, its input's and its output's.
     passing = max(gradients) + 2 * max(activations)
     assert predicted > passing
     assert abs(peaks[False] - peaks[True] - predicted) <= passing
 
 
 def test_the_bug_that_it_opens_with_is_the_default_and_lasts() -> None:
-    """Adam makes its state in the first step, so the second peak is larger by it, and no later one is."""
+    """Adam creates its state in the first step, so the second peak is larger by it, and later peaks are equal."""
     code = {name: "".join(cell["source"]) for name, cell in CELLS.items()}
     names = {"torch": torch, "nn": torch.nn, "Ledger": Ledger, "device": "cpu"}
     with redirect_stdout(StringIO()) as printed:
@@ -61,23 +61,23 @@ def test_the_bug_that_it_opens_with_is_the_default_and_lasts() -> None:
     assert 0 <= second["optimizer"] - state < 1024, "and a count of steps for each tensor"
     assert all(peak == second for peak in others)
     assert printed.getvalue().splitlines()[:2] == "".join(CELLS["fits-loop"]["outputs"][0]["text"]).splitlines()[:2]
-    # "Other" is what its caption says: two derivatives of 512 x 128 numbers, and the loss's own.
+    # "Other" is as in its caption: two derivatives of 512 x 128 numbers, and that of the loss.
     assert abs(second["other"] - 2 * names["x"].nbytes) < 64
 
 
 def test_the_line_to_move_lowers_the_peak_that_is_drawn() -> None:
-    it = exercise("update_once")
-    as_it_came, right = stub_of(it.stub), stub_of(it.solution)
-    before, after = (measure_update(update, SHOWN)[0] for update in (as_it_came, right))
+    task = exercise("update_once")
+    unchanged, right = stub_of(task.stub), stub_of(task.solution)
+    before, after = (measure_update(update, SHOWN)[0] for update in (unchanged, right))
     assert [phase.name for phase in before.phases] == ["forward", "zero_grad", "backward", "step"]
     assert [phase.name for phase in after.phases] == ["zero_grad", "forward", "backward", "step"]
-    for now, place in ((before, "before backward"), (after, "before forward")):
-        known = measure_peak(replace(SHOWN, place=place))
-        assert (now.peak, now.where) == (known.peak, known.where)
-        assert max(sum(phase.highest.values()) for phase in now.phases) == now.peak
+    for drawn, moment in ((before, "before backward"), (after, "before forward")):
+        expected = measure_peak(replace(SHOWN, place=moment))
+        assert (drawn.peak, drawn.where) == (expected.peak, expected.where)
+        assert max(sum(phase.highest.values()) for phase in drawn.phases) == drawn.peak
     assert before.call == "forward"
     assert before.peak > after.peak
-    alone = draw_update(as_it_came).drawings[0]
+    alone = draw_update(unchanged).drawings[0]
     moved = draw_update(right).drawings[0]
     assert "At the start" not in alone.words
     assert "At the start it was 4.54 MiB, in forward" in moved.words

@@ -1,4 +1,4 @@
-"""Notebook 09 is stored with its tables, and its exercise's formula is what the ledger measures."""
+"""Notebook 09 is stored with its tables, and its exercise's formula agrees with the ledger."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TABLES = """
 def test_each_table_is_stored() -> None:
     outputs = [out for cell in cells().values() if cell["cell_type"] == "code" for out in cell["outputs"]]
     printed = "\n".join("".join(out.get("text", [])) for out in outputs)
-    assert [words for words in map(str.strip, TABLES.split("|")) if words not in printed] == []
+    assert [phrase for phrase in map(str.strip, TABLES.split("|")) if phrase not in printed] == []
 
 
 @pytest.mark.parametrize(("width", "depth", "batch"), [(64, 6, 128), (256, 6, 32), (128, 6, 64), (32, 8, 16)])
@@ -44,17 +44,17 @@ def test_the_formula_of_the_exercise_is_what_is_measured(width: int, depth: int,
 
 def test_the_answer_to_the_first_bet_is_that_of_the_formula() -> None:
     bets = tomllib.loads((ROOT / "gradlab/widgets/questions/09.toml").read_text(encoding="utf-8"))
-    said = re.findall(r"(\d+) KiB", bets["where-is-the-peak"]["why"])
+    numbers = re.findall(r"(\d+) KiB", bets["where-is-the-peak"]["why"])
     weights, activations, inputs, backward, step = sizes(64, 6, 128)
     moments = (3 * weights + activations + inputs + backward, 4 * weights + inputs + step)
-    assert [round(moment / 1024) for moment in moments] == [int(number) for number in said]
+    assert [round(moment / 1024) for moment in moments] == [int(number) for number in numbers]
 
 
 def test_the_message_is_read_as_its_numbers_say() -> None:
     text = "".join(cells()["message"]["source"])
-    asked, free, unallocated = (
-        float(re.search(rf"{words}", text)[1])
-        for words in (r"allocate ([\d.]+) GiB", r"which ([\d.]+) GiB is free", r"and ([\d.]+) GiB is reserved")
+    requested, free, unallocated = (
+        float(re.search(rf"{pattern}", text)[1])
+        for pattern in (r"allocate ([\d.]+) GiB", r"which ([\d.]+) GiB is free", r"and ([\d.]+) GiB is reserved")
     )
-    assert f"{free} + {unallocated} = {free + unallocated:.2f} GiB, less than [{asked}]" in text
-    assert free + unallocated < asked
+    assert f"{free} + {unallocated} = {free + unallocated:.2f} GiB, less than [{requested}]" in text
+    assert free + unallocated < requested

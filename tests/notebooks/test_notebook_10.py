@@ -1,4 +1,4 @@
-"""Notebook 10: it shows the loops that are checked, and what it says of them comes out; nbval runs its cells."""
+"""Notebook 10: it shows the loops that are checked, and its text agrees with their outputs; nbval runs its cells."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MENDED = {3: "mend_killed_at_night", 5: "mend_the_flat_loss", 6: "mend_learned_b
 COMPARED = ("script-run", "learns-count", "nan-ways", "nan-watch", "nan-run", "none-run", "p4-doctor")
 
 
-def shown(cell: str) -> str:
-    """What a cell is stored to show, as text."""
+def stored_output(cell: str) -> str:
+    """Return the stored outputs of a cell as text."""
     outputs = CELLS[cell]["outputs"]
     return "".join("".join(each.get("text", "") or each.get("data", {}).get("text/plain", "")) for each in outputs)
 
@@ -38,38 +38,38 @@ def test_patients_are_numbered_and_their_loops_are_checked() -> None:
 
 def test_losses_that_the_words_name_are_those_of_the_check() -> None:
     for number in BETS:
-        mended = re.search(r"in a right loop it goes to ([\d.]+)\.\n", shown(f"p{number}-doctor"))
+        mended = re.search(r"in a right loop it goes to ([\d.]+)\.\n", stored_output(f"p{number}-doctor"))
         assert mended is not None
         assert mended[1] in CELLS[f"p{number}-why"]["source"]
-    swinging = re.search(r"goes from 2.31 to ([\d.]+);", shown("p1-doctor"))
+    swinging = re.search(r"goes from 2.31 to ([\d.]+);", stored_output("p1-doctor"))
     assert swinging is not None
     assert float(swinging[1]) > 2.31
-    assert "191 updates did so" in shown("p1-doctor")
-    assert "update 94 applied batch 376 alone; batches 373 to 375 had been cleared" in shown("p2-doctor")
-    assert "118 updates in evaluation mode" in shown("p6-loop")
+    assert "191 updates did so" in stored_output("p1-doctor")
+    assert "update 94 applied batch 376 alone; batches 373 to 375 had been cleared" in stored_output("p2-doctor")
+    assert "118 updates in evaluation mode" in stored_output("p6-loop")
 
 
 def test_what_is_stored_is_what_the_words_around_it_say() -> None:
-    (*_, cleared_for_two), steps = shown("how-digits").splitlines(), shown("how-steps").splitlines()
+    (*_, cleared_for_two), steps = stored_output("how-digits").splitlines(), stored_output("how-steps").splitlines()
     last = [int(number) for number in cleared_for_two.split()[:4]]
     assert [int(line.removesuffix(" in all").split()[-1]) for line in steps] == [last[1] + last[3], sum(last)]
-    assert shown("p4-doctor").startswith("loss 0.6\n")
-    assert "No findings." in shown("p4-doctor")
-    assert shown("none-run").count("no findings") == 2
-    assert "softmax-before-cross-entropy" in shown("none-run")
-    assert "nan-loss" in shown("nan-watch")
+    assert stored_output("p4-doctor").startswith("loss 0.6\n")
+    assert "No findings." in stored_output("p4-doctor")
+    assert stored_output("none-run").count("no findings") == 2
+    assert "softmax-before-cross-entropy" in stored_output("none-run")
+    assert "nan-loss" in stored_output("nan-watch")
 
 
 def test_the_guard_stops_at_what_does_not_end_by_itself() -> None:
-    healthy, _, pictures, _, gradient, _ = shown("nan-run").splitlines()
+    healthy, _, pictures, _, gradient, _ = stored_output("nan-run").splitlines()
     assert healthy.split(maxsplit=1) == ["healthy", "no error"]
     assert "the loss is nan" in pictures
     assert "20 steps in a row" in gradient
 
 
 def test_each_code_of_the_doctor_that_a_text_names_is_there() -> None:
-    words = [word for cell in CELLS.values() for word in re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", cell["source"])]
-    assert {"nan-loss"} <= set(words) <= KNOWN_CODES
+    codes = [word for cell in CELLS.values() for word in re.findall(r"`([a-z]+(?:-[a-z0-9]+)+)`", cell["source"])]
+    assert {"nan-loss"} <= set(codes) <= KNOWN_CODES
 
 
 def test_a_mended_script_is_what_the_exit_code_says() -> None:

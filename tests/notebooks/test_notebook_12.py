@@ -19,11 +19,11 @@ from gradlab.course.claims import CLAIMS, VERDICT_STYLES
 pytestmark = pytest.mark.notebook  # it runs cells of the notebook
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "12_fact_check.ipynb"
 CELLS = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-TOLD = "\n".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
+TEXT = "\n".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
 CODE = ["".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"]
 CORE = ["A7", "A14", "B3", "A13", "C9"]
 ESSAY = [*CORE, "A23", "A20", "B7", "A15", "A16", "D2", "D3", "B10", "C6", "D1"]
-# What PyTorch from 2.11 on does on a CPU. (Not on the list of what it may do elsewhere.)
+# Verdicts for PyTorch from 2.11 on a CPU; on other devices some may differ.
 EXPECTED = {
     "holds": "A1 A3 A4 A10 A11 A17 A18 A25 B1 B2 B4 B8 C4 C8 D4 D5",
     "holds inside its condition": "A2 A5 A6 A9 A20 A22 B3 B6 C1 C2 C3 C5 C6 C7 C10",
@@ -43,7 +43,7 @@ def run(*texts: str, names: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def cells_of(code: str) -> list[str]:
-    """The cells of one claim; "" for the set-up that all share."""
+    """Return the cells of a claim; those of the common set-up for ""."""
     return [text for claim, _, text in experiments(NOTEBOOK) if claim == code]
 
 
@@ -53,20 +53,20 @@ def names() -> dict[str, Any]:
 
 
 def test_above_every_experiment_stands_what_the_article_says() -> None:
-    headings = re.findall(r"^#{3,4} ([A-D]\d+): (.*)$", TOLD, re.M)
+    headings = re.findall(r"^#{3,4} ([A-D]\d+): (.*)$", TEXT, re.M)
     assert headings == [(code, CLAIMS[code].title) for code in ESSAY]
-    core = TOLD.partition("\n## Deeper\n")[0]
+    core = TEXT.partition("\n## Deeper\n")[0]
     assert re.findall(r"^### ([A-D]\d+): ", core, re.M) == CORE
     for code in ESSAY:
         claim = CLAIMS[code]
-        after = re.split(r"\n#{2,4} ", TOLD.partition(f"# {code}: {claim.title}\n")[2])[0]
+        after = re.split(r"\n#{2,4} ", TEXT.partition(f"# {code}: {claim.title}\n")[2])[0]
         who = f"**Article {code[0]}'s program**" if claim.in_code else f"**Article {code[0]}**"
         condition = f" **Its condition:** {claim.condition}." if claim.condition else ""
         assert f"{who}, *{claim.section}*: {claim.says}{condition}" in after, code
 
 
 def test_every_claim_says_what_follows() -> None:
-    parts = re.split(r"^#{3,4} [A-D]\d+: ", TOLD, flags=re.M)[1:]
+    parts = re.split(r"^#{3,4} [A-D]\d+: ", TEXT, flags=re.M)[1:]
     assert [part.count("**What follows.**") for part in parts[:-1]] == [1] * 14
     assert parts[-1].partition("\n### ")[0].count("**What follows.**") == 1
 
@@ -95,16 +95,16 @@ def stored_rows() -> list[str]:
 
 
 def test_the_verdicts_are_those_of_pytorch_on_a_cpu() -> None:
-    """As they are stored, with which nbval compares what the cells find."""
+    """The stored ones; nbval compares them with those that the cells compute."""
     rows = stored_rows()
     assert [row.split()[0] for row in rows] == list(CLAIMS)
     assert all(re.search(r"\[\d\d\]$", row) for row in rows)
     kinds = sorted(EXPECTED, key=len, reverse=True)
-    found: dict[str, list[str]] = {kind: [] for kind in EXPECTED}
+    codes_of: dict[str, list[str]] = {kind: [] for kind in EXPECTED}
     for row in rows:
-        code, _, said = row.split(maxsplit=2)
-        found[next(kind for kind in kinds if said.startswith(kind))].append(code)
-    assert {kind: " ".join(codes) for kind, codes in found.items()} == EXPECTED
+        code, _, verdict = row.split(maxsplit=2)
+        codes_of[next(kind for kind in kinds if verdict.startswith(kind))].append(code)
+    assert {kind: " ".join(codes) for kind, codes in codes_of.items()} == EXPECTED
 
 
 def test_no_fact_is_a_double_negative() -> None:
@@ -115,7 +115,7 @@ def test_no_fact_is_a_double_negative() -> None:
 
 
 def test_what_depends_is_what_the_text_names() -> None:
-    """The text below the table names each claim that depends, and tells of what."""
+    """The text below the table names each claim with the verdict "depends"."""
     (why,) = ["".join(cell["source"]) for cell in CELLS if cell["id"] == "by-kind-why"]
     depends, holds_not = why.partition("*depend*")[2].split("describe a default")[0].rpartition("Three of")[::2]
     assert sorted(re.findall(r"[A-D]\d+", depends)) == sorted(EXPECTED["depends"].split())
@@ -124,19 +124,19 @@ def test_what_depends_is_what_the_text_names() -> None:
 
 
 def test_an_experiment_stands_alone() -> None:
-    """No cell reads a name that another experiment made: only its own, those of the set-up, and Python's."""
+    """Cells read names of their own experiment, of the set-up and of Python, and no others."""
     shared = set(run(*cells_of("")))
     for code in ESSAY:
         tree = ast.parse("\n".join(cells_of(code)))
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-        made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-        made |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.alias)}
-        made |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-        read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
-        assert read - made - shared <= set(dir(__builtins__)) | set(__builtins__), code
+        bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.alias)}
+        bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        names_read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        assert names_read - bound - shared <= set(dir(__builtins__)) | set(__builtins__), code
 
 
-def test_with_the_default_of_old(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_the_former_default(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (torch.optim.Optimizer, nn.Module):
 
         def zero_grad(self: Any, set_to_none: bool = False, real: Callable[..., None] = kind.zero_grad) -> None:
@@ -147,13 +147,13 @@ def test_with_the_default_of_old(names: dict[str, Any], monkeypatch: pytest.Monk
 
 
 def test_the_check_of_a16_can_pass(names: dict[str, Any]) -> None:
-    """A loop that steps for the last batches, too, would hold."""
+    """The claim holds for a loop that also steps after the last batches."""
     text = "\n".join(cells_of("A16")).replace("(i + 1) % 4 == 0:", "(i + 1) % 4 == 0 or i == n - 1:")
     assert run(text, names=names)["verdicts"]["A16"].verdict == "holds"
 
 
 def test_the_program_of_d3_is_the_articles(names: dict[str, Any]) -> None:
-    """Written out as it is printed: the same starts end better, and the same worse."""
+    """The same seeds lower the loss in the article's program as printed here."""
     change_of_loss = run(*cells_of("D3")[:2], names=names)["change_of_loss"]
     rows = [[1.0, 2.0], [2.0, 1.0], [3.0, 4.0], [4.0, 3.0], [5.0, 6.0], [6.0, 5.0], [7.0, 8.0], [8.0, 7.0]]
     inputs, labels = torch.tensor(rows), torch.tensor([[3.0], [3.0], [7.0], [7.0], [11.0], [11.0], [15.0], [15.0]])

@@ -1,4 +1,4 @@
-"""The code that a learner reads in a notebook: plain, short, and not too much of it."""
+"""The code in notebooks: plain, and without plotting."""
 
 from __future__ import annotations
 

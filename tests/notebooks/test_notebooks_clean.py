@@ -1,4 +1,4 @@
-"""What is committed is fit to be read: notebooks run in order, and nothing of the machine they were made on."""
+"""Stored notebooks ran in order, without errors, and hold no data about the machine."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ BINDER = "binder/requirements.txt"
 
 def cells(path: Path) -> list[dict[str, Any]]:
     """Return the code cells that hold code."""
-    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [cell for cell in found if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
+    all_cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in all_cells if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Yield every text in a cell or in metadata, but no picture: base64 may spell anything."""
+    """Yield every text in a cell or in metadata, but no picture: base64 may match by chance."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -53,7 +53,7 @@ def test_cells_ran_in_order_without_errors_and_widget_state(path: Path) -> None:
             assert [out["ename"] for out in cell["outputs"] if out["output_type"] == "error"] == []
     metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
     assert metadata["kernelspec"]["name"] == "python3"
-    # A stored view without its model shows "Error displaying widget"; the picture beside it is what should be seen.
+    # A stored view without its model shows "Error displaying widget" instead of the picture.
     assert "widgets" not in metadata
     assert WIDGET_VIEW not in {kind for cell in cells(path) for out in cell["outputs"] for kind in out.get("data", {})}
 
@@ -61,15 +61,15 @@ def test_cells_ran_in_order_without_errors_and_widget_state(path: Path) -> None:
 @EACH
 def test_no_path_of_the_machine(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    found = [text for part in (notebook["metadata"], cells(path)) for text in texts(part) if MACHINE_PATH.search(text)]
-    assert found == []
+    paths = [text for part in (notebook["metadata"], cells(path)) for text in texts(part) if MACHINE_PATH.search(text)]
+    assert paths == []
 
 
 def test_only_binder_names_a_package_registry() -> None:
-    found = [(name, line) for name, text in tree() for line in text.splitlines() if REGISTRY.search(line)]
-    elsewhere = [(name, line) for name, line in found if name != BINDER]
+    lines = [(name, line) for name, text in tree() for line in text.splitlines() if REGISTRY.search(line)]
+    elsewhere = [(name, line) for name, line in lines if name != BINDER]
     assert elsewhere == []
-    hosts = {host for _, line in found for host in re.findall(r"https?://([^/\s]+)", line)}
+    hosts = {host for _, line in lines for host in re.findall(r"https?://([^/\s]+)", line)}
     assert hosts == {"download.pytorch.org"}
 
 

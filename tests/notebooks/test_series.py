@@ -1,4 +1,4 @@
-"""What all notebooks of the series have in common: how they open, their set-up cell, their rhythm, how they close."""
+"""Rules for all notebooks of the series: opening, set-up cell, length of cells, links, numbers, closing."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gradlab.course.series import series_notebooks
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-SHOWN = ("swing", "ring_of_orders", "peak", "loss_scale", "draw_graph", "head_to_tail", "update_strip")
-SHEET = "13_cheat_sheet"  # one page that is printed: no predictions between its loops, exercises at its end
-LINES = {"core": 8, "deeper": 12, "exercises": 14, "sources": 0}  # of a code cell, which has one idea
-FILE_LINES = 20  # of a cell that writes a file, which is never cut in pieces
+COMPARED_CALLS = ("swing", "ring_of_orders", "peak", "loss_scale", "draw_graph", "head_to_tail", "update_strip")
+SHEET = "13_cheat_sheet"  # a page to print, without questions
+LINES = {"core": 8, "deeper": 12, "exercises": 14, "sources": 0}  # of a code cell
+FILE_LINES = 20  # of a cell that writes a file
 CORE, CORE_CELLS, CORES = 15, 25, 210  # minutes and cells of one core, and minutes of all fourteen
 DEEPER = 20  # minutes
 CELLS, WORDS, VISIBLE_LINES = 900, 24_000, 2_400  # of the series
@@ -31,17 +31,17 @@ def stored(path: Path) -> list[dict[str, Any]]:
     return [{**cell, "source": "".join(cell["source"])} for cell in cells]
 
 
-def of(path: Path, kind: str) -> list[str]:
+def sources_of(path: Path, kind: str) -> list[str]:
     return [cell["source"] for cell in stored(path) if cell["cell_type"] == kind]
 
 
 def headings(path: Path) -> list[str]:
-    """The headings of the second rank, in order."""
-    return [line[3:].strip() for text in of(path, "markdown") for line in text.splitlines() if line.startswith("## ")]
+    """Return the headings of level 2, in order."""
+    return [line.strip() for text in sources_of(path, "markdown") for line in re.findall(r"^## (.*)", text, re.M)]
 
 
 def opening(path: Path) -> str:
-    """What a notebook tells about itself: its first cell; 00 opens with its lab, and tells it where its core ends."""
+    """Return the cell with a notebook's aims, time and contents: the first; in 00 the last of the core."""
     of_00 = [cell["source"] for part, cell in parts(path) if part == "core" and cell["id"] == "about"]
     return of_00[0] if path == NOTEBOOKS[0] else stored(path)[0]["source"]
 
@@ -72,14 +72,14 @@ def test_it_opens_as_all_do(path: Path) -> None:
 
 
 def parts(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Each cell with the part of the notebook in which it stands: core, deeper, exercises, sources."""
-    found, part = [], "core"
+    """Return each cell with its part of the notebook: core, deeper, exercises, sources."""
+    labelled, part = [], "core"
     for cell in stored(path):
         if cell["cell_type"] == "markdown":
             for heading in re.findall(r"^## (.+)$", cell["source"], re.M):
                 part = PARTS.get(heading.strip(), part)
-        found.append((part, cell))
-    return found
+        labelled.append((part, cell))
+    return labelled
 
 
 @EACH
@@ -111,7 +111,7 @@ def test_a_core_is_short_and_has_work_for_the_hands(path: Path) -> None:
 
 def test_the_series_is_short() -> None:
     assert sum(len(stored(path)) for path in NOTEBOOKS) <= CELLS
-    assert sum(reading(path).words for path in NOTEBOOKS) <= WORDS
+    assert sum(reading(path).word_count for path in NOTEBOOKS) <= WORDS
     assert sum(map(visible_lines, (cell for path in NOTEBOOKS for cell in stored(path)))) <= VISIBLE_LINES
 
 
@@ -130,13 +130,13 @@ def test_what_is_deeper_is_folded_and_says_who_needs_it(path: Path) -> None:
     for cell in sections:
         assert re.fullmatch(r"### \S[^\n]*\n\n\*Read this if [^\n]+\*", cell["source"].strip()), cell["source"]
         assert cell["metadata"].get("jp-MarkdownHeadingCollapsed") is True, cell["source"]
-    assert sum(cell["source"].count("\n### ") for cell in deeper) == 0, "a heading has a cell of its own"
+    assert sum(cell["source"].count("\n### ") for cell in deeper) == 0, "a heading begins a cell"
 
 
 @EACH
 def test_the_set_up_cell_is_the_same_everywhere(path: Path) -> None:
     code = next(cell for cell in stored(path) if cell["cell_type"] == "code")
-    first = of(NOTEBOOKS[1], "code")[0]
+    first = sources_of(NOTEBOOKS[1], "code")[0]
     assert code["source"] == first or (path == NOTEBOOKS[0] and code["source"].startswith(first))
     assert code["id"] == "setup"
     assert code["metadata"]["jupyter"]["source_hidden"] is True, "it is no lesson: folded"
@@ -171,25 +171,25 @@ def test_cells_are_short_and_end_in_no_silence(path: Path) -> None:
 @EACH
 def test_every_picture_says_what_to_see(path: Path) -> None:
     cells = stored(path)
-    for at, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         pictures = any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
         if pictures:
-            words = "".join(cell["source"] for cell in cells[at + 1 : at + 3] if cell["cell_type"] == "markdown")
-            assert "what to see" in words.lower(), cell["source"]
+            text = "".join(cell["source"] for cell in cells[index + 1 : index + 3] if cell["cell_type"] == "markdown")
+            assert "what to see" in text.lower(), cell["source"]
 
 
 READMES = [ROOT / "README.md", ROOT / "notebooks" / "README.md"]
 
 
 def prose_of(path: Path) -> str:
-    return "\n\n".join(of(path, "markdown")) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")
+    return "\n\n".join(sources_of(path, "markdown")) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")
 
 
 def anchors(path: Path) -> set[str]:
-    """What a link into a page can aim at: JupyterLab's way, and GitHub's."""
-    found = re.findall(r"^#+ (.*)$", prose_of(path), re.M)
-    github = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
-    return {heading.strip().replace(" ", "-") for heading in found} | github
+    """Return the anchors of a page's headings, as in JupyterLab and as on GitHub."""
+    titles = re.findall(r"^#+ (.*)$", prose_of(path), re.M)
+    github = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in titles}
+    return {heading.strip().replace(" ", "-") for heading in titles} | github
 
 
 @pytest.mark.parametrize("path", [*NOTEBOOKS, *READMES], ids=lambda path: f"{path.parent.name}/{path.name}")
@@ -215,7 +215,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 NUMBER = re.compile(r"(?<![\w.,^_{/#-])-?\d[\d,]*(?:\.\d+)?(?![\w^_}]|[.,]\d)")
-# What is no prose: code, formulas, links, headings; and the names of notebooks, of versions and of buttons.
+# Not prose: code, formulas, links, headings; names of notebooks, versions and buttons.
 NOT_PROSE = re.compile(
     r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]+>|^#+ .*$|^\[[^\]]+\]: .*$"
     r"|\b[Nn]otebooks? \d\d\b|^\| \d\d \||\bPython 3\.\d+|\*\*\d+ updates?/s\*\*",
@@ -225,65 +225,65 @@ CITED = re.compile(r"\]\(https?://|\barXiv\b|\bdoi\b|\]\(\d\d_\w+\.ipynb")
 
 
 def value_of(text: str) -> tuple[float, int]:
-    """A number as it is written, with how many places it has behind the point."""
+    """Return the value of a number and its count of decimal places."""
     plain = text.replace(",", "")
     return float(plain), len(plain.partition(".")[2])
 
 
 def computed(path: Path) -> set[float]:
-    """Every number that the cells of a notebook, and the questions that they ask, contain or print."""
+    """Return every number in the code cells, outputs and questions of a notebook."""
     questions = ROOT / "gradlab" / "widgets" / "questions" / f"{path.stem[:2]}.toml"
     texts = [questions.read_text(encoding="utf-8")] if questions.exists() else []
-    return numbers_in("\n".join([*texts, *(shown_by(cell) for cell in stored(path))]))
+    return numbers_in("\n".join([*texts, *(output_text(cell) for cell in stored(path))]))
 
 
-def shown_by(cell: dict[str, Any]) -> str:
-    """What a code cell says and prints; nothing of a text."""
+def output_text(cell: dict[str, Any]) -> str:
+    """Return the source and outputs of a code cell as text, "" for other cells."""
     if cell["cell_type"] != "code":
         return ""
     texts = [cell["source"], *cell.get("metadata", {}).get("gradlab", {}).get("stored_after", [])]
     for output in cell["outputs"]:
         data = output.get("data", {})
-        shown = "".join(data.get("text/html", ""))  # its words; sizes and colours are evidence of nothing
-        texts.append(re.sub(r"<(style|script).*?</\1>|<[^>]+>", " ", shown, flags=re.S))
+        page = "".join(data.get("text/html", ""))  # its text; sizes and colours are no evidence
+        texts.append(re.sub(r"<(style|script).*?</\1>|<[^>]+>", " ", page, flags=re.S))
         texts += ["".join(part) for part in (output.get("text", ""), data.get("text/plain", ""))]
     return "\n".join(texts)
 
 
 def numbers_in(text: str) -> set[float]:
-    """Every number of a text."""
-    found = set()
+    """Return every number in a text."""
+    numbers = set()
     for number in re.findall(r"\d[\d,_]*(?:\.\d+)?(?:e[+-]?\d+)?", text):
         # 60 in (60,120), which reads as one number, and 405 in 405e9; but not 25 in 1.25.
         for part in {number.replace(",", ""), *number.split(","), number.partition("e")[0]}:
             with contextlib.suppress(ValueError):
-                found.add(float(part))
-    return found
+                numbers.add(float(part))
+    return numbers
 
 
 def unfounded(path: Path) -> list[tuple[str, str]]:
-    """The numbers in the prose that no cell computes and no source beside them backs, with their sentences."""
-    known, missing = computed(path), []
-    for text in of(path, "markdown")[1:]:
+    """Return the numbers in the prose that no cell computes and no source supports, with their sentences."""
+    numbers, missing = computed(path), []
+    for text in sources_of(path, "markdown")[1:]:
         if "**Time**" in text:
-            continue  # the opening tells minutes
+            continue  # the opening has minutes
         if re.match(r"## (Exercises|Where the claims come from)\b", text.strip()):
             text = re.sub(r"^### .*$", "", text, flags=re.M)
         for paragraph in re.split(r"\n\s*\n|\n(?=\s*[-*|] |\s*\d+\. )", text):
             if CITED.search(paragraph):
                 continue
             prose = NOT_PROSE.sub(" ", re.sub(r"^\s*\d+\. ", "", paragraph))
-            missing += [(number, " ".join(prose.split())) for number in unknown(prose, known)]
+            missing += [(number, " ".join(prose.split())) for number in unknown(prose, numbers)]
     return missing
 
 
-def unknown(prose: str, known: set[float]) -> list[str]:
-    """The numbers of a text that are none of those known, each rounded as it is written."""
+def unknown(prose: str, numbers: set[float]) -> list[str]:
+    """Return the numbers of a text that, rounded as written, are not among ``numbers``."""
     missing = []
     for number in NUMBER.findall(prose):
         wanted, places = value_of(number.lstrip("-"))
         scales = (1, 100) if re.search(rf"{re.escape(number)}\s*(%|percent)", prose) else (1,)
-        if not any(round(value * scale, places) == wanted for value in known for scale in scales):
+        if not any(round(value * scale, places) == wanted for value in numbers for scale in scales):
             missing.append(number)
     return missing
 
@@ -296,23 +296,23 @@ def test_no_number_without_evidence(path: Path) -> None:
 CAPTION = re.compile(r"\*What to see.*?(?<=[.)?!])\*(?!\*)", re.S)
 
 
-# Along an axis of a lab, where a curve begins; and in the picture of an exercise.
+# On an axis of a lab, at the start of a curve; and in the picture of an exercise.
 WRITTEN_IN_PICTURES: dict[str, set[float]] = {"00": {17226, 2.3}, "08": {65536, 0.03}}
 
 
 def wrong_captions(path: Path) -> list[tuple[str, str]]:
-    """The numbers in captions that the cells since the heading above neither contain nor print."""
+    """Return the numbers in captions that are not in the cells since the heading above, or in their outputs."""
     wrong, above = [], ""
     for cell in stored(path):
         if cell["cell_type"] == "code":
-            above += "\n" + shown_by(cell)
+            above += "\n" + output_text(cell)
             continue
         for part in re.split(r"^(?=#{1,3} )", cell["source"], flags=re.M):
             above = "" if part.startswith("#") else above
             for caption in CAPTION.findall(part):
                 prose = NOT_PROSE.sub(" ", re.sub(r"\[[^\]]*\]\(https?:[^)]*\)", " ", caption))
-                known = numbers_in(above) | WRITTEN_IN_PICTURES.get(path.stem[:2], set())
-                wrong += [(number, prose) for number in unknown(prose, known) if not re.fullmatch(r"\d", number)]
+                numbers = numbers_in(above) | WRITTEN_IN_PICTURES.get(path.stem[:2], set())
+                wrong += [(number, prose) for number in unknown(prose, numbers) if not re.fullmatch(r"\d", number)]
     return wrong
 
 
@@ -323,19 +323,19 @@ def test_the_numbers_of_captions_are_those_of_the_pictures(path: Path) -> None:
 
 @EACH
 def test_stored_instruments_are_compared_when_they_run(path: Path) -> None:
-    """nbval compares their words, which say what their pictures show, with those stored, and fails if they differ."""
+    """nbval compares the texts of their pictures with the stored ones."""
     for cell in stored(path):
         last = cell["source"].strip().splitlines()[-1:]
         if (
             cell["cell_type"] == "code"
             and last
             and "gradlab" not in cell["metadata"]
-            and re.match(rf"(?:{'|'.join(SHOWN)})\(", last[0])
+            and re.match(rf"(?:{'|'.join(COMPARED_CALLS)})\(", last[0])
         ):
             assert "nbval-check-output" in cell["metadata"].get("tags", []), cell["source"]
 
 
-def test_a_number_from_nowhere_is_found(tmp_path: Path) -> None:
+def test_a_number_without_evidence_is_found(tmp_path: Path) -> None:
     output = {"text": ["0.9756\n"], "data": {"text/html": ["<p style='width:720px'>(60,120)</p>"]}}
     texts = (
         "# 00 · x",

@@ -1,7 +1,6 @@
-"""The set-up cell of the notebooks, run as it stands where it may be run: in a clone, installed, on a bare host.
+"""The set-up cell of the notebooks, run unchanged in a clone, with gradlab installed, and without it.
 
-Each situation is a folder with made-up packages on the path and nothing else (``python -S``), so what is installed
-beside the tests plays no part.
+Each case is a folder with fake packages, alone on the path (``python -S``), so installed packages have no effect.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_series import NOTEBOOKS, ROOT, of
+from test_series import NOTEBOOKS, ROOT, sources_of
 
-CELL = of(NOTEBOOKS[1], "code")[0]
+CELL = sources_of(NOTEBOOKS[1], "code")[0]
 TORCH = "__version__ = '{}'\ndef manual_seed(seed): print('seed', seed)\ndef set_num_threads(n): print('threads', n)\n"
 SILENT = ["seed 0", "threads 1"]
-"""What is printed where there is nothing to say: by the torch that is made up here, and nothing of the cell's."""
+"""Output without a message of the cell: that of the fake torch."""
 SENTENCE = (
     "ImportError: No gradlab is here, or another package of that name: open this notebook in the folder notebooks of a "
     "clone, or run %pip install PATH_OF_A_CLONE in a cell, restart the kernel, and run this cell again."
@@ -26,7 +25,7 @@ SENTENCE = (
 
 
 def gradlab_in(folder: Path) -> Path:
-    """As much of the package as the cell needs: its face, and the folders that tell it from others."""
+    """Copy the part of the package that the cell needs: top-level modules, and a folder that identifies it."""
     package = folder / "gradlab"
     package.mkdir(parents=True)
     for path in (ROOT / "gradlab").glob("_*.py"):
@@ -73,30 +72,30 @@ CLONES = {"around": ".", "beside": "gradlab", "below": "notebooks/gradlab"}
     ("clone", "installed"), [("around", "ours"), ("beside", "another"), ("below", ""), ("", "ours")]
 )
 def test_a_clone_is_used_and_else_what_is_installed(host: Host, clone: str, installed: str) -> None:
-    place = gradlab_in(host.notebooks.parent / CLONES[clone]) if clone else host.site
+    expected = gradlab_in(host.notebooks.parent / CLONES[clone]) if clone else host.site
     if installed == "ours":
         gradlab_in(host.site)
     elif installed == "another":
         module(host.site / "gradlab" / "__init__.py", "raise RuntimeError('this is a lab of another kind')")
-    done = host.run()
-    assert done.returncode == 0, done.stderr
-    assert Path(done.stderr.splitlines()[-1]).parents[1].samefile(place)
-    assert done.stdout.splitlines() == SILENT
+    result = host.run()
+    assert result.returncode == 0, result.stderr
+    assert Path(result.stderr.splitlines()[-1]).parents[1].samefile(expected)
+    assert result.stdout.splitlines() == SILENT
 
 
 @pytest.mark.parametrize("path", ["", "site/gradlab/__init__.py", "home/notebooks/gradlab/x"])
 def test_without_it_one_sentence_says_how_to_get_it(host: Host, path: str) -> None:
-    """Also where another package or folder has this name; it stays."""
+    """Also where another package or folder has this name; it is not changed."""
     if path:
         module(host.folder / path, "of = 'another kind'")
-    done = host.run()
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines()[-1] == SENTENCE
-    assert "During handling" not in done.stderr, "the sentence stands alone"
+    result = host.run()
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.splitlines()[-1] == SENTENCE
+    assert "During handling" not in result.stderr, "the sentence is alone"
     assert not path or (host.folder / path).read_text(encoding="utf-8") == "of = 'another kind'"
 
 
-def test_an_old_torch_is_told(host: Host) -> None:
+def test_an_old_torch_is_reported(host: Host) -> None:
     module(host.site / "torch-2.4.1.dist-info" / "METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.4.1\n")
     gradlab_in(host.site)
     first, *rest = host.run().stdout.splitlines()

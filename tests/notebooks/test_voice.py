@@ -1,4 +1,4 @@
-"""The voice of the series: plain sentences of a readable length, without the words that voice.toml names."""
+"""The voice of the series: plain sentences of a readable length, without the words listed in voice.toml."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from gradlab_site.handouts import worksheet_text
-from test_series import NOTEBOOKS, READMES, of
+from test_series import NOTEBOOKS, READMES, sources_of
 
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.course.exercises import exercise_texts
@@ -19,11 +19,11 @@ from gradlab.widgets.question import find_question, question_names
 HERE = Path(__file__).parent
 RULES = tomllib.loads((HERE / "voice.toml").read_text(encoding="utf-8"))
 WORDS = {
-    kind: re.compile("|".join(rf"(?<!\w)(?:{each})(?!\w)" for each in found), re.I)
-    for kind, found in RULES["words"].items()
+    kind: re.compile("|".join(rf"(?<!\w)(?:{pattern})(?!\w)" for pattern in patterns), re.I)
+    for kind, patterns in RULES["words"].items()
 }
 SHORT = {mark.lower() for mark in RULES["short"]["marks"]}
-# No prose: code, formulas, addresses, comments, tags. Code in a sentence counts as one word.
+# Not prose: code, formulas, addresses, comments, tags. Code in a sentence counts as one word.
 BLOCKS = re.compile(r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\[[^\]]+\]: [^\n]*|^ *\|[^\n]*|^#+ [^\n]*", re.S | re.M)
 PARAGRAPHS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 ENDS = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)[)*\"]*\s+(?=[(*\"]*[A-Z0-9`\[])| \u00b7 ")
@@ -32,11 +32,11 @@ PAGES = [*READMES, READMES[1].parent / "CLASSROOM.md"]
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Each text that a learner or a teacher reads, with where it stands."""
+    """Yield each text for learners or teachers, with its source."""
     for path in NOTEBOOKS:
         yield (
             path.name,
-            "\n\n".join(text for text in of(path, "markdown") if not text.startswith("## Where the claims")),
+            "\n\n".join(text for text in sources_of(path, "markdown") if not text.startswith("## Where the claims")),
         )
     for name in question_names():
         question = find_question(name)
@@ -45,10 +45,10 @@ def texts() -> Iterator[tuple[str, str]]:
     for name, text in exercise_texts().items():
         yield f"exercise {name}", "\n\n".join((text.spec, *text.hints, *text.remarks.values()))
     for path in WORKSHEETS:
-        for at, it in enumerate(worksheet_text(path.stem).ticket, 1):
-            yield f"exit ticket {path.stem}/{at}", f"{it.question}\n\n{it.say}"
-        for name, given in worksheet_text(path.stem).given.items():
-            yield f"worksheet {name}", given.says
+        for number, exit_question in enumerate(worksheet_text(path.stem).ticket, 1):
+            yield f"exit ticket {path.stem}/{number}", f"{exit_question.question}\n\n{exit_question.say}"
+        for name, context in worksheet_text(path.stem).contexts.items():
+            yield f"worksheet {name}", context.says
     sheet = cheat_sheet()
     yield "cheat sheet", "\n\n".join((sheet.sizes["says"], *(margin.says for margin in sheet.margins.values())))
     for path in PAGES:
@@ -59,39 +59,38 @@ def paragraphs(text: str) -> Iterator[list[str]]:
     """Split markdown into paragraphs of sentences of plain words; a formula or a piece of code is one word."""
     text = re.sub(r"\$[^$]+\$", "x", BLOCKS.sub("\n\n", text))
     text = re.sub(r"`([^`]*)`", lambda code: re.sub(r"\s", "\u00a0", code[0]).replace(".", "\u2024"), text)
-    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)  # what a picture shows is read out, not read
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)  # alternative text of pictures is not read
     text = re.sub(r"(?<=[.!?]\s)\[(\w)", lambda link: f"[{link[1].upper()}", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)|\[([^\]]*)\]\[[^\]]*\]", lambda link: link[1] or link[2] or "", text)
-    text = re.sub(r"(?<=[.!?]\s)\*\*(\w)", lambda bold: bold[1].upper(), text)  # a bold name begins a sentence
+    text = re.sub(r"(?<=[.!?]\s)\*\*(\w)", lambda bold: bold[1].upper(), text)  # a bold name starts a sentence
     text = re.sub(r"<[^>]+>|\*\*", "", text)
     for paragraph in PARAGRAPHS.split(text):
         plain = re.sub(r"^\s*(?:[-*]|\d+\.) ", "", paragraph)
         parts = [re.sub(r"[ \n]+", " ", each.replace("*", "")).strip() for each in ENDS.split(plain)]
-        if found := [each for each in parts if re.search(r"\w", each)]:
-            yield found
+        if sentences := [each for each in parts if re.search(r"\w", each)]:
+            yield sentences
 
 
-def words_of(sentence: str) -> int:
-    """Return the number of its words."""
+def count_words(sentence: str) -> int:
     return sum(bool(re.search(r"\w", word)) for word in sentence.split(" "))
 
 
 def faults(text: str) -> list[str]:
-    """Return what is against the rules, each with its sentence."""
-    found = []
+    """Return the violations of the rules, each with its sentence."""
+    messages = []
     for paragraph in paragraphs(text):
-        short = [each for each in paragraph if words_of(each) < RULES["shortest"] and re.search(r"[.!]\W*$", each)]
+        short = [each for each in paragraph if count_words(each) < RULES["shortest"] and re.search(r"[.!]\W*$", each)]
         short = [each for each in short if each.strip(' .:!()"').lower() not in SHORT]
         if len(short) > 1:
-            found.append(f"telegram: {' | '.join(short)}")
+            messages.append(f"telegram: {' | '.join(short)}")
         for sentence in paragraph:
-            if words_of(sentence) > RULES["longest"]:
-                found.append(f"{words_of(sentence)} words: {sentence}")
+            if count_words(sentence) > RULES["longest"]:
+                messages.append(f"{count_words(sentence)} words: {sentence}")
             prose = re.sub(r"`[^`]*`", "`code`", sentence)
-            found += [
+            messages += [
                 f"{kind} ({match[0]}): {sentence}" for kind, rule in WORDS.items() if (match := rule.search(prose))
             ]
-    return found
+    return messages
 
 
 @pytest.mark.parametrize(("where", "text"), list(texts()), ids=[where for where, _ in texts()])
@@ -129,7 +128,7 @@ MAY_SAY_STALE = {
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """What the package, the site and the notebooks say and call things, without what cells have put out."""
+    """Yield the files of the package, the site and the notebooks, without outputs of cells."""
     root = HERE.parents[1]
     for top in ("*.md", "gradlab/**/*.*", "site/**/*.*", "notebooks/*.*"):
         for path in root.glob(top):
@@ -140,6 +139,6 @@ def sources() -> Iterator[tuple[str, str]]:
 
 
 def test_what_is_applied_again_is_reused_and_not_stale() -> None:
-    said = {where for where, text in sources() if STALE.search(text.replace("optimizer-holds-stale-params", ""))}
-    allowed = {where for where in said if where.startswith(tuple(MAY_SAY_STALE))}
-    assert said == allowed
+    files = {where for where, text in sources() if STALE.search(text.replace("optimizer-holds-stale-params", ""))}
+    allowed = {where for where in files if where.startswith(tuple(MAY_SAY_STALE))}
+    assert files == allowed

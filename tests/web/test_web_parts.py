@@ -1,4 +1,4 @@
-"""The parts that make the site: which cells run, how pages are taken apart and put together, and what is refused."""
+"""The parts of the site's build: the cells to run, lessons, slides, pages, and refused arguments."""
 
 from __future__ import annotations
 
@@ -51,37 +51,39 @@ def test_the_cells_that_a_lab_needs(cells: list[str], wanted: int, needed: list[
     assert needed_cells(cells, [wanted]) == needed
 
 
-def test_the_cells_chosen_know_every_name_that_they_read(tmp_path: Path) -> None:
-    """Those of a notebook, compiled as one program, read no name that neither they nor Python makes."""
+def test_the_chosen_cells_define_every_name_that_they_read(tmp_path: Path) -> None:
+    """The chosen cells of a notebook, as one program, read no undefined name."""
     for path in NOTEBOOKS:
         notebook = read_notebook(path)
         code = [cell.source if cell.cell_type == "code" else "" for cell in notebook.cells]
         chosen = needed_cells(code, live_cells(notebook))
-        (tmp_path / f"{path.stem}.py").write_text("\n".join(code[at] for at in chosen), encoding="utf-8")
+        (tmp_path / f"{path.stem}.py").write_text("\n".join(code[index] for index in chosen), encoding="utf-8")
     command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
 
 
-def test_a_recording_says_what_the_stored_notebook_says() -> None:
+def test_a_recording_equals_the_stored_notebook() -> None:
     path = ROOT / "notebooks" / "02_backward_adds.ipynb"
     stored = read_notebook(path)
     replays = record_notebook(path, {})
     torch.set_num_threads(1)
     assert [replay.name for _, replay in replays] == ["02-1", "02-2", "02-3"]
-    for at, replay in replays:
-        (output,) = [each for each in stored.cells[at].outputs if "image/png" in each.get("data", {})]
-        later = "stored_after" in stored.cells[at].metadata.get("gradlab", {})  # the recording begins before that
-        assert later or output.data["text/plain"].startswith(replay.words)
+    for index, replay in replays:
+        (output,) = [each for each in stored.cells[index].outputs if "image/png" in each.get("data", {})]
+        starts_later = "stored_after" in stored.cells[index].metadata.get(
+            "gradlab", {}
+        )  # the recording starts before these lines
+        assert starts_later or output.data["text/plain"].startswith(replay.description)
         assert re.fullmatch(rf'gradlabRecording\("{replay.name}", "[\w+/=]+"\);\n', replay.script)
 
 
 def test_a_notebook_whose_processes_do_not_start_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page would show the failure in the place of the picture."""
+    """Else the page would show the failure instead of the picture."""
     live = {"data": {}, "metadata": {"image/png": {"live": True}}, "output_type": "display_data"}
     cells = [("from gradlab.course import two_ranks", []), ("two_ranks()", [live])]
-    made = [{"cell_type": "code", "source": [text], "outputs": shown, "metadata": {}} for text, shown in cells]
-    (path := tmp_path / "11_ranks.ipynb").write_text(json.dumps({"cells": made}))
+    stored = [{"cell_type": "code", "source": [text], "outputs": shown, "metadata": {}} for text, shown in cells]
+    (path := tmp_path / "11_ranks.ipynb").write_text(json.dumps({"cells": stored}))
     monkeypatch.setattr(two_ranks_numbers, "launch", lambda *_, **__: LaunchResult((), "Not done after 60 seconds."))
     two_ranks_numbers._results.cache_clear()
     try:
@@ -91,8 +93,10 @@ def test_a_notebook_whose_processes_do_not_start_is_named(tmp_path: Path, monkey
         two_ranks_numbers._results.cache_clear()
 
 
-def test_settings_are_of_labs_that_there_are() -> None:
-    names = {f"{path.stem[:2]}-{at}" for path in NOTEBOOKS for at, _ in enumerate(live_cells(read_notebook(path)), 1)}
+def test_each_setting_belongs_to_a_recording() -> None:
+    names = {
+        f"{path.stem[:2]}-{number}" for path in NOTEBOOKS for number, _ in enumerate(live_cells(read_notebook(path)), 1)
+    }
     assert set(replay_settings(SITE)) <= {*names, "home"}
 
 
@@ -104,9 +108,9 @@ def lesson() -> Lesson:
 def test_a_lesson_has_all_that_its_notebook_has(lesson: Lesson) -> None:
     source = read_notebook(ROOT / "notebooks" / "03_forgetting_zero_grad.ipynb")
     headings = [line for cell in source.cells for line in re.findall(r"^### (.*)$", cell.source, re.MULTILINE)]
-    told = [section.heading for section in (*lesson.deeper[1:], *lesson.exercises[1:])]
-    assert told == [heading.strip() for heading in headings]
-    assert [words for _, words in lesson.core_headings][-1] == "Recap"
+    titles = [section.heading for section in (*lesson.deeper[1:], *lesson.exercises[1:])]
+    assert titles == [heading.strip() for heading in headings]
+    assert [title for _, title in lesson.core_headings][-1] == "Recap"
     whole = "".join(str(cell.element) for cell in all_cells(lesson))
     assert whole.count('class="gl-bet"') == sum("predict(" in cell.source for cell in source.cells)  # and its import
     assert "Not attempted" not in whole
@@ -119,61 +123,63 @@ def all_cells(lesson: Lesson) -> list[Cell]:
 
 def test_what_follows_a_bet_is_covered_up_to_the_next_heading(lesson: Lesson) -> None:
     covered = False
-    seen = 0
+    bets = 0
     for cell in lesson.core:
         if cell.kind == "bet":
-            covered, seen = True, seen + 1
+            covered, bets = True, bets + 1
         else:
             covered = covered and not cell.level
             assert ("gl-bet-hides" in (cell.element.get("class") or "")) == covered, cell.element.get_text()[:60]
-    assert seen > 1
+    assert bets > 1
 
 
 def test_slides_hold_every_word_of_the_core_once(lesson: Lesson) -> None:
-    dealt = slide_cells(lesson, "../03.html")
-    cells = [cell for cell in dealt if cell.name != "aside"]
-    words = [
+    parts = slide_cells(lesson, "../03.html")
+    cells = [cell for cell in parts if cell.name != "aside"]
+    texts = [
         " ".join("".join(str(each.get_text()) for each in part).split())
         for part in ([cell.element for cell in lesson.core], cells)
     ]
-    assert words[0].replace(" ", "") == words[1].replace(" ", "")
+    assert texts[0].replace(" ", "") == texts[1].replace(" ", "")
     numbers = [int(str(cell["data-slide"])) for cell in cells]
     assert numbers == sorted(numbers)
     assert set(numbers) == set(range(1, max(numbers) + 1))
     assert not [link for cell in cells for link in cell.find_all("a", href=re.compile("^#"))]
 
 
-def said_by(note: Any) -> str:
-    """The words of a note, which its page holds packed."""
+def note_text(note: Any) -> str:
+    """Decode a note."""
     return html_soup(base64.b64decode(note["data-note"]).decode()).get_text()
 
 
 def test_a_speaker_has_notes_to_each_bet_and_the_opening(lesson: Lesson) -> None:
-    dealt = slide_cells(lesson, "../03.html")
-    bets = [at for at, cell in enumerate(dealt) if cell.find(class_="gl-bet")]
+    cells = slide_cells(lesson, "../03.html")
+    bets = [index for index, cell in enumerate(cells) if cell.find(class_="gl-bet")]
     rights = {question.options[question.answer].text for question in map(find_question, question_names())}
     assert len(bets) > 1
-    for at in bets:
-        assert dealt[at + 1].name == "aside"
-        assert dealt[at + 1]["data-slide"] == dealt[at]["data-slide"]
-        note = said_by(dealt[at + 1])
+    for index in bets:
+        assert cells[index + 1].name == "aside"
+        assert cells[index + 1]["data-slide"] == cells[index]["data-slide"]
+        note = note_text(cells[index + 1])
         assert any(f"\u2713 {right.replace('`', '')}." in note for right in rights)
     teachers = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
     for number in range(14):
-        said = said_by(opening_note(teachers, f"{number:02}"))
-        assert all(word in said for word in ("Ask: ", "They stumble: ", "What helps: ", "At the bet ", "Say: ")), number
+        opening = note_text(opening_note(teachers, f"{number:02}"))
+        assert all(word in opening for word in ("Ask: ", "They stumble: ", "What helps: ", "At the bet ", "Say: ")), (
+            number
+        )
 
 
 def test_no_slide_is_code_alone(lesson: Lesson) -> None:
-    """Code is shown on demand; what else is on a slide, a text, a picture, a bet or a task, is there without it."""
-    shown: dict[str, str] = {}
+    """Code is shown on demand, so each slide also has a text, a picture, a bet or a task."""
+    texts: dict[str, str] = {}
     for cell in slide_cells(lesson, "../03.html"):
-        seen = copy.copy(cell)
-        for code in seen.find_all(class_="slide-code"):
+        visible = copy.copy(cell)
+        for code in visible.find_all(class_="slide-code"):
             code.decompose()
         number = str(cell["data-slide"])
-        shown[number] = shown.get(number, "") + seen.get_text().strip() + "picture" * len(seen.find_all("img"))
-    assert all(len(words) > 6 for words in shown.values()), shown
+        texts[number] = texts.get(number, "") + visible.get_text().strip() + "picture" * len(visible.find_all("img"))
+    assert all(len(text) > 6 for text in texts.values()), texts
 
 
 def test_a_page_keeps_nothing_that_a_strict_policy_refuses(tmp_path: Path) -> None:
@@ -200,26 +206,26 @@ def test_a_page_keeps_nothing_that_a_strict_policy_refuses(tmp_path: Path) -> No
     assert image["loading"] == "lazy"
     assert [link["href"] for link in page.find_all("a")] == ["../there.html"]
     assert "gone" in page.get_text()
-    place = page.find("div")
-    assert place is not None
-    assert place["data-src"] == "../replays/1.js"
+    recording = page.find("div")
+    assert recording is not None
+    assert recording["data-src"] == "../replays/1.js"
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "message"),
     [
         ('<a href="none.html">x</a>', "leads nowhere"),
-        ('<a href="#none">x</a>', "leads to no place there"),
+        ('<a href="#none">x</a>', "leads to no element there"),
         ('<img src="https://example.org/x.png">', "it loads https://example.org/x.png"),
         ('<p style="color:red">', "has a style of its own"),
         ('<p onclick="go()">', "has a handler"),
         ("<script>go()</script>", "a script in the page"),
     ],
 )
-def test_the_check_finds_each_fault(page: str, said: str, tmp_path: Path) -> None:
+def test_the_check_finds_each_fault(page: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "x.html").write_text(page)
     (problem,) = problems_of(tmp_path)
-    assert said in problem
+    assert message in problem
 
 
 def test_the_check_finds_what_is_too_large(tmp_path: Path) -> None:
@@ -231,7 +237,7 @@ def test_the_check_finds_what_is_too_large(tmp_path: Path) -> None:
 
 
 def formulas(path: Path) -> list[str]:
-    """The formulas of a notebook's text, code left out."""
+    """Return the formulas in a notebook's Markdown, without code."""
     texts = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "markdown"]
     text = re.sub(r"```.*?```|`[^`]*`", "", "\n\n".join(texts), flags=re.DOTALL)
     return [block or inline for block, inline in re.findall(r"\$\$(.+?)\$\$|\$([^$]+)\$", text, re.DOTALL)]
@@ -260,22 +266,22 @@ def test_documents_keep_the_anchors_of_github() -> None:
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    told = {each.name: each for each in public_names()}
-    assert {name for name in dir(gradlab) if not name.startswith("_") and name in gradlab.__all__} == set(told)
-    assert "updates" in next(each.signature for each in told["Lab"].members if each.name == "record")
+    names = {each.name: each for each in public_names()}
+    assert {name for name in dir(gradlab) if not name.startswith("_") and name in gradlab.__all__} == set(names)
+    assert "updates" in next(each.signature for each in names["Lab"].members if each.name == "record")
 
 
 def test_the_fact_check_has_every_claim_on_every_version() -> None:
     versions, rows = verdict_table(SITE / "factcheck")
     assert len(versions) >= 3
     assert len(rows) == 52
-    kept: dict[str, Any] = json.loads((SITE / "factcheck" / f"{versions[0]}.json").read_text())
-    assert {row.code: row.by_version[0] for row in rows} == {each["code"]: each["verdict"] for each in kept["claims"]}
+    stored: dict[str, Any] = json.loads((SITE / "factcheck" / f"{versions[0]}.json").read_text())
+    assert {row.code: row.by_version[0] for row in rows} == {each["code"]: each["verdict"] for each in stored["claims"]}
 
 
 def test_the_command_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
-    for arguments, said in (
+    for arguments, message in (
         ([str(tmp_path)], "holds other files"),
         ([str(tmp_path / "mine.txt")], "OUT must be a folder"),
         ([str(tmp_path / "mine.txt" / "site")], "OUT cannot be written: "),
@@ -284,7 +290,7 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.Ca
     ):
         assert main(["site", *arguments]) == 2
         errors = capsys.readouterr().err
-        assert said in errors
+        assert message in errors
         assert errors.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 

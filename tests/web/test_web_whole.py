@@ -1,4 +1,4 @@
-"""The whole site: its pages in a real browser, from disk, with nothing from outside; by night with every recording."""
+"""The whole site in a real browser, from disk and offline; nightly with every recording."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from browser.driving import chromium, violations
 from gradlab_site import build
-from gradlab_site.check import MOST_REPLAY, wire_size
+from gradlab_site.check import MAX_REPLAY_BYTES, wire_size
 from gradlab_site.notebook_html import read_notebook
 from gradlab_site.pages import html_soup
 from playwright.sync_api import sync_playwright
@@ -26,11 +26,11 @@ from gradlab.widgets import find_question, question_names
 ROOT = Path(__file__).resolve().parents[2]
 NUMBERS = [path.stem for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
 ALL = bool(os.environ.get("GRADLAB_NIGHTLY"))
-"""Whether every lab is recorded, axe looks at every page, and every slide is shown; otherwise some of each."""
+"""Whether every lab is recorded, axe checks every page, and every slide is shown; otherwise some of each."""
 RECORDED = NUMBERS if ALL else NUMBERS[2:4]
-"""Lessons with recordings, which take time: 02 has labs, 03 an instrument. The others show stills."""
-SHOWN = NUMBERS if ALL else [NUMBERS[3], NUMBERS[12]]
-SOME = {"light": ["index", NUMBERS[3], "answers"], "dark": ["index"]}
+"""Lessons with recordings, which are slow: 02 has labs, 03 an instrument. The others show stills."""
+SLIDES = NUMBERS if ALL else [NUMBERS[3], NUMBERS[12]]
+AXE_PAGES = {"light": ["index", NUMBERS[3], "answers"], "dark": ["index"]}
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
@@ -39,23 +39,23 @@ pytestmark = [
         reason="needs Chromium (Debian: apt-get install chromium)",
     ),
 ]
-READY = """() => [...document.querySelectorAll('.gl-recording')].every((each) =>
+RECORDINGS_LOADED = """() => [...document.querySelectorAll('.gl-recording')].every((each) =>
   !each.getClientRects().length || each.closest('.gl-bet-hides') || 'live' in each.dataset)"""
-# What is seen of a recording: its words, its switches and its pictures.
-SEEN = """place => [place.querySelector('.gradlab').innerText,
-  ...[...place.querySelectorAll('input, select')].map((each) => each.type === 'checkbox' ? each.checked : each.value),
-  ...[...place.querySelectorAll('canvas')].map((each) => each.toDataURL())].join()"""
+# The text, switches and pictures of a recording.
+SNAPSHOT = """element => [element.querySelector('.gradlab').innerText,
+  ...[...element.querySelectorAll('input, select')].map((each) => each.type === 'checkbox' ? each.checked : each.value),
+  ...[...element.querySelectorAll('canvas')].map((each) => each.toDataURL())].join()"""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site; nothing is wrong with it. GRADLAB_SITE names one that was written before, to try tests quickly."""
-    if given := os.environ.get("GRADLAB_SITE"):
-        return Path(given)
+    """Build the site without problems, or use the one in GRADLAB_SITE, to try tests quickly."""
+    if folder := os.environ.get("GRADLAB_SITE"):
+        return Path(folder)
     record_all = build.record_all
 
-    def record_some(notebooks: list[Path], *how: Any, **more: Any) -> Iterator[Any]:
-        yield from record_all([path for path in notebooks if path.stem in RECORDED], *how, **more)
+    def record_some(notebooks: list[Path], *args: Any, **options: Any) -> Iterator[Any]:
+        yield from record_all([path for path in notebooks if path.stem in RECORDED], *args, **options)
         yield from ((path, []) for path in notebooks if path.stem not in RECORDED)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -67,7 +67,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
-    """A Chromium."""
     with sync_playwright() as playwright:
         flags = ["--no-sandbox", "--disable-gpu"]
         browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
@@ -76,21 +75,23 @@ def driver() -> Iterator[Any]:
 
 
 class Visit:
-    """A page of the site in a window of its own; `faults` has errors, refusals and requests to elsewhere."""
+    """A page of the site in a new window; ``faults`` collects errors and requests to other hosts."""
 
-    def __init__(self, driver: Any, **how: Any) -> None:
-        self.context = driver.new_context(offline=True, **how)
+    def __init__(self, driver: Any, **options: Any) -> None:
+        self.context = driver.new_context(offline=True, **options)
         self.page = self.context.new_page()
         self.page.set_default_timeout(10_000)
         self.faults: list[str] = []
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
-        self.page.on(
-            "request", lambda asked: None if re.match("(file|data):", asked.url) else self.faults.append(asked.url)
-        )
+        self.page.on("console", lambda message: self.faults.append(message.text) if message.type == "error" else None)
+        self.page.on("request", lambda request: self._check_url(request.url))
 
-    def open(self, path: Path, place: str = "") -> Any:
-        self.page.goto(path.as_uri() + place)
+    def _check_url(self, url: str) -> None:
+        if not re.match("(file|data):", url):
+            self.faults.append(url)
+
+    def open(self, path: Path, fragment: str = "") -> Any:
+        self.page.goto(path.as_uri() + fragment)
         return self.page
 
 
@@ -103,7 +104,7 @@ def visit(driver: Any) -> Iterator[Visit]:
 
 
 def answer_all(page: Any) -> None:
-    """Choose the first option of each question; a replay says whether it was right when asked."""
+    """Choose the first option of each question; questions about replays show the answer on request."""
     for bet in page.locator(".gl-bet").all():
         bet.locator("li button").first.click()
         assert bet.get_attribute("data-settled") is not None
@@ -115,37 +116,41 @@ def answer_all(page: Any) -> None:
     assert page.locator(".gl-bet-hides").count() == 0
 
 
-def play(page: Any, place: Any) -> None:
-    """Play a replay, or turn a control of an instrument: what is seen changes."""
-    place.scroll_into_view_if_needed()
-    page.wait_for_function("place => 'live' in place.dataset", arg=place.element_handle())
-    before = place.evaluate(SEEN)
-    if place.get_attribute("data-kind") == "replay":
-        place.get_by_role("button", name="Play").click()
-        page.wait_for_function(f"([place, before]) => ({SEEN})(place) !== before", arg=[place.element_handle(), before])
+def play(page: Any, recording: Any) -> None:
+    """Play a replay, or change a control of an instrument; wait until it looks different."""
+    recording.scroll_into_view_if_needed()
+    page.wait_for_function("element => 'live' in element.dataset", arg=recording.element_handle())
+    before = recording.evaluate(SNAPSHOT)
+    if recording.get_attribute("data-kind") == "replay":
+        recording.get_by_role("button", name="Play").click()
+        page.wait_for_function(
+            f"([element, before]) => ({SNAPSHOT})(element) !== before", arg=[recording.element_handle(), before]
+        )
         return
-    field = place.locator(".gl-controls :is(select, input:not([disabled])):visible").first
+    field = recording.locator(".gl-controls :is(select, input:not([disabled])):visible").first
     kind = field.evaluate("field => field.localName === 'select' ? 'select' : field.type")
     if kind == "select":
-        at = field.evaluate("field => field.selectedIndex")
-        field.select_option(index=0 if at else 1)
+        index = field.evaluate("field => field.selectedIndex")
+        field.select_option(index=0 if index else 1)
     elif kind == "range":
         field.press("Home")
         field.press("ArrowRight")
     else:
         field.click()
-    page.wait_for_function(f"([place, before]) => ({SEEN})(place) !== before", arg=[place.element_handle(), before])
+    page.wait_for_function(
+        f"([element, before]) => ({SNAPSHOT})(element) !== before", arg=[recording.element_handle(), before]
+    )
 
 
-@pytest.mark.timeout(0)  # the first of them waits for the site
+@pytest.mark.timeout(0)  # the first test builds the site
 @pytest.mark.parametrize("name", RECORDED)
 def test_every_lesson_answers_and_plays_from_disk(name: str, site: Path, visit: Visit) -> None:
     page = visit.open(site / f"{name}.html")
     page.evaluate("() => document.querySelectorAll('details:not(.menu, .series)').forEach((each) => each.open = true)")
     answer_all(page)
-    places = page.locator(".gl-recording").all()
-    for place in places:
-        play(page, place)
+    recordings = page.locator(".gl-recording").all()
+    for recording in recordings:
+        play(page, recording)
     stills = page.locator(".still").count()
     assert stills == 0, "what can be played is not shown as a still"
     assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
@@ -153,68 +158,70 @@ def test_every_lesson_answers_and_plays_from_disk(name: str, site: Path, visit: 
 
 def test_the_first_page_is_a_lab_a_bet_and_the_map(site: Path, visit: Visit) -> None:
     page = visit.open(site / "index.html")
-    place = page.locator("#lab-home")
+    lab = page.locator("#lab-home")
     page.wait_for_function("() => 'live' in document.querySelector('#lab-home').dataset")
-    assert place.locator(".gl-player .gl-main").bounding_box()["y"] < 768
-    place.locator("pre.gl .turns").click()
-    place.locator(".gl-chip", has_text="was not cleared").wait_for()
-    place.get_by_role("button", name="Reset").click()
-    assert place.locator("pre.gl .turns").get_attribute("aria-pressed") == "true"
+    assert lab.locator(".gl-player .gl-main").bounding_box()["y"] < 768
+    lab.locator("pre.gl .turns").click()
+    lab.locator(".gl-chip", has_text="was not cleared").wait_for()
+    lab.get_by_role("button", name="Reset").click()
+    assert lab.locator("pre.gl .turns").get_attribute("aria-pressed") == "true"
     answer_all(page)
     page.get_by_role("link", name="See it").click()
-    place.locator("pre.gl .turns[aria-pressed=false]").wait_for()
-    place.get_by_role("button", name="Play").click()
-    place.locator(".gl-chip", has_text="was not cleared").wait_for()
+    lab.locator("pre.gl .turns[aria-pressed=false]").wait_for()
+    lab.get_by_role("button", name="Play").click()
+    lab.locator(".gl-chip", has_text="was not cleared").wait_for()
     assert page.locator(".map li").count() == len(NUMBERS)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", SLIDES)
 def test_the_slides_go_on_and_fit_a_projector(name: str, site: Path, visit: Visit) -> None:
     visit.page.set_viewport_size({"width": 1280, "height": 720})
     page = visit.open(site / "slides" / f"{name}.html")
     page.locator("output").wait_for()
     count = int(page.locator("output").inner_text().split("/")[1])
     too_high = []
-    for at in range(1, count + 1):
-        assert page.locator("output").inner_text() == f"{at} / {count}"
+    for number in range(1, count + 1):
+        assert page.locator("output").inner_text() == f"{number} / {count}"
         if (bet := page.locator(".gl-bet:visible:not([data-settled])")).count():
             bet.locator("li button").first.click()
         assert page.locator("[data-slide]:visible").count() > 0
-        page.wait_for_function(READY)
+        page.wait_for_function(RECORDINGS_LOADED)
         page.wait_for_timeout(100)
         if page.evaluate(
             "() => { const m = document.querySelector('main'); return m.scrollHeight > m.clientHeight + 2; }"
         ):
-            too_high.append(at)
+            too_high.append(number)
         page.keyboard.press("PageDown")
     assert too_high == []
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@pytest.mark.parametrize("name", SLIDES)
 def test_slides_skip_what_is_covered_and_caption_labs(name: str, site: Path, visit: Visit) -> None:
     page = visit.open(site / "slides" / f"{name}.html")
-    shown, now = 0, ""
-    while (at := page.locator("output").inner_text()) != now:
-        now, shown = at, shown + 1
-        assert len(page.locator("main").inner_text().strip()) > 20, now
+    shown, previous = 0, ""
+    while (position := page.locator("output").inner_text()) != previous:
+        previous, shown = position, shown + 1
+        assert len(page.locator("main").inner_text().strip()) > 20, previous
         if page.locator(".wide-cell:visible").count():
             assert "What to see" in page.locator(".lab-caption:visible").inner_text()
         page.keyboard.press("PageDown")
-    assert 3 < shown < int(now.split("/")[1])
+    assert 3 < shown < int(previous.split("/")[1])
     page.goto(page.url.split("#")[0] + f"#{int(page.locator('.gl-bet-hides').first.get_attribute('data-slide')) + 1}")
     assert page.locator(".gl-bet:visible").count() == 1, "an address of a covered slide leads to its bet"
 
 
 def test_nothing_jumps_when_a_lab_begins_to_play(site: Path, visit: Visit) -> None:
     page = visit.open(site / f"{RECORDED[0]}.html")
-    for place in reversed(page.locator(".gl-recording").all()):  # those below come to life, too, and to their height
-        if place.evaluate("place => place.checkVisibility() && !place.closest('.gl-bet-hides')"):
-            place.scroll_into_view_if_needed()
-            page.wait_for_function("place => 'live' in place.dataset", arg=place.element_handle())
+    for recording in reversed(
+        page.locator(".gl-recording").all()
+    ):  # those below are loaded, too, and change their height
+        if recording.evaluate("element => element.checkVisibility() && !element.closest('.gl-bet-hides')"):
+            recording.scroll_into_view_if_needed()
+            page.wait_for_function("element => 'live' in element.dataset", arg=recording.element_handle())
     tops = """() => [...document.querySelectorAll('.cells > .jp-Cell, main h2, .gl-recording')]
       .filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect().top + scrollY)"""
     before = page.evaluate(tops)
-    place.get_by_role("button", name="Play").click()
+    recording.get_by_role("button", name="Play").click()
     page.wait_for_timeout(400)
     assert page.locator("body.gl-playing").count() == 1
     assert page.evaluate(tops) == before
@@ -229,21 +236,21 @@ def test_other_pages_open_without_a_fault(site: Path, visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(theme: Any, site: Path, driver: Any) -> None:
-    names = [path.stem for path in site.glob("*.html")] if ALL else SOME[theme]
+def test_axe_finds_no_serious_violation(theme: Any, site: Path, driver: Any) -> None:
+    names = [path.stem for path in site.glob("*.html")] if ALL else AXE_PAGES[theme]
     visit = Visit(driver, viewport={"width": 390, "height": 844}, color_scheme=theme)
-    found = {}
+    serious = {}
     for name in names:
         page = visit.open(site / f"{name}.html")
         page.wait_for_timeout(300)
         if bad := [each for each in violations(page) if re.search(r"\((serious|critical)\)", each)]:
-            found[name] = bad
+            serious[name] = bad
     visit.context.close()
-    assert found == {}
+    assert serious == {}
 
 
 class _Text(HTMLParser):
-    """The text of a page that can be read before anything is pressed: without what a question covers."""
+    """The text of a page before any button is pressed: without the parts covered by questions."""
 
     VOID = ("meta", "link", "img", "input", "br", "hr", "source", "col", "wbr")
 
@@ -265,63 +272,65 @@ class _Text(HTMLParser):
             self.text.append(data)
 
 
-def test_no_page_tells_an_answer_before_the_choice(site: Path) -> None:
+def test_no_page_shows_an_answer_before_the_choice(site: Path) -> None:
     secrets = {}
     for name in question_names():
         question = find_question(name)
-        for said in (question.why, *(option.remark for option in question.options if option.remark)):
-            secrets[inline_html(said)] = (_plain(said.replace("`", "")), name)
+        for answer in (question.why, *(option.remark for option in question.options if option.remark)):
+            secrets[inline_html(answer)] = (_plain(answer.replace("`", "")), name)
     assert len(secrets) == sum(len(find_question(name).options) for name in question_names())  # a why, and remarks
     lessons = [path for path in site.glob("*.html") if path.stem != "answers"]
     for path in [*lessons, *site.glob("slides/*.html")]:
         whole = path.read_text(encoding="utf-8")
-        seen = _Text()
-        seen.feed(whole)
-        told = _plain("".join(seen.text))
-        assert [name for raw, (said, name) in secrets.items() if said in told or raw in whole] == [], path.name
+        parser = _Text()
+        parser.feed(whole)
+        visible = _plain("".join(parser.text))
+        assert [name for as_html, (answer, name) in secrets.items() if answer in visible or as_html in whole] == [], (
+            path.name
+        )
 
 
 class _Code(HTMLParser):
-    """The text of each code: the blocks of a lesson's cells with ``within`` "pre", every code with "code"."""
+    """The text of each code element: blocks with ``within="pre"``, all code with ``within="code"``."""
 
     def __init__(self, within: str, text: str) -> None:
         super().__init__()
         self.within, self.is_open = within, False
-        self.found: list[str] = []
+        self.blocks: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == self.within:
             self.is_open = True
-            self.found.append("")
+            self.blocks.append("")
 
     def handle_endtag(self, tag: str) -> None:
         self.is_open = self.is_open and tag != self.within
 
     def handle_data(self, data: str) -> None:
         if self.is_open:
-            self.found[-1] += data
+            self.blocks[-1] += data
 
 
 def test_every_code_line_on_the_site_equals_its_source(site: Path) -> None:
-    sheet = _Code("code", cheat_sheet().html).found
+    sheet = _Code("code", cheat_sheet().html).blocks
     assert any(each.startswith("        ") for each in sheet)
-    assert _Code("code", (site / "cheat_sheet.html").read_text(encoding="utf-8")).found == sheet
+    assert _Code("code", (site / "cheat_sheet.html").read_text(encoding="utf-8")).blocks == sheet
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         cells = read_notebook(path).cells
         outputs = [
             each.data.get("text/html", "") for cell in cells for each in cell.get("outputs", ()) if "data" in each
         ]
-        inline = {text for each in outputs for text in _Code("code", each).found}
+        inline = {text for each in outputs for text in _Code("code", each).blocks}
         sources = {cell.source.strip() for cell in cells if cell.cell_type == "code"}
         fences = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
         fenced = {text.strip() for cell in cells for text in fences.findall(cell.source)}
         for page in (site / f"{path.stem}.html", site / "slides" / f"{path.stem}.html"):
             text = page.read_text(encoding="utf-8")
             blocks = re.findall(r'<div class="highlight[^"]*">(.*?</pre>)', text, re.DOTALL)
-            told = [_Code("pre", block).found[0].strip() for block in blocks]
-            assert [each for each in told if each not in sources | fenced] == [], page.name
-            indented = [each for each in _Code("code", text).found if each.startswith("  ")]
+            shown = [_Code("pre", block).blocks[0].strip() for block in blocks]
+            assert [each for each in shown if each not in sources | fenced] == [], page.name
+            indented = [each for each in _Code("code", text).blocks if each.startswith("  ")]
             assert [each for each in indented if each not in inline] == [], page.name
 
 
@@ -346,8 +355,8 @@ def test_no_page_tells_the_reader_to_run_a_cell(site: Path) -> None:
     for page in (each for each in site.rglob("*.html") if each.name not in about_notebooks):
         soup = html_soup(page.read_text(encoding="utf-8"))
         for element in soup.select("p, li, td, figcaption, summary"):
-            words = _plain(element.get_text())
-            assert not TELLS_TO_RUN.search(words), f"{page.name}: {words[:200]}"
+            sentence = _plain(element.get_text())
+            assert not TELLS_TO_RUN.search(sentence), f"{page.name}: {sentence[:200]}"
 
 
 def test_the_verdict_comes_first_and_developers_have_one_link(site: Path) -> None:
@@ -382,7 +391,7 @@ def test_the_search_finds_words_and_no_answers(site: Path, driver: Any) -> None:
         assert port
         page = driver.new_page()
         problems: list[str] = []
-        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.goto(f"http://127.0.0.1:{port[1]}/index.html")
         page.locator("header input").fill("retain_grad")
         page.keyboard.press("Enter")
@@ -390,10 +399,10 @@ def test_the_search_finds_words_and_no_answers(site: Path, driver: Any) -> None:
         assert "01" in page.locator("#found li").first.inner_text()
         page.goto(f"http://127.0.0.1:{port[1]}/search.html?q=why+does+the+loss+swing")
         page.locator("#found li").nth(3).wait_for()
-        found = page.locator("#found")
-        assert found.inner_text().startswith("03")
-        assert "\u00b6" not in found.inner_text()
-        assert {each.lower() for each in found.locator("mark").all_inner_texts()} & {"the", "does", "why"} == set()
+        results = page.locator("#found")
+        assert results.inner_text().startswith("03")
+        assert "\u00b6" not in results.inner_text()
+        assert {each.lower() for each in results.locator("mark").all_inner_texts()} & {"the", "does", "why"} == set()
         page.goto(f"http://127.0.0.1:{port[1]}/search.html?q=%22It+rises+and+swings%22")
         page.locator("#said").wait_for()
         assert problems == []
@@ -403,10 +412,10 @@ def test_the_search_finds_words_and_no_answers(site: Path, driver: Any) -> None:
         server.wait()
 
 
-def test_recordings_are_small_and_each_is_asked_for(site: Path) -> None:
+def test_recordings_are_small_and_each_is_on_a_page(site: Path) -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in site.glob("*.html"))
     files = sorted((site / "replays").glob("*.js"))
     assert len(files) > (30 if ALL else 3)
     for path in files:
-        assert wire_size(path) <= MOST_REPLAY
+        assert wire_size(path) <= MAX_REPLAY_BYTES
         assert f'data-src="replays/{path.name}"' in pages

@@ -30,11 +30,11 @@ def test_a_whole_frame_is_all_the_changes_before_it(task: str) -> None:
         page.ask(do, **more)
         number = page.shown["f"]
         page.ask("pause")  # what was not due while playing
-        shown = page.seen()
+        shown = page.snapshot()
         page.ask("hello")
         assert page.frames[0]["whole"] is True
         assert page.shown["f"] == number + 2
-        assert {key: value for key, value in page.seen().items() if value != shown[key]} == {}, do
+        assert {key: value for key, value in page.snapshot().items() if value != shown[key]} == {}, do
 
 
 def test_the_page_shows_what_a_lab_of_the_same_state_shows() -> None:

@@ -138,7 +138,7 @@ def test_a_page_holds_what_is_recorded_and_offers_no_more(tmp_path: Path) -> Non
     assert seen == [(1.0, False), (0.0, False), (0.0, True), (2.0, False), (2.0, True)], "the start first, each once"
     page = Page(Adder())
     for at, frame in zip(recording["settings"], recording["frames"], strict=True):
-        page.take({"n": page.asked, "frames": [frame]})
+        page.take({"n": page.requests, "frames": [frame]})
         assert page.shown["state"] == f"The sum is {(at['a'] + 1) * (1 + at['twice'])}."
         assert page.values == at
     first = recording["frames"][0]
