@@ -38,7 +38,7 @@ def newest_loss(run: Run) -> str:
 
 def test_every_number_is_that_of_a_run_made_anew() -> None:
     recording = Lab("line", Recipe(lr=0.01)).record(15, switches=["zero_grad"], marks=[5, 10])
-    ways = {(track.parent, track.at, track.switch, track.value) for track in recording.tracks}
+    ways = {(track.parent, track.update, track.switch, track.value) for track in recording.tracks}
     assert {(None, 0, "", None), (0, 5, "zero_grad", False), (0, 10, "zero_grad", False)} <= ways
     assert len(ways) == 4  # and turned off at 5, on again at 10
     for track in recording.tracks:
@@ -52,7 +52,7 @@ def test_every_number_is_that_of_a_run_made_anew() -> None:
             for at, name, value in turns:
                 if at == update:
                     run.switch(run.recipe.replace(**{name: value}))
-            if update >= track.at:
+            if update >= track.update:
                 wanted[update] = newest_loss(run)
         assert shown_losses(track) == wanted
 
@@ -61,7 +61,7 @@ def turns_of(tracks: list[Any], track: Any) -> list[tuple[int, str, Any]]:
     """What was turned on the way to a track, oldest first."""
     if track.parent is None:
         return []
-    return [*turns_of(tracks, tracks[track.parent]), (track.at, track.switch, track.value)]
+    return [*turns_of(tracks, tracks[track.parent]), (track.update, track.switch, track.value)]
 
 
 def test_a_recording_goes_through_what_the_lab_went_through() -> None:
@@ -79,7 +79,7 @@ def test_the_page_holds_the_recording_and_its_statements(tmp_path: Path) -> None
     packed = re.search(r'id="recording">([^<]*)<', page)
     assert packed
     left, turned = json.loads(gzip.decompress(base64.b64decode(packed[1])))["tracks"]
-    assert [left["at"], turned["at"]] == [0, 5]
+    assert [left["update"], turned["update"]] == [0, 5]
     assert turned["frames"][0]["whole"]
     first = left["frames"][: next(at for at, frame in enumerate(left["frames"]) if frame.get("end")) + 1]
     assert [frame["lit"][0] for frame in first if "lit" in frame] == [1, 3, 4, 5, 6, 7, 8, 9, 10]
@@ -113,6 +113,6 @@ def test_a_forecast_lab_is_packed_at_some_settings(monkeypatch: pytest.MonkeyPat
     told = json.loads(gzip.decompress(base64.b64decode(packed.packed)))
     assert told["settings"][0] == {"batch": 2, "context": 8, "optimizer": "adamw", "card": "H100"}
     assert {at["batch"] for at in told["settings"]} == {1, 2, 4, 16}
-    assert "batch 2, context 8, adamw" in packed.words
+    assert "batch 2, context 8, adamw" in packed.alt
     assert [control["name"] for control in told["frames"][0]["controls"]] == ["batch", "context", "optimizer", "card"]
     assert lab.result is None
