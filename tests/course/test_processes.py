@@ -87,7 +87,7 @@ def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path) -
 
 def test_a_cleanup_that_hangs_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The script came to its end, with its threads; what torch does after that hangs now and then."""
-    monkeypatch.setattr(workers, "GRACE", 0.3)
+    monkeypatch.setattr(workers, "GRACE_SECONDS", 0.3)
     hangs = """
         import atexit, os, threading, time
         threading.Timer(0.2, lambda: print("a thread, to its end")).start()
@@ -118,7 +118,7 @@ def test_what_the_processes_leave_behind_goes(tmp_path: Path, monkeypatch: pytes
         time.sleep(3600)
         """,
     )
-    monkeypatch.setattr(workers, "GRACE", 0.3)
+    monkeypatch.setattr(workers, "GRACE_SECONDS", 0.3)
     run = launch(path)
     assert run.error.startswith("rank 1 was killed")
     assert "rank 0 had not finished" in run.error
