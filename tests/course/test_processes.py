@@ -49,7 +49,7 @@ def test_each_process_knows_its_place_and_prints_for_itself(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("does", "words"),
+    ("does", "message"),
     [
         ('raise ValueError("a broken batch")', "rank 1 failed: ValueError: a broken batch"),
         ("os.kill(os.getpid(), 9)", "rank 1 was killed: SIGKILL, as the system does when memory runs out"),
@@ -57,11 +57,11 @@ def test_each_process_knows_its_place_and_prints_for_itself(tmp_path: Path) -> N
         ("os._exit(4)", "rank 1 left with exit code 4"),
     ],
 )
-def test_a_failure_is_told_from_one_that_lost_its_partner(tmp_path: Path, does: str, words: str) -> None:
+def test_a_failure_is_told_from_one_that_lost_its_partner(tmp_path: Path, does: str, message: str) -> None:
     run = launch(script(tmp_path, TURNS.format(does)), seconds=20)
     lines = run.error.splitlines()
     assert not run
-    assert lines[0] == words
+    assert lines[0] == message
     if not does.startswith("os."):
         assert lines[1] == f"    at line 8 of script.py: {does}"
     assert lines[-3:] == [
@@ -188,15 +188,15 @@ def test_without_a_network_it_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "words"),
+    ("arguments", "error", "message"),
     [
         (("nowhere.py",), FileNotFoundError, "there is no file 'nowhere.py' here"),
         ((__file__, 0), ValueError, "processes must be a whole number from 1 to 8, got 0"),
         ((__file__, True), ValueError, "got True"),
     ],
 )
-def test_what_cannot_be_started_is_refused(arguments: tuple, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+def test_what_cannot_be_started_is_refused(arguments: tuple, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         launch(*arguments)
 
 
