@@ -78,7 +78,6 @@ def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
 
 
 def _find_notebook() -> Path:
-    """Return the path of notebook 12 in this folder, in ``notebooks`` below it, or in the clone around gradlab."""
     clone = Path(__file__).parents[2] / "notebooks"
     for folder in (Path.cwd(), Path.cwd() / "notebooks", clone):
         if (folder / _NOTEBOOK).is_file():

@@ -257,7 +257,6 @@ class ClaimLog:
         return {"text/plain": repr(self), "text/html": self._html()}
 
     def _html(self) -> str:
-        """Return the table with inline styles, so that it looks the same everywhere."""
         rows = []
         for verdict in self:
             code, says, marked, *facts, home = map(inline_html, verdict.columns)
@@ -272,7 +271,6 @@ class ClaimLog:
 
 
 def _kind(claim: Claim, outcomes: set[bool | None]) -> str:
-    """Return the verdict on a claim from the values that its facts have."""
     if claim.form == "no claim":
         return NO_CLAIM
     if len(outcomes) == 2:

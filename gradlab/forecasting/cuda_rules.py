@@ -251,6 +251,5 @@ def cuda_rules() -> Iterator[None]:
 
 @functools.cache
 def _registered(key: str) -> frozenset[str]:
-    """Return the operations that have a kernel of their own for a dispatch key."""
     names = (name.partition("::") for name in _torch.registrations_for_key(key))
     return frozenset(name for namespace, _, name in names if namespace == "aten")

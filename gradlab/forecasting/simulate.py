@@ -126,7 +126,6 @@ def _namespace(
 
 
 def _run_updates(program: Program, namespace: dict[str, Any], ledger: Ledger) -> None:
-    """Run two updates; the ledger keeps the second."""
     statements, loop = program.statements, program.loop(namespace)
     updates = 0
     for index in loop:
@@ -186,7 +185,6 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
 
 
 def _line_in_model(program: Program, error: Exception) -> str:
-    """Name the innermost line of the model's own code that the error came through."""
     raised = raised_at(error, lambda file: file != program.filename and code_owner(file) is not Owner.OURS)
     if raised is None:
         return ""

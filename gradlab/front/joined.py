@@ -71,7 +71,6 @@ def _collect(name: str, texts: dict[str, str]) -> None:
 
 
 def _written_out(match: re.Match[str]) -> str:
-    """Return the statement that replaces the import of data."""
     data = json.loads(files("gradlab.drawing").joinpath(f"{match[2]}.json").read_text(encoding="utf-8"))
     return f"const {match[1]} = {json.dumps(data, separators=(',', ':'))};\n"
 

@@ -175,7 +175,6 @@ def cell_number() -> int | None:
 
 
 def _kernel() -> Any:
-    """Return the kernel of a notebook, None elsewhere."""
     kernel = getattr(_shell(), "kernel", None)
     return kernel if hasattr(kernel, "io_loop") else None
 

@@ -68,7 +68,6 @@ class Comparison:
         return {"text/plain": repr(self), "text/html": picture + box}
 
     def _lines(self) -> list[tuple[str, ...]]:
-        """The head and a line for each recipe; the column "diverged" only where one did."""
         lines: list[tuple[str, ...]] = [_HEAD]
         for row in self.rows:
             end = "no" if row.diverged is None else f"at update {row.diverged:,}"

@@ -70,11 +70,17 @@ class ForecastSettings:
 class ForecastLab(Instrument):
     """Move model, batch and switches, and see the peak against a card.
 
-    ``model`` is a published size ("gpt2-1.5b", "llama-8b", one of ``model_sizes()``), ``batch`` counts rows,
-    ``context`` tokens in a row, ``checkpoint`` computes activations again in backward, ``card`` is the name of a card
-    or a size. Raises TypeError or ValueError for invalid arguments; later errors are shown in the lab.
+    A forecast takes a while: until it is done, the one before is shown faint. Errors are shown in the lab.
 
-    A forecast takes a while: until it is done, the one before is shown faint.
+    Args:
+        model: A published size: "gpt2-1.5b", "llama-8b", one of ``model_sizes()``.
+        recipe: A Recipe; None is AdamW with bf16.
+        batch, context: Rows in a batch, and tokens in a row.
+        checkpoint: Whether activations are computed again in backward.
+        card: The name of a card or a size.
+
+    Raises:
+        TypeError, ValueError: An argument is invalid; the message names what is allowed.
     """
 
     title = "Will it fit?"
@@ -258,7 +264,6 @@ class ForecastLab(Instrument):
             push({"working": False})
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the live view with its forecast, and the picture and text that a saved notebook keeps."""
         with lock:
             if self._is_due:
                 self._attempt(self._forecast)

@@ -109,7 +109,6 @@ class Instrument(Live):
         return list(self._now().panels.values())
 
     def _still(self, view: View) -> list[Placed]:
-        """Return the still picture of a view: its panels, and the code that ran where there is room."""
         panels: list[Drawing | Listing] = list(view.panels.values())
         if view.code and len(panels) == 3:
             panels.append(self._listing(view))
@@ -130,7 +129,6 @@ class Instrument(Live):
         return self._write(self._writer, view, self.values, controls=controls, alarm=self._alarm, **more)
 
     def _attempt(self, action: Callable[[], object]) -> None:
-        """Run an action, and show its result or its error."""
         with lock:
             self._alarm = ""
             try:

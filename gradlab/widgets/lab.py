@@ -31,10 +31,15 @@ _MAX_FRAME_MS = 60_000.0  # for which a frame is shown
 class Lab(Live):
     """An interactive training loop: switches, the loop's text, and pictures of its effects.
 
-    ``task`` is a Task or the name of one (None: digits), ``recipe`` a Recipe (None: the default at the task's ``lr``).
-    ``controls`` and ``panels`` are lists of the names to show; ``speed`` is the one at which Play begins, such as
-    "10 updates/s". With ``play`` it plays on its own when a browser shows it for the first time, unless the reader
-    prefers less motion. Raises TypeError or ValueError that names the field, the value and what is allowed.
+    Args:
+        task: A Task or the name of one; None is digits.
+        recipe: A Recipe; None is the default at the task's ``lr``.
+        controls, panels: Lists of the names to show; None is all controls, and the panels that suit the task.
+        speed: The one at which Play begins, such as "10 updates/s".
+        play: Whether it plays when a browser first shows it, unless the reader prefers less motion.
+
+    Raises:
+        TypeError, ValueError: An argument is invalid; the message names what is allowed.
     """
 
     _screen = "lab"
@@ -144,11 +149,15 @@ class Lab(Live):
     ) -> Recording:
         """Run this lab anew from its start, as a recording that plays on a page without a kernel.
 
-        It has the same changes of the loop, and ``updates`` updates in all. ``switches`` can be turned in the page at
-        the updates in ``marks``: names, for those that are on or off, or names with the values to turn to. Every such
-        run is computed now, with up to ``turns`` turns one after the other, 1 to 4. The page opens at the update
-        ``opens``, None for the first of the marks, or the end without any. Raises TypeError or ValueError for invalid
-        arguments.
+        Args:
+            updates: Number of updates in all, with the same changes of the loop.
+            switches: Names of switches to turn in the page, for those that are on or off, or names with values.
+            marks: Updates at which they can be turned; every such run is computed now.
+            turns: Maximum number of turns one after the other, 1 to 4.
+            opens: The update at which the page opens; None is the first of the marks, or the end without any.
+
+        Raises:
+            TypeError, ValueError: An argument is invalid; the message names what is allowed.
         """
         with lock:
             return record_lab(self.model, self.text, updates, switches, marks, turns, opens)
@@ -283,7 +292,6 @@ def _turn(model: LabModel, request: Request) -> None:
 
 
 def _edit(model: LabModel, request: Request) -> None:
-    """Run the learner's own text; one that is refused stays open."""
     text = request.text("text")
     model.writer.tell_again("draft", "wrong")
     model.draft, model.wrong = text, 0
@@ -299,7 +307,6 @@ def _drag(model: LabModel, request: Request) -> None:
 
 
 def _press(model: LabModel, request: Request) -> None:
-    """Note which batch was pressed, and whether a step has applied it."""
     what = request.text("what")
     kind, _, batch = what.partition(" ")
     if kind != "batch" or not batch.isascii() or not batch.isdigit():

@@ -223,7 +223,6 @@ class LabModel:
                 self.wrong = 0
 
     def _begin_frame(self, every: float, *, full_speed: bool) -> None:
-        """Prepare the next frame of a lab that is played, which will be shown for ``every`` ms."""
         self._now += every
         self.screen.pace = self.pace_at(every, full_speed=full_speed)
         self._count_bytes_if_seen()
@@ -343,7 +342,6 @@ class LabModel:
         return loss and not counted and not {*SWITCHES, PRESSED_LINE}.isdisjoint(self.controls)
 
     def _end_unswitched(self, why: str) -> None:
-        """Stop the copy; its curve stays."""
         if self.unswitched is not None:
             self.unswitched.end(why)
 

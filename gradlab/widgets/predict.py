@@ -90,7 +90,6 @@ class Prediction:
         return "\n".join([f"Bet. {self.question.text}", *(f"  ( ) {option}" for option in self.options)])
 
     def _display_(self) -> anywidget.AnyWidget:
-        """Return the live view for marimo, which shows an anywidget, and no stack of widgets."""
         return self._live
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def draw_added(answer: Callable[..., object]) -> CourseFigure:
     added, total = list[tuple[int, Tensor]](), grad_copy(w)  # the number of a batch, 0 for no backward()
     for before, gradient in [*written, (total, torch.zeros(2))]:
         added = [*added, (0, before - sum(part for _, part in added))] if before.any() else []
-        along = torch.cosine_similarity(INPUTS, gradient, dim=1).abs()  # a gradient goes along the input of its batch
+        along = torch.cosine_similarity(INPUTS, gradient, dim=1).abs()  # parallel to the batch's input
         added.append((int(along.argmax()) + 1, gradient))
     added = [(batch, part) for batch, part in added if part.norm() > 1e-5]
     arrows = [BatchArrow((n, n) if n else None, part[0].item(), part[1].item(), math.nan) for n, part in added]

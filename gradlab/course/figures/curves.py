@@ -71,12 +71,20 @@ def curves(
     y: str = "loss",
     ends: bool = True,
 ) -> CourseFigure:
-    """Draw numbers by update, a line for each name; ``reused`` names those that apply gradients again.
+    """Draw numbers by update, a line for each name.
 
-    The first number is the one before any update, at update 0, unless ``first`` is another. Each point is the mean of
-    ``mean_of`` numbers, at the last of them. ``events`` marks updates: ``{4: "last gradient"}``. ``counted`` is the
-    unit of the x axis, such as epochs, ``y`` the label of the other. The last numbers are written at the curves' ends
-    if ``ends``. Raises ValueError for bad lines, and for unknown ``reused``.
+    Args:
+        lines: The numbers of each line.
+        title: The title of the picture.
+        reused: The lines that apply gradients again.
+        mean_of: Each point is the mean of this number of values, at the last of them.
+        first: The update of the first number; 0 is before any update.
+        events: Labels of updates: ``{4: "last gradient"}``.
+        counted, y: The unit of the x axis, such as epochs, and the label of the other.
+        ends: Whether the last numbers are written at the curves' ends.
+
+    Raises:
+        ValueError: A line is too short, or ``reused`` is unknown.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
         raise ValueError(

@@ -97,7 +97,6 @@ def _lines(node: Node) -> list[str]:
 
 
 def _shape(node: Node) -> str:
-    """Return the shape to write in a box, none for ``()``."""
     return "" if node.shape == () else node.size
 
 
@@ -143,7 +142,6 @@ def _patch(axes: Any, corner: Point, size: Point, face: Any, rim: str, dashed: b
 
 
 def _arrows(axes: Any, graph: Graph, routes: list[list[int]], middle: dict[int, Point]) -> None:
-    """Draw each edge along its route, with the gradient beside its first piece."""
     leaving = _ports([(route[0], middle[route[1]][1]) for route in routes])
     coming = _ports([(route[-1], middle[route[-2]][1]) for route in routes])
     pairs = [(edge.source, edge.target) for edge in graph.edges]

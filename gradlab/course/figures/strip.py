@@ -57,7 +57,6 @@ def update_strip(notebook: str) -> CourseFigure:
 
 
 def _tile(index: int, call: str, lines: list[tuple[str, str]], notebook: str) -> list[Mark]:
-    """Return the tile of a call: its name, its frame, and its explanations below."""
     left, middle = index * _WIDE, index * _WIDE + _TILE / 2
     newest = any(number == notebook for number, _ in lines)
     frame: dict[str, Any] = {"stroke": "ink" if lines else "grey", "dash": "" if lines else "dashed"}

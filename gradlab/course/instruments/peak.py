@@ -360,7 +360,6 @@ def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[AxisSpan, ..
 
 
 def _peak_marks(now: UpdateMemory) -> Iterator[Mark]:
-    """Yield the peak as a bar beside the update, with the bytes of each category."""
     (left, right), low = _BAR, 0
     for name, size in now.at_peak.items():
         style, label = area_look(name), f"{name} {bytes_text(size)}"

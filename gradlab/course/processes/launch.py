@@ -70,12 +70,17 @@ def launch(
 ) -> LaunchResult:
     """Run a script in several processes at once and return their outputs, and errors as text.
 
-    script: a file with plain PyTorch; each process runs all of it, in the file's folder.
-    seconds: the time limit, from when all have begun; after that they are ended.
-    settings: further environment variables.
+    Args:
+        script: A file with plain PyTorch; each process runs all of it, in the file's folder.
+        processes: Number of processes, 1 to 8.
+        seconds: The time limit, from when all have begun; after that they are ended.
+        settings: Further environment variables.
 
-    Raises ValueError or FileNotFoundError for what cannot be started; failures of the processes (errors, hanging, being
-    killed) are in the result. No process is left behind.
+    Returns:
+        The outputs, and the failures of processes (errors, hanging, being killed). No process is left behind.
+
+    Raises:
+        ValueError, FileNotFoundError: The number of processes is invalid, or there is no such file.
     """
     path = _checked_script(script, processes)
     if missing := _what_is_missing():
@@ -111,7 +116,6 @@ def launch(
 
 
 def _checked_script(script: str | Path, processes: int) -> Path:
-    """Return the script's full path; raise if it or the number of processes is invalid."""
     if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MAX_PROCESSES:
         raise ValueError(f"launch: processes must be a whole number from 1 to {_MAX_PROCESSES}, got {processes!r}")
     path = Path(script).resolve()
@@ -121,7 +125,6 @@ def _checked_script(script: str | Path, processes: int) -> Path:
 
 
 def _what_is_missing() -> str:
-    """Return the reason why no processes can be started on this system, "" where they can."""
     if sys.platform in ("emscripten", "wasi"):
         return "this Python runs in a browser's tab or in another place with one process"
     import torch
@@ -154,10 +157,7 @@ def _thread_and_network_settings() -> dict[str, str]:
 
 
 def _failure_text(workers: list[Worker], script: Path, seconds: float | None) -> str:
-    """Return the failures as text, the cause first; "" if there are none.
-
-    seconds: the limit, if it was reached.
-    """
+    """Return the failures as text, the cause first; ``seconds`` is the limit, if it was reached."""
     bad = [rank for rank, worker in enumerate(workers) if worker.failed]
     if not bad:
         return ""
