@@ -98,7 +98,7 @@ def test_as_many_turns_as_asked_for_are_recorded() -> None:
 def test_a_switch_can_be_turned_before_the_first_update() -> None:
     recording = Lab("line", Recipe(lr=0.01)).record(6, switches={"optimizer": ["adam"]}, marks=[0], turns=1)
     start, turned = recording.tracks
-    assert (turned.parent, turned.at, turned.switch, turned.value) == (0, 0, "optimizer", "adam")
+    assert (turned.parent, turned.update, turned.switch, turned.value) == (0, 0, "optimizer", "adam")
     adam = Run(tasks.line(), Recipe(lr=0.01, optimizer="adam"))
     adam.advance(updates=6)
     losses = [shown_losses(track)[6] for track in (start, turned)]
