@@ -67,8 +67,8 @@ def _run(options: argparse.Namespace) -> int:
     from ..doctor import FindingFilter, read_settings, run_script  # torch, at last
 
     settings = read_settings(Path.cwd() / "." if options.module else Path(options.script))
-    asked = {name: getattr(options, name) for name in ("select", "ignore", "fail_on")}
-    settings |= {name: value for name, value in asked.items() if value is not None}
+    overrides = {name: getattr(options, name) for name in ("select", "ignore", "fail_on")}
+    settings |= {name: value for name, value in overrides.items() if value is not None}
     return run_script(
         options.script,
         options.arguments,

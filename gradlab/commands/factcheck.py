@@ -46,15 +46,15 @@ def _run(options: argparse.Namespace) -> int:
         except OSError as error:
             raise ValueError(f"{options.out} cannot be written: {error.strerror or error}") from None
         print(f"{options.out}: {log.total}")
-    for codes, words in (errors | log.failures).items():
-        print(f"{codes} could not be tried: {words}", file=sys.stderr)
+    for codes, reason in (errors | log.failures).items():
+        print(f"{codes} could not be tried: {reason}", file=sys.stderr)
     return 1 if log.missing else 0
 
 
 def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
-    """Run all experiments and return the log of verdicts, and for claims of the notebook that failed the error.
+    """Run all experiments; return the log of verdicts, and the errors of the notebook's claims that failed.
 
-    notebook: where it is; without one it is looked for here and in the clone around gradlab. What its cells print is
+    notebook: its path; without one it is searched here and in the clone around gradlab. The output of its cells is
         dropped. Raises ValueError if it is not found, cannot be read or has no log of verdicts.
     """
     from ..course import ClaimLog
@@ -65,7 +65,7 @@ def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
     with contextlib.redirect_stdout(io.StringIO()):
         for code, cell, text in experiments(notebook):
             if code in errors:
-                continue  # what goes before failed, and this cell needs it
+                continue  # this cell needs one that failed
             try:
                 exec(compile(text, f"<{cell}>", "exec"), names)
             except Exception as error:
@@ -78,10 +78,6 @@ def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
 
 
 def _find_notebook() -> Path:
-    """Return where notebook 12 is: in this folder, in ``notebooks`` below it, or in the clone around gradlab.
-
-    Raises ValueError if it is in none of them.
-    """
     clone = Path(__file__).parents[2] / "notebooks"
     for folder in (Path.cwd(), Path.cwd() / "notebooks", clone):
         if (folder / _NOTEBOOK).is_file():
@@ -100,12 +96,12 @@ def experiments(notebook: Path) -> list[tuple[str, str, str]]:
         raise ValueError(f"{notebook} cannot be read as a notebook: {type(error).__name__}: {error}") from None
     if not any("ClaimLog(" in "".join(cell["source"]) for cell in cells):
         raise ValueError(f"{notebook} makes no ClaimLog, so it is not notebook 12")
-    found, section, in_setup = [], "", True
+    runnable, section, in_setup = [], "", True
     for cell in cells:
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             for section in _HEADING.findall(text):
                 in_setup = in_setup and not section
         elif (section or in_setup) and not text.startswith("predict("):
-            found.append((section, cell.get("id", ""), text))
-    return found
+            runnable.append((section, cell.get("id", ""), text))
+    return runnable

@@ -44,7 +44,7 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError(f'{error.name} is missing: pip install "torch-gradlab[site]"') from None
     address = site.SiteAddress(options.address, options.tag)
     problems = site.build_site(_ROOT, options.out.absolute(), address, options.only)
-    for words in problems:
-        print(words, file=sys.stderr)
+    for problem in problems:
+        print(problem, file=sys.stderr)
     print(options.out / "index.html")
     return 1 if problems else 0

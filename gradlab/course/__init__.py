@@ -1,4 +1,4 @@
-"""What only the notebooks of the series need: exercises, claims, the cheat sheet, processes and figures."""
+"""The instruments of the series' notebooks: exercises, claims, the cheat sheet, processes and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cheat sheet: one annotated loop, what changes in it, the bytes and the pitfalls, on one page that prints."""
+"""The cheat sheet: one annotated loop, its variants, the bytes and the pitfalls, on one page that prints."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _SLICES = r"for start in .*\n +window = .*"  # of a list: a DataLoader has none
 
 
 class LoopChange(NamedTuple):
-    """New code in the loop, at ``lines``: "10-11" or "12" for instead of these, "<7" for before line 7."""
+    """New code in the loop, at ``lines``: "10-11" or "12" to replace these, "<7" to insert before line 7."""
 
     lines: str
     code: str
 
     @property
     def replaced(self) -> slice:
-        """The lines that go, counted from 0."""
+        """The replaced lines, counted from 0."""
         first, _, last = self.lines.lstrip("<").partition("-")
         return slice(int(first) - 1, int(first) - 1 if "<" in self.lines else int(last or first))
 
     @property
     def where(self) -> str:
-        """Where the code stands, in the words of the page."""
+        """The lines as the page writes them."""
         return self.lines.replace("<", "before ").replace("-", "\u2013")
 
 
 class LoopVariant(NamedTuple):
-    """The loop for one wish: what it changes, and in words why."""
+    """A variant of the loop: its changes, and the reason."""
 
     title: str
     says: str
@@ -54,7 +54,7 @@ class LoopVariant(NamedTuple):
 
 
 class Pitfall(NamedTuple):
-    """What one sees, why, the line that fixes it, and the section of a notebook that shows it."""
+    """A symptom, its cause, the line that fixes it, and the section of a notebook that shows it."""
 
     symptom: str
     cause: str
@@ -70,9 +70,9 @@ class CheatSheet:
     loop: str
     """The text of the loop."""
     notes: Mapping[int, str]
-    """What a line of the loop does, by its number."""
+    """Notes on the lines of the loop, by number."""
     order: Mapping[str, Sequence[str]]
-    """The calls of an update, by the part of it in which they stand."""
+    """The calls of an update, by its parts."""
     margins: Mapping[str, LoopVariant]
     """``"windows"`` comes before every loop; ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"`` change it."""
     sizes: Mapping[str, Any]
@@ -80,7 +80,7 @@ class CheatSheet:
     pitfalls: Sequence[Pitfall]
 
     def program(self, margin: str = "") -> str:
-        """Return the loop's text with the windows before it and with the changes of a margin."""
+        """Return the loop's text after the windows, with the changes of a margin."""
         lines = self.loop.splitlines()
         changes = self.margins["windows"].changes + (self.margins[margin].changes if margin else ())
         for change in reversed(changes):  # from the end: the numbers stay right
@@ -98,7 +98,7 @@ class CheatSheet:
         margins = f"<div>{windows}{''.join(types)}</div><div>{tokens}{ddp}{_sizes_html(self.sizes)}</div>"
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
-            f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{states}</div>'
+            f'<div class="gl-top"><div><h3>{_rich_html(_TITLE)}</h3><p>{_rich_html(_SUBTITLE)}</p></div>{states}</div>'
             f'<div class="gl-loop">{"".join(self._lines())}</div>{self._order_html()}'
             f'<div class="gl-margins">{margins}</div>'
             f"{_pitfalls_html(self.pitfalls)}</div>"
@@ -108,7 +108,7 @@ class CheatSheet:
         """Each line of the loop as HTML: number, code, note. Only the code is selected when it is copied."""
         for number, line in enumerate(self.loop.splitlines(), 1):
             yield f'<span class="gl-at">{number}</span><code>{_coloured(line)}\n</code>'
-            yield f'<span class="gl-note">{_words(self.notes.get(number, ""))}</span>'
+            yield f'<span class="gl-note">{_rich_html(self.notes.get(number, ""))}</span>'
 
     def _order_html(self) -> str:
         parts = []
@@ -118,9 +118,9 @@ class CheatSheet:
         return f'<p class="gl-order"><b>The order</b> {"".join(parts)}</p>'
 
     def save(self, path: str | Path) -> None:
-        """Write the page as a file of its own; open it in a browser and print it.
+        """Write the page as a file, to be opened in a browser and printed.
 
-        A mere file name goes beside the notebook or, where nothing can be written there, to the home folder.
+        A mere file name goes beside the notebook or, where that folder is read-only, to the home folder.
         """
         page = html_page(".grad on one page", self.html, "@media print { body { margin: 0 } }")
         try:
@@ -161,7 +161,7 @@ def cheat_sheet() -> CheatSheet:
 def _margin_html(margin: LoopVariant) -> str:
     changes = "".join(f'<span class="gl-at">{it.where}</span><pre>{_coloured(it.code)}</pre>' for it in margin.changes)
     return (
-        f"<section><h4>{html.escape(margin.title)}</h4><p>{_words(margin.says)}</p>"
+        f"<section><h4>{html.escape(margin.title)}</h4><p>{_rich_html(margin.says)}</p>"
         f'<div class="gl-changes">{changes}</div></section>'
     )
 
@@ -172,7 +172,8 @@ def _sizes_html(sizes: Mapping[str, Any]) -> str:
     for name, *row in sizes["rows"]:
         parts = " + ".join(f"{column} {size}" for column, size in zip(columns, row, strict=True) if size)
         lines.append(f"<p><b>{html.escape(name)}:</b> {html.escape(parts)}</p>")
-    return f"<section><h4>{html.escape(sizes['title'])}</h4>{''.join(lines)}<p>{_words(sizes['says'])}</p></section>"
+    title, note = html.escape(sizes["title"]), _rich_html(sizes["says"])
+    return f"<section><h4>{title}</h4>{''.join(lines)}<p>{note}</p></section>"
 
 
 def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
@@ -180,13 +181,13 @@ def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
     for it in pitfalls:
         number = link_html(lesson_address(it.lesson, it.section), it.lesson[:2])
         section = re.sub(r"^\d \u00b7 ", "", it.section)  # loops to mend are numbered, as notebooks are
-        place = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # on paper without its name
-        rows.append([*map(inline_html, (it.symptom, it.cause, it.fix)), place])
+        lesson = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # on paper without its name
+        rows.append([*map(inline_html, (it.symptom, it.cause, it.fix)), lesson])
     table = html_table(("what you see", "why", "the fix", "notebook"), rows)
     return f'<h4>When it goes wrong</h4><div class="gl-wide">{table}</div>'
 
 
-def _words(text: str) -> str:
+def _rich_html(text: str) -> str:
     """Return a text as HTML: code between backticks, bold between pairs of stars."""
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", inline_html(text))
 

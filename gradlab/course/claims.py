@@ -36,21 +36,21 @@ class Article(NamedTuple):
 
     title: str
     date: datetime.date | None = None
-    """When it appeared; None if it does not say."""
+    """The date of publication; None if the article does not say."""
     not_before: datetime.date | None = None
-    """For an article without a date: that of the newest thing that it names."""
+    """For an article without a date: the date of the newest thing that it names."""
     url: str = ""
 
     @property
     def dated(self) -> str:
-        """Its date in words."""
+        """Its date as text."""
         if self.date:
             return f"{self.date:%Y-%m-%d}"
         return f"undated, not before {self.not_before:%B %Y}" if self.not_before else "undated"
 
 
 class Claim(NamedTuple):
-    """What an article says, in our words, and the notebook of the series that is about it."""
+    """A claim of an article, in our words, and the notebook of the series that is about it."""
 
     code: str
     """The article's letter and a number: ``"A6"``."""
@@ -65,13 +65,13 @@ class Claim(NamedTuple):
     condition: str = ""
     """The case or the hedge that the article names; "" if it names none."""
     in_code: bool = False
-    """Whether the article does not say this, but its program does it."""
+    """Whether the claim is made by the article's program only."""
     form: str = ""
-    """"halves": a compound sentence, each fact is about a half; "no claim": nothing in it can be false."""
+    """"halves": a compound sentence with a fact about each half; "no claim": nothing in it can be false."""
     until: str = ""
-    """The version of PyTorch that changed what it describes, if one did."""
+    """The version of PyTorch that made it false, if one did."""
     note: str = ""
-    """A sentence that is shown after its facts."""
+    """A sentence to show after its facts."""
 
     @property
     def article(self) -> Article:
@@ -80,7 +80,7 @@ class Claim(NamedTuple):
 
     @property
     def statement(self) -> str:
-        """What the article says, and its condition, as the table has it."""
+        """The claim with its condition, as the table shows it."""
         condition = f" Condition: {self.condition}." if self.condition else ""
         return f"{'In its program: ' if self.in_code else ''}{self.says}{condition}"
 
@@ -89,24 +89,24 @@ _DATA = tomllib.loads(files("gradlab.course").joinpath("claims.toml").read_text(
 ARTICLES = {letter: Article(**article) for letter, article in _DATA["articles"].items()}
 CLAIMS = {code: Claim(code, **claim) for code, claim in _DATA["claims"].items()}
 RELEASES: dict[str, datetime.date] = _DATA["releases"]
-"""When versions of PyTorch came out that ended something."""
+"""Release dates of the versions of PyTorch that ended something."""
 
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim with its verdict and what it rests on."""
+    """A claim with its verdict and the facts for it."""
 
     claim: Claim
     kind: str
     """One of ``VERDICT_STYLES``."""
     inside: Mapping[str, bool | None]
-    """Facts inside the claim's condition, which decide; None: could not be tried here."""
+    """Facts inside the claim's condition, which decide; None for one that could not be tried here."""
     beyond: Mapping[str, bool | None] = field(default_factory=dict)
-    """Facts beyond what the article says, which do not."""
+    """Facts beyond the article, which do not decide."""
 
     @property
     def verdict(self) -> str:
-        """The verdict in words: ``"held until 2.4"``."""
+        """The verdict as text: ``"held until 2.4"``."""
         return f"{self.kind} {self.claim.until}" if self.kind == UNTIL else self.kind
 
     @property
@@ -116,12 +116,12 @@ class ClaimVerdict:
 
     @property
     def evidence(self) -> str:
-        """What the verdict rests on, in words, without what is beyond the article."""
+        """The facts that decide, the note and the history, as text."""
         return " ".join(part for part in (_marked(self.inside), self.claim.note, self._history()) if part)
 
     @property
     def beyond_words(self) -> str:
-        """The facts beyond the article, in words; "" without any."""
+        """The facts beyond the article, as text; "" without any."""
         return _marked(self.beyond)
 
     @property
@@ -131,22 +131,22 @@ class ClaimVerdict:
         return claim.code, claim.statement, self.marked, self.evidence, self.beyond_words, claim.home
 
     def _history(self) -> str:
-        words = {
+        texts = {
             UNTIL: "It was right when the article appeared; PyTorch {} ({:%B %Y}) changed it.",
             NOT: "It was true until PyTorch {} ({:%B %Y}), which came out before the article.",
         }
         until = self.claim.until
-        return words[self.kind].format(until, RELEASES[until]) if until and self.kind in words else ""
+        return texts[self.kind].format(until, RELEASES[until]) if until and self.kind in texts else ""
 
     def __repr__(self) -> str:
         beyond = f"Beyond the article: {self.beyond_words}" if self.beyond else ""
         return " ".join(part for part in (f"{self.claim.code:3} {self.marked}.", self.evidence, beyond) if part)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        words = f"<b>{self.claim.code} {self.marked}.</b> {inline_html(self.evidence)}"
+        content = f"<b>{self.claim.code} {self.marked}.</b> {inline_html(self.evidence)}"
         if self.beyond:
-            words += f"<br><i>Beyond the article:</i> {inline_html(self.beyond_words)}"
-        return {"text/plain": repr(self), "text/html": html_box(words, VERDICT_STYLES[self.kind][1])}
+            content += f"<br><i>Beyond the article:</i> {inline_html(self.beyond_words)}"
+        return {"text/plain": repr(self), "text/html": html_box(content, VERDICT_STYLES[self.kind][1])}
 
 
 _MARKS = {True: "\u2713", False: "\u2717", None: "Not tried here:"}
@@ -177,24 +177,24 @@ class ClaimLog:
     ) -> ClaimVerdict:
         """Turn facts into a verdict, keep it in place of an earlier one and return it.
 
-        facts: what was found inside the claim's condition, by their words; None could not be tried. All true:
-            "holds", or "holds inside its condition". None true: "does not hold", or "held until" a version that came
-            out after the article. Some: "half true" for a sentence of two halves, else "depends".
+        facts: findings inside the claim's condition, by their text; None could not be tried. All true: "holds", or
+            "holds inside its condition". None true: "does not hold", or "held until" a version that came out after
+            the article. Some: "half true" for a sentence of two halves, else "depends".
         beyond: facts outside of the condition; they are shown and do not decide.
 
-        Raises KeyError for an unknown code, ValueError for facts of which none is known.
+        Raises KeyError for an unknown code, ValueError if no fact is True or False.
         """
         if code not in CLAIMS:
             raise KeyError(f"record: code must be one of A1 to {next(reversed(CLAIMS))}, got {code!r}")
         claim = CLAIMS[code]
-        known = set(facts.values()) - {None}
-        if not known and claim.form != "no claim":
+        outcomes = set(facts.values()) - {None}
+        if not outcomes and claim.form != "no claim":
             raise ValueError(f"record: {code} needs at least one fact that is True or False, got {facts!r}")
-        self._verdicts[code] = ClaimVerdict(claim, _kind(claim, known), dict(facts), dict(beyond or {}))
+        self._verdicts[code] = ClaimVerdict(claim, _kind(claim, outcomes), dict(facts), dict(beyond or {}))
         return self._verdicts[code]
 
     def try_others(self) -> None:
-        """Try the claims that the notebook does not tell; ``failures`` has what could not be tried, and why."""
+        """Try the claims that the notebook does not; ``failures`` has the errors of those that could not be tried."""
         from .experiments import SUBJECTS
 
         for subject in SUBJECTS:
@@ -216,12 +216,12 @@ class ClaimLog:
 
     @property
     def missing(self) -> list[str]:
-        """Codes of the claims that are not judged yet."""
+        """Codes of the claims without a verdict."""
         return [code for code in CLAIMS if code not in self._verdicts]
 
     @property
     def total(self) -> str:
-        """All counts in one line."""
+        """The counts of all verdicts, in one line."""
         counts = Counter(verdict.kind for verdict in self)
         return f"{len(self)} claims: " + ", ".join(f"{kind} {counts[kind]}" for kind in VERDICT_STYLES)
 
@@ -257,7 +257,6 @@ class ClaimLog:
         return {"text/plain": repr(self), "text/html": self._html()}
 
     def _html(self) -> str:
-        """Return the table without a style sheet, so that it looks the same wherever it is read."""
         rows = []
         for verdict in self:
             code, says, marked, *facts, home = map(inline_html, verdict.columns)
@@ -271,13 +270,12 @@ class ClaimLog:
         return f"<div><p>{articles}</p>{table}<p><b>{html.escape(self.total)}</b></p></div>"
 
 
-def _kind(claim: Claim, known: set[bool | None]) -> str:
-    """Return the verdict on a claim from the values that its facts have."""
+def _kind(claim: Claim, outcomes: set[bool | None]) -> str:
     if claim.form == "no claim":
         return NO_CLAIM
-    if len(known) == 2:
+    if len(outcomes) == 2:
         return HALF if claim.form == "halves" else DEPENDS
-    if True in known:
+    if True in outcomes:
         return INSIDE if claim.condition else HOLDS
     appeared = claim.article.date or claim.article.not_before
     return UNTIL if claim.until and appeared and appeared < RELEASES[claim.until] else NOT

@@ -1,4 +1,4 @@
-"""The experiments behind the claims that notebook 12 does not tell, by subject, on PyTorch's default device."""
+"""The experiments for the claims that notebook 12 leaves out, by subject, on PyTorch's default device."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STACKS = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many 
 _close = partial(torch.allclose, atol=1e-5)
 _Facts = Mapping[str, bool | None]
 ClaimFacts = tuple[str, _Facts, _Facts]
-"""A claim's code, facts inside what it says, and facts beyond it."""
+"""A claim's code, facts inside its condition, and facts beyond it."""
 
 
 def _start() -> tuple[nn.Sequential, Tensor, Tensor]:
@@ -42,7 +42,7 @@ def _grads(model: nn.Module) -> Tensor:
 
 
 def _batch_grads(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-    """Return the gradient of a batch alone, and leave ``.grad`` as it is."""
+    """Return the gradient of a batch alone; ``.grad`` stays as it is."""
     return parameters_to_vector(torch.autograd.grad(mse_loss(model(x), y), list(model.parameters())))
 
 
@@ -55,7 +55,7 @@ def _fails(call: Callable[..., object], *args: object) -> bool:
 
 
 def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unused: tuple[int, ...] = ()) -> float:
-    """Return where a weight ends that starts at 2, has its minimum at 0, and is unused in some updates."""
+    """Return the final weight of a training from 2, with the minimum at 0; it is unused in some updates."""
     w = nn.Parameter(torch.tensor([2.0]))
     optimizer = make([w], lr=0.1)
     for update in range(updates):
@@ -68,7 +68,7 @@ def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unu
 
 
 def on_backward() -> Iterator[ClaimFacts]:
-    """Try A1, A2, A3, A4 and A26: what backward() computes, and where it leaves it."""
+    """Try A1, A2, A3, A4 and A26: the results of backward(), and where it stores them."""
     seeds: list[Tensor] = []
     w = torch.ones(3, requires_grad=True)
     plain, retained = w * 2, w * 3
@@ -104,10 +104,10 @@ def on_backward() -> Iterator[ClaimFacts]:
 
 
 def on_adding() -> Iterator[ClaimFacts]:
-    """Try A5, A24, B2, B4, C8, D4 and D5: what is in .grad after several batches."""
+    """Try A5, A24, B2, B4, C8, D4 and D5: .grad after several batches."""
 
     def run(*ways: str, lr: float = 0.1, divisor: int = 1) -> tuple[list[Tensor], list[Tensor]]:
-        """Return what is in .grad after each batch, and the gradient of each alone; "" does not clear before it."""
+        """Return .grad after each batch, and the gradient of each alone; the way "" does not clear before a batch."""
         model, *data = _start()
         optimizer, left, alone = SGD(model.parameters(), lr=lr), [], []
         for way, x, y in zip(ways, *(each.split(3) for each in data), strict=False):
@@ -119,13 +119,13 @@ def on_adding() -> Iterator[ClaimFacts]:
             left.append(_grads(model))
         return left, alone
 
-    left, (one, two, three) = run("", "", "")
-    mixed = _close(left[1], one + two)
-    yield "A5", {"batches mix": mixed, "the update differs from the batch's own": not _close(left[1], two)}, {}
+    left, (first, second, third) = run("", "", "")
+    mixed = _close(left[1], first + second)
+    yield "A5", {"batches mix": mixed, "the update differs from the batch's own": not _close(left[1], second)}, {}
     facts = {"Torch 7 has a call for it, `zeroGradParameters()`": True, "Theano has gradients to zero": False}
     yield "A24", facts, {}  # from the documentation of both
-    facts = {"the second print is a sum of two": mixed, "the third is one of three": _close(left[2], one + two + three)}
-    yield "B2", facts, {}
+    facts = {"the second print is a sum of two": mixed}
+    yield "B2", facts | {"the third is one of three": _close(left[2], first + second + third)}, {}
     facts = {f"after {way}, prints are the batch's": all(map(_close, *run(*[way] * 3))) for way in ("None", "zeros")}
     yield "B4", facts, {}
     left, alone = run(*[""] * 4, lr=0.0, divisor=4)  # as the article divides
@@ -139,11 +139,11 @@ def on_adding() -> Iterator[ClaimFacts]:
 
 
 def on_clearing() -> Iterator[ClaimFacts]:
-    """Try A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11: what the two calls clear, and how."""
+    """Try A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11: the effects of both zero_grad()."""
     weights: list[Tensor] = []
 
     def left(*names: str, part: slice = slice(0, 3), **flag: bool) -> list[str]:
-        """Return what is in each .grad after backward() and some calls; the optimizer has a part of the model."""
+        """Return the kind of each .grad after backward() and some calls; the optimizer has a part of the model."""
         model, x, y = _start()
         optimizer, loss = SGD(model[part].parameters(), lr=0.1), mse_loss(model(x), y)
         loss.backward(retain_graph=True)
@@ -159,19 +159,19 @@ def on_clearing() -> Iterator[ClaimFacts]:
     none, zeros = left("optimizer", set_to_none=True), left("optimizer", set_to_none=False)
     subset, model_of_subset = left("optimizer", part=slice(2, 3)), left("model", part=slice(2, 3))
     again = left("optimizer", "backward", set_to_none=True)
-    kept = all(torch.equal(each, _weights(_start()[0])) for each in weights)
+    unchanged = all(torch.equal(each, _weights(_start()[0])) for each in weights)
     facts = {"the optimizer has all: the same": default == of_model}
     yield "A6", facts | {"it has a subset: they differ, as the article says": subset != model_of_subset}, {}
     w = nn.Parameter(torch.ones(1))
-    w.grad = held = torch.ones(1)
+    w.grad = old_grad = torch.ones(1)
     SGD([w]).zero_grad(set_to_none=False)
     facts = {"`zero_grad()` leaves zeros, as the line does": "zeros" in default}
-    facts["`.grad` becomes a new tensor, as in the line"] = w.grad is not held
+    facts["`.grad` becomes a new tensor, as in the line"] = w.grad is not old_grad
     yield "A8", facts, {"`zero_grad(set_to_none=False)` leaves zeros": zeros == ["zeros"] * 4}
     facts = {"the optimizer leaves the first layer's": subset[:2] == ["numbers"] * 2}
     yield "A9", facts | {"the model clears them": "numbers" not in model_of_subset, "that is usually fine": None}, {}
     yield "A25", {"one call is enough": default == of_model == both}, {}
-    yield "B1", {"weights stay, with None and with zeros": kept}, {}
+    yield "B1", {"weights stay, with None and with zeros": unchanged}, {}
     for code in ("B9", "C11"):
         yield code, {"without an argument, all are set to zero": default == ["zeros"] * 4}, {}
     facts = {"set to 0, the buffers stay": "None" not in zeros}
@@ -195,7 +195,7 @@ def on_rules() -> Iterator[ClaimFacts]:
     yield "A12", facts | {"`clip_grad_norm_()`, which the article calls, needs it": crashes(clip_grad_norm_)}, {}
 
     def step(clipped: str, scale: float = 1.0) -> Tensor:
-        """Return a step with lr 1 over three batches, with clipping to 0.1 at some place."""
+        """Return a step with lr 1 over three batches, clipped to 0.1 at one point of the loop."""
         model, *_ = _start()
         before, optimizer = _weights(model), SGD(model.parameters(), lr=1.0)
         scaler = torch.amp.GradScaler(x.device.type, init_scale=scale)
@@ -224,10 +224,10 @@ def on_rules() -> Iterator[ClaimFacts]:
         facts[f"`{name}()` works without a warning"] = works and not warned
     yield "A19", facts, beyond
     names = ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop"]
-    made, pause = [getattr(torch.optim, name) for name in names], (3, 4, 5)
-    changed = sum(_end(make) != _end(make, clear=False) for make in made)
-    same = sum(_end(make) == _end(make, none=False) for make in made)
-    unused = sum(_end(make, unused=pause) == _end(make, none=False, unused=pause) for make in made)
+    optimizers, pause = [getattr(torch.optim, name) for name in names], (3, 4, 5)
+    changed = sum(_end(make) != _end(make, clear=False) for make in optimizers)
+    same = sum(_end(make) == _end(make, none=False) for make in optimizers)
+    unused = sum(_end(make, unused=pause) == _end(make, none=False, unused=pause) for make in optimizers)
     facts = {f"forgetting to clear changes the training with most ({changed} of 10)": changed > 5}
     facts[f"None and zeros train alike with most ({same} of 10)"] = same > 5
     yield "B8", facts, {f"so they do if the weight is unused for a while ({unused} of 10)": unused > 5}
@@ -258,8 +258,8 @@ def on_costs() -> Iterator[ClaimFacts]:
     yield "A11", facts | {"fewer kernels are launched, which needs a GPU": fewer if on_gpu else None}, {}
     lower, cheaper = {}, {}
     for name, (none, zeros) in costs.items():
-        words = f"({none[2] / 2**20:.2f} against {zeros[2] / 2**20:.2f} MiB)"
-        lower[f"the peak is lower with {name} {words}"] = none[2] < zeros[2]
+        peaks = f"({none[2] / 2**20:.2f} against {zeros[2] / 2**20:.2f} MiB)"
+        lower[f"the peak is lower with {name} {peaks}"] = none[2] < zeros[2]
         cheaper[f"more efficient with {name}"] = none[0] < zeros[0] and none[1] < zeros[1] and none[2] <= zeros[2]
     adam = _cost(STACKS["large layers"], make=Adam)[2] < _cost(STACKS["large layers"], none=False, make=Adam)[2]
     yield "B6", lower | facts, {"the peak is lower with large layers and Adam": adam}
@@ -280,11 +280,11 @@ def on_costs() -> Iterator[ClaimFacts]:
     facts[f"it depends on how often you step (after four batches {less_often:.0%})"] = less_often < large
     yield "C10", cheaper | facts, {}
     cures: dict[str, Any] = {"accumulation": {"window": 4}, "checkpointing": {"segments": 3}}
-    found: dict[str, dict[str, bool]] = {"large activations": {}, "large layers": {}}
-    for name, cure in ((name, cure) for name in found for cure in cures):
+    shrinks: dict[str, dict[str, bool]] = {"large activations": {}, "large layers": {}}
+    for name, cure in ((name, cure) for name in shrinks for cure in cures):
         share = _cost(STACKS[name], **cures[cure])[2] / costs[name][0][2]
-        found[name][f"{cure} takes a tenth off the peak with {name} (to {share:.0%})"] = share <= 0.9
-    yield "A22", {**found["large activations"], "a large batch is the likely cause": None}, found["large layers"]
+        shrinks[name][f"{cure} takes a tenth off the peak with {name} (to {share:.0%})"] = share <= 0.9
+    yield "A22", {**shrinks["large activations"], "a large batch is the likely cause": None}, shrinks["large layers"]
     layer, x, shares = nn.Linear(1024, 1024, device="cpu"), torch.ones(1024, 1024, device="cpu"), []
     for _ in range(8):  # the shortest counts: a busy machine interrupts
         begin = time.perf_counter()
@@ -299,7 +299,7 @@ def on_costs() -> Iterator[ClaimFacts]:
 
 
 def on_filling() -> Iterator[ClaimFacts]:
-    """Try C2, C3 and C4: what backward() does with zeros, and with None."""
+    """Try C2, C3 and C4: backward() on zeros, and on None."""
     model, x, _ = _start()
     fresh, weight = list[int](), next(model.parameters())
     weight.register_hook(lambda grad: fresh.append(grad.data_ptr()))

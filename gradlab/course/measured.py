@@ -1,4 +1,4 @@
-"""What code costs when it runs: operations, and the bytes that they move."""
+"""The cost of code that runs: operations, and the bytes that they move."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
 
 
 class OperationLog(DispatchMode):
-    """Notes every operation within: its name, its bytes, and the storages that it makes.
+    """Records every operation within: its name, its bytes, and the storages that it makes.
 
-    Views compute nothing and do not count. Bytes are shapes times element size, each operand once, caches left out.
+    Views do not count. Bytes are shapes times element size, each operand once, caches left out.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
-        """``"add_"``, ``"mm"``, in the order in which they ran."""
+        """``"add_"``, ``"mm"``, in order of execution."""
         self.read = self.written = 0
         """Bytes."""
         self.made = 0
@@ -39,13 +39,13 @@ class OperationLog(DispatchMode):
         result = call(*args, **(kwargs or {}))
         if call.namespace == "aten" and not call.is_view:
             name = call.overloadpacket.__name__
-            given = dict(zip((each.name for each in call._schema.arguments), args, strict=False)) | (kwargs or {})
+            arguments = dict(zip((each.name for each in call._schema.arguments), args, strict=False)) | (kwargs or {})
             changes = [each.name for each in call._schema.arguments if each.alias_info and each.alias_info.is_write]
-            changed = list(iter_tensors([given[each] for each in changes if each in given]))
-            kept = list(iter_tensors([value for each, value in given.items() if each not in changes]))
+            changed = list(iter_tensors([arguments[each] for each in changes if each in arguments]))
+            inputs = list(iter_tensors([value for each, value in arguments.items() if each not in changes]))
             self.names.append(name)
-            self.read += sum(each.nbytes for each in (kept if name in _OVERWRITES else kept + changed))
-            if not name.startswith(("empty", "new_empty")):  # they reserve a place and write nothing
+            self.read += sum(each.nbytes for each in (inputs if name in _OVERWRITES else inputs + changed))
+            if not name.startswith(("empty", "new_empty")):  # they only allocate
                 self.written += sum(each.nbytes for each in changed or iter_tensors(result))
             for each in () if changed else iter_tensors(result):
                 self._note(each)

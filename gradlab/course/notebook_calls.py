@@ -1,4 +1,4 @@
-"""What notebooks call in one line: a call that fails, and the doctor."""
+"""Helpers that notebooks call in one line: a call that fails, and the doctor."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..doctor import run_script
 
 
 def attempt(call: Callable[..., Any], *arguments: Any) -> None:
-    """Call it, and print "no error", or the kind of the error and its first sentence.
+    """Call a function, and print "no error", or the kind of the error and its first sentence.
 
-    Only RuntimeError and ValueError are caught, the errors that PyTorch raises for a use of autograd that is wrong.
+    Only RuntimeError and ValueError are caught, the errors that PyTorch raises for a wrong use of autograd.
     """
     try:
         call(*arguments)
@@ -30,7 +30,7 @@ def attempt(call: Callable[..., Any], *arguments: Any) -> None:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command printed, and its exit code."""
+    """The output of a command, and its exit code."""
 
     command: str
     printed: str
@@ -41,9 +41,9 @@ class CommandResult:
 
 
 def doctor_command(script: str) -> CommandResult:
-    """Do what ``python -m gradlab doctor train.py`` does with a script of this text in a temporary folder.
+    """Run ``python -m gradlab doctor train.py`` on a script of this text in a temporary folder.
 
-    It runs in this Python: starting another one would take seconds.
+    It runs in this process: starting another Python would take seconds.
     """
     printed = io.StringIO()
     with main_thread.hold(), tempfile.TemporaryDirectory(prefix="gradlab-") as folder, contextlib.chdir(folder):

@@ -25,11 +25,11 @@ class SeriesNotebook:
     name: str
     """``"forgetting_zero_grad"``."""
     minutes: Sequence[int]
-    """Of its core, of its deeper sections, and of its exercises."""
+    """Of its core, its deeper sections, and its exercises."""
     needs: Sequence[str]
-    """The numbers of the notebooks that come before it, or ``"the series"``."""
+    """The numbers of the required notebooks, or ``"the series"``."""
     helps: Sequence[str] = ()
-    """The numbers of notebooks that help."""
+    """The numbers of helpful notebooks."""
 
     @property
     def file(self) -> str:
@@ -38,7 +38,7 @@ class SeriesNotebook:
 
     @property
     def needs_text(self) -> str:
-        """What comes before it, as a teacher's map says it: ``00; 05 and 07 help``."""
+        """The notebooks before it, as the map shows them: ``00; 05 and 07 help``."""
         needs = ", ".join(self.needs) or "nothing"
         return f"{needs}; {' and '.join(self.helps)} help" if self.helps else needs
 
@@ -90,7 +90,7 @@ def _counts(notebook: SeriesNotebook) -> tuple[int, int]:
 
 
 def _tile(notebook: SeriesNotebook) -> str:
-    """Return a notebook on the map, which reads well without its style, too."""
+    """Return a notebook on the map, readable without its style, too."""
     name = f"{notebook.number} {notebook.name}".replace("_", "_<wbr>")  # names break at underscores only
     # A link leads to a notebook beside this one. Where gradlab is installed without its notebooks there is none.
     title = f'<a href="{notebook.file}">{name}</a>' if Path(notebook.file).is_file() else name
@@ -100,5 +100,5 @@ def _tile(notebook: SeriesNotebook) -> str:
 
 
 def series_map() -> SeriesMap:
-    """Return the map of the series: what each notebook needs, how long its core takes, its bets and exercises."""
+    """Return the map of the series: each notebook's requirements, minutes of its core, bets and exercises."""
     return SeriesMap()

@@ -1,4 +1,4 @@
-"""How much memory a training loop needs, and whether it fits a GPU, before anything is allocated.
+"""Forecasts of the memory that a training loop needs, and of the GPUs that it fits, before anything is allocated.
 
 The GPUs and the published model sizes need no torch.
 """

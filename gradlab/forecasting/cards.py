@@ -1,9 +1,9 @@
-"""Graphics cards by name, and what a training needs of one, as numbers that need no torch.
+"""Graphics cards by name and the memory that a training needs on one, computed without torch.
 
 A "16 GB" card has 16 GiB of chips (17.2e9 bytes), of which error correction and the driver keep some for themselves.
 ``nvidia-smi`` shows what is left (15,360 MiB on a T4), and PyTorch a little less again: the "total capacity" of its
-out-of-memory message, which is ``torch.cuda.get_device_properties(0).total_memory``. It is this last number that counts
-here, the lowest that was found, since it varies a little with the driver.
+out-of-memory message, which is ``torch.cuda.get_device_properties(0).total_memory``. This last number counts here, the
+lowest that was found, since it varies a little with the driver.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ SHOWN = ("T4", "L4", "A100-40", "A100-80", "H100")
 _HOPPER_OR_LATER = ("H100", "H200", "B200")
 """The cards of compute capability 9.0 or later: developer.nvidia.com/cuda-gpus."""
 WORKSPACE_BYTES = 2 * (4096 * 1024 * 2 + 16 * 1024 * 8)
-"""Bytes that cuBLAS takes of the allocator before Hopper, for two handles: that of the thread that runs forward, and
-that of autograd's.
+"""Bytes that cuBLAS takes from the allocator before Hopper, for two handles: one for the thread that runs forward, one
+for autograd's.
 
 ``getChosenWorkspaceSize`` in ``aten/src/ATen/cuda/CublasHandlePool.cpp``; CUBLAS_WORKSPACE_CONFIG sets another.
 """
@@ -46,47 +46,47 @@ WORKSPACE_BYTES_HOPPER = 2 * 4096 * 1024 * 8
 """The same from compute capability 9.0 on."""
 
 RESERVE_MARGIN = 0.15
-"""Share of what is allocated at the peak that the allocator reserves above it.
+"""Memory that the allocator reserves beyond the peak, as a share of the peak.
 
 Of 17 published pairs of both, the median is 1.16 (ten of transformers and speech: 1.11); of the ten figures of reserved
 memory in ``tests/forecasting/published.toml`` none is above 1.15 times our forecast of allocated. A run that would not
-fit gives back what it does not use and tries again: 21 out-of-memory messages name a median of 1.04.
+fit frees its unused cache and tries again: 21 out-of-memory messages name a median of 1.04.
 """
 CUDA_CONTEXT_BYTES = 650_000_000
-"""Bytes of CUDA's context, before any tensor: what out-of-memory messages name beyond PyTorch's own.
+"""Bytes of CUDA's context, before any tensor: the memory in out-of-memory messages that is not PyTorch's.
 
 0.1 GiB on a T4, 0.3 on an RTX 3090 or A10G, 0.5 on an RTX 4090, L40S or A100, 0.66 on an H100; the highest is taken.
 """
 
 _UNITS = {"MB": 10**6, "GB": 10**9, "MIB": _MIB, "GIB": _GIB}
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,12}(?=\s*[MG]))?)\s*([MG]I?B)?")
-_NOISE = re.compile(r"RTX|GB$|(?<=\w)[\s_-]+")  # what a name may be written without
+_NOISE = re.compile(r"RTX|GB$|(?<=\w)[\s_-]+")  # optional parts of a name
 _BY_NAME = {_NOISE.sub("", name): name for name in GPUS}
 _ALLOWED = f"one of {', '.join(GPUS)}, a size such as '24 GB' or '24 GiB', or a whole number of bytes above 0"
 
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes that a training takes of a card."""
+    """Bytes that a training takes on a card."""
 
     tensors: int
-    """What PyTorch's tensors ask for at the peak."""
+    """Bytes that PyTorch's tensors request at the peak."""
     workspaces: int = WORKSPACE_BYTES
-    """What cuBLAS takes of the allocator."""
+    """Bytes that cuBLAS takes from the allocator."""
 
     @property
     def allocated(self) -> int:
-        """Bytes that ``torch.cuda.max_memory_allocated()`` would tell."""
+        """Bytes that ``torch.cuda.max_memory_allocated()`` would return."""
         return self.tensors + self.workspaces
 
     @property
     def reserved(self) -> int:
-        """Bytes that ``torch.cuda.max_memory_reserved()`` would likely tell."""
+        """Bytes that ``torch.cuda.max_memory_reserved()`` would likely return."""
         return math.ceil(self.allocated * (1 + RESERVE_MARGIN))
 
     @property
     def total(self) -> int:
-        """Bytes that the card must have, with what CUDA takes for itself outside of the allocator."""
+        """Bytes that the card must have, with CUDA's context."""
         return self.reserved + CUDA_CONTEXT_BYTES
 
     def room(self, usable: int) -> int:
@@ -95,7 +95,7 @@ class Need:
 
 
 def need_on(card: str | int | None, tensors: int) -> Need:
-    """Return what a training with so many bytes of tensors takes of a card, None for one before Hopper."""
+    """Return the needs on a card of a training with this number of bytes of tensors; None is a card before Hopper."""
     hopper = card is not None and card_name(card) in _HOPPER_OR_LATER
     return Need(tensors, WORKSPACE_BYTES_HOPPER if hopper else WORKSPACE_BYTES)
 

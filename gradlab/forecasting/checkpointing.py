@@ -1,8 +1,8 @@
-"""Activation checkpointing for a model as it is: keep the inputs of its repeated blocks, compute the rest again.
+"""Activation checkpointing for an unchanged model: keep the inputs of its repeated blocks, recompute the rest.
 
-Memory for time (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174): backward runs the
-forward of each block once more to get back what that block would have saved. PyTorch sees to it that dropout draws the
-same numbers again; running averages (BatchNorm) are updated twice.
+It trades time for memory (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174): backward
+runs the forward of each block once more to recompute what it would have saved. PyTorch makes dropout draw the same
+numbers again; running averages (BatchNorm) are updated twice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def repeated_blocks(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def checkpoint_blocks(model: nn.Module) -> None:
-    """Turn checkpointing of the repeated blocks on for good, in a model that is a copy; ValueError if it has none."""
+    """Checkpoint the repeated blocks of a model, in place; ValueError if it has none."""
     blocks = repeated_blocks(model).values()
     if not blocks:
         raise ValueError(

@@ -1,9 +1,9 @@
-"""CUDA's rules for fake tensors on the CPU: what autocast casts, and which kernels keep what for backward.
+"""CUDA's rules for fake tensors on the CPU: the casts of autocast, and the tensors that kernels save for backward.
 
 A forecast runs on tensors without memory, and a PyTorch that was built without CUDA cannot train on fake CUDA tensors:
-autograd asks the device for its streams. So the fakes are on the CPU, and what a GPU does otherwise is put before what
-the CPU does, at the dispatcher, where operations that C++ calls pass, too. It stands there at a key of its own, which
-only the thread of a forecast includes, so that no other thread comes to it:
+autograd asks the device for its streams. So the fakes are on the CPU, and where a GPU differs, a kernel in the
+dispatcher runs before the CPU's, also for operations that C++ calls. These kernels have a dispatch key of their own,
+which only the thread of a forecast includes, so no other thread runs them:
 
 - Autocast. The lists of CUDA are read from PyTorch's own header, which every wheel carries, of the version installed.
 - Dropout keeps a mask of one byte an element (``native_dropout``), and on the CPU one as wide as the elements.
@@ -32,12 +32,12 @@ _HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
 _MACRO = re.compile(r"#define AT_FORALL_(\w+)\(_\)((?:.*\\\n)*.*)")
 _ENTRY = re.compile(r"_\((?:ADD_NS\(\w+\),\s*\\\s*\"([\w.]+)\"|(\w+)(?:, (\w+))?)")
 _KEY = "AutocastIPU"
-"""It comes before AutocastCPU, and PyTorch keeps for each thread apart whether it counts; no tensor has it."""
+"""It precedes AutocastCPU, each thread includes or excludes it on its own, and no tensor has it."""
 _lock = threading.Lock()
 
 
 class _Casts(threading.local):
-    """The weights that autocast has cast, by id, each with what it was cast to; for each thread its own."""
+    """The weights that autocast has cast, by id, each with its cast; one table per thread."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, tuple[Tensor, Tensor]] = {}
@@ -48,14 +48,14 @@ _CASTS = _Casts()
 
 @functools.cache
 def autocast_lists() -> dict[str, str]:
-    """Return by an operation's name the list of PyTorch's that it is in; empty if the header is not there."""
+    """Return by an operation's name PyTorch's list that it is in; empty if the header is missing."""
     if not _HEADER.is_file():
         return {}
-    found = {}
+    policies = {}
     for policy, entries in _MACRO.findall(_HEADER.read_text(encoding="utf-8")):
         for quoted, name, overload in _ENTRY.findall(entries):
-            found[quoted or ".".join(filter(None, (name, overload)))] = policy
-    return found
+            policies[quoted or ".".join(filter(None, (name, overload)))] = policy
+    return policies
 
 
 def _cast(op: Any, dtype: torch.dtype, args: Any, kwargs: Any) -> Any:
@@ -78,11 +78,11 @@ def _as(dtype: torch.dtype, value: Any) -> Any:
 
 
 def _set_dtype(op: Any, args: Any, kwargs: Any) -> Any:
-    """Take the result's type for float32 where the caller has not named one."""
-    given = dict(zip((argument.name for argument in op._schema.arguments), args, strict=False)) | kwargs
-    if _eligible(args[0]) and given.get("dtype") is None:
-        given["dtype"] = torch.float32
-    return op(**given)
+    """Make the result float32 where the caller has not named a type."""
+    arguments = dict(zip((argument.name for argument in op._schema.arguments), args, strict=False)) | kwargs
+    if _eligible(args[0]) and arguments.get("dtype") is None:
+        arguments["dtype"] = torch.float32
+    return op(**arguments)
 
 
 def _lower() -> torch.dtype:
@@ -106,7 +106,7 @@ def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
 
 
 def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
-    """CUDA's kernels read float16 and write float32; of other types a copy is made first."""
+    """CUDA's kernels read float16 and write float32; other types are copied first."""
     if x.dtype == torch.float16 and dtype == torch.float32:
         return kernel(x, dim, True)
     return kernel(x if dtype is None else x.to(dtype), dim, False)
@@ -170,11 +170,11 @@ _POLICIES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "FP32_SET_OPT_DTYPE": _set_dtype,
     "PROMOTE": lambda op, args, kwargs: _cast(op, _widest(args), args, kwargs),
 }
-"""What autocast does with an operation, given its arguments, by the list that it is in."""
+"""Autocast's calls of an operation with its arguments, by the list that it is in."""
 
 
 def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callable[..., Any]:
-    """Return what runs before an operation's kernels for the CPU; without a policy autocast leaves it alone."""
+    """Return the kernel that runs before an operation's CPU kernels; without a policy autocast leaves it alone."""
     packet, _, overload = name.partition(".")
     op, composite = getattr(getattr(_aten, packet), overload or "default"), COMPOSITES.get(name)
     cpu, autocast = _torch.DispatchKey.CPU, _torch.DispatchKey.AutocastCPU
@@ -192,7 +192,7 @@ def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callabl
 
 
 def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
-    """Let autograd keep what it keeps where this is one operation, as on CUDA; an IPU has a kernel in name only."""
+    """Let autograd save the tensors that it saves on CUDA, where this is one operation; an IPU's kernel is a dummy."""
     key = _torch.DispatchKey
     keys = keys & _torch.keyset_full_after(key.AutocastCPU)
     if keys.has(key.AutogradCPU) and isinstance(x, _torch.FakeTensor):
@@ -202,7 +202,7 @@ def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
 
 @functools.cache
 def _register_kernels() -> tuple[torch.library.Library, ...]:
-    """Register the rules, once for the process: where no other thread comes, nothing need be taken away again."""
+    """Register the rules, once for the process: other threads do not run them, so they need not be removed."""
     everything, library = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     everything.fallback(torch.library.fallthrough_kernel, _KEY)
     lists, on_cuda = autocast_lists(), _registered("AutocastCUDA")
@@ -233,7 +233,7 @@ def _on_fakes(begin: Callable[..., None]) -> Callable[..., None]:
 
 
 _REPLACED = Patches((torch, "clear_autocast_cache", _clearing), (torch.autocast, "__init__", _on_fakes))
-"""Functions of PyTorch's, which are those of all threads."""
+"""Functions of PyTorch, shared by all threads."""
 
 
 @contextmanager
@@ -251,6 +251,5 @@ def cuda_rules() -> Iterator[None]:
 
 @functools.cache
 def _registered(key: str) -> frozenset[str]:
-    """Return the operations that have a kernel of their own for a dispatch key."""
     names = (name.partition("::") for name in _torch.registrations_for_key(key))
     return frozenset(name for namespace, _, name in names if namespace == "aten")

@@ -1,4 +1,4 @@
-"""Forecast: will it fit? The ledger's answer for a model that need not fit here, before anything is allocated."""
+"""Forecasts of a training's memory on a card, for models that need not fit here, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ _MAX_INTERPOLATIONS = 8  # then bisect
 
 @dataclass(frozen=True)
 class Forecast:
-    """Bytes that one update of a recipe needs, category by category, as a ``Ledger`` over a real run would say."""
+    """Bytes that one update of a recipe needs, by category, as a ``Ledger`` of a real run would report them."""
 
     title: str
     peak: int
-    """What PyTorch's tensors ask for at the highest moment."""
+    """Bytes that PyTorch's tensors request at the highest moment."""
     at_peak: dict[str, int]
     peak_at: MemoryPoint
     timeline: list[MemoryPoint] = field(repr=False)
     parameters: int
     covers: str
-    """What is counted and what is not, with direction and size."""
+    """The assumptions: what is counted and what is not, with direction and size."""
     device: str
-    """Whose rules it is by: "cpu" or "cuda"."""
+    """The device whose rules hold: "cpu" or "cuda"."""
     _rows: int = field(repr=False, compare=False)
     _peak_of: Callable[..., int] = field(repr=False, compare=False)
-    """The peak of one card, given the rows of a batch; by default it is the batch of the forecast."""
+    """The peak of one card by the rows of a batch; by default the batch of the forecast."""
 
     def need(self, card: str | int | None = None) -> Need:
-        """Return what the training takes of a card: allocated, reserved, and CUDA's context, apart."""
+        """Return the bytes that the training takes on a card: allocated, reserved and CUDA's context."""
         return need_on(card, self._peak_of())
 
     def fits(self, card: str | int) -> bool:
-        """Say whether the training runs on a card, or on one with so many usable bytes: all of ``need`` is counted.
+        """Return whether the training runs on a card, named or of a number of usable bytes: all of ``need`` counts.
 
-        A card means CUDA: what was forecast by the CPU's rules is done again, unless device="cpu" was asked for.
+        A card means CUDA: a forecast by the CPU's rules is run again, unless device="cpu" was asked for.
         """
         return self.need(card).total <= usable_bytes(card)
 
@@ -59,8 +59,8 @@ class Forecast:
 
     def table(self, on: str | int | None = None) -> str:
         """Return the forecast as text, with a row for the card that was asked about, if any, after the usual ones."""
-        where = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
-        rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {where}", ""]
+        site = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
+        rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {site}", ""]
         unit = column_unit(self.peak)
         rows += [f"{name:12}{in_unit(size, unit):>14}" for name, size in {**self.at_peak, "peak": self.peak}.items()]
         if self.device == "cuda":
@@ -83,9 +83,9 @@ class Forecast:
 
 
 def largest_that_fits(peak_of: Callable[[int], int], limit: int, upper: int, start: int) -> int:
-    """Return the largest n up to ``upper`` whose peak is within ``limit``, 0 if none; ``start`` is where to begin.
+    """Return the largest n up to ``upper`` whose peak is within ``limit``, 0 if none; ``start`` is the first guess.
 
-    A peak grows with n along lines that bend; what is returned was forecast itself, and so was the next one.
+    A peak grows piecewise linearly with n; the n returned and the next one have themselves been forecast.
     """
     peaks: dict[int, int] = {}
     low, high, guess = 0, upper + 1, start  # low fits, high does not
@@ -123,7 +123,7 @@ def forecast(
     shard: str | None = None,
     cards: int = 1,
 ) -> Forecast:
-    """Return how much memory a training needs, by running its own text on tensors without memory.
+    """Forecast the memory that a training needs, by running its own text on tensors without memory.
 
     Args:
         what: A Task or the name of one; a ``torch.nn.Module`` with a sample ``batch``; or a published size such as
@@ -133,22 +133,22 @@ def forecast(
         batch: Rows in a batch: 1 for a size, those of a task as they are. Of a module a sample ``(x, y)``, each a
             tensor or tensors in a dict, tuple or list, or one dict if the model computes its own loss.
         context: Tokens in a row, for a size only; 2,048, or fewer if the model reads fewer.
-        checkpoint: Keep the inputs of the model's repeated blocks only, and compute the rest again in backward.
+        checkpoint: Keep only the inputs of the model's repeated blocks, and compute the rest again in backward.
         loss_fn: (output, y) -> loss, for a module, (output, batch) where the batch is one dict; without one it is the
             model's own ``output.loss``, the cross-entropy where y holds whole numbers, and the mean squared error
             elsewhere.
-        device: "cuda" or "cpu", whose rules hold: what autocast casts, what a kernel keeps for backward, and how the
-            optimizer runs. None is "cuda", and for a task its own device.
+        device: "cuda" or "cpu", whose rules hold: for autocast's casts, the tensors that kernels save for backward, and
+            the optimizer. None is "cuda", and for a task its own device.
         dtype: "fp32", "bf16" or "fp16" for the weights; None leaves them as they are.
         optimizer: None is the recipe's; "adamw-8bit" has states of one byte an element.
-        shard, cards: What one of several cards holds with "ddp", "zero1", "zero2", "zero3" or "fsdp"; the formulas,
-            with their sources, are in ``forecasting/scaling.py``.
+        shard, cards: The share of one of several cards with "ddp", "zero1", "zero2", "zero3" or "fsdp"; the formulas
+            and their sources are in ``forecasting/scaling.py``.
 
     Returns:
         A Forecast: the peak and its categories, the timeline, and what fits.
 
     Raises:
-        TypeError, ValueError: What is wrong and what is allowed.
+        TypeError, ValueError: An argument is wrong; the message names what is allowed.
         ForecastError: The model cannot be run without values; it is a ValueError.
     """
     recipe = Recipe() if recipe is None else recipe
@@ -211,10 +211,9 @@ _SHARE = "The share of one card is arithmetic; what the exchange between cards n
 
 
 def _assumptions(training: Training, *, recurrent: bool, sharded: bool) -> str:
-    """Return what a forecast counts and what it leaves out, with direction and size."""
     cuda = training.device == "cuda"
     order = "all parameters at once, as it does on a GPU" if training.uses_foreach else "one parameter after another"
-    holds = {
+    applies = {
         _CUDA if cuda else _CPU: True,
         _AUTOCAST if autocast_lists() else _NO_HEADER: cuda and training.recipe.amp != "off",
         f"The optimizer updates {order}.": training.optimizer is None,
@@ -222,4 +221,4 @@ def _assumptions(training: Training, *, recurrent: bool, sharded: bool) -> str:
         _RECURRENT: cuda and recurrent,
         _SHARE: sharded,
     }
-    return " ".join(text for text, it_does in holds.items() if it_does)
+    return " ".join(text for text, it_does in applies.items() if it_does)

@@ -20,7 +20,7 @@ _FOUND_INF = "_gradlab_found_inf"
 
 
 def _norm(result: Any, args: Any) -> Any:
-    """On a CPU statistics are kept in float32 if the weights are, whatever the input is."""
+    """On a CPU statistics are in float32 if the weights are, whatever the input is."""
     output, *statistics = result
     others = (a for a in args[1:] if isinstance(a, Tensor))
     if output.dtype == torch.float32 or not any(a.dtype == torch.float32 for a in others):
@@ -29,7 +29,7 @@ def _norm(result: Any, args: Any) -> Any:
 
 
 def _wide_norm(result: Any, args: Any) -> Any:
-    """On a GPU statistics of a half-wide input are kept in float32."""
+    """On a GPU statistics of a 16-bit input are in float32."""
     output, *statistics = result
     return (output, *(t if t.dtype == torch.float64 else t.float() for t in statistics))
 
@@ -43,7 +43,7 @@ def _group_norm_backward(result: Any, args: Any) -> Any:
 
 
 def _loss(result: Any, args: Any, reduction: int = 2) -> Any:
-    """The mean is written into the memory that all the differences took, and holds on to it."""
+    """The mean keeps the memory of all the differences."""
     if len(args) > reduction and args[reduction] == 0:  # reduction="none"
         return result
     return torch.empty(torch.broadcast_shapes(args[0].shape, args[1].shape), dtype=result.dtype).resize_(())
@@ -53,7 +53,7 @@ _PAGE_BYTES = 4096
 
 
 def _lstm_layer(result: Any, args: Any) -> Any:
-    """Add what one layer of nn.LSTM keeps for backward in a single piece, of which the fake is empty.
+    """Add the workspace that one layer of nn.LSTM saves for backward; it is empty in the fake result.
 
     The regions are those of oneDNN's ``set_workspace_sizes`` and ``set_offsets`` (``src/cpu/rnn/rnn_utils.hpp``,
     ``rnn_utils.cpp``), each rounded up to pages. The widths of matrices fill cache lines.
@@ -87,7 +87,7 @@ CPU_KERNEL_FIXES: dict[Any, Callable[[Any, Any], Any]] = {
     _aten.soft_margin_loss.default: _loss,
     _aten.binary_cross_entropy.default: functools.partial(_loss, reduction=3),
 }
-"""What to make of an operation's fake result, given its arguments."""
+"""Corrections of an operation's fake result, given its arguments."""
 CUDA_KERNEL_FIXES = CPU_KERNEL_FIXES | {
     _aten.log_sigmoid_forward.default: lambda result, args: (result[0], torch.empty(0, dtype=result[1].dtype)),
     _aten.native_batch_norm.default: _wide_norm,
@@ -96,7 +96,7 @@ CUDA_KERNEL_FIXES = CPU_KERNEL_FIXES | {
 """The same where the fakes stand for tensors on a GPU."""
 
 
-# Without what PyTorch puts around it, to say at each call that this is not to be compiled: a tenth of a forecast.
+# Without PyTorch's wrapper, which disables compilation at each call: that takes a tenth of a forecast's time.
 _dispatch = getattr(_torch.FakeTensorMode.__torch_dispatch__, "__wrapped__", _torch.FakeTensorMode.__torch_dispatch__)
 
 
@@ -108,30 +108,30 @@ class FakeTensors(_torch.FakeTensorMode):
         super().__init__(allow_non_fake_inputs=True)
         self._fixes = CUDA_KERNEL_FIXES if cuda else CPU_KERNEL_FIXES
         self.fakes: dict[int, tuple[Tensor, Tensor]] = {}
-        """By the id of a tensor of the reader's: that tensor, and the fake that stands for it."""
+        """By the id of a tensor of the user's: that tensor, and its fake."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Leave the method below as it is, see ``_dispatch``."""
+        """Leave the method below unwrapped, see ``_dispatch``."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.prim.device.default:  # a question, not an operation, and a third of all calls
+        if func is torch.ops.prim.device.default:  # a query, not an operation, and a third of all calls
             return args[0].fake_device
-        if func is _aten._local_scalar_dense.default and hasattr(args[0], _FOUND_INF):  # a GradScaler asks, and steps
+        if func is _aten._local_scalar_dense.default and hasattr(args[0], _FOUND_INF):  # for a GradScaler
             return 0.0
         if func is _aten._amp_foreach_non_finite_check_and_unscale_.default:
             setattr(args[1], _FOUND_INF, True)
         result = _dispatch(self, func, types, args, kwargs or {})
         if func not in self._fixes:
             return result
-        with self:  # PyTorch takes a mode off while it is asked, and what is made then would be real
+        with self:  # PyTorch disables a mode while it dispatches, and tensors made then would be real
             return self._fixes[func](result, args)
 
     def fake(self, tensor: Tensor) -> Tensor:
-        """Return a fake of a tensor on the CPU, wherever it is; views and tied ones share their storage as before."""
+        """Return a fake on the CPU of a tensor on any device; views and tied tensors share their storage as before."""
         if tensor.device.type == "cpu" and not isinstance(tensor, _torch.FakeTensor):
-            if not tensor.is_leaf:  # its graph is the reader's
+            if not tensor.is_leaf:  # its graph is the user's
                 return self.from_tensor(tensor.detach()).requires_grad_()
             result: Tensor = self.from_tensor(tensor)
             result.grad = None
@@ -143,7 +143,7 @@ class FakeTensors(_torch.FakeTensorMode):
             return empty.requires_grad_(tensor.requires_grad)
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        """Return the one fake that stands for a tensor of the reader's."""
+        """Return the one fake that stands for a tensor of the user's."""
         if id(tensor) not in self.fakes:
             self.fakes[id(tensor)] = tensor, self.fake(tensor)
         return self.fakes[id(tensor)][1]
@@ -167,11 +167,11 @@ class FakeTensors(_torch.FakeTensorMode):
 
 
 class ReplaceRealTensors(TorchFunctionMode):
-    """Puts its fake in the place of each tensor that wants a gradient and that the reader's code finds by itself.
+    """Replaces each tensor that requires grad, and that the user's code refers to, by its fake.
 
-    Functions keep what they refer to: a closure or a hook may hold a part of the model, and a function a global
-    parameter. Autograd would follow them, and leave fake gradients where the reader has real ones. A copy of what a
-    model keeps as a plain attribute is its fake, too.
+    A closure or a hook may hold a part of the model, and a function a global parameter. Autograd would follow them, and
+    leave fake gradients where the user has real ones. A copy of a tensor in a plain attribute of a model is its fake,
+    too.
     """
 
     def __init__(self, mode: FakeTensors) -> None:
@@ -195,7 +195,7 @@ class ReplaceRealTensors(TorchFunctionMode):
 
 @contextmanager
 def restoring_module(model: nn.Module) -> Iterator[None]:
-    """Put back what the block changes in a model's modules: attributes, parameters, buffers and hooks."""
+    """Restore a model's modules after the block: attributes, parameters, buffers and hooks."""
     attributes = [(vars(module), vars(module).copy()) for module in model.modules()]
     tables = [(table, table.copy()) for _, before in attributes for table in before.values() if isinstance(table, dict)]
     try:

@@ -9,9 +9,9 @@ weights of the largest repeated block. Activations, inputs and other bytes are e
   backward on, as long as the model is (documentation of DistributedDataParallel, ``gradient_as_bucket_view``).
 - "zero1", "zero2", "zero3": W + G + O/N, W + G/N + O/N, (W + G + O)/N: Rajbhandari et al., "ZeRO: Memory Optimizations
   Toward Training Trillion Parameter Models", arXiv 1910.02054, section 5 and figure 1. The paper leaves out what is
-  gathered for the block at work: with "zero3" 2B are added, this block's weights and those fetched for the next one.
+  gathered for the running block: with "zero3" 2B are added, this block's weights and those fetched for the next one.
 - "fsdp" (``torch.distributed.fsdp.fully_shard``, each block wrapped): as "zero3", and B more for the gradients of the
-  block at work before they are reduced and scattered. Zhao et al., "PyTorch FSDP", arXiv 2304.11277, section 3.
+  running block before they are reduced and scattered. Zhao et al., "PyTorch FSDP", arXiv 2304.11277, section 3.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Section = tuple[int | None, list[MemoryPoint]]  # the number of a block, None ou
 
 
 def check_sharding(shard: object, cards: object) -> None:
-    """Raise ValueError or TypeError for a way of sharding that is not known or a number of cards that is none."""
+    """Raise ValueError or TypeError for an unknown way of sharding or an invalid number of cards."""
     if shard is not None:
         one_of("forecast: shard", shard, SHARDINGS, kind=ValueError)
     whole_number("forecast: cards", cards, 1, _MOST_CARDS)
@@ -50,10 +50,10 @@ def check_sharding(shard: object, cards: object) -> None:
 
 
 def share_of_one_card(whole: SimulatedUpdate, shard: str | None, cards: int) -> SimulatedUpdate:
-    """Return what one of several cards holds of an update."""
+    """Return the share of an update that one of several cards holds."""
     if shard is None:
         return whole
-    buckets = max(point.high["gradients"] for point in whole.timeline)  # of all gradients, as they come and stay
+    buckets = max(point.high["gradients"] for point in whole.timeline)  # of all gradients; they are never freed
 
     def divide(amounts: dict[str, int]) -> dict[str, int]:
         divided = _DIVIDED.get(shard, ())
@@ -71,7 +71,7 @@ def share_of_one_card(whole: SimulatedUpdate, shard: str | None, cards: int) -> 
 
 
 def simulate_blocks(workload: Workload, training: Training) -> SimulatedUpdate:
-    """Return what ``simulate`` returns for the whole model; a workload of no published size is simulated as it is."""
+    """Simulate a published size, extrapolated from 3 and 4 of its blocks; other workloads are simulated whole."""
     size = workload.size
     if size is None or size.layers <= 4:
         return simulate(workload, training)
@@ -85,8 +85,8 @@ def simulate_blocks(workload: Workload, training: Training) -> SimulatedUpdate:
 def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layers: int) -> list[MemoryPoint]:
     """Return the timeline of a model of ``layers`` blocks, given those of the same model with 3 and with 4 of them.
 
-    The first and the last block may hold something else than those between them. So every amount is linear in the
-    number of blocks and, between the first and the last, in the number of the block.
+    The first and the last block may hold other amounts than those between them. So every amount is linear in the
+    number of blocks and, between the first and the last, in the block's index.
     """
     result: list[MemoryPoint] = []
     more = layers - 4
@@ -109,13 +109,13 @@ def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layer
 
 
 def _statements(points: Sequence[MemoryPoint]) -> list[list[Section]]:
-    """Return the points statement by statement, each of them cut into what runs in one block or outside of any."""
+    """Return the points of each statement, cut into sections that run in one block or outside of any."""
     return [_sections(list(group)) for _, group in groupby(points, key=lambda point: point.number)]
 
 
 def _sections(points: list[MemoryPoint]) -> list[Section]:
     blocks = [int(match[1]) if (match := _BLOCK.match(point.module)) else None for point in points]
-    # A block that computes its activations again does so under other names: what lies between two of its own is its.
+    # A block that recomputes its activations does so under other names: points between two of a block belong to it.
     for start, end in pairwise([i for i, block in enumerate(blocks) if block is not None]):
         if blocks[start] == blocks[end]:
             blocks[start:end] = [blocks[start]] * (end - start)
@@ -139,12 +139,12 @@ def _shifted(points: list[MemoryPoint], *steps: tuple[int, list[MemoryPoint], li
 
 def _thinned(points: list[MemoryPoint], peak: MemoryPoint) -> tuple[list[MemoryPoint], MemoryPoint]:
     """Merge neighbours as a Ledger does when there are too many; return the points, and the one with the peak."""
-    past: list[MemoryPoint] = []
+    merged: list[MemoryPoint] = []
     for point in points:
-        past.append(point)
-        if len(past) == MOST_POINTS:
-            pairs = list(zip(past[::2], past[1::2], strict=True))
-            past = [replace(a if a.top > b.top else b, bytes=b.bytes) for a, b in pairs]
-            peak = next((new for pair, new in zip(pairs, past, strict=True) if any(p is peak for p in pair)), peak)
-    *timeline, peak_at = number_from_one([*past, peak])
+        merged.append(point)
+        if len(merged) == MOST_POINTS:
+            pairs = list(zip(merged[::2], merged[1::2], strict=True))
+            merged = [replace(a if a.top > b.top else b, bytes=b.bytes) for a, b in pairs]
+            peak = next((new for pair, new in zip(pairs, merged, strict=True) if any(p is peak for p in pair)), peak)
+    *timeline, peak_at = number_from_one([*merged, peak])
     return timeline, peak_at

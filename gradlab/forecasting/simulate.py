@@ -1,8 +1,8 @@
-"""Simulate: a recipe's own text run on fake tensors under a ledger, up to and through its second update.
+"""Simulation of a recipe's own text on fake tensors under a ledger, through its second update.
 
-The first update makes the optimizer's state and leaves behind what a loop leaves behind: ``.grad``, ``output``,
-``loss``. The second one is the steady state, and the one that is measured. A model that cannot be run without values is
-refused in one sentence that names the line and says what to do.
+The first update makes the optimizer's state and leaves ``.grad``, ``output`` and ``loss``. The second one is the steady
+state, and is measured. A model that cannot be run without values is refused in one sentence that names the line and
+the remedy.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from .training import WEIGHT_TYPES, AdamW8bit, Training
 from .workload import Workload, as_movable, map_tensors, tensors_in
 
 LARGE = 100_000_000
-"""Parameters from which on a long window is cut short: of its micro-batches three are run, the others repeat."""
+"""Parameters from which on only three micro-batches of a long window are run: the others repeat."""
 _MICRO_BATCHES = 3
 
 
 class ForecastError(ValueError):
-    """A model that cannot be run on tensors without memory; the message says where and what to do."""
+    """A model that cannot be run on tensors without memory; the message names the line and the remedy."""
 
 
 @dataclass(frozen=True)
 class SimulatedUpdate:
-    """What the ledger said of the measured update."""
+    """The ledger's record of the measured update."""
 
     peak_at: MemoryPoint
     timeline: list[MemoryPoint]
@@ -82,7 +82,7 @@ def number_from_one(points: Sequence[MemoryPoint]) -> list[MemoryPoint]:
 def _run(
     workload: Workload, training: Training, program: Program, mode: FakeTensors, model: nn.Module
 ) -> SimulatedUpdate:
-    """Run the loop's own set-up and two updates, and return what the ledger saw of the second."""
+    """Run the loop's own set-up and two updates, and return the ledger's record of the second."""
     parameters = sum(p.numel() for p in model.parameters())
     namespace, inputs = _namespace(workload, training, mode, model, large=parameters >= LARGE)
     with mode:
@@ -126,7 +126,6 @@ def _namespace(
 
 
 def _run_updates(program: Program, namespace: dict[str, Any], ledger: Ledger) -> None:
-    """Run two updates, of which the ledger keeps the second."""
     statements, loop = program.statements, program.loop(namespace)
     updates = 0
     for index in loop:
@@ -145,7 +144,7 @@ def _bytes(module: nn.Module) -> int:
 
 @contextmanager
 def _quiet_fake_tensor_log() -> Iterator[None]:
-    """Keep PyTorch from logging, on this thread, what the ForecastError is about to say."""
+    """Keep PyTorch from logging, on this thread, the error that the ForecastError reports."""
     logger, thread = logging.getLogger("torch._subclasses.fake_tensor"), threading.get_ident()
     logger.addFilter(of_others := lambda record: record.thread != thread)
     try:
@@ -156,7 +155,7 @@ def _quiet_fake_tensor_log() -> Iterator[None]:
 
 @contextmanager
 def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
-    """Turn any error of the block into a ForecastError: which line of the model failed, why, and what to do."""
+    """Turn any error of the block into a ForecastError that names the model's line, the reason and the remedy."""
     try:
         yield
     except ForecastError:
@@ -186,7 +185,6 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
 
 
 def _line_in_model(program: Program, error: Exception) -> str:
-    """Name the innermost line of the model's own code that the error came through."""
     raised = raised_at(error, lambda file: file != program.filename and code_owner(file) is not Owner.OURS)
     if raised is None:
         return ""

@@ -1,4 +1,4 @@
-"""The published sizes that a forecast knows by name, as numbers that need no torch.
+"""Published model sizes by name, without torch.
 
 Sources. Every size is the config.json that was published with its weights on the Hugging Face hub:
 openai-community/gpt2, gpt2-medium, gpt2-large and gpt2-xl; meta-llama/Llama-3.2-1B and -3B, Llama-3.1-8B, -70B and
@@ -20,9 +20,9 @@ class ModelSize:
     """The numbers of a decoder-only transformer.
 
     ``family`` is ``"llama"`` (RMSNorm, SwiGLU, rotary positions, no biases unless ``qkv_bias``) or ``"gpt2"``
-    (LayerNorm, GELU, learned positions, biases). ``hidden`` is the width inside the MLP, ``max_context`` the most
-    tokens that it reads at a time. ``tied`` says that the head is the embedding, ``qkv_bias`` that queries, keys and
-    values have biases.
+    (LayerNorm, GELU, learned positions, biases). ``hidden`` is the width inside the MLP, ``max_context`` the maximum
+    number of tokens in a row. ``tied`` says that the head is the embedding, ``qkv_bias`` that queries, keys and values
+    have biases.
     """
 
     name: str

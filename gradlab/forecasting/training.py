@@ -1,4 +1,4 @@
-"""Training: what a forecast is asked beside the model, and an optimizer with states of one byte an element."""
+"""A forecast's arguments beside the model, and an optimizer with states of one byte an element."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..loop import Recipe
 WEIGHT_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 OTHER_OPTIMIZERS = ("adamw-8bit",)
 """Optimizers that a Recipe does not have, by name."""
-_BLOCK = 256
-_SMALLEST = 4096
+_BLOCK_ELEMENTS = 256
+_MIN_8BIT_ELEMENTS = 4096
 
 
 class AdamW8bit(torch.optim.Optimizer):
-    """AdamW whose states take the bytes that those of ``bitsandbytes.optim.AdamW8bit`` take; it moves no weight.
+    """AdamW with states of the sizes of ``bitsandbytes.optim.AdamW8bit``'s; it changes no weight.
 
     A parameter of 4,096 elements or more has two states of one byte an element and, for each 256 elements, two scales
     of four bytes; a smaller one has states of four bytes an element. Source: Dettmers et al., "8-bit Optimizers via
@@ -32,20 +32,20 @@ class AdamW8bit(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr})
 
     def step(self, closure: Any = None) -> None:  # type: ignore[override]  # a forecast gives no closure
-        """Make the states that are not there yet; the update itself needs nothing else, in one kernel a parameter."""
+        """Create missing states; the update itself is one kernel per parameter and needs no other memory."""
         for group in self.param_groups:
             for parameter in (p for p in group["params"] if p.grad is not None and not self.state[p]):
-                small = parameter.numel() < _SMALLEST
+                small = parameter.numel() < _MIN_8BIT_ELEMENTS
                 for n in ("1", "2"):
                     dtype = torch.float32 if small else torch.uint8
                     self.state[parameter][f"state{n}"] = torch.zeros(parameter.shape, dtype=dtype)
                     if not small:
-                        self.state[parameter][f"absmax{n}"] = torch.zeros(-(-parameter.numel() // _BLOCK))
+                        self.state[parameter][f"absmax{n}"] = torch.zeros(-(-parameter.numel() // _BLOCK_ELEMENTS))
 
 
 @dataclass(frozen=True)
 class Training:
-    """How a model is trained; each field is an argument of ``forecast`` of the same name."""
+    """The settings of a training; each field is the argument of ``forecast`` of the same name."""
 
     recipe: Recipe = Recipe()  # noqa: RUF009 - frozen
     checkpoint: bool = False
@@ -66,21 +66,21 @@ class Training:
 
     @property
     def uses_foreach(self) -> bool:
-        """Whether an optimizer updates all parameters at once, as PyTorch does on a GPU unless it is told otherwise.
+        """Whether the optimizer updates all parameters at once, PyTorch's default on a GPU.
 
         This needs temporary results as large as the weights: see "Algorithms" in the documentation of torch.optim.
         """
         return self.optimizer is None and self.device == "cuda"
 
     def source(self, batch: Any = None) -> str:
-        """Return the loop's text for such batches: the recipe's, with the optimizer that was chosen in its place."""
+        """Return the loop's text for such batches: the recipe's, with the chosen optimizer."""
         if self.optimizer is None:
             return self.recipe.source(batch)
         _, *rest = self.recipe.source(batch).splitlines(keepends=True)
         return "".join(["optimizer = AdamW8bit(model.parameters())\n", *rest])
 
     def summary(self) -> list[str]:
-        """Return the optimizer, AMP and the window, and what differs from the default, in a few words each."""
+        """Return the optimizer, AMP and the window, and other settings that differ from the default."""
         recipe = self.recipe
         parts = [self.optimizer or recipe.optimizer, f"AMP {recipe.amp}", f"window {recipe.accumulate}"]
         parts += [f"weights in {self.dtype}"] * (self.dtype is not None)

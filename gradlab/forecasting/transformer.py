@@ -1,7 +1,7 @@
 """A decoder-only transformer in plain PyTorch, of either family of ``sizes.py``: the model behind a named forecast.
 
-No dropout: it is switched off in today's pretraining. Attention is PyTorch's own fused one, so that no matrix of
-(context, context) is kept; the loss is taken in float32, as training code does.
+No dropout: it is switched off in today's pretraining. Attention is PyTorch's fused one, so no (context, context) matrix
+is saved; the loss is computed in float32, as usual.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Attention(nn.Module):
 
 
 class MLP(nn.Module):
-    """SwiGLU, where one half of the hidden units opens or closes the other; for GPT-2 GELU, in its approximation."""
+    """SwiGLU, where one half of the hidden units gates the other; for GPT-2 GELU, in its tanh approximation."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class MLP(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """One layer: attention, then an MLP, each added to what came in (pre-norm)."""
+    """One layer: attention, then an MLP, each added to its input (pre-norm)."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
@@ -83,12 +83,12 @@ class Decoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, context) int64 tokens to (batch, context, vocabulary) scores."""
-        place = torch.arange(x.shape[1], device=x.device)
+        positions = torch.arange(x.shape[1], device=x.device)
         x, rope = self.tokens(x), None
         if self.position_embedding is not None:
-            x = x + self.position_embedding(place)
+            x = x + self.position_embedding(positions)
         else:
-            rope = rope_angles(place, self.size)
+            rope = rope_angles(positions, self.size)
         for block in self.blocks:
             x = block(x, rope)
         return self.head(self.norm(x))
@@ -104,15 +104,15 @@ def build_norm(size: ModelSize) -> nn.Module:
     return nn.RMSNorm(size.d_model, eps=1e-5) if size.family == "llama" else nn.LayerNorm(size.d_model, eps=1e-5)
 
 
-def rope_angles(place: Tensor, size: ModelSize) -> tuple[Tensor, Tensor]:
-    """Return the cosines and sines, each (context, head width), by which rotary positions rope queries and keys."""
-    each = torch.arange(0, size.head_dim, 2, device=place.device) / size.head_dim
-    turns = place[:, None] * size.rope_base**-each
-    turns = torch.cat((turns, turns), dim=1)
-    return turns.cos(), turns.sin()
+def rope_angles(positions: Tensor, size: ModelSize) -> tuple[Tensor, Tensor]:
+    """Return the cosines and sines, each (context, head width), by which rotary positions rotate queries and keys."""
+    exponents = torch.arange(0, size.head_dim, 2, device=positions.device) / size.head_dim
+    angles = positions[:, None] * size.rope_base**-exponents
+    angles = torch.cat((angles, angles), dim=1)
+    return angles.cos(), angles.sin()
 
 
 def apply_rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turn each pair (i, i + half) of x, (batch, heads, context, head width), by its angle (RoFormer, 2104.09864)."""
+    """Rotate each pair (i, i + half) of x, (batch, heads, context, head width), by its angle (RoFormer, 2104.09864)."""
     left, right = x.chunk(2, dim=-1)
     return x * cos.to(x.dtype) + torch.cat((-right, left), dim=-1) * sin.to(x.dtype)

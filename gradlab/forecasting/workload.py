@@ -1,4 +1,4 @@
-"""Workloads: what a forecast can be about, a task, a module with a sample batch, or a published size."""
+"""Workloads that can be forecast: a task, a module with a sample batch, or a published size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Workload:
     reader_model: nn.Module | None = None
 
     def resized(self, batch: int) -> Workload:
-        """Return the same with another number of rows in each batch; they are alike, so one stands for all."""
+        """Return the same with another number of rows in each batch; one sample stands for all."""
         return dataclasses.replace(self, batch=batch, samples=self.samples[:1])
 
     def with_layers(self, layers: int) -> Workload:
@@ -103,7 +103,7 @@ def as_movable(batch: Any) -> Any:
     """Return a batch whose parts the loop's text can move one by one."""
 
     def movable(part: Any) -> Any:
-        # what is no tensor itself stays as it is: the fakes are there already
+        # a part that is no tensor stays as it is: it holds fakes already
         return part if isinstance(part, Tensor) else SimpleNamespace(to=lambda device: part)
 
     if isinstance(batch, dict):
@@ -112,7 +112,7 @@ def as_movable(batch: Any) -> Any:
 
 
 def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
-    """Return what a forecast was asked about; a TypeError or ValueError names what is wrong and what is allowed."""
+    """Return the workload of a forecast's arguments; a TypeError or ValueError names what is allowed."""
     if loss_fn is not None and isinstance(what, (str, tasks.Task)):
         raise ValueError(f"forecast: a size or a task has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
     if isinstance(what, str) and what in model_sizes():
@@ -192,7 +192,7 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
 
 
 def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
-    """Return a copy on fake tensors of which torch.compile knows no part; a copy itself loses what compile() made."""
+    """Return a copy on fake tensors that runs eagerly, without the parts that compile() made."""
     twin = mode.copy(model)
     for module in list(twin.modules()):
         for name, child in module.named_children():

@@ -1,4 +1,4 @@
-"""The browser's modules as the one file that anywidget and a replay want."""
+"""The browser's modules joined into one file, for anywidget and replays."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 @cache
 def joined_module(entry: str) -> str:
-    """Return a module with all that it imports as one text, each file once and after those it needs.
+    """Return a module with all its imports as one text, each file once and after its dependencies.
 
-    The imports between them go, and so does the word ``export``, but in the entry itself; their names are unique.
+    Imports are removed, and ``export`` except in the entry itself; their names are unique.
     """
     texts: dict[str, str] = {}
     _collect(entry, texts)
@@ -24,24 +24,24 @@ def joined_module(entry: str) -> str:
 
 
 def style_sheet() -> str:
-    """Return the look of a lab as CSS."""
+    """Return the CSS of a lab."""
     return _read("lab.css")
 
 
 def bet_style() -> str:
-    """Return the look of a question as CSS."""
+    """Return the CSS of a question."""
     return _without_comments(_read("bet.css"))
 
 
 @cache
 def bet_module() -> str:
-    """Return the module of a question that has a kernel, as anywidget wants it."""
+    """Return the module of a question that has a kernel, for anywidget."""
     return joined_module("bet") + "\nexport default { render: renderBet };\n"
 
 
 @cache
 def bet_script() -> str:
-    """Return the module that a question carries where there is no kernel, without comments: each output holds it."""
+    """Return the module of a question without a kernel, without comments: each output holds it."""
     return _without_comments(joined_module("bet") + "\nstartBets();\n")
 
 
@@ -52,12 +52,12 @@ def player_module(entry: str) -> str:
 
 
 def page_script() -> str:
-    """Return the script of a page with many recordings and questions; no module, so that a page on disk can load it."""
+    """Return the script of a page with recordings and questions; no module, so that a page on disk can load it."""
     return f'(() => {{\n"use strict";\n{_without_comments(joined_module("page"))}}})();\n'
 
 
 def page_style() -> str:
-    """Return the look of such a page's recordings and questions as CSS, without comments."""
+    """Return the CSS of such a page, without comments."""
     return _without_comments("".join(map(_read, ("lab.css", "bet.css", "page.css"))))
 
 
@@ -70,14 +70,13 @@ def _collect(name: str, texts: dict[str, str]) -> None:
     texts[name] = _IMPORT.sub("", _DATA.sub(_written_out, text))
 
 
-def _written_out(found: re.Match[str]) -> str:
-    """Return the statement that stands for the import of data."""
-    data = json.loads(files("gradlab.drawing").joinpath(f"{found[2]}.json").read_text(encoding="utf-8"))
-    return f"const {found[1]} = {json.dumps(data, separators=(',', ':'))};\n"
+def _written_out(match: re.Match[str]) -> str:
+    data = json.loads(files("gradlab.drawing").joinpath(f"{match[2]}.json").read_text(encoding="utf-8"))
+    return f"const {match[1]} = {json.dumps(data, separators=(',', ':'))};\n"
 
 
 def _without_comments(text: str) -> str:
-    """Leave out comments that begin a line or end one, and empty lines."""
+    """Remove comments that begin or end a line, and empty lines."""
     text = re.sub(r"^ *(/\*((?!\*/).)*\*/|//[^\n]*)\n", "", text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"( +//[^\n]*)?\n\n*", "\n", text)
 

@@ -13,7 +13,7 @@ import { RecordedPage } from "./recorded_page.js";
 import { RunScreen } from "./screen.js";
 
 /** @import { Frame, RecordingPlace } from "./recorded_page.js" */
-/** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: Frame[]}} Track */
+/** @typedef {{parent: number | null, update: number, switch: string, value: any, frames: Frame[]}} Track */
 /**
  * `marks` are updates at which switches can be turned, `opens` is the update that a page opens with.
  * @typedef {{title: string, marks: number[], opens: number, tracks: Track[]}} RecordedRuns
@@ -107,11 +107,11 @@ export class Replay extends RecordedPage {
   /** Go to an update. Going back over a turn leaves it to come; going on over one takes it. @param {number} updates */
   goToUpdate(updates) {
     this.pause();
-    for (let parent; (parent = this.parentOf(this.track)) && updates < this.track.at; this.track = parent) {
+    for (let parent; (parent = this.parentOf(this.track)) && updates < this.track.update; this.track = parent) {
       this.coming = this.track;
     }
     this.screen.tell("");
-    if (this.coming && updates >= this.coming.at) this.takeTurn(this.coming);
+    if (this.coming && updates >= this.coming.update) this.takeTurn(this.coming);
     this.go(this.frameAt(updates));
     this.tellTurn();
   }
@@ -205,7 +205,7 @@ export class Replay extends RecordedPage {
    */
   next(rate) {
     for (;;) {
-      if (this.coming && this.shown.updates >= this.coming.at) return this.takeTurn(this.coming);
+      if (this.coming && this.shown.updates >= this.coming.update) return this.takeTurn(this.coming);
       if (this.index >= this.frames.length - 1) return;
       this.index += 1;
       const { end, beats } = this.frames[this.index];
@@ -215,19 +215,21 @@ export class Replay extends RecordedPage {
 
   /** Go over to the run in which a switch was turned. @param {Track} track */
   takeTurn(track) {
-    const { switch: name, value, at } = track;
+    const { switch: name, value, update } = track;
     this.track = track;
     this.coming = null;
     this.slow = this.autoplay ? SLOW.turned : 0;
     this.go(0); // which brings a note of its own, before what is told
-    this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${at}).`);
+    this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${update}).`);
   }
 
   /** Say which turn is still to come, if any. */
   tellTurn() {
     if (!this.coming) return;
-    const { switch: name, value, at } = this.coming;
-    const when = at === Infinity ? "when the recording begins again" : `at update ${at}, where that was recorded`;
+    const { switch: name, value, update } = this.coming;
+    const when = update === Infinity
+      ? "when the recording begins again"
+      : `at update ${update}, where that was recorded`;
     this.screen.tell(`${name} will be turned to ${valueWords(value)} ${when}.`);
   }
 
@@ -295,19 +297,19 @@ export class Replay extends RecordedPage {
     const own = all.filter((track) => this.parentOf(track) === this.track);
     const others = tracks.filter((track) => track.switch === name && isSame(track.value));
     const [ahead, behind] = [own, all, others].reduce((found, ways) => {
-      const next = ways.filter(({ at }) => at >= shown.updates).sort((one, other) => one.at - other.at)[0];
-      return [found[0] ?? next, found[1] ?? ways.toSorted((one, other) => other.at - one.at)[0]];
+      const next = ways.filter(({ update }) => update >= shown.updates).sort((a, b) => a.update - b.update)[0];
+      return [found[0] ?? next, found[1] ?? ways.toSorted((a, b) => b.update - a.update)[0]];
     }, /** @type {(Track | undefined)[]} */ ([]));
     const isFirst = isSame(this.turnsOf(first)[name]);
     this.coming = null;
     if (isSame(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
     else if (ahead || (isFirst && first !== this.track)) {
-      this.coming = ahead ?? { ...first, at: Infinity, switch: name, value };
-      if (this.coming.at <= shown.updates) this.takeTurn(this.coming);
+      this.coming = ahead ?? { ...first, update: Infinity, switch: name, value };
+      if (this.coming.update <= shown.updates) this.takeTurn(this.coming);
       else this.tellTurn();
     } else if (behind) {
       this.takeTurn(behind);
-      this.screen.tell(`That was recorded at update ${this.track.at}: gone back to it, and turned ${name} there.`);
+      this.screen.tell(`That was recorded at update ${this.track.update}: gone back to it, and turned ${name} there.`);
     } else this.screen.tell(`This recording does not hold that turn of ${name}. Reset begins it again.`);
     this.go(this.index);
     if (this.autoplay) this.play();
@@ -347,8 +349,8 @@ export class Replay extends RecordedPage {
 }
 
 /** @param {Track} track */
-function turnText({ switch: name, at, value }) {
-  return `${name}-${at}-${value}`;
+function turnText({ switch: name, update, value }) {
+  return `${name}-${update}-${value}`;
 }
 
 /** @param {any} value as it is chosen from a list or ticked */

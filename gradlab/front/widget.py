@@ -1,4 +1,4 @@
-"""FrontEnd: the widget that carries the browser's modules, and the messages between them and the kernel."""
+"""The widget that carries the browser's modules, and their messages to and from the kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .._process import SERVED_LATELY, main_thread
 from .joined import joined_module, style_sheet
 
 CELL_RUNS = "A cell is running; this goes on after it."
-_PATIENCE = 1.0  # seconds that work may go on after a request to pause it
+_PAUSE_SECONDS = 1.0  # that work may go on after a request to pause it
 GOES_ON = "This is how it was here. It goes on in the cell that shows it next."
 Message = Mapping[str, Any]
 
@@ -30,23 +30,23 @@ Message = Mapping[str, Any]
 class FrontEnd(anywidget.AnyWidget):
     """A view in the browser whose requests are answered on the main thread, each with one message.
 
-    ``answer`` does what a request asks. While a cell runs, JupyterLab hands requests to another thread: there the
-    browser is told so at once, with the frame that ``newest`` has (None for none), and of requests of one kind the
-    newest waits for its answer. Messages are text; nothing is held in traits, so a page that is reloaded asks for all
-    that it shows. Its first lab asks for the modules and the style, for all: a kernel may hold many labs, and each of
-    their widgets is made anew with the page.
+    ``answer`` handles a request. While a cell runs, JupyterLab hands requests to another thread: from there the browser
+    gets a notice at once, with the frame of ``newest`` (None for none), and of requests of one kind the newest waits
+    for its answer. Messages are text; no state is in traits, so a reloaded page requests all that it shows. Its first
+    lab requests the modules and the style, for all: a kernel may hold many labs, and each of their widgets is made anew
+    with the page.
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)
-    code_id = traitlets.Unicode("").tag(sync=True)  # by which the browser knows whether it has modules and style
+    code_id = traitlets.Unicode("").tag(sync=True)  # a hash of modules and style, for the browser's cache
     kind = traitlets.Unicode("").tag(sync=True)  # of the screen: "lab" or "instrument"
     lab_id = traitlets.Unicode("").tag(sync=True)
-    """One of a kind: by it the browser knows two views of the same lab, and the still picture that it replaces."""
+    """Unique: by it the browser recognizes two views of the same lab, and the still picture to replace."""
 
     def __init__(
         self, kind: str, answer: Callable[[Message], dict[str, Any]], newest: Callable[[], dict[str, Any] | None]
     ) -> None:
-        """Carry what asks for the module that paints it on a screen of this kind, "lab" or "instrument"."""
+        """Carry the start module, which requests the one that paints a screen of this kind, "lab" or "instrument"."""
         self._code = {"code": joined_module("lab"), "style": style_sheet()}
         code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
         super().__init__(_esm=joined_module("start"), code_id=code_id, kind=kind, lab_id=uuid.uuid4().hex)
@@ -62,12 +62,12 @@ class FrontEnd(anywidget.AnyWidget):
         self.on_msg(self._receive)
 
     def push(self, message: dict[str, Any]) -> None:
-        """Send the browser what it has not asked for, as after a cell has driven the lab."""
+        """Send the browser a message without a request, as after a cell has driven the lab."""
         self.send(message)
         self._let_requests_choose_their_thread()
 
     def freeze(self, frame: dict[str, Any] | None) -> None:
-        """Show this whole frame from now on, whatever is asked: the widget goes on in another view."""
+        """Show this whole frame from now on: the widget goes on in another view."""
         frames = [{**frame, "frozen": True, "note": GOES_ON, "then": ""}] if frame else []
         self._answer = lambda message: {"n": message.get("n"), "client": message.get("client"), "frames": frames}
         self._newest = lambda: frames[0] if frames else None
@@ -75,7 +75,7 @@ class FrontEnd(anywidget.AnyWidget):
         self.push({"frames": frames})
 
     def _let_requests_choose_their_thread(self) -> None:
-        """Undo what ipykernel 7.4 notes: it would keep the next request for the thread that sent last, the busy one."""
+        """Undo a note of ipykernel 7.4, which would keep the next request for the busy thread that sent last."""
         getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
     def _receive(self, _: object, content: Any, buffers: object) -> None:
@@ -90,22 +90,22 @@ class FrontEnd(anywidget.AnyWidget):
                 self._waiting.pop(key := _kind(content), None)
                 self._waiting[key] = content
             self._tell_busy(content)
-            if main_thread.runs_cell and not main_thread.is_busy:  # a call of ours has looked, perhaps the cell's last
+            if main_thread.runs_cell and not main_thread.is_busy:  # a call of ours serves, perhaps the last
                 with suppress(RuntimeError):  # no loop runs in this thread
                     asyncio.get_running_loop().call_later(SERVED_LATELY, self._tell_busy, content)
             main_thread.hand_over(self._reply_to_oldest, self._kernel.io_loop.add_callback)
             if content.get("do") == "pause" and self._began:
-                threading.Timer(_PATIENCE, self._interrupt, [self._began]).start()
+                threading.Timer(_PAUSE_SECONDS, self._interrupt, [self._began]).start()
 
     def _tell_busy(self, content: Message) -> None:
-        """Say that a request waits for the end of a cell, if it does; a first one gets the newest frame with that."""
+        """Notify the browser that a request waits for the end of a cell; a first one gets the newest frame, too."""
         if main_thread.is_busy and any(content is each for each in list(self._waiting.values())):
             newest = self._newest() if content.get("do") == "hello" else None
             notice = {"n": content.get("n"), "client": content.get("client"), "busy": CELL_RUNS}
             self.send({**notice, "frames": [newest] if newest else []})
 
     def _interrupt(self, began: float) -> None:
-        """Interrupt the work that began then, if it still goes on: a statement of a learner's loop may never end."""
+        """Interrupt the work that began then, if it still runs: a statement of a learner's loop may never end."""
         if self._began == began:
             interrupt_main()
 
@@ -121,39 +121,39 @@ class FrontEnd(anywidget.AnyWidget):
             answer = self._answer(content)
         finally:
             self._began = 0.0
-        if self._is_new and content.get("do") == "hello":  # a page that is loaded again shows it where it was
+        if self._is_new and content.get("do") == "hello":  # not on a reload, which keeps the state
             self._is_new, answer["new"] = False, True
         self.send(answer)
 
 
 def _kind(content: Message) -> object:
-    """Return a key that a newer request shares with those that it makes needless; a playing asks for each frame."""
+    """Return a key that a request shares with older ones that it replaces; requests for frames replace none."""
     if content.get("do") == "frames":
         return object()
     return repr([content.get(name) for name in ("client", "do", "name")])
 
 
 _on_interrupt: set[Callable[[], bool]] = set()
-"""What an interrupt ends: here and not in each widget, because a process has one handler of a signal."""
+"""Callbacks of an interrupt; not in each widget, because a process has one handler of a signal."""
 
 
 def on_interrupt(act: Callable[[], bool], *, enabled: bool) -> None:
-    """Have ``act`` called, or no longer, when the kernel is interrupted between two cells.
+    """Register or remove ``act``, which is called when the kernel is interrupted between two cells.
 
-    It returns whether the work under way is its own and ends by itself very soon.
+    It returns whether the current work is its own and will end by itself very soon.
     """
     _on_interrupt.add(act) if enabled else _on_interrupt.discard(act)
 
 
 def _interrupted(number: int, frame: object) -> None:
-    """Tell all that play; end the work that the main thread does for a widget between two cells."""
+    """Call the callbacks; end the work that the main thread does for a widget between two cells."""
     ends_soon = [act() for act in list(_on_interrupt)]
     if main_thread.is_working and not any(ends_soon):
         raise KeyboardInterrupt
 
 
 def _keep_interrupts() -> None:
-    """Have an interrupt that Python would drop come again: in a weak reference's callback it can end nothing."""
+    """Repeat an interrupt that Python would drop, as in a weak reference's callback."""
     report = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:
@@ -170,18 +170,17 @@ def _shell() -> Any:
 
 
 def cell_number() -> int | None:
-    """Return the number of the cell that runs, or that is to run next; None outside of IPython."""
+    """Return the number of the cell that runs, or that runs next; None outside of IPython."""
     return getattr(_shell(), "execution_count", None)
 
 
 def _kernel() -> Any:
-    """Return the kernel of a notebook, None elsewhere."""
     kernel = getattr(_shell(), "kernel", None)
     return kernel if hasattr(kernel, "io_loop") else None
 
 
 def _follow_cells(kernel: Any) -> None:
-    """Note when cells run, and heed interrupts between them; it is done once a kernel."""
+    """Track when cells run, and handle interrupts between them; done once per kernel."""
     if getattr(kernel, "saved_sigint_handler", None) is _interrupted:
         return
     with suppress(ValueError):  # only the main thread may set a handler

@@ -16,10 +16,10 @@ from ..formatting import html_table, svg_img
 from ..loop import LoopError, Recipe, Run
 from ..scenes import Curve, loss_curve
 
-_MOST_RECIPES = 7  # as many as there are colours and dashes to tell them apart
+_MAX_RECIPES = 7  # one for each colour and dash
 _HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "diverged")
-_SIZE = 640, 340  # CSS pixels of the figure, which a notebook shows up to 760 wide
-_AT_ONCE = 20  # updates between two moves of the progress bar
+_FIGURE_SIZE_PX = 640, 340  # CSS pixels of the figure, which a notebook shows up to 760 wide
+_UPDATES_PER_REPORT = 20  # of the progress bar
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What ``compare`` returns: ``rows`` and ``curves`` by label; a notebook shows the figure with the table below."""
+    """The result of ``compare``: ``rows`` and ``curves``; a notebook shows the figure with the table below."""
 
     task: str
     updates: int
@@ -60,15 +60,14 @@ class Comparison:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         names, *rows = self._lines()
-        picture = svg_img(themed_svg(to_svg(in_rows([self.drawing], 1, _SIZE))), repr(self), 760)
+        picture = svg_img(themed_svg(to_svg(in_rows([self.drawing], 1, _FIGURE_SIZE_PX))), repr(self), 760)
         table = html_table(names, [list(map(html.escape, row)) for row in rows], "white-space:nowrap")
-        # What is wider than a phone is moved by finger or by keys.
+        # A table wider than a phone scrolls by finger or by keys.
         keys = 'tabindex="0" data-lm-suppress-shortcuts="true"'  # JupyterLab would take the arrows for itself
         box = f'<div style="overflow-x:auto" {keys} role="group" aria-label="{self.task}: table">{table}</div>'
         return {"text/plain": repr(self), "text/html": picture + box}
 
     def _lines(self) -> list[tuple[str, ...]]:
-        """The head and a line for each recipe; a column for what diverged only where something did."""
         lines: list[tuple[str, ...]] = [_HEAD]
         for row in self.rows:
             end = "no" if row.diverged is None else f"at update {row.diverged:,}"
@@ -78,10 +77,10 @@ class Comparison:
 
 
 def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100) -> Comparison:
-    """Run each recipe for so many updates from the same weights, and show their losses together.
+    """Run each recipe for a number of updates from the same weights, and show their losses together.
 
-    ``task`` is a Task or the name of one, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows how far it is
-    when it takes over a second. Raises TypeError or ValueError that names what is wrong; a run that diverges is drawn.
+    ``task`` is a Task or the name of one, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows the progress when it
+    takes over a second. Raises TypeError or ValueError for invalid arguments; a run that diverges is drawn.
     """
     task = tasks.resolve(task, "compare")
     _check(recipes)
@@ -95,7 +94,7 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100) -> Com
                 first = run.record.loss
                 bar.update(1)
                 while run.updates < updates:
-                    bar.update(run.advance(updates=min(_AT_ONCE, updates - run.updates)))
+                    bar.update(run.advance(updates=min(_UPDATES_PER_REPORT, updates - run.updates)))
             except LoopError as error:
                 raise LoopError(error.line, error.problem, error.text, owner=f"compare: {label!r}: ") from error
             rows.append(_row(label, first, run))
@@ -117,8 +116,8 @@ def _row(label: str, first: float, run: Run) -> Row:
 def _check(recipes: Any) -> None:
     if not isinstance(recipes, Mapping):
         raise TypeError(f"compare: recipes must be a mapping from labels to Recipes, got {recipes!r}")
-    if not 1 <= len(recipes) <= _MOST_RECIPES:
-        raise ValueError(f"compare: recipes must be 1 to {_MOST_RECIPES} of them, got {len(recipes)}")
+    if not 1 <= len(recipes) <= _MAX_RECIPES:
+        raise ValueError(f"compare: recipes must be 1 to {_MAX_RECIPES} of them, got {len(recipes)}")
     for label, recipe in recipes.items():
         if not isinstance(label, str) or not label.strip():
             raise TypeError(f"compare: recipes must have labels that are texts, got {label!r}")

@@ -1,4 +1,4 @@
-"""The controls of labs and instruments: switches with a name and a value to start at, and what the browser needs."""
+"""The controls of labs and instruments: switches with a name and a start value, and their data for the browser."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .frames import coloured
 
 PRESSED_LINE = "line"
 CONTROLS = ("task", *SWITCHES, PRESSED_LINE, "edit", "speed")
-"""What ``controls=[...]`` of a Lab may hold. With "line", as with "zero_grad", the line of ``zero_grad()`` is
-pressed to take it out; "edit" is the button under the code, "speed" the choice beside Play."""
+"""The names in ``controls=[...]`` of a Lab. With "line", as with "zero_grad", a click on the line of ``zero_grad()``
+takes it out; "edit" is the button under the code, "speed" the choice beside Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
-"""Words to updates a second: 0 for a statement at a time, None for as fast as it goes."""
+"""Updates a second by label: 0 for a statement at a time, None for as fast as it goes."""
 MOST_IN_BEATS = 10.0
 """Updates a second up to which each call of ``BEATS`` is shown, and not only the end of an update."""
-USUAL_SPEED = "60 updates/s"  # at which a Lab plays unless it is asked for another
+USUAL_SPEED = "60 updates/s"  # of a Lab by default
 _TASKS = tasks.names()
 ZERO_GRAD = "zero_grad"
-MOST_PIECES = 8  # how long an order may be
+MOST_PIECES = 8  # of an order
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slider(Choice):
-    """One of some values in a row; ``every`` is how many ms a value is seen while it plays, 0 if it does not."""
+    """One of some values in a row; while it plays, each is shown for ``every`` ms, 0 if it does not play."""
 
     kind = "slider"
     every: int = 0
@@ -35,7 +35,7 @@ class Slider(Choice):
 
 @dataclass(frozen=True, kw_only=True)
 class Range(Switch):
-    """Any number from ``low`` to ``high``, which a hand moves by ``step``."""
+    """Any number from ``low`` to ``high``, moved in steps of ``step``."""
 
     kind = "slider"
     low: float
@@ -49,13 +49,13 @@ class Range(Switch):
 
 @dataclass(frozen=True, kw_only=True)
 class Order(Switch):
-    """Calls to be put in an order, left out or doubled; the value names them in one text with spaces."""
+    """Calls to be put in an order, left out or doubled; the value holds their names, separated by spaces."""
 
     kind = "order"
     pieces: tuple[str, ...]
 
     def check(self, name: str, value: object) -> str:
-        """Return the names of the calls, with one space between two."""
+        """Return the names of the calls, separated by single spaces."""
         order = value.split() if isinstance(value, str) else []
         if not 1 <= len(order) <= MOST_PIECES or not set(order) <= set(self.pieces):
             allowed = f"1 to {MOST_PIECES} of {', '.join(self.pieces)}, with spaces between them"
@@ -65,7 +65,7 @@ class Order(Switch):
 
 @dataclass(frozen=True)
 class Control:
-    """A switch with a name and the value that it starts at; values are what JSON can hold."""
+    """A switch with a name and its start value; values are JSON."""
 
     name: str
     switch: Switch
@@ -78,11 +78,11 @@ class Control:
 
     @classmethod
     def choice(cls, name: str, label: str, start: Any, options: Iterable[Any]) -> Control:
-        """Return a list to choose from; ``options`` are values, or pairs of words and a value."""
-        words, values = (), tuple(options)
+        """Return a list to choose from; ``options`` are values, or pairs of a label and a value."""
+        labels, values = (), tuple(options)
         if isinstance(values[0], tuple):
-            words, values = zip(*values, strict=True)
-        return cls(name, Choice(label=label, options=values, words=words), start)
+            labels, values = zip(*values, strict=True)
+        return cls(name, Choice(label=label, options=values, words=labels), start)
 
     @classmethod
     def slider(
@@ -95,14 +95,14 @@ class Control:
         *,
         plays: bool | int = False,
     ) -> Control:
-        """Return a slider over these values. ``plays`` adds a button that moves it along, that many ms a value."""
+        """Return a slider over these values. ``plays`` adds a button that moves it along, in ms per value."""
         every = 250 if plays is True else int(plays)
-        words = tuple(map(text, values))
-        return cls(name, Slider(label=label, options=tuple(values), words=words, every=every), start)
+        labels = tuple(map(text, values))
+        return cls(name, Slider(label=label, options=tuple(values), words=labels, every=every), start)
 
     @classmethod
     def number(cls, name: str, label: str, start: float, low: float, high: float, step: float) -> Control:
-        """Return a slider over all numbers from ``low`` to ``high``, which a hand moves by ``step``."""
+        """Return a slider over all numbers from ``low`` to ``high``, moved in steps of ``step``."""
         return cls(name, Range(label=label, low=low, high=high, step=step), start)
 
     @classmethod
@@ -112,17 +112,17 @@ class Control:
 
     @property
     def values(self) -> Sequence[Any]:
-        """The values that it may have, where there is a list of them; else the one at which it starts."""
+        """The allowed values, where there is a list of them; else the start value."""
         if isinstance(self.switch, OnOff):
             return [False, True]
         return self.switch.options if isinstance(self.switch, Choice) else [self.start]
 
     def check(self, owner: str, value: Any) -> Any:
-        """Return the value as it is kept; ValueError names the owner, the control, the value and what is allowed."""
+        """Return the value, normalized; ValueError names the owner, the control, the value and what is allowed."""
         return self.switch.check(f"{owner}: {self.name}", value)
 
     def restricted_to(self, values: Collection[Any]) -> Control:
-        """Return the control with those of its values that a page without a kernel holds."""
+        """Return the control with only these values, for a page without a kernel."""
         switch = self.switch
         if isinstance(switch, Range):
             return Control.slider(self.name, switch.label, self.start, sorted(set(values)), "{:g}".format)
@@ -133,7 +133,7 @@ class Control:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What the browser is told of it."""
+        """The control as JSON for the browser."""
         switch = self.switch
         data: dict[str, Any] = {"name": self.name, "label": switch.label or self.name, "kind": switch.kind}
         if isinstance(switch, (Range, Whole)):
@@ -150,8 +150,8 @@ class Control:
 
 
 def switch_control(name: str, switch: Switch, value: Any) -> Control:
-    """Return the control of a switch at a value of a recipe, as it is shown there."""
-    if isinstance(switch, Positive) and switch.offered:  # chosen from a list, in which an unusual number stands, too
+    """Return the control of a switch at a value of a recipe."""
+    if isinstance(switch, Positive) and switch.offered:  # a list to choose from, with an unusual number added
         offered = sorted({*switch.offered, *([] if value is None else [value])})
         start = "off" if value is None else value
         return Control.choice(name, switch.label, start, [("off", "off"), *((switch.text(n), n) for n in offered)])
@@ -160,7 +160,7 @@ def switch_control(name: str, switch: Switch, value: Any) -> Control:
 
 
 def lab_settings(run: Run, names: Sequence[str], speed: str) -> dict[str, Any]:
-    """Return what a frame tells of a Lab's loop and controls."""
+    """Return a frame's fields about a Lab's loop and controls."""
     controls = [Control.choice("task", "task", run.task.name, _TASKS)]
     controls += [switch_control(name, switch, getattr(run.recipe, name)) for name, switch in SWITCHES.items()]
     off = [name for name, switch in SWITCHES.items() if switch.matters and not switch.matters(run.recipe)]

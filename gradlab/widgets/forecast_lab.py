@@ -1,4 +1,4 @@
-"""The ForecastLab: will this model, trained this way, fit that card? Asked before anything is allocated."""
+"""The ForecastLab: the memory of a training against a card, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _CONTEXTS = [2**power for power in range(7, 18)]
 _LARGEST_BATCH = 65_536
 _BATCH = Whole(low=1, high=_LARGEST_BATCH)
 _RECORDED_BATCHES = (1, 4, 16)
-_SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # those that a forecast is asked about
+_SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # of a recipe
 
 
 @dataclass(frozen=True)
 class ForecastSettings:
-    """A model by the name of its size, and all that decides how much memory its training takes.
+    """A model by the name of its size, and the settings that decide the memory of its training.
 
-    Settings that differ in the card alone are equal: the card has no part in the forecast.
+    Settings that differ only in the card are equal: the card has no part in the forecast.
     """
 
     model: str = "gpt2-1.5b"
@@ -39,7 +39,7 @@ class ForecastSettings:
     card: str = field(default="H100", compare=False)
 
     def __post_init__(self) -> None:
-        """Check each; a context longer than the model reads is cut."""
+        """Check each; a context longer than the model's is cut."""
         longest = model_size(self.model).max_context
         for name, most in (("batch", _LARGEST_BATCH), ("context", 2**20)):
             number = whole_number(f"ForecastLab: {name}", getattr(self, name), 1, most, kind=ValueError)
@@ -51,14 +51,14 @@ class ForecastSettings:
         object.__setattr__(self, "context", min(self.context, longest))
 
     def change(self, **changes: Any) -> ForecastSettings:
-        """Return a copy with some changed; those of the recipe go by their own names."""
+        """Return a copy with changes; the recipe's switches go by their own names."""
         switches = {name: changes.pop(name) for name in list(changes) if name not in self.__dataclass_fields__}
         recipe = changes.pop("recipe", self.recipe)
         return replace(self, **changes, recipe=recipe.replace(**switches) if switches else recipe)
 
     @property
     def summary(self) -> str:
-        """The settings in words, the usual ones left out."""
+        """The settings as text, without those at their defaults."""
         recipe = self.recipe
         parts = [f"batch {self.batch:,}", f"context {self.context:,}"]
         parts += [f"accumulate {recipe.accumulate}"] * (recipe.accumulate > 1) + [recipe.optimizer]
@@ -70,11 +70,17 @@ class ForecastSettings:
 class ForecastLab(Instrument):
     """Move model, batch and switches, and see the peak against a card.
 
-    ``model`` is a published size ("gpt2-1.5b", "llama-8b", one of ``model_sizes()``), ``batch`` counts rows,
-    ``context`` tokens in a row, ``checkpoint`` computes activations again in backward, ``card`` is the name of a card
-    or a size. Raises TypeError or ValueError that names what is wrong; later mistakes are told in words.
+    A forecast takes a while: until it is done, the one before is shown faint. Errors are shown in the lab.
 
-    What a turn asks for takes a while: until it is worked out, the forecast before is shown faint.
+    Args:
+        model: A published size: "gpt2-1.5b", "llama-8b", one of ``model_sizes()``.
+        recipe: A Recipe; None is AdamW with bf16.
+        batch, context: Rows in a batch, and tokens in a row.
+        checkpoint: Whether activations are computed again in backward.
+        card: The name of a card or a size.
+
+    Raises:
+        TypeError, ValueError: An argument is invalid; the message names what is allowed.
     """
 
     title = "Will it fit?"
@@ -93,17 +99,17 @@ class ForecastLab(Instrument):
     ) -> None:
         values = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
         self.settings = ForecastSettings().change(**values, **({} if recipe is None else {"recipe": recipe}))
-        """The settings chosen now."""
+        """The chosen settings."""
         self.result: Any = None  # the newest Forecast, None before the first
         self._forecasts: dict[ForecastSettings, Any] = {}
         self._forecast_settings: ForecastSettings | None = None  # those of the newest result
-        self._failed: ForecastSettings | None = None  # those whose forecast went wrong last
+        self._failed: ForecastSettings | None = None  # those of the last forecast that failed
         self._before: Any = None
         self._extra = ""  # the largest batch, where it was asked for
         super().__init__()
 
     def controls(self) -> list[Control]:
-        """Return the controls as they stand, the contexts as far as the model reads."""
+        """Return the controls at the chosen settings, with contexts up to the model's."""
         now = self.settings
         contexts = sorted({*(n for n in _CONTEXTS if n <= model_size(now.model).max_context), now.context})
         return [
@@ -116,12 +122,12 @@ class ForecastLab(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Return the peaks against the card and the timeline, faint as long as they are about other settings."""
+        """Return the peaks against the card and the timeline, faint while they are of other settings."""
         panels = {name: draw(scene) for name, scene in self._scenes().items()}
         if self._forecast_settings not in (None, self.settings):
-            words = "being worked out"
+            pending = "being worked out"
             for name, drawing in panels.items():
-                panels[name] = replace(drawing, faint=True, corner=(words,), words=f"{words}. {drawing.words}")
+                panels[name] = replace(drawing, faint=True, corner=(pending,), words=f"{pending}. {drawing.words}")
         return View(panels, self._state(), self._extra)
 
     def packed(self) -> Packed:
@@ -139,14 +145,14 @@ class ForecastLab(Instrument):
         return self._pack(controls, [start, *(values for values in every if values != start)], self._forecast_at)
 
     def _forecast_at(self, values: Settings) -> View:
-        """Return what is seen once the forecast for some settings has been made; nothing is changed here."""
+        """Return the view of the forecast for these settings; this lab does not change."""
         lab = type(self)()
         lab.settings, lab._forecasts = self.settings.change(**values), self._forecasts
         lab._forecast()
         return lab.render(values)
 
     def actions(self) -> Actions:
-        """Return what the browser may ask for, and what does it."""
+        """Return the functions that answer the browser's requests, by name."""
         return {
             **super().actions(),
             "forecast": lambda request: self._show_working(self._forecast),
@@ -161,14 +167,14 @@ class ForecastLab(Instrument):
 
     @property
     def text(self) -> str:
-        """The result in words."""
+        """The result as text."""
         return " ".join(part for part in (self._state(), self._alarm, self._extra) if part)
 
     def __repr__(self) -> str:
         return self.text
 
     def _turn(self, name: str, value: Any) -> None:
-        """Move one control: a card, or settings that were forecast before, show at once; others when the hand rests."""
+        """Move one control; a card, or settings that were forecast before, show at once."""
         self._extra = ""
         switch = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
         self._apply_settings(self.settings.change(**{name: switch.read(name, value) if switch else value}))
@@ -191,7 +197,7 @@ class ForecastLab(Instrument):
         return {"more": more, "buttons": buttons, "then": "forecast" if self._is_due else ""}
 
     def _state(self) -> str:
-        """Say whether it fits the card, the peak and its cause, and what would help if it does not."""
+        """Return whether it fits the card, the peak and its cause, and remedies if it does not, as text."""
         if self._failed == self.settings:
             return f"There is no forecast for {self.settings.summary}."
         settings, result, card = self._forecast_settings, self.result, self.settings.card
@@ -219,7 +225,7 @@ class ForecastLab(Instrument):
             return {"fit": Fit([], cards)}
         bars = []
         for name, result in (("before", self._before), ("now", self.result)):
-            if result is not None:  # all that Forecast.fits counts on this card
+            if result is not None:  # as Forecast.fits counts on this card
                 need = result.need(self.settings.card)
                 more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
                 bars.append((name, {**result.at_peak, **more}))
@@ -227,11 +233,11 @@ class ForecastLab(Instrument):
         return {"fit": fit, "memory": memory_scene([(2, self.result.timeline)], "forecast, tensors only")}
 
     def _forecast(self) -> None:
-        """Answer the settings chosen now; what was found out beside the forecast before holds no longer."""
+        """Forecast the chosen settings; the largest batch of the forecast before holds no longer."""
         self._extra = ""
         settings = self.settings
         if settings not in self._forecasts:
-            self._failed = settings  # until it is made
+            self._failed = settings  # until it succeeds
             sizes: dict[str, Any] = {name: getattr(settings, name) for name in ("batch", "context", "checkpoint")}
             self._forecasts[settings] = forecast(settings.model, settings.recipe, **sizes)
             if len(self._forecasts) > MAX_CACHED:
@@ -245,11 +251,11 @@ class ForecastLab(Instrument):
         self._forecast()
         card = self.settings.card
         most = self.result.largest("batch", on=card)
-        words = f"The largest batch that fits {with_article(card)} with these settings: {most:,}."
-        self._extra = words if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
+        answer = f"The largest batch that fits {with_article(card)} with these settings: {most:,}."
+        self._extra = answer if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
 
     def _show_working(self, action: Callable[[], None]) -> None:
-        """Do it, and take no second click meanwhile."""
+        """Run an action; the browser accepts no click meanwhile."""
         push = (lambda message: None) if self._front is None else self._front.push
         push({"working": True})
         try:
@@ -258,7 +264,6 @@ class ForecastLab(Instrument):
             push({"working": False})
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give the live view with its forecast, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
             if self._is_due:
                 self._attempt(self._forecast)

@@ -1,7 +1,7 @@
-"""From a message of the browser to the reply: its fields are checked, one function does it, and frames show the result.
+"""Requests of the browser, their replies, and the frames in them that show the result.
 
-A frame is what has changed in a lab since the frame before; a panel that is costly is drawn at some of them only.
-``front/README.md`` lists the messages, which may hold anything, and what a frame may hold.
+A frame holds the changes of a lab since the frame before; a costly panel is drawn at some of them only.
+``front/README.md`` lists the messages, whose fields are not to be trusted, and the fields of a frame.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from .instrument import Instrument
     from .lab_model import LabModel
 
-_MOST_WORDS = 300  # letters of what is said of a bad request
+_MAX_MESSAGE_LETTERS = 300
 
 Frame = dict[str, Any]
 Reply = dict[str, Any]
 
 
 class RequestError(ValueError):
-    """A request that cannot be done; its words are for the learner."""
+    """A request that cannot be done; its message is for the learner."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a browser asks to be done, and with what: RequestError for a field that is not what is read."""
+    """A browser's request; its methods read fields, and raise RequestError for one of another kind."""
 
     fields: Mapping[str, Any]
 
     def get(self, name: str) -> Any:
-        """Return a field as it came, None where there is none."""
+        """Return a field as it is, None where there is none."""
         return self.fields.get(name)
 
     def number(self, name: str) -> float:
@@ -74,7 +74,7 @@ class Request:
         return value.encode("utf-8", "replace").decode("utf-8")
 
     def kind(self, kinds: Iterable[str]) -> str:
-        """Return which of these is to be done."""
+        """Return the request's kind, one of these."""
         do = self.get("do")
         if not isinstance(do, str) or do not in kinds:
             raise RequestError(f"do must be one of {', '.join(kinds)}, got {do!r}")
@@ -82,7 +82,7 @@ class Request:
 
 
 def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Request], Iterable[Frame] | None]) -> Reply:
-    """Do what a message asks by ``act``, return the reply with its frames or one of ``source``; it raises nothing."""
+    """Answer a message by ``act``; return the reply with its frames or one of ``source``. Raises nothing."""
     start = time.perf_counter()
     request = Request(message if isinstance(message, Mapping) else {})
     frames: list[Frame] = []
@@ -96,10 +96,10 @@ def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Requ
     return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
 
 
-def cut_words(words: str) -> str:
-    """Return words that may quote anything: not too many, and nothing that no message can carry."""
-    plain = words.encode("utf-8", "replace").decode("utf-8")
-    return plain if len(plain) <= _MOST_WORDS else f"{plain[: _MOST_WORDS - 60]} ..."
+def shorten_message(text: str) -> str:
+    """Return a text of any origin as valid UTF-8, cut to the length of a message."""
+    plain = text.encode("utf-8", "replace").decode("utf-8")
+    return plain if len(plain) <= _MAX_MESSAGE_LETTERS else f"{plain[: _MAX_MESSAGE_LETTERS - 60]} ..."
 
 
 # Frames ---------------------------------------------------------------------------------------------------------------
@@ -107,42 +107,42 @@ def cut_words(words: str) -> str:
 
 @dataclass(frozen=True)
 class Pace:
-    """How often a panel is drawn while playing; the first one is drawn at every frame. All in ms."""
+    """The pauses between two drawings of a panel while playing, in ms; the first panel is drawn at every frame."""
 
-    share: float  # between two drawings of a panel, at least, for each ms of the processor that one takes
-    rests: Mapping[PanelName, float]  # and at least, for these panels; memory costs the run a Ledger
+    share: float  # at least, for each ms of the processor that a drawing takes
+    rests: Mapping[PanelName, float]  # at least, for these panels; memory costs the run a Ledger
     usual_rest: float  # the same for all others
-    panel_words: float = 0.0  # between two texts of a panel for who cannot see it
+    panel_words: float = 0.0  # between two alternative texts of a panel
     always: frozenset[PanelName] = frozenset()  # are drawn at every frame, whatever they cost
 
 
-# Every second frame of sixty a second for what the lesson is about, every seventh for what costs more.
+# At 60 frames a second: every second frame for the lesson's subject, every seventh for costly panels.
 _RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
 SLOW = Pace(2.0, {}, 0.0, always=frozenset({PanelName.GRADIENT, PanelName.LANDSCAPE}))
 """For statements, and for updates whose calls can be followed one by one."""
 FAST = Pace(10.0, _RESTS, 105.0, 500.0)
 FULL = Pace(25.0, _RESTS, 150.0, 500.0)
-"""For full speed, where what pictures take is taken from the training."""
+"""For full speed, where drawing slows the training down."""
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0)
-_FOLLOWED = 99.0  # an update that is seen for so long, up to 10 a second, is drawn whole
-_COSTS_KEPT = 8
+_SLOW_FRAME_MS = 99.0  # updates shown for at least this long, up to 10 a second, are drawn whole
+_COSTS_PER_PANEL = 8
 
 
 def live_pace(every: float, *, full_speed: bool) -> Pace:
-    """Return the pace of a lab that is being played, at frames that are seen for ``every`` ms each."""
-    return FULL if full_speed else SLOW if every >= _FOLLOWED else FAST
+    """Return the pace of a lab that plays frames of ``every`` ms each."""
+    return FULL if full_speed else SLOW if every >= _SLOW_FRAME_MS else FAST
 
 
 class PanelDrawings:
-    """The panels of a run as Drawings, each made anew no oftener than it can afford."""
+    """The panels of a run as Drawings, each redrawn as often as its cost allows."""
 
     def __init__(self, scenes: RunScenes) -> None:
         self.scenes = scenes
         self.pace = FAST
         self._drawings: dict[PanelName, Drawing] = {}
         self._due: dict[PanelName, float] = {}
-        # The least of the newest costs is what a drawing takes: the others were disturbed by something else.
-        self._costs: defaultdict[PanelName, deque[float]] = defaultdict(lambda: deque(maxlen=_COSTS_KEPT))
+        # A drawing costs the least of its newest times: longer ones were disturbed by other work.
+        self._costs: defaultdict[PanelName, deque[float]] = defaultdict(lambda: deque(maxlen=_COSTS_PER_PANEL))
         self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
@@ -164,7 +164,7 @@ class PanelDrawings:
         return {name: self._drawings[name] for name in names}
 
     def due(self, name: PanelName, now: float) -> bool:
-        """Would a panel be drawn now, while playing?"""
+        """Return whether a panel would be drawn now, while playing."""
         return now >= self._due.get(name, 0.0)
 
     def draw_next(self, name: PanelName) -> None:
@@ -178,18 +178,18 @@ class PanelDrawings:
             old = self._drawings.get(name)
             if old and find_oom(error) is not None:
                 return old
-            words = f"This picture needs a forward pass, which ended in {type(error).__name__}: {error}"
-            return Drawing(str(name), notice=cut_words(words), words=cut_words(words))
+            text = f"This picture needs a forward pass, which ended in {type(error).__name__}: {error}"
+            return Drawing(str(name), notice=shorten_message(text), words=shorten_message(text))
         return draw(scene)
 
 
 _NOTHING = object()
-_TAKEN_OUT = re.compile(r"^( *)# (\w+\.zero_grad\(.*\))$", re.MULTILINE)
+_COMMENTED_ZERO_GRAD = re.compile(r"^( *)# (\w+\.zero_grad\(.*\))$", re.MULTILINE)
 _LEXER, _FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)
 
 
 class FrameWriter:
-    """Writes frames one after the other, each as what has changed since the one before."""
+    """Writes frames, each as the changes since the one before."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -201,11 +201,11 @@ class FrameWriter:
         self._whole = True
 
     def start_over(self) -> None:
-        """Have the next frame tell everything."""
+        """Make the next frame a whole one."""
         self._whole = True
 
     def tell_again(self, *keys: str) -> None:
-        """Have the next frame hold these keys whether they have changed or not; of ``values`` a name will do."""
+        """Make the next frame hold these keys, or names in ``values``, whether they have changed or not."""
         for key in keys:
             self._sent.pop(key, None)
             self._values.pop(key, None)
@@ -220,7 +220,7 @@ class FrameWriter:
             return {"f": self._number, "whole": True, **sent, "panels": panels}
 
     def write(self, drawings: Mapping[Any, Drawing], **now: Any) -> Frame:
-        """Return a frame; ``now`` is what the protocol names, complete."""
+        """Return a frame; ``now`` holds all fields of the protocol."""
         with self._newest_lock:
             self._drawings = drawings
             self._number += 1
@@ -236,7 +236,7 @@ class FrameWriter:
             if changed:
                 frame["values"] = changed
                 self._values.update(changed)
-            # Of a panel that is no longer shown nothing is kept: should it come back, it is sent whole.
+            # The encoder of a panel that is no longer shown is dropped: if it comes back, it is sent whole.
             earlier, self._encoders, panels = self._encoders, {}, {}
             for name, drawing in drawings.items():
                 encoder = self._encoders[name] = earlier.get(name) or Encoder()
@@ -249,21 +249,21 @@ class FrameWriter:
 
 @lru_cache(maxsize=64)
 def coloured(source: str) -> tuple[str, ...]:
-    """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end.
+    """Return the HTML of each line; a token that spans lines is closed and opened again at each line's end.
 
     A call of ``zero_grad`` that is commented out is struck through instead.
     """
-    taken_out = {at for at, line in enumerate(source.split("\n")) if _TAKEN_OUT.match(line)}
-    html = highlight(_TAKEN_OUT.sub(r"\1\2", source), _LEXER, _FORMATTER)
+    commented = {index for index, line in enumerate(source.split("\n")) if _COMMENTED_ZERO_GRAD.match(line)}
+    html = highlight(_COMMENTED_ZERO_GRAD.sub(r"\1\2", source), _LEXER, _FORMATTER)
     lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.)', r"\1<wbr>", html).split("\n")
-    for at in taken_out:  # who copies the text, or has it read out, gets the comment
-        code = lines[at].lstrip()
-        lines[at] = f'{lines[at][: -len(code)]}<span class="gl-hidden"># </span><s>{code}</s>'
+    for index in commented:  # text that is copied or read out has the comment
+        code = lines[index].lstrip()
+        lines[index] = f'{lines[index][: -len(code)]}<span class="gl-hidden"># </span><s>{code}</s>'
     count = len(source.splitlines())
     return tuple((lines + [""] * count)[:count])
 
 
 def changed_lines(old: str, new: str) -> list[int]:
-    """Return the lines of ``new``, counted from 1, that are not in ``old`` at their place."""
+    """Return the numbers, from 1, of the lines of ``new`` that differ from ``old``."""
     matcher = difflib.SequenceMatcher(a=old.splitlines(), b=new.splitlines(), autojunk=False)
     return [n + 1 for tag, _, _, first, last in matcher.get_opcodes() if tag != "equal" for n in range(first, last)]

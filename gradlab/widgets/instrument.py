@@ -1,8 +1,7 @@
-"""Instruments: controls, and pictures and words that follow from them at once.
+"""Instruments: controls, and pictures and texts that follow from them at once.
 
-An instrument is a pure function from the values of its controls to a View. What moves in time, as a moment of an
-update, is one more control: a slider that plays. So every state can be recorded, and a page without a kernel is a table
-of them.
+An instrument is a pure function from the values of its controls to a View. Time, such as a moment of an update, is one
+more control: a slider that plays. So every state can be recorded, and a page without a kernel is a table of them.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from typing import Any, ClassVar
 from .._process import lock, main_thread
 from ..drawing import Drawing, Listing, Placed, in_rows
 from .controls import Control
-from .frames import Frame, FrameWriter, Reply, Request, RequestError, coloured, cut_words, reply_to
+from .frames import Frame, FrameWriter, Reply, Request, RequestError, coloured, reply_to, shorten_message
 from .live import Live, Packed, packed_text
 
 Settings = Mapping[str, Any]
 MAX_CACHED = 64  # views of an instrument, and forecasts
-Actions = Mapping[str, Callable[[Request], None]]  # what the browser may ask for, and what does it
-_QUIET = ("hello", "press")  # what is wrong stays said through these
+Actions = Mapping[str, Callable[[Request], None]]  # the answers to requests, by name
+_QUIET = ("hello", "press")  # requests that leave an error shown
 
 
 @dataclass(frozen=True)
 class View:
-    """What an instrument shows at some settings."""
+    """The content of an instrument at some settings."""
 
     panels: Mapping[str, Drawing]
     state: str  # the result in a sentence or two, with its numbers
@@ -39,10 +38,10 @@ class View:
 
 
 class Instrument(Live):
-    """Controls with pictures and words that answer them; what it shows depends on the values of the controls only.
+    """Controls with pictures and texts that depend only on the controls' values.
 
-    Keyword arguments set start values by name. Raises ValueError for a name or a value that there is not; what is wrong
-    later is said in words, and the picture stays.
+    Keyword arguments set start values by name. Raises ValueError for an unknown name or an invalid value; later errors
+    are shown as text, and the picture stays.
     """
 
     title: ClassVar[str]
@@ -57,7 +56,7 @@ class Instrument(Live):
             controls[name] = replace(controls[name], start=controls[name].check(owner, value))
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
-        """What the controls are set to."""
+        """The values of the controls."""
         self._cached_view = lru_cache(MAX_CACHED)(lambda *pairs: self.render(dict(pairs)))
         self._alarm = ""
         self._writer = FrameWriter()
@@ -68,20 +67,20 @@ class Instrument(Live):
 
     @abstractmethod
     def render(self, settings: Settings) -> View:
-        """Return what is seen at these settings, which have been checked."""
+        """Return the view at these settings, which have been checked."""
 
     def recorded(self) -> Iterable[Settings]:
-        """Return the settings that a page without a kernel holds, each as what differs from the start."""
+        """Return the settings that a page without a kernel holds, each as its changes from the start."""
         for name, control in self._controls.items():
             for value in control.values:
                 yield {name: value}
 
     def turn(self, name: str, value: Any) -> None:
-        """Turn one control; a value that it cannot have is told in words, and nothing changes."""
+        """Set one control; for an invalid value a message is shown, and nothing changes."""
         self._attempt(partial(self._turn, name, value))
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Do what a message of the browser asks (``front/README.md``), and return the reply; nothing is raised."""
+        """Answer a message of the browser (``front/README.md``). Raises nothing."""
         with lock:
             self._replying = True
             if not isinstance(message, Mapping) or message.get("do") not in _QUIET:
@@ -93,7 +92,7 @@ class Instrument(Live):
                 self._replying = False
 
     def actions(self) -> Actions:
-        """Return what the browser may ask for, and what does it."""
+        """Return the functions that answer the browser's requests, by name."""
         return {
             "hello": lambda request: self._writer.start_over(),
             "turn": self._turn_as_asked,
@@ -102,7 +101,7 @@ class Instrument(Live):
 
     @property
     def text(self) -> str:
-        """What is seen, in words."""
+        """The state as text."""
         return " ".join(part for part in (self._now().state, self._alarm) if part)
 
     def drawings(self) -> list[Drawing]:
@@ -110,28 +109,26 @@ class Instrument(Live):
         return list(self._now().panels.values())
 
     def _still(self, view: View) -> list[Placed]:
-        """Return the picture of what is seen: its panels, with the code that ran where a place is left."""
         panels: list[Drawing | Listing] = list(view.panels.values())
         if view.code and len(panels) == 3:
             panels.append(self._listing(view))
         return in_rows(panels, 2, self.size)
 
     def _listing(self, view: View, changed: Collection[int] = ()) -> Listing:
-        """Return the code that ran, its lines lit and those marked that a switch changed, and the words below."""
-        words = [text for text in (view.state, view.note) if text]
-        return Listing(view.code, self.size[0], range(view.lit[0], view.lit[1] + 1), changed, words)
+        """Return the code that ran, its lit and changed lines marked, with the texts below."""
+        texts = [text for text in (view.state, view.note) if text]
+        return Listing(view.code, self.size[0], range(view.lit[0], view.lit[1] + 1), changed, texts)
 
     def _picture(self) -> list[Placed]:
         return self._still(self._now())
 
     def frame(self) -> Frame:
-        """Return what has changed since the frame before."""
+        """Return the changes since the frame before."""
         view, more = self._now(), self._more()
         controls = [control.data for control in self._controls.values()]
         return self._write(self._writer, view, self.values, controls=controls, alarm=self._alarm, **more)
 
     def _attempt(self, action: Callable[[], object]) -> None:
-        """Do something for the learner, and show it or what went wrong."""
         with lock:
             self._alarm = ""
             try:
@@ -142,11 +139,11 @@ class Instrument(Live):
 
     def _turn_as_asked(self, request: Request) -> None:
         name = str(request.get("name"))
-        self._writer.tell_again(name)  # the browser shows what was chosen, which may not be taken
+        self._writer.tell_again(name)  # the browser shows the chosen value, which may be refused
         self._turn(name, request.get("value"))
 
     def _turn(self, name: str, value: Any) -> None:
-        """Take a value if it is one, and if what is seen then can be worked out."""
+        """Set a value if it is valid and its view can be computed."""
         owner = type(self).__name__
         if name not in self._controls:
             raise RequestError(f"{owner}: there is no control {name!r}")
@@ -155,7 +152,7 @@ class Instrument(Live):
         self.values = values
 
     def _now(self) -> View:
-        """Return what is seen now; an instrument that cannot show its start says why."""
+        """Return the current view; an instrument that cannot show its start says why."""
         try:
             return self._view_at(self.values)
         except (Exception, KeyboardInterrupt) as error:
@@ -166,14 +163,14 @@ class Instrument(Live):
         return self._cached_view(*((name, settings[name]) for name in self._controls))
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Say in words what went wrong; an interrupt of the cell's own call ends the cell."""
+        """Show an error as text; an interrupt of the cell's own call ends the cell."""
         if isinstance(error, KeyboardInterrupt):
             if not self._replying:
                 raise error
             main_thread.interrupted, self._alarm = True, "Interrupted."
             return
-        known = isinstance(error, ValueError)
-        self._alarm = cut_words(str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}")
+        refused, text = isinstance(error, ValueError), str(error)
+        self._alarm = shorten_message(text.removeprefix("Recipe: ") if refused else f"{type(error).__name__}: {text}")
 
     def _write(self, writer: FrameWriter, view: View, values: Settings, **more: Any) -> Frame:
         return writer.write(
@@ -189,11 +186,11 @@ class Instrument(Live):
         )
 
     def _more(self) -> dict[str, Any]:
-        """Return what else a live frame tells, by the keys in ``front/README.md``."""
+        """Return further fields of a live frame, see ``front/README.md``."""
         return {}
 
     def packed(self) -> Packed:
-        """Return what is recorded, the start first, for a page without a kernel."""
+        """Return the recording for a page without a kernel, the start first."""
         recorded = list(self.recorded())  # which may add values to the controls
         controls, owner = self._controls, type(self).__name__
         start = {name: control.start for name, control in controls.items()}
@@ -208,7 +205,7 @@ class Instrument(Live):
     def _pack(
         self, controls: Iterable[Control], settings: Sequence[Settings], render: Callable[[Settings], View]
     ) -> Packed:
-        """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
+        """Return the views at these settings, packed, with the controls that lead from one to another."""
         turned = [each.data for each in controls if len({repr(values[each.name]) for values in settings}) > 1]
         writer = FrameWriter()
         frames = [self._write(writer, render(values), values, controls=turned, alarm="") for values in settings]

@@ -1,4 +1,4 @@
-"""The Lab: a loop that is shown, run, switched and drawn live, by calls of a notebook and by requests of a browser."""
+"""The Lab: a loop that is run, switched and drawn live, by calls of a notebook and requests of a browser."""
 
 from __future__ import annotations
 
@@ -16,25 +16,30 @@ from ..front import on_interrupt
 from ..loop import LONGEST_WINDOW, SWITCHES, LoopError, Recipe, Run
 from ..scenes import BEATS, PanelName, RunScenes, status_line
 from .controls import CONTROLS, SPEEDS, USUAL_SPEED
-from .frames import Frame, Reply, Request, RequestError, cut_words, reply_to
+from .frames import Frame, Reply, Request, RequestError, reply_to, shorten_message
 from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
 from .live import Live, Packed
 from .recording import MOST_UPDATES, Recording, record_lab
 
-_SLICE = 0.04  # seconds of training between two frames, and of work before a request is replied to, at most
-_MOST_FRAMES, _MOST_SLICES = 20, 2  # frames in one reply, and slices in one at full speed
-_MOST_BEATS = 40  # the same of beats, which end with an update
-_MOST_BETWEEN = 1000  # updates between two frames
-_MOST_EVERY = 60_000.0  # ms that a frame is seen
+_SLICE_SECONDS = 0.04  # of training between two frames, and of work before a reply, at most
+_MAX_FRAMES, _MAX_SLICES = 20, 2  # frames in one reply, and slices in one at full speed
+_MAX_BEATS = 40  # in one reply; beats end with an update
+_MAX_UPDATES_PER_FRAME = 1000
+_MAX_FRAME_MS = 60_000.0  # for which a frame is shown
 
 
 class Lab(Live):
-    """An interactive training loop: switches, the loop's text, and pictures of what it does.
+    """An interactive training loop: switches, the loop's text, and pictures of its effects.
 
-    ``task`` is a Task or the name of one (None: digits), ``recipe`` a Recipe (None: the default at the task's ``lr``).
-    ``controls`` and ``panels`` are lists of names, to show only what a lesson needs; ``speed`` is the one at which Play
-    begins, such as "10 updates/s". With ``play`` it plays on its own when a browser shows it for the first time, unless
-    the reader wants less motion. Raises TypeError or ValueError that names the field, the value and what is allowed.
+    Args:
+        task: A Task or the name of one; None is digits.
+        recipe: A Recipe; None is the default at the task's ``lr``.
+        controls, panels: Lists of the names to show; None is all controls, and the panels that suit the task.
+        speed: The one at which Play begins, such as "10 updates/s".
+        play: Whether it plays when a browser first shows it, unless the reader prefers less motion.
+
+    Raises:
+        TypeError, ValueError: An argument is invalid; the message names what is allowed.
     """
 
     _screen = "lab"
@@ -58,43 +63,43 @@ class Lab(Live):
         if not isinstance(speed, str) or speed not in SPEEDS:
             raise ValueError(f"Lab: speed must be one of {', '.join(SPEEDS)}, got {speed!r}")
         self.model = LabModel(runner, control_names, panel_names, speed)
-        """The run with its panels and messages, and what can be done to it."""
+        """The run with its panels, messages and actions."""
         self.model.plays_first = on_off("Lab: play", play)
         self._writer = self.model.writer
 
     @property
     def runner(self) -> Run:
-        """The Run that is shown; choosing another task makes a new one."""
+        """The current Run; choosing another task makes a new one."""
         return self.model.runner
 
     @property
     def text(self) -> str:
-        """The state in words: one line, and more when something is wrong."""
+        """The state as text: one line, and more when something is wrong."""
         with lock:
             model = self.model
-            oom_words = model.oom_words if model.note == model.oom_words else ""  # other words may have come since
-            lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, oom_words)
+            oom_message = model.oom_message if model.note == model.oom_message else ""  # or a newer note is shown
+            lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, oom_message)
         return "\n".join(line for line in lines if line)
 
     @property
     def warning(self) -> str:
-        """What the warning chip says, "" when nothing is wrong."""
+        """The text of the warning chip, "" when nothing is wrong."""
         with lock:
             return self.model.warning
 
     def run(self, updates: int = 1) -> Lab:
-        """Run this number of updates without a browser; a bar shows how far it is when it takes over a second.
+        """Run this number of updates without a browser; a bar shows the progress when it takes over a second.
 
-        Where memory runs out it stops, and the words under the pictures say why.
+        Where memory runs out it stops, and the note under the pictures says why.
         """
         updates = whole_number("Lab.run: updates", updates, 0, kind=ValueError)
         try:
             with progress_bar(updates, "updates") as bar:
                 self.model.advance_to(self.runner.updates + updates, bar.update)
         except LoopError as error:
-            if not (words := self.model.clean_up(error)):
+            if not (message := self.model.clean_up(error)):
                 raise
-            self.model.stop(words)
+            self.model.stop(message)
         finally:
             self._show()
         return self
@@ -109,7 +114,7 @@ class Lab(Live):
         return self
 
     def step(self, statements: int = 1) -> Lab:
-        """Do the same as ``run_statements``, whose name until version 0.2 it was."""
+        """Run statements: the name of ``run_statements`` until version 0.2."""
         warnings.warn("Lab.step is now Lab.run_statements", DeprecationWarning, stacklevel=2)
         return self.run_statements(statements)
 
@@ -121,14 +126,14 @@ class Lab(Live):
         return self
 
     def edit(self, text: str) -> Lab:
-        """Run a loop of one's own from the next update on; a LoopError names the line of a mistake."""
+        """Run another loop from the next update on; a LoopError names the line of a mistake."""
         with lock:
             self.model.edit(text)
             self._show()
         return self
 
     def reset(self, weights: Sequence[float] | None = None) -> Lab:
-        """Begin again: the same task, loop and seed; ``weights`` are numbers to begin with in place of the task's."""
+        """Begin again with the same task, loop and seed; ``weights`` are start values in place of the task's."""
         with lock:
             self.model.begin_again(weights)
             self._show()
@@ -142,21 +147,25 @@ class Lab(Live):
         turns: int = 2,
         opens: int | None = None,
     ) -> Recording:
-        """Make this run anew from its start, as a recording that plays on a page without a kernel.
+        """Run this lab anew from its start, as a recording that plays on a page without a kernel.
 
-        It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the
-        page at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every
-        such run is computed now, with up to ``turns`` turns one after the other, 1 to 4. The page opens at the update
-        ``opens``, None for the first of the marks, or without any the end. Raises TypeError or ValueError
-        that names what is wrong.
+        Args:
+            updates: Number of updates in all, with the same changes of the loop.
+            switches: Names of switches to turn in the page, for those that are on or off, or names with values.
+            marks: Updates at which they can be turned; every such run is computed now.
+            turns: Maximum number of turns one after the other, 1 to 4.
+            opens: The update at which the page opens; None is the first of the marks, or the end without any.
+
+        Raises:
+            TypeError, ValueError: An argument is invalid; the message names what is allowed.
         """
         with lock:
             return record_lab(self.model, self.text, updates, switches, marks, turns, opens)
 
-    # How it is shown -------------------------------------------------------------------------------------------------
+    # Views -----------------------------------------------------------------------------------------------------------
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Reply to a message of the browser; an interrupt of the kernel ends that, and the playing."""
+        """Reply to a message of the browser; an interrupt of the kernel ends its work, and the playing."""
         on_interrupt(self._interrupt, enabled=True)
         with lock:
             reply = reply_to(message, self.model, partial(_do, self.model))
@@ -164,7 +173,7 @@ class Lab(Live):
         return reply
 
     def frame(self) -> Frame:
-        """Return what has changed since the frame before."""
+        """Return the changes since the frame before."""
         return self.model.frame()
 
     def _interrupt(self) -> bool:
@@ -172,7 +181,7 @@ class Lab(Live):
         return self.runner.engine.end_soon()
 
     def _show(self) -> None:
-        """Tell the browser how things are after a cell has driven the lab; Reset comes back to here."""
+        """Send the browser a frame after a cell has driven the lab; Reset comes back to here."""
         with lock:
             self.model.set_reset_point()
             super()._show()
@@ -184,7 +193,7 @@ class Lab(Live):
         return f"{self.text}\n\n{self.runner.source}"
 
     def packed(self) -> Packed:
-        """Return a replay of the run so far; ``record`` says more of one: how long, and what can be turned in it."""
+        """Return a replay of the run so far; ``record`` has options: its length, and switches that can be turned."""
         return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).packed()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -209,27 +218,27 @@ def _names(field: str, names: Any, allowed: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-# What a browser asks --------------------------------------------------------------------------------------------------
+# Requests of a browser ------------------------------------------------------------------------------------------------
 
 
 def _hello(model: LabModel, request: Request) -> list[Frame]:
-    """Tell everything, and the first browser that shows the lab whether it plays on its own."""
+    """Return a whole frame, which for the first browser says whether the lab plays on its own."""
     model.writer.start_over()
     plays, model.plays_first = model.plays_first, False
     return [{**model.frame(), "play": True} if plays else model.frame()]
 
 
 def _play(model: LabModel, request: Request) -> Iterator[Frame]:
-    """Make some frames, as many as a slice of work allows, and at least one."""
-    count = max(1, min(request.whole("count"), _MOST_FRAMES))
-    every = min(max(request.number("every"), 0.0), _MOST_EVERY)
+    """Yield frames, as many as a slice of work allows, and at least one."""
+    count = max(1, min(request.whole("count"), _MAX_FRAMES))
+    every = min(max(request.number("every"), 0.0), _MAX_FRAME_MS)
     at_full_speed = "seconds" in request.fields
     if at_full_speed:
-        count = min(count, _MOST_SLICES)
-        seconds = min(max(request.number("seconds"), 0.0), _SLICE)
+        count = min(count, _MAX_SLICES)
+        seconds = min(max(request.number("seconds"), 0.0), _SLICE_SECONDS)
         advance = partial(model.advance_for, every, seconds=seconds)
     elif "updates" in request.fields:
-        updates = max(1, min(request.whole("updates"), _MOST_BETWEEN))
+        updates = max(1, min(request.whole("updates"), _MAX_UPDATES_PER_FRAME))
         advance = partial(model.advance_for, every, updates=updates)
     else:
         advance = partial(model.run_statement_for, every)
@@ -237,15 +246,15 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
         advance = partial(model.run_beat_for, every)
     play_id = request.get("client"), request.get("play")
     if play_id[1] is not None and play_id == model.stopped_play_id:  # the browser did not know yet that it had ended
-        model.stopped = not model.playing  # told until another playing: the answer that told of it may be lost
+        model.stopped = not model.playing  # repeated until another playing: a reply that said so may be lost
         yield model.frame(only_due=True)
         return
     if play_id != model.play_id and not model.interrupted:
-        model.note = ""  # it goes on from what that speaks of
+        model.note = ""  # the note is about the time before
     model.play_id, model.playing, model.stopped = play_id, True, False
-    end = time.perf_counter() + _SLICE
+    end = time.perf_counter() + _SLICE_SECONDS
     beats: list[Frame] = []
-    for _ in range(_MOST_BEATS if in_beats else count):
+    for _ in range(_MAX_BEATS if in_beats else count):
         if model.interrupted:
             model.stop(INTERRUPTED)
         else:
@@ -266,9 +275,9 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
 
 
 def _turn(model: LabModel, request: Request) -> None:
-    """Turn a switch, or choose another task; the value as it was chosen or typed."""
+    """Set a switch to a value as it was chosen or typed, or choose another task."""
     name, value, recipe = request.text("name"), request.get("value"), model.runner.recipe
-    model.writer.tell_again(name)  # a field goes back to what is the case if its value is refused
+    model.writer.tell_again(name)  # a field goes back to the current value if its new one is refused
     if name == "task":
         model.new_task(value)
     elif name not in SWITCHES:
@@ -278,12 +287,11 @@ def _turn(model: LabModel, request: Request) -> None:
             recipe = recipe.replace(**{name: SWITCHES[name].read(name, value)})
         except ValueError as error:
             stays = SWITCHES[name].text(getattr(recipe, name))
-            raise RequestError(f"{cut_words(str(error))}. It stays at {stays}.") from error
+            raise RequestError(f"{shorten_message(str(error))}. It stays at {stays}.") from error
         model.switch(recipe)
 
 
 def _edit(model: LabModel, request: Request) -> None:
-    """Run a text of the learner's own; one that is not taken stays open."""
     text = request.text("text")
     model.writer.tell_again("draft", "wrong")
     model.draft, model.wrong = text, 0
@@ -299,7 +307,6 @@ def _drag(model: LabModel, request: Request) -> None:
 
 
 def _press(model: LabModel, request: Request) -> None:
-    """Say of a batch which one it is, and whether a step has applied it."""
     what = request.text("what")
     kind, _, batch = what.partition(" ")
     if kind != "batch" or not batch.isascii() or not batch.isdigit():
@@ -322,13 +329,13 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
     "edit": (_edit, "goes on"),
     "press": (_press, "goes on"),
 }
-"""What a browser may ask of a lab (``front/README.md``): what does it, and whether a playing ends or goes on."""
+"""The answers to a browser's requests (``front/README.md``), and whether a playing ends or goes on."""
 
 
 def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:
     act, playing = _REQUESTS[request.kind(_REQUESTS)]
     if playing:
-        model.stopped = False  # that an earlier play ended has been said
+        model.stopped = False  # the end of an earlier playing has been reported
     if playing == "ends":
         model.playing = model.interrupted = False
         if act is not _REQUESTS["pause"][0]:

@@ -1,4 +1,4 @@
-"""A Lab's state: a Run with its panels and messages, what can be done to it, and its frames; it knows no widget."""
+"""A Lab's state: a Run with its panels, messages, actions and frames; it knows no widget."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ from ..formatting import number_of
 from ..loop import LONGEST_WINDOW, SWITCHES, Counterfactual, LoopError, Recipe, Run
 from ..scenes import BEATS, PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, unapplied, warning
 from .controls import PRESSED_LINE, lab_settings
-from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, cut_words, live_pace
+from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, live_pace, shorten_message
 from .live import lab_rows
 
-UPDATE_MS = 1000 / 60  # for which an update is seen at the usual speed
-STATEMENT_MS = 350.0  # for which what is done statement by statement is seen, at least
+UPDATE_MS = 1000 / 60  # for which an update is shown at the usual speed
+STATEMENT_MS = 350.0  # for which a single statement is shown, at least
 REQUEST_SECONDS = 1.0  # of training at most for one request of a browser: cells wait meanwhile
 INTERRUPTED = "Interrupted. Press Play to continue."
 _OWN_LOOP = "This is your own loop now. Turning a switch brings the recipe's loop back."
 _LONG_UPDATE = "An update is under way for over a second"
-_NOTE_MS = 6000.0  # of playing for which a note is seen
-_AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
+_NOTE_MS = 6000.0  # of playing for which a note is shown
+_UPDATES_PER_REPORT = 20  # of the progress; the last one's memory is watched
 
 
 class LabModel:
-    """A run with its switches, speed, panels and messages; ``frame`` tells the browser what has changed in them.
+    """A run with its switches, speed, panels and messages; ``frame`` returns their changes for the browser.
 
-    ``panels`` and ``controls`` are as in Lab, ``panels`` None for what suits the task; ``fail`` tells what was raised.
+    ``panels`` and ``controls`` are as in Lab, ``panels`` None for the task's own; ``fail`` shows an error.
     """
 
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str) -> None:
         self.controls, self.chosen_panels = controls, panels
-        self.speed = speed  # the words of SPEEDS at which Play begins, until the learner chooses another
-        self.pace_at: Callable[..., Pace] = live_pace  # how often what is costly is drawn
+        self.speed = speed  # a key of SPEEDS, at which Play begins, until the learner chooses another
+        self.pace_at: Callable[..., Pace] = live_pace  # the pauses between drawings of costly panels
         self.plays_first = False  # whether the browser that shows it first plays it at once
         self.playing = False  # True from the first request for frames to the end of playing
         self.interrupted = False  # between two requests; the next request for frames ends the playing
-        self.stopped = False  # from the end of a playing that nobody paused to the learner's next request
-        self.play_id: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
+        self.stopped = False  # from the end of a playing that was not paused to the learner's next request
+        self.play_id: tuple[Any, Any] = (None, None)  # the client that played last, and its number of the playing
         self.stopped_play_id: tuple[Any, Any] = (None, None)  # the playing that ended by itself
-        self.draft, self.wrong = "", 0  # a text that was not taken or that failed, and the line that is wrong
+        self.draft, self.wrong = "", 0  # a text that was refused or that failed, and the line that is wrong
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
-        self.note, self._note, self._note_ends = "", "", 0.0  # what the Lab has to say, what it said last, until when
-        self.oom_words = ""  # how memory ran out
+        self.note, self._note, self._note_ends = "", "", 0.0  # the note, the one shown last, and its end in ms
+        self.oom_message = ""  # why memory ran out
         self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
         self.unswitched_share = 0.1  # of a processor core that it may take
         self.writer = FrameWriter()
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
-        self._memory_due = False  # the loop has changed, and its memory has not been looked at since
-        self._words: dict[str, str] = {}  # what the newest frame tells
-        self._gradient: Drawing | None = None  # beside which they were told
+        self._memory_due = False  # the loop has changed, and its memory has not been measured since
+        self._texts: dict[str, str] = {}  # of the newest frame
+        self._gradient: Drawing | None = None  # in the frame of these texts
         self.show(runner)
 
-    def show(self, runner: Run, words: str = "", *, keep_view: bool = False) -> None:
-        """Show a run that begins; ``keep_view`` leaves a landscape as it is."""
+    def show(self, runner: Run, note: str = "", *, keep_view: bool = False) -> None:
+        """Show a new run; ``keep_view`` leaves a landscape as it is."""
         self.runner = runner
         self._source, self._changed = runner.source, list[int]()
         self.wrong, self._doctor = 0, LiveDoctor()
@@ -68,9 +68,9 @@ class LabModel:
             self.screen = PanelDrawings(RunScenes(runner))
             self.screen.scenes.watch_for(self.panels())
         self._forget_unswitched()
-        self.note = words
+        self.note = note
 
-    # What is shown ----------------------------------------------------------------------------------------------------
+    # Views ------------------------------------------------------------------------------------------------------------
 
     def panels(self) -> list[PanelName]:
         """Return the names of the panels to show now."""
@@ -85,10 +85,10 @@ class LabModel:
         return list(PanelDrawings(self.screen.scenes).draw(self.panels(), 0.0).values())
 
     def still(self) -> list[Placed]:
-        """Return the picture of a lab: the warning above, the loop with its words, and the panels."""
-        ran, words = self.runner.statement, (self.note, status_line(self.runner, whole=False))
+        """Return the picture of a lab: the warning above, the loop with its texts, and the panels."""
+        ran, texts = self.runner.statement, (self.note, status_line(self.runner, whole=False))
         lit = range(ran.line, ran.last_line + 1)
-        listing = partial(Listing, self.runner.source, lit=lit, changed=self.changed, words=[*filter(None, words)])
+        listing = partial(Listing, self.runner.source, lit=lit, changed=self.changed, words=[*filter(None, texts)])
         return lab_rows(self.drawings(), listing, self.warning)
 
     @property
@@ -101,14 +101,14 @@ class LabModel:
 
     @property
     def warning(self) -> str:
-        """What is wrong with the run, and with a loop of the learner's own; "" if nothing is."""
+        """A warning about the run, or the learner's own loop; "" without one."""
         return warning(self.runner) or (self._doctor.text() if self.runner.loop.is_edited else "")
 
     def frame(self, *, only_due: bool = False) -> Frame:
-        """Return what has changed since the frame before; ``only_due`` leaves costly panels as they were."""
+        """Return the changes since the frame before; ``only_due`` leaves costly panels as they were."""
         ran, drawings = self.runner.statement, self.screen.draw(self.panels(), self._now, only_due=only_due)
         gradient = drawings.get(PanelName.GRADIENT)
-        if not only_due or gradient is None or gradient is not self._gradient:  # the words and this one tell the same
+        if not only_due or gradient is None or gradient is not self._gradient:  # the texts match this one
             self._gradient = gradient
             if self.note != self._note:
                 self._note_ends = self._now + _NOTE_MS
@@ -117,11 +117,11 @@ class LabModel:
             self._note = self.note
             now = unapplied(self.runner)
             note = (self.playing and now) or self.note or now or _OWN_LOOP * self.runner.loop.is_edited
-            self._words = {"state": status_line(self.runner, whole=False), "alarm": self.warning, "note": note}
+            self._texts = {"state": status_line(self.runner, whole=False), "alarm": self.warning, "note": note}
         frame = self.writer.write(
             drawings,
             updates=self.runner.updates,
-            **self._words,
+            **self._texts,
             lit=[ran.line, ran.last_line],
             changed=self.changed,
             wrong=self.wrong,
@@ -134,13 +134,13 @@ class LabModel:
     # Training ---------------------------------------------------------------------------------------------------------
 
     def run_statements(self, statements: int = 1, every: float = STATEMENT_MS) -> None:
-        """Run statements, each of which is seen for ``every`` ms."""
+        """Run statements, each of which is shown for ``every`` ms."""
         with self._training(statements * every):
             for _ in range(statements):
                 self.runner.run_statement()
 
     def run_statement_for(self, every: float) -> None:
-        """Run one statement while the lab is played; the frame of it will be seen for ``every`` ms."""
+        """Run one statement while the lab is played; its frame will be shown for ``every`` ms."""
         self._begin_frame(every, full_speed=False)
         self.run_statements()
 
@@ -150,7 +150,7 @@ class LabModel:
         return self.runner.statement.label in BEATS or self.runner.engine.at_boundary
 
     def run_beat_for(self, every: float) -> None:
-        """Run statements to the next beat; the frames of the whole update will be seen for ``every`` ms."""
+        """Run statements to the next beat; the frames of the whole update will be shown for ``every`` ms."""
         self._begin_frame(every, full_speed=False)
         self._now -= every * (1 - 1 / len(BEATS))
         deadline = time.perf_counter() + REQUEST_SECONDS
@@ -162,10 +162,10 @@ class LabModel:
     def advance_for(
         self, every: float, *, updates: int = 1, seconds: float | None = None, window: int | None = None
     ) -> None:
-        """Run updates, or as many as begin within some seconds; the frame of them will be seen for ``every`` ms.
+        """Run updates, or as many as begin within some seconds; their frame will be shown for ``every`` ms.
 
-        Each batch of an update after more than ``window`` counts as one, in a loop of the learner's own at the latest
-        after the most that it has taken. After a second it stops, within an update if need be, and says so.
+        After ``window`` batches without a step each further batch counts as an update; in the learner's own loop the
+        default is its longest window so far. After a second it stops, within an update if need be, with a note.
         """
         self._begin_frame(every, full_speed=seconds is not None)
         if seconds is not None:
@@ -181,12 +181,12 @@ class LabModel:
             self.note = ""
 
     def advance_to(self, updates: int, report: Callable[[int], object] = lambda count: None) -> None:
-        """Train to this update without a browser; ``report`` gets the number of updates after every few of them."""
+        """Train to this update without a browser; ``report`` gets the number of updates since its last call."""
         if self.runner.updates < updates:
             self.note = ""
             self._count_bytes_if_seen()
         while self.runner.updates < updates and not self.runner.engine.done:
-            count = min(updates - self.runner.updates, _AT_ONCE)
+            count = min(updates - self.runner.updates, _UPDATES_PER_REPORT)
             with self._training(count * UPDATE_MS):
                 count = self.runner.advance(updates=count)
             main_thread.serve()
@@ -212,9 +212,9 @@ class LabModel:
 
     @contextmanager
     def _training(self, every: float) -> Iterator[None]:
-        """Train in a block, which is seen for ``every`` ms, and have the run without the newest switch keep pace."""
+        """Train in a block, which is shown for ``every`` ms; the run without the newest switch follows."""
         with main_thread.hold(), lock:
-            # A recipe's loop is known to be in order.
+            # A recipe's loop is known to be right.
             with self._doctor if self.runner.loop.is_edited else nullcontext():
                 yield
             if self.unswitched is not None:
@@ -223,16 +223,15 @@ class LabModel:
                 self.wrong = 0
 
     def _begin_frame(self, every: float, *, full_speed: bool) -> None:
-        """Get ready for a frame that will be seen for ``every`` ms, the next one of a lab that is played."""
         self._now += every
         self.screen.pace = self.pace_at(every, full_speed=full_speed)
         self._count_bytes_if_seen()
 
     def _count_bytes_if_seen(self) -> None:
-        """Have the run count the bytes of a whole update where they are shown: when due, and once after each switch."""
+        """Measure the memory of the next update where it is shown: when due, and once after each switch."""
         if not (self.runner.engine.at_boundary or self.runner.engine.at_batch):
             return
-        if self._memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
+        if self._memory_due:  # a panel drawn before the next update does not show the switch's effect
             self._memory_due = False
             self.screen.draw_next(PanelName.MEMORY)
         is_due = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
@@ -241,24 +240,24 @@ class LabModel:
     # Beginning again --------------------------------------------------------------------------------------------------
 
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
-        """Begin again, at these weights if they are given; ValueError if they are not as many as the model has."""
+        """Begin again, at these weights if given; ValueError for another number of them than the model's."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
         self.show(self.runner)
 
     def drag_weights(self, weights: Sequence[float]) -> None:
-        """Begin again at these weights; Reset goes there from now on, and what is dragged stays under the pointer."""
+        """Begin again at these weights; Reset goes there from now on, and the view stays."""
         self._reset_point = None
         self.runner.reset(weights)
         self.show(self.runner, "Begun again from where you put the weights.", keep_view=True)
 
     def set_reset_point(self) -> None:
-        """Have Reset come back to where the run is now: a cell has driven it here."""
+        """Make Reset come back to the current state: a cell has driven the run here."""
         runner, statements = self.runner, self.runner.engine.statements_since_update
         point = tuple(runner.loops), runner.start_weights, runner.updates, statements
         self._reset_point = point if runner.updates or statements else None
 
     def go_back(self) -> None:
-        """Go back to where a cell left off; a run that no cell has driven begins again."""
+        """Go back to the state where a cell left off; a run that no cell has driven begins again."""
         if self._reset_point is None:
             self.begin_again()
             return
@@ -266,7 +265,7 @@ class LabModel:
         self.runner.reset(weights, loops[0][1])
         self.runner.watch_memory = False  # as at the start
         self.show(self.runner)
-        for update, loop in loops[1:]:  # a copy of tensors would not do: a loop of one's own keeps what it likes
+        for update, loop in loops[1:]:  # copies of tensors are not enough: a learner's loop may keep other state
             self.advance_to(update)
             self._change_loop(loop)
         self.advance_to(updates)
@@ -275,7 +274,7 @@ class LabModel:
         self.note = f"Back at update {updates:,}, where the cell left off."
 
     def new_task(self, name: object) -> None:
-        """Go over to another task; RequestError for a name that there is not."""
+        """Go over to another task; RequestError for an unknown name."""
         try:
             task = tasks.get(one_of("task", name, tasks.names(), kind=ValueError))
         except ValueError as error:
@@ -288,25 +287,25 @@ class LabModel:
     # Another loop -----------------------------------------------------------------------------------------------------
 
     def switch(self, recipe: Recipe) -> None:
-        """Go over to another recipe at once and say what has changed; LoopError if the update cannot be completed."""
+        """Go over to another recipe at once, and note it; LoopError if the update cannot be completed."""
         runner, before = self.runner, self.runner.updates
         self._change_loop(recipe)
-        words = f"Update {runner.updates:,} was completed first. " if runner.updates > before else ""
+        note = f"Update {runner.updates:,} was completed first. " if runner.updates > before else ""
         self.wrong = 0
-        self._memory_due = True  # what the switch does to memory is seen in the next update
+        self._memory_due = True  # the next update shows the switch's effect on memory
         if runner.restarted_optimizers:
-            words += "The optimizer is new: its state starts empty, weights and .grad stay."
-        self.note = words.strip()
+            note += "The optimizer is new: its state starts empty, weights and .grad stay."
+        self.note = note.strip()
 
     def edit(self, text: str) -> None:
-        """Run a text of the learner's own from now on; a LoopError names the line of a mistake."""
+        """Run the learner's own text from now on; a LoopError names the line of a mistake."""
         self._change_loop(text)
-        self._doctor = LiveDoctor()  # it forgets what it has heard: another loop runs
+        self._doctor = LiveDoctor()  # of another loop
         self._memory_due = True
         self.note = ""
 
     def _change_loop(self, loop: Recipe | str) -> None:
-        """Go over to another loop; a recipe's run goes on in a copy without the switch, too."""
+        """Go over to another loop; a copy of a recipe's run goes on without the switch."""
         runner, copy = self.runner, None
         if isinstance(loop, str):
             runner.edit(loop)
@@ -321,7 +320,7 @@ class LabModel:
                 copy = self.unswitched
                 if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
                     copy = None
-                    with suppress(Exception):  # no memory is left for it, or the learner's own model has no copy
+                    with suppress(Exception):  # no memory is left for it, or the learner's model cannot be copied
                         copy = runner.unswitched()
             runner.switch(loop)
             if copy is not None:
@@ -336,14 +335,13 @@ class LabModel:
     # Without the newest switch ----------------------------------------------------------------------------------------
 
     def _shows_unswitched(self) -> bool:
-        """Is there a loss to show, and a switch to turn, and no GPU's memory, whose allocator would count the copy?"""
+        """Return whether a loss and a switch are shown, and not a GPU's memory: its allocator would count the copy."""
         panels = self.panels()
         loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
         counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
         return loss and not counted and not {*SWITCHES, PRESSED_LINE}.isdisjoint(self.controls)
 
     def _end_unswitched(self, why: str) -> None:
-        """Have the copy go no further; its curve stays."""
         if self.unswitched is not None:
             self.unswitched.end(why)
 
@@ -351,23 +349,23 @@ class LabModel:
         self._end_unswitched("no longer shown")
         self.unswitched = self.screen.scenes.unswitched = None
 
-    # What goes wrong --------------------------------------------------------------------------------------------------
+    # Errors -----------------------------------------------------------------------------------------------------------
 
-    def stop(self, words: str) -> None:
-        """End the playing, and say why."""
+    def stop(self, note: str) -> None:
+        """End the playing with a note that says why."""
         self.playing = self.interrupted = False
         self.stopped, self.stopped_play_id = True, self.play_id
-        self.note = words
+        self.note = note
 
     def stop_if_done(self) -> None:
-        """End the playing where the loop has come to its end."""
+        """End the playing where the loop has ended."""
         if self.runner.engine.done:
             self.stop("The loop has come to its end. Reset begins it again.")
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Say what went wrong; a bad request ends no playing, a text that failed stays open with its line marked."""
+        """Note an error; a bad request ends no playing, a text that failed stays open with its line marked."""
         if isinstance(error, RequestError):
-            self.note = cut_words(str(error))
+            self.note = shorten_message(str(error))
         elif isinstance(error, KeyboardInterrupt):
             main_thread.interrupted = True
             self.stop(INTERRUPTED)
@@ -375,17 +373,17 @@ class LabModel:
                 self.draft = self._source
         else:
             self.wrong = error.line if isinstance(error, LoopError) else 0
-            words = self.clean_up(error)
-            if not words and isinstance(error, LoopError):
-                words = f"Your loop stopped at {error}"
+            message = self.clean_up(error)
+            if not message and isinstance(error, LoopError):
+                message = f"Your loop stopped at {error}"
                 self.draft = error.text if error.text and error.text != self.runner.source else self.draft
-            self.stop(words or f"{type(error).__name__}: {error}")
+            self.stop(message or f"{type(error).__name__}: {error}")
 
     def clean_up(self, error: Exception) -> str:
-        """Clean up if memory ran out, and return the words for it; "" if it was something else."""
+        """Clean up if memory ran out, and return a message; "" for another error."""
         if find_oom(error) is None:
             return ""
         self._end_unswitched("then memory ran out")
-        self.oom_words = explain_oom(self.runner, error)
+        self.oom_message = explain_oom(self.runner, error)
         free_after_oom(self.runner, error)
-        return self.oom_words
+        return self.oom_message

@@ -1,4 +1,4 @@
-"""What a notebook or a page holds of a lab or an instrument: its live view, a still with words, or a recording."""
+"""The outputs of a lab or an instrument: its live view, a still picture with text, or a recording."""
 
 from __future__ import annotations
 
@@ -20,59 +20,59 @@ from ..formatting import html_page, join_words, png_img
 from ..front import FrontEnd, cell_number, player_module, style_sheet
 from .frames import Frame, FrameWriter, Reply
 
-_WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
-_SIZES = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
-"""Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
-_SMALL = (300, 216)  # of more panels, in rows of two beside the loop
-_BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
+_LAB_WIDTH_PX, _GAP_PX = 930, 10  # about as wide as a lab in a notebook, so that little moves when the lab loads
+_PANEL_SIZES_PX = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
+"""For one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
+_SMALL_PANEL_PX = (300, 216)  # of more panels, in rows of two beside the loop
+_CONTROLS_HEIGHT_PX = 110  # of a lab, above the content of its still picture
 
 
 def lab_rows(panels: Sequence[Drawing], listing: Callable[[float], Listing], warning: str) -> list[Placed]:
-    """Return the picture of a lab: the warning above, the loop as ``listing`` makes it of a width, and panels."""
+    """Return the picture of a lab: the warning above, the loop as ``listing`` makes it for a width, and panels."""
     count = len(panels)
-    in_line = count in _SIZES  # the loop is in the rows of the panels, or else beside them
-    size = _SIZES.get(count, _SMALL)
-    loop = listing(_WIDE - _APART - (size[0] if in_line else 2 * size[0]))
-    above = Listing("", _WIDE, words=[warning]) if warning else None
+    in_line = count in _PANEL_SIZES_PX  # the loop is in the rows of the panels, or else beside them
+    size = _PANEL_SIZES_PX.get(count, _SMALL_PANEL_PX)
+    loop = listing(_LAB_WIDTH_PX - _GAP_PX - (size[0] if in_line else 2 * size[0]))
+    above = Listing("", _LAB_WIDTH_PX, words=[warning]) if warning else None
     if in_line:
-        return in_rows([loop, *panels], 2, size, above=above, last=_WIDE if count == 2 else size[0])
+        return in_rows([loop, *panels], 2, size, above=above, last=_LAB_WIDTH_PX if count == 2 else size[0])
     return in_rows(panels, 2, size, beside=loop, above=above, last=size[0] * (1 + count % 2))
 
 
 class Live(ABC):
-    """What a cell shows live: the browser asks it by ``handle``, a cell drives it, and ``save`` keeps it."""
+    """A live view in a cell: the browser's requests come to ``handle``, cells drive it, and ``save`` writes it."""
 
-    _screen: ClassVar[str] = "instrument"  # of the browser's (front/screen.js); "lab" is that of a run
+    _screen: ClassVar[str] = "instrument"  # in the browser (front/screen.js); "lab" is that of a run
     _kinds: ClassVar[tuple[str, ...]] = (".png", ".svg", ".html")
     _front: FrontEnd | None = None
     _writer: FrameWriter
     _replying = False
     _driven_by: int | None = None  # the newest cell that has driven it since it was shown
-    _before: Frame | None = None  # how it was shown before that
+    _before: Frame | None = None  # the frame shown before that
 
     @abstractmethod
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Do what a message of the browser asks (``front/README.md``), and return the reply; nothing is raised."""
+        """Answer a message of the browser (``front/README.md``). Raises nothing."""
 
     @abstractmethod
     def frame(self) -> Frame:
-        """Return what has changed since the frame before."""
+        """Return the changes since the frame before."""
 
     @abstractmethod
     def _picture(self) -> list[Placed]:
-        """Return what is shown now: panels, the loop and a warning, each in its place."""
+        """Return the current picture: panels, the loop and a warning, each with its position."""
 
     @property
     @abstractmethod
     def text(self) -> str:
-        """What is shown, in words."""
+        """The state as text."""
 
     @abstractmethod
     def packed(self) -> Packed:
         """Return a recording of it, packed for a page without a kernel."""
 
     def save(self, path: str | Path) -> Path:
-        """Write what is shown as ``.png`` or ``.svg``, or a page that needs no kernel as ``.html``; return the path."""
+        """Write the current picture as ``.png`` or ``.svg``, or a page that needs no kernel as ``.html``."""
         target = checked_path(f"{type(self).__name__}.save", path, self._kinds)
         with lock:
             if target.suffix == ".png":
@@ -83,7 +83,7 @@ class Live(ABC):
         return target
 
     def _show(self) -> None:
-        """Tell the browser how things are, unless the reply to its own request does."""
+        """Send the browser a frame, unless it gets one with the reply to its own request."""
         with lock:
             if self._front is not None and not self._replying:
                 cell = cell_number()
@@ -92,19 +92,19 @@ class Live(ABC):
                 self._front.push({"frames": [self.frame()]})
 
     def _display_(self) -> FrontEnd:
-        """Give marimo a live view; it shows an anywidget, and no stack of widgets."""
+        """Return a live view for marimo, which shows an anywidget, and no stack of widgets."""
         with lock:
             self.frame()  # for a browser that asks before the cell has ended
             self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
             return self._front
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give a live view, and beside it the picture and the words that a saved notebook keeps.
+        """Return a live view, and the picture and text that a saved notebook keeps.
 
-        Where an earlier cell shows it, too, that view stays as it was when this cell began.
+        A view in an earlier cell stays as it was when this cell began.
         """
         with lock:
-            png, alt, words = to_png(self._picture()), self.text, repr(self)
+            png, alt, text = to_png(self._picture()), self.text, repr(self)
             if self._front is not None:
                 before = self._before if self._driven_by == cell_number() else None
                 self._front.freeze(before or self._writer.newest())
@@ -116,30 +116,30 @@ class Live(ABC):
         data = {
             "application/vnd.jupyter.widget-view+json": view,
             "image/png": base64.b64encode(png).decode(),
-            "text/plain": words,
+            "text/plain": text,
         }
-        # That it is a still of something live is told on a page made of the notebook (site/templates/cells.html.j2).
+        # A page made of the notebook says that it is a still of a live view (site/templates/cells.html.j2).
         return data, {"image/png": {"width": _pixels(png, 16), "alt": alt, "live": True}}
 
 
 def checked_path(owner: str, path: object, kinds: tuple[str, ...]) -> Path:
-    """Return the path of a file to be written; ValueError unless it ends in one of these."""
+    """Return the path of a file to be written; ValueError unless its suffix is one of these."""
     if isinstance(path, (str, Path)) and Path(path).suffix in kinds:
         return Path(path)
     raise ValueError(f"{owner}: path must end in {join_words(kinds, 'or')}, got {str(path)!r}")
 
 
-def _still_html(lab_id: str, png: bytes, words: str) -> str:
-    """Return the picture that is seen where the widget's JavaScript does not load, and what to do then."""
+def _still_html(lab_id: str, png: bytes, alt: str) -> str:
+    """Return the picture for when the widget's JavaScript does not load, and the remedy."""
     help_ = (
         "This is a still picture: the live lab has not loaded. If it stays, install anywidget where Jupyter "
         "runs (<code>pip install anywidget</code>) and reload this page. <code>lab.run(updates=20)</code> works "
         "meanwhile."
     )
-    room = f"min-height: {_pixels(png, 20) + _BARS}px"  # of the lab, so that nothing jumps when it comes
+    room = f"min-height: {_pixels(png, 20) + _CONTROLS_HEIGHT_PX}px"  # of the lab, so that nothing jumps when it comes
     return (
-        f'<div data-gradlab-still="{lab_id}" style="{room}">{png_img(png, words, _pixels(png, 16))}'
-        f"<p>{html.escape(words)}</p><p>{help_}</p></div>"
+        f'<div data-gradlab-still="{lab_id}" style="{room}">{png_img(png, alt, _pixels(png, 16))}'
+        f"<p>{html.escape(alt)}</p><p>{help_}</p></div>"
     )
 
 
@@ -161,12 +161,12 @@ header p { margin: 0 0 8px; }
 
 @dataclass(frozen=True)
 class Packed:
-    """A recording, packed: ``page`` makes one document of it; a site can hold many of them beside one script."""
+    """A packed recording: ``page`` makes one document of it; a site can hold many of them beside one script."""
 
     kind: Literal["replay", "instrument"]
     title: str
-    caption: str  # what a reader can do with it
-    words: str  # what the picture shows
+    caption: str  # the actions that a reader has
+    alt: str  # the content of the picture
     still: list[Placed] = field(repr=False)
     packed: str = field(repr=False)  # the recording as JSON, compressed by gzip, as base64
 
@@ -177,7 +177,7 @@ class Packed:
         icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
         content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
 <main id="lab"></main>
-<noscript>{png_img(to_png(self.still), self.words, 800)}<p>{html.escape(self.words)}</p></noscript>
+<noscript>{png_img(to_png(self.still), self.alt, 800)}<p>{html.escape(self.alt)}</p></noscript>
 <script type="text/plain" id="recording">{self.packed}</script>
 <script type="module">
 {module}
@@ -188,6 +188,6 @@ new {player}(document.getElementById("lab"), await unpacked(document.getElementB
 
 
 def packed_text(recording: dict[str, Any]) -> str:
-    """Return a recording as the text that a page unpacks; the same recording gives the same text."""
+    """Return a recording as text that a page unpacks; it is deterministic."""
     text = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

@@ -1,4 +1,4 @@
-"""A question before the experiment: commit to a guess, run, and read why."""
+"""Questions before an experiment: commit to a guess, run, and read the reason."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..formatting import inline_html
 from ..front import bet_module, bet_script, bet_style
 from .question import Question, find_question
 
-# The chosen option by the name of the question, and whether it was right, None until the learner has seen that.
+# The chosen option by the name of the question, and whether it was right, None until the answer is shown.
 Guesses = dict[str, tuple[str, bool | None]]
 GUESSES: Guesses = {}
-"""The guesses of this kernel: a cell that is run again makes a new Prediction, which must find the guess."""
+"""The guesses of this kernel: a cell that is run again makes a new Prediction with the same guess."""
 
 
 class _Live(anywidget.AnyWidget):
-    """The question in the browser, which tells which option was chosen, and when it has shown the answer."""
+    """The question in the browser, which sets ``guess`` when an option is chosen, ``told`` when the answer is shown."""
 
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)
@@ -40,9 +40,9 @@ class Prediction:
     def __init__(self, question: Question, guesses: Guesses) -> None:
         self.question, self._guesses = question, guesses
         self.options = [option.text for option in question.options]
-        name = html.escape(question.name, quote=True)
-        self.page = f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}">{_words(question)}</div>'
-        """The question as an element that reads well as it is, and that ``front/bet.js`` turns into buttons."""
+        name, plain = html.escape(question.name, quote=True), _plain_html(question)
+        self.page = f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}">{plain}</div>'
+        """The question as an element that is readable as it is, and that ``front/bet.js`` turns into buttons."""
         self._live = _Live(_esm=bet_module(), _css=bet_style(), page=self.page)
         self._live.observe(self._choose_from_browser, names="guess")
         self._live.observe(lambda change: self.tell(), names="told")
@@ -50,18 +50,18 @@ class Prediction:
             "The buttons have not loaded. If it stays so, install anywidget where Jupyter runs "
             "(<code>pip install anywidget</code>) and reload this page."
         )
-        still = widgets.HTML(f'<div class="gl-bet-still">{_words(question)}<p>{help_}</p></div>')
+        still = widgets.HTML(f'<div class="gl-bet-still">{plain}<p>{help_}</p></div>')
         self.widget = widgets.VBox([still, self._live])
         if self.guess is not None:  # the cell was run again
             self._show()
 
     @property
     def guess(self) -> str | None:
-        """The option that the learner chose in this kernel, None before that."""
+        """The option that the learner chose in this kernel, None before."""
         return self._guesses.get(self.question.name, (None,))[0]
 
     def choose(self, option: str) -> None:
-        """Commit to an option, as a click does. The first choice counts and stays."""
+        """Commit to an option, as a click does. Only the first choice counts."""
         if option not in self.options:
             raise ValueError(f"predict: the guess must be one of {', '.join(map(repr, self.options))}, got {option!r}")
         if self.guess is None:
@@ -69,7 +69,7 @@ class Prediction:
         self._show()
 
     def tell(self) -> None:
-        """Tell the answer, as "Tell me" does, if a choice was made."""
+        """Show the answer, as "Tell me" does, if a choice was made."""
         if self.guess is not None:
             self._guesses[self.question.name] = self.guess, self.guess == self.options[self.question.answer]
             self._show()
@@ -90,7 +90,6 @@ class Prediction:
         return "\n".join([f"Bet. {self.question.text}", *(f"  ( ) {option}" for option in self.options)])
 
     def _display_(self) -> anywidget.AnyWidget:
-        """Give marimo the live view; it shows an anywidget, and no stack of widgets."""
         return self._live
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -103,13 +102,13 @@ class Prediction:
 def predict(name: str) -> Prediction:
     """Ask a question before the experiment, by its name: ``predict("03/where-do-the-weights-go")``.
 
-    The guess is kept while the kernel lives; the answer comes once what follows has shown it. Raises ValueError with
-    the names that are nearest where there is no such question.
+    The guess is kept while the kernel lives; the answer comes once the cells below have shown it. Raises ValueError
+    with similar names for an unknown one.
     """
     return Prediction(find_question(name), GUESSES)
 
 
-def _words(question: Question) -> str:
+def _plain_html(question: Question) -> str:
     options = "".join(f"<li>{inline_html(option.text)}</li>" for option in question.options)
     return (
         f'<div class="gl-bet-question" role="heading" aria-level="3"><b>Bet.</b> {inline_html(question.text)}</div>'
@@ -118,7 +117,7 @@ def _words(question: Question) -> str:
 
 
 def seal(question: Question) -> str:
-    """Return answer, reason and remarks as text that does not tell them in passing. It is no secret."""
+    """Return answer, reason and remarks, obfuscated so that they are not read by accident. It is no secret."""
     answer: dict[str, Any] = {
         "answer": question.answer,
         "why": inline_html(question.why),

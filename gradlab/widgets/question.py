@@ -16,9 +16,9 @@ from .._checks import near_names
 
 @dataclass(frozen=True)
 class Option:
-    """One of the answers to choose from. ``remark`` says what is wrong with it and is empty for the right one.
+    """One of the answers to choose from. ``remark`` says why it is wrong and is empty for the right one.
 
-    ``course`` is how the loss would go, as shares of the loss at the start.
+    ``course`` is the course of the loss, as shares of the loss at the start.
     """
 
     text: str
@@ -28,9 +28,9 @@ class Option:
 
 @dataclass(frozen=True)
 class LossCourse:
-    """From where a question is about the loss of the lab below, and how long, in updates.
+    """The part of the lab's loss below that a question is about: its beginning, and its length ``over`` in updates.
 
-    ``after`` is an update, or the words of a switch that is turned; after ``decided`` updates the answer is seen.
+    ``after`` is an update, or the label of a switch that is turned; after ``decided`` updates the answer is visible.
     """
 
     after: int | str
@@ -40,9 +40,9 @@ class LossCourse:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its options; ``answer`` is the place of the right one, ``why`` the reason.
+    """A question with its options; ``answer`` is the index of the right one, ``why`` the reason.
 
-    ``loss`` is there if the options can be drawn beside the loss of the lab that follows.
+    ``loss`` is not None if the options can be drawn beside the loss of the lab that follows.
     """
 
     name: str
@@ -54,19 +54,19 @@ class Question:
 
 
 def find_question(name: str) -> Question:
-    """Return the question with this name; ValueError with the names that are nearest where there is none."""
+    """Return the question with this name; ValueError with similar names where there is none."""
     if not isinstance(name, str):
         raise TypeError(f'predict: the name must be a text such as "03/where-do-the-weights-go", got {name!r}')
     if name in _questions():
         return _questions()[name]
     notebook = name.partition("/")[0]
-    names = [known for known in question_names() if known.startswith(f"{notebook}/")]
+    names = [each for each in question_names() if each.startswith(f"{notebook}/")]
     if near := near_names(name, question_names(), 0.5):
         nearest = f"near names are {', '.join(map(repr, near))}"
     elif names:
         nearest = f"notebook {notebook} has {', '.join(names)}"
     else:
-        numbers = dict.fromkeys(known.partition("/")[0] for known in question_names())
+        numbers = dict.fromkeys(each.partition("/")[0] for each in question_names())
         nearest = f"a name begins with the number of a notebook: {', '.join(numbers)}"
     raise ValueError(f"predict: there is no question {name!r}; {nearest}")
 
@@ -89,10 +89,10 @@ def _questions() -> dict[str, Question]:
 def read_question(name: str, entry: Mapping[str, Any]) -> Question:
     """Return a question from its entry in a TOML file, in which one option has ``right = true``.
 
-    The options come in an order of their own for each name, always the same, so that their places tell nothing.
+    Each name has its own fixed order of the options, so that their positions give nothing away.
     """
     options = entry["options"].copy()
-    random.Random(f"{name}ns").shuffle(options)  # with "ns", each place is right about as often
+    random.Random(f"{name}ns").shuffle(options)  # with "ns", each position is right about as often
     (right,) = (index for index, option in enumerate(options) if option.get("right"))
     texts = tuple(Option(each["text"], each.get("remark", ""), tuple(each.get("course", ()))) for each in options)
     loss = LossCourse(**entry["loss"]) if "loss" in entry else None

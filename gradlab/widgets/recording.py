@@ -1,6 +1,6 @@
 """Recordings: the frames of a run, and of the runs in which a switch was turned at chosen updates, for a web page.
 
-Every number in a recording was computed by PyTorch when it was recorded: each run is made anew from its start.
+PyTorch computed every number when it was recorded: each run is made anew from its start.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from .lab_model import STATEMENT_MS, UPDATE_MS, LabModel
 from .live import Packed, checked_path, packed_text
 
 MOST_UPDATES = 1000
-_MOST_TURNS = 4
-_MOST_TRACKS = 64
-_STATEMENTS = 4  # updates at the start of a track that are recorded statement by statement
+_MAX_TURNS = 4
+_MAX_TRACKS = 64
+_STATEMENTWISE_UPDATES = 4  # updates at the start of a track that are recorded statement by statement
 
 Loops = Sequence[tuple[int, Recipe | str]]
-Values = Mapping[str, Sequence[Any]]  # those that each switch can be turned to, by its name
+Values = Mapping[str, Sequence[Any]]  # the values that each switch can be turned to, by its name
 
 
 @dataclass
 class Track:
-    """One run: the track that it leaves, and where and how; its frames, the first of them whole."""
+    """One run: the track that it leaves, at which update, by which switch; its frames, the first of them whole."""
 
     parent: int | None
-    at: int
+    update: int
     switch: str = ""
     value: Any = None
     frames: list[Frame] = field(default_factory=list)
@@ -43,23 +43,23 @@ class Track:
 
 @dataclass(frozen=True)
 class Recording:
-    """What ``Lab.record`` returns: the tracks, the first of them the run itself; ``save`` writes them as a page."""
+    """The result of ``Lab.record``: the tracks, the first of them the run itself; ``save`` writes them as a page."""
 
     title: str
     caption: str
     marks: list[int]
     """Updates at which switches can be turned."""
     opens: int
-    """The update that the page opens with."""
+    """The update at which the page opens."""
     tracks: list[Track]
-    words: str
+    alt: str
     still: list[Placed] = field(repr=False)
 
     def packed(self) -> Packed:
         """Return it packed, for a page without a kernel."""
         content = {name: getattr(self, name) for name in ("title", "marks", "opens")}
         content["tracks"] = [vars(track) for track in self.tracks]
-        return Packed("replay", self.title, self.caption, self.words, self.still, packed_text(content))
+        return Packed("replay", self.title, self.caption, self.alt, self.still, packed_text(content))
 
     def save(self, path: str | Path) -> Path:
         """Write the page as a file; return its path."""
@@ -69,55 +69,55 @@ class Recording:
 
 
 def record_lab(
-    lab: LabModel, words: str, updates: int, switches: Any, marks: Any, turns: int, opens: int | None
+    lab: LabModel, alt: str, updates: int, switches: Any, marks: Any, turns: int, opens: int | None
 ) -> Recording:
-    """Make the run of a lab anew, and each with up to ``turns`` of ``switches`` at ``marks``; errors as Lab.record."""
+    """Run a lab anew, and each with up to ``turns`` of ``switches`` at ``marks``; errors as Lab.record."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
         raise TypeError(f"Lab.record: marks must be a list of whole numbers, 0 to {last}, got {marks!r}")
     every = sorted({_whole("marks", mark, 0, last, "whole numbers") for mark in marks})
     values = _values(switches, runner.recipe)
-    most = _whole("turns", turns, 1, _MOST_TURNS)
-    tracks = _record_tracks(lab, int(updates), values, every, most)
+    max_turns = _whole("turns", turns, 1, _MAX_TURNS)
+    tracks = _record_tracks(lab, int(updates), values, every, max_turns)
     caption = "A recording of a real run: press Play, or drag the slider."
     if values and every:
         caption += f" At its ticks (update {', '.join(map(str, every))}) you can turn {' or '.join(values)}."
     title = f"{runner.task.name}, {number_of(int(updates), 'update')}"
     turning = every if values else []
-    at = _whole("opens", (turning[0] if turning else last + 1) if opens is None else opens, 0, last + 1)
-    return Recording(title, caption, turning, at, tracks, words, lab.still())
+    opening = _whole("opens", (turning[0] if turning else last + 1) if opens is None else opens, 0, last + 1)
+    return Recording(title, caption, turning, opening, tracks, alt, lab.still())
 
 
 def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[int], turns: int) -> list[Track]:
     """Return the lab's own run, and each run in which switches are turned to their ``values``, parents first."""
     driven: Loops = [(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]
     runs = [(Track(None, 0), driven, 0)]
-    for number, (track, loops, turned) in enumerate(runs):  # which grow meanwhile
-        track.frames = _record_frames(lab, loops, track.at, updates, values)
+    for number, (track, loops, turned) in enumerate(runs):  # more are appended
+        track.frames = _record_frames(lab, loops, track.update, updates, values)
         for mark in marks if turned < turns else ():
             earlier = [(update, loop) for update, loop in loops if update <= mark]
             recipe = earlier[-1][1]
-            if (number and mark <= track.at) or not isinstance(recipe, Recipe):
+            if (number and mark <= track.update) or not isinstance(recipe, Recipe):
                 continue
             for name, options in values.items():
                 for value in [option for option in options if option != getattr(recipe, name)]:
                     turn = mark, recipe.replace(**{name: value})
                     runs.append((Track(number, mark, name, value), [*earlier, turn], turned + 1))
-        if len(runs) > _MOST_TRACKS:
-            allowed = f"at most {_MOST_TRACKS} runs, got {len(runs)} or more"
+        if len(runs) > _MAX_TRACKS:
+            allowed = f"at most {_MAX_TRACKS} runs, got {len(runs)} or more"
             raise ValueError(f"Lab.record: marks and switches must make {allowed}")
     return [track for track, *_ in runs]
 
 
 def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values: Values) -> list[Frame]:
-    """Go through these loops in a run like the lab's; return its frames from the update ``start`` on."""
+    """Run these loops one after the other; return the frames from the update ``start`` on."""
     (_, first), *later = loops
     run = Run(lab.runner.task, first if isinstance(first, Recipe) else None, lab.runner.seed)
     if lab.runner.start_weights is not None or isinstance(first, str):
         run.reset(lab.runner.start_weights, first)
     model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed)
     model.pace_at = lambda *_, **__: RECORDED
-    model.playing, model.unswitched_share = True, math.inf  # nobody waits for it
+    model.playing, model.unswitched_share = True, math.inf  # no one watches
     frames: list[Frame] = []
     count = 0
     for update, loop in [*later, (updates, None)]:
@@ -134,7 +134,7 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
                 model.edit(loop)
             except Exception as error:
                 model.fail(error)
-    if count == start and not frames:  # of a loop that has come to its end there
+    if count == start and not frames:  # the loop ended there
         frames.append(_first_frame(model, values))
     for frame in frames:
         if "code" in frame and ZERO_GRAD not in values:  # its line turns nothing
@@ -144,21 +144,21 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
 
 
 def _first_frame(model: LabModel, values: Values) -> Frame:
-    """Return a whole frame without what only a kernel can do."""
+    """Return a whole frame without the controls that need a kernel."""
     whole = model.frame()
     controls = [control for control in whole.get("controls", ()) if control["name"] in values]
     for control in controls:
-        if values[control["name"]] and control["kind"] != "tick":  # no other value could be turned to
+        if values[control["name"]] and control["kind"] != "tick":  # only these values are recorded
             texts = [SWITCHES[control["name"]].text(value) for value in values[control["name"]]]
             control.update(kind="choice", options=[[text, text] for text in texts])
     return {**whole, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
 
 
 def _one_update(model: LabModel, number: int) -> list[Frame]:
-    """Run update ``number`` of a track, and return its frames: one a statement at first, none before the track."""
+    """Run update ``number`` of a track, and return its frames: one per statement at first, none before the track."""
     frames, beats = list[Frame](), list[Frame]()
     rate = SPEEDS[model.speed] or math.inf
-    goal, by_statement = model.runner.updates + 1, 0 < number <= _STATEMENTS
+    goal, by_statement = model.runner.updates + 1, 0 < number <= _STATEMENTWISE_UPDATES
     in_beats = number > 0 and rate <= MOST_IN_BEATS
     every = max(1000 / rate, UPDATE_MS)
     while True:
@@ -177,7 +177,7 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
             if in_beats and model.at_beat:
                 beats.append(frames[-1])
         elif model.runner.watch_gradients:
-            model.screen.scenes.gradient()  # its scale is that of the track that this one leaves
+            model.screen.scenes.gradient()  # for the scale of the track that this one leaves
         if not (by_statement or in_beats) or model.stopped or model.runner.updates >= goal:
             break
     for frame in beats:

@@ -137,7 +137,7 @@ def _recorded(name: str, shown: Any, settings: Mapping[str, Any]) -> Replay | No
             return None
     script = f'gradlabRecording("{name}", "{packed.packed}");\n'
     png = to_png(packed.still) if name == HOME else b""
-    return Replay(name, packed.kind, packed.title, packed.caption, packed.words, png, script)
+    return Replay(name, packed.kind, packed.title, packed.caption, packed.alt, png, script)
 
 
 def record_all(

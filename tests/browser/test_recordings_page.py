@@ -48,7 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def recording(name: str, source: str = "") -> str:
         each = recordings[name]
-        still = f'<img src="{name}.png" alt="{html.escape(each.words)}"><p class="words">{html.escape(each.words)}</p>'
+        still = f'<img src="{name}.png" alt="{html.escape(each.alt)}"><p class="words">{html.escape(each.alt)}</p>'
         data = f'data-kind="{each.kind}" data-src="{source or name}.js" data-title="Recording {name}"'
         plays = " data-autoplay" if name == "alive" else ""
         return f'<div class="gl-recording" id="lab-{name}" {data}{plays}>{still}</div>'

@@ -1,4 +1,4 @@
-"""``gradlab factcheck``: the experiments of a notebook without Jupyter, and what goes wrong with them."""
+"""``gradlab factcheck``: the experiments of a notebook without Jupyter, and their errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def notebook(folder: Path, *experiments: tuple[str, str], setup: str = SETUP) ->
     for heading, text in experiments:
         cells += [("markdown", heading), ("code", text)]
     path = folder / "12_fact_check.ipynb"
-    data = {"cells": [{"cell_type": kind, "source": [text], "id": str(at)} for at, (kind, text) in enumerate(cells)]}
+    data = {"cells": [{"cell_type": kind, "source": [text], "id": str(i)} for i, (kind, text) in enumerate(cells)]}
     path.write_text(json.dumps(data), encoding="utf-8")
     return path
 
@@ -42,13 +42,13 @@ def test_it_runs_the_experiments_and_nothing_else(tmp_path: Path, capsys: pytest
         ("## Exercises", "raise SystemError('an exercise is no experiment')"),
     )
     assert main(["factcheck", str(path), "--format", "json"]) == 1  # 51 are missing
-    told = capsys.readouterr()
-    data = json.loads(told.out)
+    output = capsys.readouterr()
+    data = json.loads(output.out)
     assert [(claim["code"], claim["verdict"], claim["beyond"]) for claim in data["claims"]] == [
         ("A1", "holds", {"far": False})
     ]
     assert len(data["missing"]) == len(CLAIMS) - 1
-    assert told.err == ""
+    assert output.err == ""
 
 
 @pytest.mark.parametrize("form", ["md", "json"])
@@ -72,14 +72,14 @@ def test_an_experiment_that_fails_is_named_and_hides_no_other(
     )
     monkeypatch.chdir(tmp_path)
     assert main(["factcheck", "-o", "table.md"]) == 1
-    told = capsys.readouterr()
-    assert told.out.startswith("table.md: 1 claims: ")
-    assert told.err.startswith("A1 could not be tried: NameError: ")
+    output = capsys.readouterr()
+    assert output.out.startswith("table.md: 1 claims: ")
+    assert output.err.startswith("A1 could not be tried: NameError: ")
     assert "| A2 | " in (tmp_path / "table.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (None, "cannot be read as a notebook"),
         ("no JSON", "cannot be read as a notebook"),
@@ -88,13 +88,13 @@ def test_an_experiment_that_fails_is_named_and_hides_no_other(
     ],
 )
 def test_what_is_no_notebook_is_told_in_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, message: str
 ) -> None:
     path = tmp_path / "12_fact_check.ipynb"
     if text is not None:
         path.write_text(text, encoding="utf-8")
     assert main(["factcheck", str(path)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_claims_that_the_notebook_does_not_tell_are_tried(
@@ -107,9 +107,9 @@ def test_the_claims_that_the_notebook_does_not_tell_are_tried(
     monkeypatch.setattr("gradlab.course.experiments.SUBJECTS", (on_both,))
     path = notebook(tmp_path, ("#### A1: One", "verdicts.record('A1', {'near': True})"))
     assert main(["factcheck", str(path), "--format", "json"]) == 1
-    told = capsys.readouterr()
-    assert [claim["code"] for claim in json.loads(told.out)["claims"]] == ["A1", "B2"]
-    assert told.err == "on_both could not be tried: SystemError: no such thing\n"
+    output = capsys.readouterr()
+    assert [claim["code"] for claim in json.loads(output.out)["claims"]] == ["A1", "B2"]
+    assert output.err == "on_both could not be tried: SystemError: no such thing\n"
 
 
 def test_a_set_up_that_fails_and_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

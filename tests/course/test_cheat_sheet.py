@@ -136,8 +136,8 @@ def large_text_batches(model: nn.Module, windows_of_all: list[list[Any]]) -> tor
 def test_the_margin_for_tokens_counts_every_token_the_same() -> None:
     model, batches = small_text()
     expected = large_text_batches(model, windows(batches[:10]))
-    found = trained(cheat_sheet().program("tokens"), model, batches[:10])
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)  # clip_grad_norm_ adds 1e-6 to the norm
+    weights = trained(cheat_sheet().program("tokens"), model, batches[:10])
+    torch.testing.assert_close(weights, expected, rtol=0, atol=1e-6)  # clip_grad_norm_ adds 1e-6 to the norm
     wrong, _ = small_text()
     mean_of_means = (
         cheat_sheet().program("tokens").replace("tokens).back", "len(window)).back").replace('sum")', 'mean")')
@@ -267,7 +267,7 @@ def test_the_picture_shows_what_grad_holds_after_each_call() -> None:
     optimizer = torch.optim.SGD([w], lr=0.1)
     batches, times = iter((1.0, 10.0, 100.0)), list[int]()
     states = re.findall(r'aria-label="after ([^:]+): ([^"]+)">(.*?)</svg>', cheat_sheet().html)
-    for call, words, drawn in states:
+    for call, contents, drawn in states:
         if call == "zero_grad()":
             optimizer.zero_grad()
             times = []
@@ -278,7 +278,7 @@ def test_the_picture_shows_what_grad_holds_after_each_call() -> None:
             optimizer.step()
             times = [each + 1 for each in times]
         assert len(times) == (0 if w.grad is None else str(int(w.grad)).count("1"))
-        assert words == (", ".join(map(applied_words, times)) or "no gradient")
+        assert contents == (", ".join(map(applied_words, times)) or "no gradient")
         assert re.findall("\u00d7 \\d+", drawn) == [f"\u00d7 {each}" for each in times if each > 1]
         looks = re.findall(r'<polygon points="[^"]+" fill="([^"]+)" stroke="([^"]+)"', drawn)
         arrows = [batch_area(batch_style(each)) for each in times]
@@ -287,8 +287,8 @@ def test_the_picture_shows_what_grad_holds_after_each_call() -> None:
     assert times == [2, 2, 1]
 
 
-def fill_of(look: dict[str, Any]) -> str:
-    """What the sheet fills an arrow with: its paper is that of the page around it."""
+def fill_of(style: dict[str, Any]) -> str:
+    """The sheet's fill of an arrow: its paper is that of the page around it."""
     return {"paper": "var(--jp-layout-color0, Canvas)", "reused": "url(#gl-sheet-reused)"}.get(
-        look["fill"], colour(look["fill"])
+        style["fill"], colour(style["fill"])
     )

@@ -1,4 +1,4 @@
-"""The log of verdicts: the rule, what is shown, and the claims that the notebook does not tell."""
+"""The log of verdicts: the rule, its output, and the claims that the notebook leaves out."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ OTHERS = {
 
 def full() -> ClaimLog:
     log = ClaimLog("2.13.0", "cpu")
-    for at, code in enumerate(CLAIMS):
-        log.record(code, (TRUE, BOTH, FALSE, {"here": True, "elsewhere": None})[at % 4], {"far away": at % 3 == 0})
+    for number, code in enumerate(CLAIMS):
+        facts = (TRUE, BOTH, FALSE, {"here": True, "elsewhere": None})[number % 4]
+        log.record(code, facts, {"far away": number % 3 == 0})
     return log
 
 
@@ -154,10 +155,10 @@ def test_markdown_and_json_say_the_same() -> None:
 
 
 def test_the_others_are_judged_by_what_pytorch_does(others: ClaimLog) -> None:
-    found: dict[str, list[str]] = {}
+    kinds: dict[str, list[str]] = {}
     for verdict in others:
-        found.setdefault(verdict.verdict, []).append(verdict.claim.code)
-    assert {kind: " ".join(codes) for kind, codes in found.items()} == OTHERS
+        kinds.setdefault(verdict.verdict, []).append(verdict.claim.code)
+    assert {kind: " ".join(codes) for kind, codes in kinds.items()} == OTHERS
     assert others.failures == {}
     assert len(others.missing) == 15
 
@@ -180,14 +181,14 @@ def test_no_fact_is_a_double_negative(others: ClaimLog) -> None:
 def replacing(backward: Callable[..., None]) -> Callable[..., None]:
     """A backward that writes over what is in ``.grad``."""
 
-    def leaves(node: Any, seen: set[Any]) -> None:
-        if node is None or node in seen:
+    def leaves(node: Any, visited: set[Any]) -> None:
+        if node is None or node in visited:
             return
-        seen.add(node)
+        visited.add(node)
         if hasattr(node, "variable"):
             node.variable.grad = None
         for below, _ in node.next_functions:
-            leaves(below, seen)
+            leaves(below, visited)
 
     def replace(loss: Tensor, *args: Any, **kwargs: Any) -> None:
         leaves(loss.grad_fn, set())

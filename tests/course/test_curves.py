@@ -1,4 +1,4 @@
-"""Pictures of numbers that a notebook has computed: what is drawn and written is what was given."""
+"""Pictures of a notebook's own numbers: marks and texts show these numbers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def test_each_line_ends_where_its_numbers_end_and_has_its_role() -> None:
 
 
 def test_the_axis_says_what_is_counted() -> None:
-    for words in ("updates", "epochs"):
-        assert curves({"a": [4.0, 2.0]}, counted=words).drawings[0].axes[0].x.words == words
+    for unit in ("updates", "epochs"):
+        assert curves({"a": [4.0, 2.0]}, counted=unit).drawings[0].axes[0].x.words == unit
 
 
 def test_means_and_what_breaks() -> None:
@@ -41,13 +41,13 @@ def test_means_and_what_breaks() -> None:
 
 
 def test_bad_input_is_named() -> None:
-    for lines, more, said in (
+    for lines, more, message in (
         ({}, {}, "must have 1 numbers or more"),
         ({"a": []}, {}, "must have 1 numbers or more"),
         ({"a": [1.0]}, {"mean_of": 2}, "must have 2 numbers"),
         ({"a": [1.0]}, {"reused": ["b"]}, "reused must be among a, got b"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             curves(lines, **more)
 
 

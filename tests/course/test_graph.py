@@ -1,4 +1,4 @@
-"""Autograd's graph as plain parts: against autograd's own nodes, and against gradients worked out by hand."""
+"""Autograd's graph as plain parts: against autograd's own nodes, and against gradients computed by hand."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def line() -> tuple[dict[str, Tensor], Tensor]:
 
 
 def node(graph: Graph, operation: str, name: str = "") -> Node:
-    (found,) = [node for node in graph.nodes if node.operation == operation and node.name == name]
-    return found
+    (match,) = [node for node in graph.nodes if node.operation == operation and node.name == name]
+    return match
 
 
 def test_a_node_stands_after_those_that_pass_a_gradient_to_it() -> None:
@@ -51,25 +51,25 @@ def test_names_shapes_and_what_is_kept() -> None:
 
 def test_what_flows_is_what_autograd_says() -> None:
     names, loss = line()
-    with record_gradients(loss) as seen:
+    with record_gradients(loss) as gradients:
         loss.backward()
-    graph = graph_of(loss, seen, **names)
+    graph = graph_of(loss, gradients, **names)
     (to_w,) = [edge for edge in graph.edges if graph.nodes[edge.target].name == "w"]
     (to_b,) = [edge for edge in graph.edges if graph.nodes[edge.target].name == "b"]
     assert (to_w.gradient, to_b.gradient, graph.seed) == ("\u221218", "\u22126", "1")
     assert graph_of(loss, **names).seed == ""
     w = torch.ones(2, requires_grad=True)
-    with record_gradients(y := w * 2) as seen:
+    with record_gradients(y := w * 2) as gradients:
         y.backward(gradient=torch.tensor([1.0, 0.5]))
-    assert graph_of(y, seen).seed == "[1, 0.5]", "several numbers"
+    assert graph_of(y, gradients).seed == "[1, 0.5]", "several numbers"
 
 
 def test_each_use_has_an_edge_and_their_sum_is_the_gradient() -> None:
     a = torch.tensor(3.0, requires_grad=True)
     result = a * a + a
-    with record_gradients(result) as seen:
+    with record_gradients(result) as gradients:
         result.backward()
-    graph = graph_of(result, seen, a=a, result=result)  # any name that a learner gives
+    graph = graph_of(result, gradients, a=a, result=result)  # any name that a learner gives
     brought = [float(edge.gradient) for edge in graph.edges if graph.nodes[edge.target].name == "a"]
     assert sorted(brought) == [1, 3, 3]
     assert graph.nodes[0].name == "result"
@@ -85,10 +85,10 @@ def test_looking_changes_nothing() -> None:
     assert torch.equal(names["w"].grad, twins["w"].grad)  # type: ignore[arg-type]
     assert hooks == [len(node._raw_hooks or {}) if hasattr(node, "_raw_hooks") else 0 for node in nodes_of(loss)]
     names, loss = line()
-    with pytest.raises(KeyError), record_gradients(loss) as seen:
+    with pytest.raises(KeyError), record_gradients(loss) as gradients:
         raise KeyError
     loss.backward()
-    assert seen == {}
+    assert gradients == {}
 
 
 def test_no_warning_for_a_gradient_that_nobody_kept() -> None:
@@ -148,10 +148,10 @@ def test_a_deep_graph_needs_no_deep_stack() -> None:
     assert len(graph_of(total).nodes) == 3001
 
 
-@pytest.mark.parametrize(("given", "error"), [(3, TypeError), (torch.ones(2), ValueError)])
-def test_what_has_no_graph_is_refused(given: Any, error: type[Exception]) -> None:
+@pytest.mark.parametrize(("result", "error"), [(3, TypeError), (torch.ones(2), ValueError)])
+def test_what_has_no_graph_is_refused(result: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="graph_of: "):
-        graph_of(given)
+        graph_of(result)
     with pytest.raises(TypeError, match="w must be a tensor, got int"):
         graph_of(torch.ones(2, requires_grad=True), w=3)  # type: ignore[arg-type]
 
@@ -169,10 +169,10 @@ def test_tensors_without_an_address_are_told_by_their_shape() -> None:
     rows = torch.eye(2).to_sparse()
     table = torch.nn.Embedding(3, 2, sparse=True)
     loss = (rows @ table(torch.tensor([0, 1]))).sum()
-    with record_gradients(loss) as seen:
+    with record_gradients(loss) as gradients:
         loss.backward()
     again = (rows @ table(torch.tensor([0, 1]))).sum()
-    leaf = graph_of(again, seen, rows=rows, weight=table.weight).nodes[-1]
+    leaf = graph_of(again, gradients, rows=rows, weight=table.weight).nodes[-1]
     assert (leaf.name, leaf.grad) == ("weight", "(3, 2)")
 
 

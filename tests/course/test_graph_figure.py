@@ -1,4 +1,4 @@
-"""The picture of a graph: where the boxes stand, and that nothing covers anything."""
+"""The picture of a graph: the positions of the boxes, and no overlaps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradlab.course.figures.graph import LEAF, Edge, Graph, Node
 from gradlab.course.figures.graph_picture import draw_graph, layers
 
 
-def made(edges: str, *, seed: str = "") -> Graph:
+def make_graph(edges: str, *, seed: str = "") -> Graph:
     """A graph from "01 02 12": from node 0 to node 1, ..."""
     pairs = [(int(pair[0], 36), int(pair[1], 36)) for pair in edges.split()]
     last = max(max(pair) for pair in pairs)
@@ -48,7 +48,7 @@ GRAPHS = ["01 01", "01 12 23 03 02", "01 02 03 14 24 34 05 45"]
 
 @pytest.mark.parametrize("edges", GRAPHS)
 def test_each_edge_leads_left_column_by_column(edges: str) -> None:
-    graph = made(edges)
+    graph = make_graph(edges)
     columns, routes = layers(graph)
     column = {node: number for number, members in enumerate(columns) for node in members}
     assert set(range(len(graph.nodes))) <= set(column)
@@ -61,7 +61,7 @@ def test_each_edge_leads_left_column_by_column(edges: str) -> None:
 
 @pytest.mark.parametrize("edges", GRAPHS)
 def test_no_box_covers_another_and_none_leaves_the_picture(edges: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = made(edges)
+    graph = make_graph(edges)
     (axes,) = drawn(graph, monkeypatch).axes
     patches = [patch for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
     widest = max(patch.get_width() for patch in patches)
@@ -69,20 +69,20 @@ def test_no_box_covers_another_and_none_leaves_the_picture(edges: str, monkeypat
     assert len(boxes) == len(graph.nodes)
     (wide, tall) = axes.get_xlim()[1], axes.get_ylim()[1]
     assert all(0 <= box.x0 < box.x1 <= wide and 0 <= box.y0 < box.y1 <= tall for box in boxes)
-    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
 
 
 def test_two_gradients_between_the_same_boxes_stand_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (axes,) = drawn(made("01 01"), monkeypatch).axes
+    (axes,) = drawn(make_graph("01 01"), monkeypatch).axes
     notes = [text for text in axes.texts if text.get_text() == "\u22126"]
     assert [text.get_verticalalignment() for text in notes] == ["bottom", "top"]
     assert notes[0].get_position()[1] > notes[1].get_position()[1]
 
 
 def test_a_drawing_is_a_picture_and_its_words() -> None:
-    graph = made(GRAPHS[1], seed="1")
+    graph = make_graph(GRAPHS[1], seed="1")
     bundle, metadata = draw_graph(graph)._repr_mimebundle_()
     assert 0 < metadata["image/png"]["width"] < 1000
     assert bundle["text/plain"] == repr(graph) == repr(draw_graph(graph))

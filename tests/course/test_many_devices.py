@@ -1,4 +1,4 @@
-"""What notebook 11 says of DDP and FSDP without a cell that shows it; what its cells show, nbval compares."""
+"""Statements of notebook 11 on DDP and FSDP without a cell that shows them; nbval compares the cells."""
 
 from __future__ import annotations
 

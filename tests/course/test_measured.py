@@ -1,4 +1,4 @@
-"""What code costs when it runs, against formulas."""
+"""The measured cost of code against formulas."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def test_filling_grad_costs_what_the_arithmetic_says(dtype: torch.dtype) -> None
 def test_storages_made_within() -> None:
     before = torch.ones(3)
     with OperationLog() as log:
-        kept = before + 1
-        view = kept.view(3, 1)
+        alive = before + 1
+        view = alive.view(3, 1)
         for _ in range(2):
             gone = before + 2
             del gone
     assert log.made == 3  # `before` was there before, a view is its base's storage, and a place used again counts again
-    del kept, view
+    del alive, view

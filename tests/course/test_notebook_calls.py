@@ -1,4 +1,4 @@
-"""What notebooks call in one line: each against what PyTorch or the shell gives."""
+"""One-line helpers of notebooks, each against PyTorch or the shell."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gradlab.course import attempt, doctor_command
 def test_an_attempt_tells_the_first_sentence_of_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    made: list[int] = []
+    calls: list[int] = []
     attempt(torch.zeros(2, requires_grad=True).backward)
     attempt(torch.optim.SGD, [torch.zeros(1, requires_grad=True) * 2])
-    attempt(made.append, 3)
+    attempt(calls.append, 3)
     assert capsys.readouterr().out.splitlines() == [
         "RuntimeError: grad can be implicitly created only for scalar outputs",
         "ValueError: can't optimize a non-leaf Tensor",
         "no error",
     ]
-    assert made == [3]
+    assert calls == [3]
     with pytest.raises(TypeError):
         attempt(len, 3)
 

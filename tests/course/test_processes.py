@@ -49,7 +49,7 @@ def test_each_process_knows_its_place_and_prints_for_itself(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("does", "words"),
+    ("does", "message"),
     [
         ('raise ValueError("a broken batch")', "rank 1 failed: ValueError: a broken batch"),
         ("os.kill(os.getpid(), 9)", "rank 1 was killed: SIGKILL, as the system does when memory runs out"),
@@ -57,11 +57,11 @@ def test_each_process_knows_its_place_and_prints_for_itself(tmp_path: Path) -> N
         ("os._exit(4)", "rank 1 left with exit code 4"),
     ],
 )
-def test_a_failure_is_told_from_one_that_lost_its_partner(tmp_path: Path, does: str, words: str) -> None:
+def test_a_failure_is_told_from_one_that_lost_its_partner(tmp_path: Path, does: str, message: str) -> None:
     run = launch(script(tmp_path, TURNS.format(does)), seconds=20)
     lines = run.error.splitlines()
     assert not run
-    assert lines[0] == words
+    assert lines[0] == message
     if not does.startswith("os."):
         assert lines[1] == f"    at line 8 of script.py: {does}"
     assert lines[-3:] == [
@@ -87,7 +87,7 @@ def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path) -
 
 def test_a_cleanup_that_hangs_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The script came to its end, with its threads; what torch does after that hangs now and then."""
-    monkeypatch.setattr(workers, "GRACE", 0.3)
+    monkeypatch.setattr(workers, "GRACE_SECONDS", 0.3)
     hangs = """
         import atexit, os, threading, time
         threading.Timer(0.2, lambda: print("a thread, to its end")).start()
@@ -118,7 +118,7 @@ def test_what_the_processes_leave_behind_goes(tmp_path: Path, monkeypatch: pytes
         time.sleep(3600)
         """,
     )
-    monkeypatch.setattr(workers, "GRACE", 0.3)
+    monkeypatch.setattr(workers, "GRACE_SECONDS", 0.3)
     run = launch(path)
     assert run.error.startswith("rank 1 was killed")
     assert "rank 0 had not finished" in run.error
@@ -188,15 +188,15 @@ def test_without_a_network_it_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "words"),
+    ("arguments", "error", "message"),
     [
         (("nowhere.py",), FileNotFoundError, "there is no file 'nowhere.py' here"),
         ((__file__, 0), ValueError, "processes must be a whole number from 1 to 8, got 0"),
         ((__file__, True), ValueError, "got True"),
     ],
 )
-def test_what_cannot_be_started_is_refused(arguments: tuple, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+def test_what_cannot_be_started_is_refused(arguments: tuple, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         launch(*arguments)
 
 

@@ -1,4 +1,4 @@
-"""The series and its map: as the teachers' map has it, in an order that can be done."""
+"""The series and its map: as in the teachers' map, in a possible order."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def test_the_series_is_as_the_teachers_map_has_it() -> None:
 
 
 def test_the_map_counts_bets_and_exercises() -> None:
-    asked = (ROOT / "gradlab" / "widgets" / "questions" / "03.toml").read_text(encoding="utf-8")
+    questions = (ROOT / "gradlab" / "widgets" / "questions" / "03.toml").read_text(encoding="utf-8")
     exercises = (ROOT / "gradlab" / "course" / "exercises" / "nb03.md").read_text(encoding="utf-8")
     counts = [
-        len(re.findall(pattern, text, re.M)) for pattern, text in ((r"^\[[^.]+\]$", asked), (r"^## `", exercises))
+        len(re.findall(pattern, text, re.M)) for pattern, text in ((r"^\[[^.]+\]$", questions), (r"^## `", exercises))
     ]
     shown = series_map()._repr_mimebundle_()
     assert re.search(rf"^03 forgetting_zero_grad +02 +\d+ min +{counts[0]} +{counts[1]}$", shown["text/plain"], re.M)

@@ -16,7 +16,7 @@ NUMBERS = [f"{number:02}" for number in range(13)]
 
 
 def texts(number: str) -> dict[str, bool]:
-    """What is written in a strip, and whether it is bold."""
+    """The texts in a strip, and whether each is bold."""
     (drawing,) = update_strip(number).drawings
     return {mark.texts[0]: mark.bold for mark in drawing.marks if isinstance(mark, Text)}
 
@@ -26,7 +26,7 @@ def test_each_explains_more_than_the_one_before(number: str) -> None:
     now, before = texts(number), texts(NUMBERS[NUMBERS.index(number) - 1]) if number != "00" else {}
     assert set(before) < set(now)
     calls = {"zero_grad()", "forward", "backward()", "step()"}
-    assert {words for words, bold in now.items() if bold} - calls == set(now) - set(before) - calls - {
+    assert {text for text, bold in now.items() if bold} - calls == set(now) - set(before) - calls - {
         ".grad",
         "next batch",
     }
@@ -47,12 +47,12 @@ def test_it_closes_the_core_as_it_is_drawn_today(number: str) -> None:
     (path,) = (ROOT / "notebooks").glob(f"{number}_*.ipynb")
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     ids = [cell["id"] for cell in cells]
-    at = ids.index("strip")
-    assert "".join(cells[at]["source"]) == f'update_strip("{number}")'
-    assert ids.index("recap") < at
-    after = [name for name in ids[at + 1 :] if name != "about"]  # 00 tells there what others tell in their titles
+    index = ids.index("strip")
+    assert "".join(cells[index]["source"]) == f'update_strip("{number}")'
+    assert ids.index("recap") < index
+    after = [name for name in ids[index + 1 :] if name != "about"]  # 00 tells there what others tell in their titles
     assert after[:2] == ["strip-caption", "deeper"]
-    (output,) = cells[at]["outputs"]
+    (output,) = cells[index]["outputs"]
     assert "".join(output["data"]["text/plain"]) == repr(update_strip(number))
 
 

@@ -82,8 +82,8 @@ class ScratchGPT(nn.Module):
         self.head = nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        place = torch.arange(x.shape[1], device=x.device)
-        return self.head(self.norm(self.blocks(self.drop(self.tokens(x) + self.places(place)))))
+        positions = torch.arange(x.shape[1], device=x.device)
+        return self.head(self.norm(self.blocks(self.drop(self.tokens(x) + self.places(positions)))))
 
 
 class LlamaMLP(nn.Module):

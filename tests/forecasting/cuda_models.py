@@ -1,4 +1,4 @@
-"""Small models of many kinds, and what PyTorch keeps of them for backward: on fake CUDA tensors, or by our rules.
+"""Small models of many kinds, and the tensors that PyTorch saves for backward: on fake CUDA tensors, or by our rules.
 
 ``python -m tests.forecasting.cuda_models`` under a PyTorch that was built with CUDA writes ``cuda_saved.json``. It
 takes a card of compute capability 8.0 or later, whose attention kernels the rules follow.
@@ -34,14 +34,14 @@ class Bert(nn.Module):
 
     def __init__(self, width: int = 48, length: int = 23) -> None:
         super().__init__()
-        self.token, self.place = nn.Embedding(211, width, padding_idx=0), nn.Embedding(length, width)
+        self.token, self.position = nn.Embedding(211, width, padding_idx=0), nn.Embedding(length, width)
         self.norm, self.drop = nn.LayerNorm(width, eps=1e-12), nn.Dropout(0.1)
         layer = (width, 4, 4 * width, 0.1, "gelu")
         self.layers = nn.ModuleList(nn.TransformerEncoderLayer(*layer, batch_first=True) for _ in range(2))
         self.pool, self.head = nn.Linear(width, width), nn.Linear(width, 5)
 
     def forward(self, ids: Tensor) -> Tensor:
-        x = self.drop(self.norm(self.token(ids) + self.place(torch.arange(ids.shape[1], device=ids.device))))
+        x = self.drop(self.norm(self.token(ids) + self.position(torch.arange(ids.shape[1], device=ids.device))))
         for layer in self.layers:
             x = layer(x, src_key_padding_mask=ids == 0)
         return self.head(torch.tanh(self.pool(x[:, 0])))
@@ -181,7 +181,7 @@ def saved_for_backward(name: str, amp: str, mode: AbstractContextManager[Any], d
 
 
 def on_cuda(name: str, amp: str) -> dict[str, Any]:
-    """Return what PyTorch's own code for CUDA keeps for backward; its autocast is told that there is a GPU."""
+    """Return the tensors that PyTorch's code for CUDA saves for backward; its autocast assumes a GPU."""
     there = patch.object(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
     with there, patch.object(torch.cuda, "is_bf16_supported", lambda *_, **__: True):
         return saved_for_backward(name, amp, FakeTensorMode(), "cuda")

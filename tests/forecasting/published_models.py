@@ -21,7 +21,7 @@ from gradlab.forecasting.sizes import ModelSize, model_size
 
 @dataclass(frozen=True)
 class Style:
-    """How a transformer block is put together."""
+    """The structure of a transformer block."""
 
     width: int
     heads: int
@@ -106,7 +106,7 @@ class Block(nn.Module):
 
 
 def blocks(style: Style, layers: int) -> nn.Sequential:
-    """Return so many blocks; the deeper, the more of their branches are skipped."""
+    """Return ``layers`` blocks; deeper ones skip more of their branches."""
     return nn.Sequential(*(Block(style, style.drop_path * i / max(layers - 1, 1)) for i in range(layers)))
 
 
@@ -125,8 +125,8 @@ class GPT(nn.Module):
             self.head.weight = self.tokens.weight
 
     def forward(self, x: Tensor) -> Tensor:
-        place = torch.arange(x.shape[1], device=x.device)[None]
-        x = F.dropout(self.tokens(x) + self.places(place), self.p)
+        positions = torch.arange(x.shape[1], device=x.device)[None]
+        x = F.dropout(self.tokens(x) + self.places(positions), self.p)
         return self.head(self.norm(self.blocks(x)))
 
 
@@ -148,8 +148,8 @@ class BERT(nn.Module):
             self.head = nn.Linear(width, 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        place = torch.arange(x.shape[1], device=x.device)[None]
-        x = self.tokens(x) + self.types(torch.zeros_like(x)) + self.places(place)
+        positions = torch.arange(x.shape[1], device=x.device)[None]
+        x = self.tokens(x) + self.types(torch.zeros_like(x)) + self.places(positions)
         x = self.blocks(F.dropout(self.norm(x), self.p))
         if self.kind == "mlm":
             return self.head(self.head_norm(F.gelu(self.dense(x))))
@@ -362,7 +362,7 @@ DEIT = partial(Style, one_qkv=True, scale_first=True, act=wide_gelu, drop_path=0
 
 @dataclass(frozen=True)
 class Published:
-    """A model of so many alike blocks, what its batches are, and its loss (None for forecast's own choice)."""
+    """A model with its number of equal blocks, its batches, and its loss (None for forecast's own choice)."""
 
     of: Callable[[int], nn.Module]
     layers: int

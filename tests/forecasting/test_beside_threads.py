@@ -52,8 +52,8 @@ class Training:
             warnings.simplefilter("ignore")
             on_cuda = torch.autocast("cuda", torch.bfloat16, enabled=torch.cuda.is_available())
             scaler = torch.amp.GradScaler("cuda")
-        words = on_cuda.device, scaler.is_enabled()
-        self.updates.append((nodes(loss.grad_fn), hidden.dtype, scores.dtype, skipped, self.scaler.get_scale(), words))
+        state = on_cuda.device, scaler.is_enabled()
+        self.updates.append((nodes(loss.grad_fn), hidden.dtype, scores.dtype, skipped, self.scaler.get_scale(), state))
 
     def weights(self) -> list[Tensor]:
         return [parameter.detach().clone() for parameter in self.model.parameters()]
@@ -179,8 +179,8 @@ def test_gradients_of_a_training_meanwhile_stay(elsewhere: Any) -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    places = (torch, "clear_autocast_cache"), (torch.autocast, "__init__")
-    before = [getattr(*place) for place in places]
+    targets = (torch, "clear_autocast_cache"), (torch.autocast, "__init__")
+    before = [getattr(*target) for target in targets]
 
     def fail() -> None:
         raise ZeroDivisionError
@@ -193,7 +193,7 @@ def test_nothing_is_left_behind() -> None:
         x = torch.ones(2, 8, requires_grad=True)
         assert nodes(F.dropout(x, 0.5).grad_fn) == ["MulBackward0", "torch::autograd::AccumulateGrad"]
         assert "FusedRmsNormBackward0" not in nodes(F.rms_norm(x, (8,)).grad_fn)
-        assert [getattr(*place) for place in places] == before
+        assert [getattr(*target) for target in targets] == before
         assert not torch_optimizer._global_optimizer_pre_hooks
         assert not torch.nn.modules.module._global_forward_hooks
 

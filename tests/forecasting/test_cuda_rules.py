@@ -1,8 +1,8 @@
-"""CUDA's rules against PyTorch's own code for CUDA: what it makes of fake CUDA tensors, which need no GPU.
+"""CUDA's rules against PyTorch's own code for CUDA on fake CUDA tensors, which need no GPU.
 
-Without gradients a fake CUDA tensor passes through autocast's kernels for CUDA and through all that chooses by the
-device, on a build without CUDA, too, once the device has somebody to answer for it. So what reaches the dispatcher
-below is what a GPU would be given.
+Without gradients a fake CUDA tensor passes through autocast's kernels for CUDA and through all code that chooses by the
+device, on a build without CUDA, too, once a stub implements the device. So the operations that reach the dispatcher
+below are those that a GPU would run.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[Any] = []
+        self.recorded: list[Any] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         if func not in (torch.ops.prim.device.default, torch.ops.aten.detach.default):
-            self.seen.append((str(func), kinds(args), kinds(result)))
+            self.recorded.append((str(func), kinds(args), kinds(result)))
         return result
 
 
@@ -96,7 +96,7 @@ def kinds(value: Any) -> Any:
 
 
 def on_cuda(call: Callable[[Tensor, Tensor], Any], dtype: torch.dtype | None) -> list[Any]:
-    """What reaches the dispatcher of fake CUDA tensors, under CUDA's own autocast."""
+    """The operations that reach the dispatcher of fake CUDA tensors, under CUDA's own autocast."""
     before = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
     with FakeTensors(), torch.no_grad():
         a, b = torch.empty(4, 6, device="cuda"), torch.empty(4, 6, device="cuda")
@@ -109,12 +109,12 @@ def on_cuda(call: Callable[[Tensor, Tensor], Any], dtype: torch.dtype | None) ->
             torch.set_autocast_enabled("cuda", before[0])
             torch.set_autocast_dtype("cuda", before[1])
             torch.clear_autocast_cache()
-    return in_order(recorder.seen)
+    return in_order(recorder.recorded)
 
 
-def in_order(seen: list[Any]) -> list[Any]:
-    """C++ casts the arguments of one operation in the order that the compiler likes."""
-    return sorted(seen, key=str)
+def in_order(recorded: list[Any]) -> list[Any]:
+    """Sorted, since C++ casts the arguments of an operation in an order that depends on the compiler."""
+    return sorted(recorded, key=str)
 
 
 def by_our_rules(call: Callable[[Tensor, Tensor], Any], dtype: torch.dtype | None) -> list[Any]:
@@ -123,7 +123,7 @@ def by_our_rules(call: Callable[[Tensor, Tensor], Any], dtype: torch.dtype | Non
         autocast = nullcontext() if dtype is None else torch.autocast("cuda", dtype=dtype)
         with autocast, Recorder() as recorder:
             call(a, b)
-    return in_order(recorder.seen)
+    return in_order(recorder.recorded)
 
 
 @pytest.mark.parametrize("amp", AMP)

@@ -1,7 +1,7 @@
-"""What our rules keep for backward against what PyTorch's own CUDA build keeps, for whole models, to the byte.
+"""Tensors saved for backward by our rules against those of PyTorch's own CUDA build, for whole models, to the byte.
 
-A build without CUDA cannot train on fake CUDA tensors, so its answers are in ``cuda_saved.json``; ``cuda_models.py``
-made them. Where there is a card, PyTorch is asked instead.
+A build without CUDA cannot train on fake CUDA tensors, so the reference is in ``cuda_saved.json``; ``cuda_models.py``
+wrote it. Where there is a card, PyTorch itself is the reference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fake tensors: what they say of an operation is what the operation does; and the copy of a model."""
+"""Fake tensors: results of operations have the real shapes and types; and the copy of a model."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_gradients_of_norms_are_of_the_right_type(layer: str, dtype: torch.dtype
     def run() -> list[Any]:
         norm = {"batch": nn.BatchNorm2d(4), "group": nn.GroupNorm(2, 4), "layer": nn.LayerNorm([3, 3])}[layer]
         x = torch.rand(2, 4, 3, 3, dtype=dtype, requires_grad=True)
-        seen: list[Any] = []
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(layout(t.detach())) or t, lambda t: t):
+        dtypes: list[Any] = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: dtypes.append(layout(t.detach())) or t, lambda t: t):
             output = norm(x)
         output.sum().backward()
-        return [layout(output.detach()), seen, *(layout(t.grad) for t in (x, *norm.parameters()))]
+        return [layout(output.detach()), dtypes, *(layout(t.grad) for t in (x, *norm.parameters()))]
 
     real = run()
     with FakeTensors():

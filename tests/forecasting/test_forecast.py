@@ -202,8 +202,8 @@ def test_a_card_has_room_for_exactly_what_it_holds() -> None:
     assert need.tensors == result.peak
     assert result.at_peak.keys() == set(CATEGORIES)
     assert sum(result.at_peak.values()) == result.peak == result.peak_at.top == max(p.top for p in result.timeline)
-    for words in ("digits, batch 64", "17,226 parameters", "weights", "T4", "fits", "reserved", "CUDA's context"):
-        assert words in repr(result)
+    for text in ("digits, batch 64", "17,226 parameters", "weights", "T4", "fits", "reserved", "CUDA's context"):
+        assert text in repr(result)
 
 
 def test_a_card_means_cuda_unless_the_cpu_was_asked_for() -> None:

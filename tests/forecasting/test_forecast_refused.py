@@ -1,4 +1,4 @@
-"""What the forecast refuses, and how it says it: one sentence that names the thing and what to do."""
+"""Errors of the forecast: one sentence that names the fault and the remedy."""
 
 from __future__ import annotations
 
@@ -137,6 +137,6 @@ def test_the_largest_is_found_in_few_steps(peak_of: Callable[[int], int]) -> Non
         expected = max((n for n in range(1, 100_001) if peaks[n] <= limit), default=0)
         for start in (1, 64):
             calls: list[int] = []
-            found = largest_that_fits(lambda n, calls=calls: calls.append(n) or peaks[n], limit, 100_000, start)
-            assert found == expected
+            largest = largest_that_fits(lambda n, calls=calls: calls.append(n) or peaks[n], limit, 100_000, start)
+            assert largest == expected
             assert len(calls) == len(set(calls)) <= 30

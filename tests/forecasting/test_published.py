@@ -1,4 +1,4 @@
-"""The forecast against training memory that others measured and published; ``published.toml`` says where and how.
+"""The forecast against published measurements of training memory; their sources are in ``published.toml``.
 
 ``python -m tests.forecasting.test_published`` prints the table of notebook 09, and what README says of the errors.
 """
@@ -48,14 +48,14 @@ for epoch in range(epochs):
 
 @dataclass(frozen=True)
 class PublishedLoop(Recipe):
-    """The loop as it was run, where a recipe says it otherwise: another text to be forecast."""
+    """The loop as it was run, where it differs from a recipe's: another text to be forecast."""
 
     for_loop: bool = False
     """Whether the optimizer updates one parameter after another, as that PyTorch did."""
     late_zero_grad: bool = False
     """Whether gradients are cleared between forward and backward."""
     setup: str = ""
-    """What makes the optimizer, in ``published_updates.py``."""
+    """The name of the optimizer's code in ``published_updates.py``."""
     update: str = ""
 
     def __new__(cls, **_: Any) -> PublishedLoop:
@@ -76,7 +76,7 @@ class PublishedLoop(Recipe):
 
 
 def forecast_of(row: dict[str, Any], layers: int | None = None) -> Forecast:
-    """Return our forecast of what was measured, or of the same with so many blocks."""
+    """Return our forecast of a measurement, or of the same with ``layers`` blocks."""
     settings = dict(row["settings"])
     names = [name for name in ("for_loop", "late_zero_grad", "setup", "update") if name in settings]
     recipe = PublishedLoop(**settings.pop("recipe", {}), **{name: settings.pop(name) for name in names})
@@ -95,26 +95,28 @@ def forecast_of(row: dict[str, Any], layers: int | None = None) -> Forecast:
 
 
 def layers_of(name: str) -> int:
-    """Return how many blocks a model of ours has, 0 for a size, which forecast itself extrapolates."""
+    """Return the number of blocks of a model of ours, 0 for a size, which forecast itself extrapolates."""
     model = ROWS[name]["model"]
     return MODELS[model].layers if model in MODELS else 0
 
 
 @functools.cache
 def need_of(name: str, *, in_full: bool = False) -> Need:
-    """Return what the training needs; that of many blocks follows from 2 and 3 of them, statement by statement."""
+    """Return the training's need; that of many blocks follows from 2 and 3 of them, statement by statement."""
     row, layers = ROWS[name], layers_of(name)
     if in_full or layers < DEEP:
         return forecast_of(row).need()
     two, three = (forecast_of(row, n) for n in (2, 3))
     few, more = tops(two), tops(three)
-    return replace(three.need(), tensors=max(few[at] + (layers - 2) * (more[at] - few[at]) for at in few))
+    return replace(three.need(), tensors=max(few[key] + (layers - 2) * (more[key] - few[key]) for key in few))
 
 
 def tops(result: Forecast) -> dict[str, int]:
     """Return the highest moment of each statement."""
-    points = [*result.timeline, result.peak_at]
-    return {at: max(p.top for p in points if p.statement == at) for at in {p.statement for p in points}}
+    highest: dict[str, int] = {}
+    for point in (*result.timeline, result.peak_at):
+        highest[point.statement] = max(point.top, highest.get(point.statement, 0))
+    return highest
 
 
 def forecast_bytes(name: str) -> int:
@@ -171,7 +173,7 @@ def test_a_forecast_is_near_what_was_measured(name: str) -> None:
 
 
 def summary() -> tuple[str, str, str]:
-    """Return what README says of these errors: how many figures, median and maximum, without those of 2020."""
+    """Return README's numbers of these errors: count of figures, median and maximum, without those of 2020."""
     exact = [n for n in compared() if n not in rounded()]
     errors = [abs(error(n)) for n in exact if not ROWS[n].get("torch", "").startswith("1.7")]
     return str(len(errors)), f"{statistics.median(errors):.1f}", f"{max(errors):.1f}"
@@ -187,8 +189,8 @@ def test_the_bounds_keep_what_is_promised() -> None:
 
 @pytest.mark.nightly
 def test_what_readme_says_of_the_errors_is_so() -> None:
-    said = r"Against (\d+) published figures of allocated memory it is ([\d.]+) % off\s+in the median and ([\d.]+) %"
-    assert re.findall(said, (ROOT / "README.md").read_text("utf-8")) == [summary()]
+    pattern = r"Against (\d+) published figures of allocated memory it is ([\d.]+) % off\s+in the median and ([\d.]+) %"
+    assert re.findall(pattern, (ROOT / "README.md").read_text("utf-8")) == [summary()]
 
 
 @pytest.mark.nightly

@@ -42,9 +42,9 @@ class Reader(nn.Module):
 def test_recurrent_layers_on_a_cpu_are_what_a_ledger_counts(kind: str, options: dict[str, Any], amp: str) -> None:
     model, recipe = Reader(kind, **options), Recipe(amp=amp, optimizer="adam")
     batch = torch.rand(7, 9, 12), torch.rand(7, 3)
-    found = forecast(model, recipe, batch=batch, device="cpu")
+    result = forecast(model, recipe, batch=batch, device="cpu")
     ledger = run_under_ledger(model, nn.functional.mse_loss, [batch], 3, Training(recipe))
-    assert (found.peak, found.at_peak) == (ledger.peak, ledger.at_peak)
+    assert (result.peak, result.at_peak) == (ledger.peak, ledger.at_peak)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
@@ -52,7 +52,7 @@ def test_recurrent_layers_on_a_cpu_are_what_a_ledger_counts(kind: str, options: 
 def test_what_an_lstm_keeps_is_what_its_kernel_keeps(sizes: tuple[int, ...], dtype: torch.dtype) -> None:
     steps, rows, features, width = sizes
 
-    def kept() -> Tensor:
+    def workspace() -> Tensor:
         x, state = torch.ones(steps, rows, features, dtype=dtype), torch.zeros(rows, width, dtype=dtype)
         weights = [torch.zeros(4 * width, n, dtype=dtype) for n in (features, width)]
         biases = [torch.zeros(4 * width, dtype=dtype)] * 2
@@ -60,19 +60,19 @@ def test_what_an_lstm_keeps_is_what_its_kernel_keeps(sizes: tuple[int, ...], dty
         return torch.ops.aten.mkldnn_rnn_layer.default(x, *weights, *biases, state, state, *flags)[3]
 
     with FakeTensors():
-        fake = kept()
-    assert fake.untyped_storage().nbytes() == kept().untyped_storage().nbytes() > 0
+        fake = workspace()
+    assert fake.untyped_storage().nbytes() == workspace().untyped_storage().nbytes() > 0
 
 
 @pytest.mark.parametrize(("width", "unit"), [(2, "B"), (20, "KiB"), (600, "MiB"), (12_000, "GiB")])
 def test_a_table_has_one_unit_in_which_its_peak_is_read_well(width: int, unit: str) -> None:
     with torch.device("meta"):
-        found = forecast(nn.Linear(width, width), batch=(torch.empty(4, width), torch.empty(4, width)))
-    amounts, cards = found.table().split("\nallocated")
+        result = forecast(nn.Linear(width, width), batch=(torch.empty(4, width), torch.empty(4, width)))
+    amounts, cards = result.table().split("\nallocated")
     rows = re.findall(r"^(\w+) +([\d,.]+) (\w+)$", amounts.strip(), re.MULTILINE)
     assert {row[2] for row in rows} == {unit}
     peak = float(rows[-1][1].replace(",", ""))
     assert rows[-1][0] == "peak"
     assert 1 <= peak < 1024
-    assert round(found.peak / {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[unit], 2) == peak
+    assert round(result.peak / {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[unit], 2) == peak
     assert "MiB" not in cards.partition("\n\nCounted")[0]

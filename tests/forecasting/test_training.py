@@ -1,4 +1,4 @@
-"""What a forecast is asked beside its model: against real runs of the same text, and against published arithmetic."""
+"""A forecast's arguments beside its model: against real runs of the same text, and against published arithmetic."""
 
 from __future__ import annotations
 

@@ -105,18 +105,18 @@ NOT_COUNTED_ALIKE = ("an LSTM",)  # oneDNN's on a real CPU keeps a workspace of 
 
 def state(model: nn.Module) -> dict[str, Any]:
     """All that a model is, object by object."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, module in model.named_modules():
         for key, value in vars(module).items():
-            found[f"{name}/{key}"] = value
+            values[f"{name}/{key}"] = value
             if isinstance(value, dict):
-                found |= {f"{name}/{key}[{k!r}]": each for k, each in value.items()}
+                values |= {f"{name}/{key}[{k!r}]": each for k, each in value.items()}
     for name, parameter in model.named_parameters():
-        found[f"{name}.grad"] = parameter.grad
-        found[f"{name} hooks"] = tuple((parameter._backward_hooks or {}).values())
+        values[f"{name}.grad"] = parameter.grad
+        values[f"{name} hooks"] = tuple((parameter._backward_hooks or {}).values())
         after = getattr(parameter, "_post_accumulate_grad_hooks", None)
-        found[f"{name} hooks after"] = tuple((after or {}).values())
-    return found
+        values[f"{name} hooks after"] = tuple((after or {}).values())
+    return values
 
 
 @contextmanager
@@ -168,17 +168,17 @@ def test_an_odd_model_is_what_it_was_and_counted_as_a_real_run(name: str) -> Non
 def test_closures_and_hooks_lead_to_weights_of_the_dtype_given(dtype: str | None) -> None:
     def build(forward: Callable[[Any, Tensor], Tensor] | None = None) -> Wrapped:
         model = Wrapped(forward)
-        model.b.weight.register_hook(lambda grad: seen.append(grad.dtype))
+        model.b.weight.register_hook(lambda grad: dtypes.append(grad.dtype))
         return model
 
-    seen: list[torch.dtype] = []
+    dtypes: list[torch.dtype] = []
     model = build()
     layer = model.a
     model.then = lambda self, x: self.b(torch.relu(layer(x)))
     with unchanged(model):
-        found = forecast(model, RECIPE, batch=sample(), dtype=dtype)
-    assert found.at_peak == forecast(build(), RECIPE, batch=sample(), dtype=dtype).at_peak
-    assert set(seen) == {torch.bfloat16 if dtype else torch.float32}
+        result = forecast(model, RECIPE, batch=sample(), dtype=dtype)
+    assert result.at_peak == forecast(build(), RECIPE, batch=sample(), dtype=dtype).at_peak
+    assert set(dtypes) == {torch.bfloat16 if dtype else torch.float32}
 
 
 def test_parameters_without_a_shape_are_refused() -> None:

@@ -110,11 +110,11 @@ def page(shared: tuple[Any, list[str]]) -> Iterator[Any]:
     yield from begun(*shared)
 
 
-def asked(page: Any) -> list[dict[str, Any]]:
-    """What the parts have told the kernel since this was asked last."""
-    page.wait_for_timeout(70)  # what is told while dragging waits for up to 50 ms
-    found: list[dict[str, Any]] = page.evaluate("() => asked.splice(0)")
-    return found
+def new_requests(page: Any) -> list[dict[str, Any]]:
+    """The messages of the parts to the kernel since the last call."""
+    page.wait_for_timeout(70)  # messages while dragging wait for up to 50 ms
+    requests: list[dict[str, Any]] = page.evaluate("() => asked.splice(0)")
+    return requests
 
 
 # The panel ------------------------------------------------------------------------------------------------------------
@@ -143,8 +143,8 @@ def panel(page: Any) -> Any:
 
 
 def tip(page: Any) -> str | None:
-    found = page.locator(".gl-tip")
-    return str(found.inner_text()) if found.is_visible() else None
+    element = page.locator(".gl-tip")
+    return str(element.inner_text()) if element.is_visible() else None
 
 
 def test_a_state_is_painted_once_at_the_density_of_the_screen(panel: Any) -> None:
@@ -158,7 +158,7 @@ def test_a_state_is_painted_once_at_the_density_of_the_screen(panel: Any) -> Non
 def test_marks_have_the_colours_of_the_theme(panel: Any) -> None:
     cells = {"k": "i", "p": [10, 80, 50, 100], "columns": 2, "cells": "01"}
     band = {"k": "b", "p": [8, 10, 18, 198, 10, 18], "fill": "scale/50"}
-    found = panel.evaluate(
+    colours = panel.evaluate(
         """(more) => {
           panel.show({...state, ids: [...state.ids, 'cells', 'band'], marks: [...state.marks, ...more]});
           const at = ([x, y]) => '#' + [...panel.picture.context.getImageData(x, y, 1, 1).data].slice(0, 3)
@@ -172,7 +172,7 @@ def test_marks_have_the_colours_of_the_theme(panel: Any) -> None:
         }""",
         [{**cells, "palette": ["reused", "ink"]}, band],
     )
-    assert all(painted == wanted for painted, wanted in found)
+    assert all(painted == wanted for painted, wanted in colours)
 
 
 def test_the_pointer_is_told_what_is_there(panel: Any) -> None:
@@ -183,7 +183,7 @@ def test_the_pointer_is_told_what_is_there(panel: Any) -> None:
     assert tip(panel) == "batch 3"
     assert not panel.locator(".gl-cross").is_visible(), "an area has no line"
     panel.mouse.click(310, 50)
-    assert asked(panel) == [{"do": "press", "what": "batch 3"}]
+    assert new_requests(panel) == [{"do": "press", "what": "batch 3"}]
     panel.evaluate("() => panel.show(applyPanel(state, {set: [[0, {words: 'batch 4'}]]}))")
     assert tip(panel) == "batch 4", "it follows what is painted"
     panel.mouse.move(250, 100)
@@ -229,7 +229,7 @@ def test_an_arrow_slides_in_and_readers_have_it_at_once(panel: Any, motion: str)
 
 
 @pytest.fixture
-def words(page: Any) -> Any:
+def marked_words(page: Any) -> Any:
     page.evaluate(
         """state => {
           const word = (name) => `<p><span class="gradlab-word-${name}">${name}</span></p>`;
@@ -251,30 +251,30 @@ def words(page: Any) -> Any:
     return page
 
 
-def test_a_marked_word_lights_the_marks_of_the_nearest_lab(words: Any) -> None:
-    plain = words.evaluate("pixels")
-    words.locator(".gradlab-word-weights").dispatch_event("pointerover")
-    assert words.evaluate("lit") == [[], []], "the page has scrolled under a pointer at rest"
-    words.locator(".gradlab-word-weights").hover()
-    assert words.evaluate("lit") == [["weights"], []]
-    assert [old != new for old, new in zip(plain, words.evaluate("pixels"), strict=True)] == [True, False]
-    words.locator(".gradlab-word-applied").hover()
-    assert words.evaluate("lit") == [[], ["applied"]]
-    words.locator(".gradlab-word-reused").hover()
-    assert words.evaluate("lit") == [[], []], "no mark is reused: nothing is dim"
-    words.mouse.move(899, 899)
-    assert words.evaluate("pixels") == plain
+def test_a_marked_word_lights_the_marks_of_the_nearest_lab(marked_words: Any) -> None:
+    plain = marked_words.evaluate("pixels")
+    marked_words.locator(".gradlab-word-weights").dispatch_event("pointerover")
+    assert marked_words.evaluate("lit") == [[], []], "the page has scrolled under a pointer at rest"
+    marked_words.locator(".gradlab-word-weights").hover()
+    assert marked_words.evaluate("lit") == [["weights"], []]
+    assert [old != new for old, new in zip(plain, marked_words.evaluate("pixels"), strict=True)] == [True, False]
+    marked_words.locator(".gradlab-word-applied").hover()
+    assert marked_words.evaluate("lit") == [[], ["applied"]]
+    marked_words.locator(".gradlab-word-reused").hover()
+    assert marked_words.evaluate("lit") == [[], []], "no mark is reused: nothing is dim"
+    marked_words.mouse.move(899, 899)
+    assert marked_words.evaluate("pixels") == plain
     for _ in range(3):
-        words.keyboard.press("Tab")
-    assert words.evaluate("() => document.activeElement.textContent") == "weights"
-    assert words.evaluate("lit") == [["weights"], []], "by keys, too"
-    words.keyboard.press("Tab")
-    assert words.evaluate("lit") == [[], []]
+        marked_words.keyboard.press("Tab")
+    assert marked_words.evaluate("() => document.activeElement.textContent") == "weights"
+    assert marked_words.evaluate("lit") == [["weights"], []], "by keys, too"
+    marked_words.keyboard.press("Tab")
+    assert marked_words.evaluate("lit") == [[], []]
 
 
 def test_keys_go_from_mark_to_mark_and_along_a_curve(panel: Any) -> None:
     panel.keyboard.press("Tab")
-    for key, words in [
+    for key, text in [
         ("ArrowRight", "batch 3"),
         ("ArrowDown", "update 160: loss 70"),
         ("ArrowLeft", "update 120: loss 60"),
@@ -284,10 +284,10 @@ def test_keys_go_from_mark_to_mark_and_along_a_curve(panel: Any) -> None:
         ("ArrowUp", "batch 3"),
     ]:
         panel.keyboard.press(key)
-        assert tip(panel) == words, key
-        assert panel.evaluate("() => said.splice(0)") == [words], key
+        assert tip(panel) == text, key
+        assert panel.evaluate("() => said.splice(0)") == [text], key
     panel.keyboard.press("Enter")
-    assert asked(panel) == [{"do": "press", "what": "batch 3"}]
+    assert new_requests(panel) == [{"do": "press", "what": "batch 3"}]
     panel.keyboard.press("Escape")
     assert tip(panel) is None
     items = panel.evaluate("() => [...document.querySelectorAll('.gl-panel li')].map((item) => item.textContent)")
@@ -299,7 +299,7 @@ def test_keys_move_the_weights_and_choose_a_range(panel: Any) -> None:
     for key in ("+", "-", "0", "Shift+ArrowRight"):
         panel.keyboard.press(key)
     drag = {"do": "drag", "name": "weights", "x": 208, "y": 40}
-    assert asked(panel) == [["zoom", 197, 386], ["zoom", -370, 386], ["zoom"], drag]
+    assert new_requests(panel) == [["zoom", 197, 386], ["zoom", -370, 386], ["zoom"], drag]
 
 
 def test_weights_are_dragged_and_the_last_place_is_told(panel: Any) -> None:
@@ -308,9 +308,9 @@ def test_weights_are_dragged_and_the_last_place_is_told(panel: Any) -> None:
     panel.mouse.move(260, 100, steps=40)
     panel.mouse.move(300, 150)
     panel.mouse.up()
-    told = asked(panel)
-    assert told[-1] == {"do": "drag", "name": "weights", "x": 300, "y": 50}
-    assert {request["do"] for request in told} == {"drag"}
+    drags = new_requests(panel)
+    assert drags[-1] == {"do": "drag", "name": "weights", "x": 300, "y": 50}
+    assert {request["do"] for request in drags} == {"drag"}
 
 
 def test_what_is_dragged_stays_on_its_axes_until_it_is_dropped(panel: Any) -> None:
@@ -332,15 +332,15 @@ def test_a_range_is_chosen_and_left_again(panel: Any) -> None:
     box = panel.locator(".gl-range").bounding_box()
     assert [round(box[side]) for side in ("x", "width", "y", "height")] == [150, 100, 30, 162]
     panel.mouse.up()
-    assert asked(panel) == [["zoom", 150, 250]]
+    assert new_requests(panel) == [["zoom", 150, 250]]
     assert not panel.locator(".gl-range").is_visible()
     panel.mouse.dblclick(250, 100)
-    assert asked(panel) == [["zoom"]]
+    assert new_requests(panel) == [["zoom"]]
     panel.evaluate("() => panel.setRange([70, 130])")
     panel.mouse.move(380, 100)
     assert tip(panel) == "update 120: loss 60", "the last point within the range"
     panel.get_by_role("button", name="Show all").click()
-    assert asked(panel) == [["zoom"]]
+    assert new_requests(panel) == [["zoom"]]
 
 
 @pytest.fixture
@@ -448,8 +448,8 @@ def show_code(page: Any, **change: Any) -> None:
     page.evaluate("change => pane.show(change)", change)
 
 
-def press(page: Any, words: str) -> None:
-    page.get_by_role("button", name=words).click()
+def press(page: Any, text: str) -> None:
+    page.get_by_role("button", name=text).click()
 
 
 def write(page: Any, text: str) -> Any:
@@ -540,7 +540,7 @@ def test_a_line_is_pressed_and_a_blank_one_is_no_button(code: Any) -> None:
     code.locator("pre.gl .line").nth(2).click()
     code.keyboard.press("ArrowUp")
     code.keyboard.press("Enter")
-    assert asked(code) == [{"do": "to_line", "line": 3}, {"do": "to_line", "line": 2}]
+    assert new_requests(code) == [{"do": "to_line", "line": 3}, {"do": "to_line", "line": 2}]
     show_code(code, code={"source": "a\n\nb\n", "html": ["a", "", "b"]})
     assert code.get_by_role("button", name="a").count() == 1
     assert code.locator("pre.gl [role=button]").count() == 2
@@ -548,7 +548,7 @@ def test_a_line_is_pressed_and_a_blank_one_is_no_button(code: Any) -> None:
     code.locator("pre.gl .line").nth(0).focus()
     code.keyboard.press("ArrowDown")
     code.keyboard.press("Enter")
-    assert asked(code) == [{"do": "to_line", "line": 3}]
+    assert new_requests(code) == [{"do": "to_line", "line": 3}]
 
 
 def test_a_draft_survives_cancel_switches_and_a_whole_frame(code: Any) -> None:
@@ -566,11 +566,11 @@ def test_a_draft_survives_cancel_switches_and_a_whole_frame(code: Any) -> None:
 def test_a_loop_that_is_taken_closes_the_field_and_plays(code: Any) -> None:
     field = write(code, "mine = 1\n")
     press(code, "Run this loop")
-    assert asked(code) == [{"do": "edit", "text": "mine = 1\n"}]
+    assert new_requests(code) == [{"do": "edit", "text": "mine = 1\n"}]
     show_code(code, lit=[1, 1])  # a frame that was on its way already
     assert field.is_visible()
     show_code(code, code={"source": "mine = 1\n", "html": ["mine = 1"]}, draft="")
-    assert asked(code) == [{"do": "play"}], "once it is known that it can begin"
+    assert new_requests(code) == [{"do": "play"}], "once it is known that it can begin"
     assert not field.is_visible()
     press(code, "Edit the loop")
     assert field.input_value() == "mine = 1\n"
@@ -590,9 +590,9 @@ def test_a_loop_that_fails_stays_open_with_its_own_line_marked(code: Any) -> Non
     assert field.input_value() == text
     wrong = code.locator(".gl-numbers .wrong")
     assert wrong.inner_text() == "✗ 50"
-    seen, inside = wrong.bounding_box(), field.bounding_box()
+    shown, inside = wrong.bounding_box(), field.bounding_box()
     assert code.locator(".gl-numbers").bounding_box()["height"] == inside["height"]
-    assert inside["y"] < seen["y"] < inside["y"] + inside["height"] - 10
+    assert inside["y"] < shown["y"] < inside["y"] + inside["height"] - 10
     field.fill("mended = 1\n")
     press(code, "Run this loop")
     show_code(code, draft="", wrong=0, code={"source": "mended = 1\n", "html": ["mended = 1"]})
@@ -631,7 +631,7 @@ def answer(page: Any, **change: Any) -> None:
 
 
 def turned(page: Any) -> list[Any]:
-    return [(request["name"], request["value"]) for request in asked(page)]
+    return [(request["name"], request["value"]) for request in new_requests(page)]
 
 
 def test_switches_tell_what_was_chosen(bar: Any) -> None:
@@ -686,10 +686,10 @@ def test_numbers_are_turned_by_keys_buttons_and_label(bar: Any) -> None:
     bar.mouse.down()
     bar.mouse.move(x + 8 * 7 + 2, y, steps=30)
     bar.mouse.up()
-    told = [float(value) for _, value in turned(bar)]
-    assert len(told) == 7
-    assert told == sorted(told)
-    assert 0.1 < told[0] < 0.12 < told[-1] < 0.2  # seven times by a tenth
+    values = [float(value) for _, value in turned(bar)]
+    assert len(values) == 7
+    assert values == sorted(values)
+    assert 0.1 < values[0] < 0.12 < values[-1] < 0.2  # seven times by a tenth
 
 
 def centre(locator: Any) -> tuple[float, float]:
@@ -801,7 +801,7 @@ def test_the_focus_ring_can_be_seen_in_every_theme(page: Any) -> None:
 def test_a_view_in_a_shadow_root_has_the_style_there(page: Any) -> None:
     """As in marimo; in the document it is once, however many views there are."""
     module = joined_module("start")
-    seen = page.evaluate(
+    styles = page.evaluate(
         """async (module) => {
           const code = "export default { open: ({ el }) => { el.innerHTML = '<b>seen</b>'; return () => {}; } };";
           const style = "b { color: rgb(1, 2, 3); }";
@@ -817,4 +817,4 @@ def test_a_view_in_a_shadow_root_has_the_style_there(page: Any) -> None:
         }""",
         module,
     )
-    assert seen == ["rgb(1, 2, 3)"] * 4 + [1, 1]
+    assert styles == ["rgb(1, 2, 3)"] * 4 + [1, 1]

@@ -20,9 +20,9 @@ from gradlab.formatting import short
 
 
 def modules(*folders: Path) -> list[Path]:
-    found = sorted(file for folder in folders for file in folder.glob("*.js"))
-    assert len(found) >= len(folders)
-    return found
+    paths = sorted(file for folder in folders for file in folder.glob("*.js"))
+    assert len(paths) >= len(folders)
+    return paths
 
 
 @pytest.mark.parametrize("check", [("fmt", "--check"), ("lint",), ("check",)], ids=["format", "lint", "types"])

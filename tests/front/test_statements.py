@@ -1,4 +1,4 @@
-"""A statement at a time: each arrow's look and count, the lit line, the status line and the warning tell the same."""
+"""A statement at a time: each arrow's style and count, the lit line, the status line and the warning agree."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ LOOKS = {0: ("paper", None), 1: ("fresh", None), 2: ("reused", "//")}
 
 @dataclass
 class Account:
-    """How many steps applied each batch that is in ``.grad``, written down by hand as the lines run."""
+    """Number of steps that applied each batch in ``.grad``, counted by hand as the lines run."""
 
     times: dict[int, int] = field(default_factory=dict)
     batches: int = 0
@@ -106,15 +106,15 @@ def test_all_that_is_seen_agrees(page: Any, name: str) -> None:
         for arrow in arrows.values():
             first, last, _, fewest, most = COUNTED.fullmatch(arrow["words"]).groups()  # type: ignore[union-attr]
             inside = [left.pop(batch) for batch in range(int(first), int(last or first) + 1)]
-            told = (int(fewest), int(most or fewest)) if fewest else (int("once" in arrow["words"]),) * 2
-            assert told == (min(inside), max(inside)), where
-            assert (arrow["fill"], arrow["hatch"] or None) == LOOKS[min(told[0], 2)], where
+            counts = (int(fewest), int(most or fewest)) if fewest else (int("once" in arrow["words"]),) * 2
+            assert counts == (min(inside), max(inside)), where
+            assert (arrow["fill"], arrow["hatch"] or None) == LOOKS[min(counts[0], 2)], where
         assert not left, f"{where}: an arrow for each batch"
         for mark in now["marks"]:
             if mark["id"].startswith("arrow name") and "\u00d7" in (mark["text"] or ""):
                 _, _, times = mark["text"].partition("\u00d7 ")
-                words = arrows[mark["id"].replace(" name", "")]["words"]
-                assert f"applied {times.replace(chr(0x2013), ' to ')} times" in words, where
+                text = arrows[mark["id"].replace(" name", "")]["words"]
+                assert f"applied {times.replace(chr(0x2013), ' to ')} times" in text, where
                 counts_written += 1
         assert now["warning"].startswith(account.warning), where
         assert bool(now["warning"]) == bool(account.warning) or "Two steps are taken" in now["warning"], where

@@ -71,7 +71,7 @@ def test_a_recording_at_such_a_speed_holds_the_beats() -> None:
     lab = Lab("digits", controls=["line"], panels=["held-out loss", "gradient"], speed="10 updates/s")
     recording = lab.record(8, switches=["zero_grad"], marks=[6], turns=1)
     for track, beats in zip(recording.tracks, (3, 2), strict=True):
-        told = [frame["beats"] for frame in track.frames if "beats" in frame]
-        assert told == [beats] * beats * (8 - track.at)
+        counts = [frame["beats"] for frame in track.frames if "beats" in frame]
+        assert counts == [beats] * beats * (8 - track.update)
     fast = Lab("digits", panels=["held-out loss"]).record(8).tracks[0].frames
     assert not any("beats" in frame for frame in fast)

@@ -1,4 +1,4 @@
-"""What is shown beside a plain PyTorch cell: the cell computes what it does alone, and the browser knows at once."""
+"""Labs beside a plain PyTorch cell: the cell computes the same as alone, and the browser is notified at once."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def test_a_cell_trains_beside_instruments_as_it_does_alone(kernel: Kernel) -> No
 def test_the_browser_is_told_that_a_cell_runs(kernel: Kernel, tmp_path: Path) -> None:
     """With Run All, a lab's first request comes while another cell runs: there is a lab to see all the same."""
     shows = "lab = Lab('bowl'); lab.run(updates=3); display(lab)"
-    asked = tmp_path / "asked"  # the cell runs until the browser has asked for all of it
-    waits = f"while not os.path.exists({str(asked)!r}):\n    time.sleep(0.01)"
+    requests = tmp_path / "asked"  # the cell runs until the browser has asked for all of it
+    waits = f"while not os.path.exists({str(requests)!r}):\n    time.sleep(0.01)"
     cell = kernel.begin(f"{shows}\n{waits}\nupdates = lab.runner.updates")
     widget = kernel.opened()
     number = kernel.send(widget, "hello")
@@ -105,7 +105,7 @@ def test_the_browser_is_told_that_a_cell_runs(kernel: Kernel, tmp_path: Path) ->
     for _ in range(3):
         newest = kernel.send(widget, "update")  # of those that wait, the newest is done
     kernel.notice(newest)
-    asked.touch()
+    requests.touch()
     kernel.wait(cell)
     answer = kernel.answer(number)
     assert answer["new"], "the answer itself comes after the cell"
@@ -115,7 +115,7 @@ def test_the_browser_is_told_that_a_cell_runs(kernel: Kernel, tmp_path: Path) ->
 
 
 def shown(reply: Message) -> list[object]:
-    """What a reply's whole frame shows."""
+    """The contents of a reply's whole frame."""
     frame = dict(reply["frames"][0])
     return [frame.pop("f") >= 0, frame.pop("left_off"), frame]
 

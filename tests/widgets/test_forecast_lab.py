@@ -1,4 +1,4 @@
-"""The ForecastLab without a browser: what is asked, what is shown and kept; the forecast itself mostly a stand-in."""
+"""The ForecastLab without a browser: its forecasts, view and output; the forecast itself is mostly a stand-in."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class StandIn:
         self.calls: list[tuple[Any, ...]] = []
         self.error: BaseException | None = None
         self.scene: Any = None
-        """What the panel of the peaks has drawn last."""
+        """The newest scene of the panel of the peaks."""
 
     def draw(self, scene: Any) -> Any:
-        """In the place of ``draw``: the same, and it keeps what the bars are drawn from."""
+        """Replaces ``draw``: it also keeps the scene of the bars."""
         if isinstance(scene, Fit):
             self.scene = scene
         return draw(scene)
 
     def bars(self) -> list[str]:
-        """What the bars add up to, with their names."""
+        """The sums of the bars, with their names."""
         return [f"{name} {bytes_text(sum(at_peak.values()))}" for name, at_peak in self.scene.bars]
 
     def __call__(self, what: str, recipe: Recipe, *, batch: int, context: int, checkpoint: bool) -> Any:
@@ -66,14 +66,14 @@ class StandIn:
             raise self.error
         at_peak = amounts(10, 10, 0, 5 * batch / (10 if checkpoint else 1))
         point = MemoryPoint("backward", "layers.31", at_peak, at_peak, 2)
-        found = Forecast.__new__(Forecast)
-        vars(found).update(
+        result = Forecast.__new__(Forecast)
+        vars(result).update(
             at_peak=at_peak, peak=sum(at_peak.values()), peak_at=point, covers="Not counted: workspaces.",
             timeline=[MemoryPoint("zero_grad", "", amounts(10), amounts(10), 1), point], parameters=7,
         )  # fmt: skip
-        vars(found)["need"] = need = lambda card: Need(found.peak, 0)
-        vars(found)["largest"] = lambda switch, on: max(0, (need(on).room(GPUS[on]) - 20 * GIB) // (5 * GIB))
-        return found
+        vars(result)["need"] = need = lambda card: Need(result.peak, 0)
+        vars(result)["largest"] = lambda switch, on: max(0, (need(on).room(GPUS[on]) - 20 * GIB) // (5 * GIB))
+        return result
 
 
 @pytest.fixture
@@ -118,11 +118,11 @@ def test_nothing_more_is_asked_once_a_question_is_answered(stand_in: StandIn) ->
     stand_in.error = KeyboardInterrupt()
     assert page.turn("batch", "2").ask("forecast").shown["then"] == "", "or it would go wrong for ever"
     assert page.state.startswith("There is no forecast for llama-8b with batch 2")
-    assert [words for _, words, *_ in page.shown["buttons"]] == ["Try again", "Largest batch that fits"]
+    assert [label for _, label, *_ in page.shown["buttons"]] == ["Try again", "Largest batch that fits"]
     assert page.turn("batch", "3").shown["then"] == "forecast"
     stand_in.error = None
     assert page.turn("batch", "2").ask("forecast").state.startswith("Does not fit a T4")
-    assert [words for _, words, *_ in page.shown["buttons"]] == ["Largest batch that fits"]
+    assert [label for _, label, *_ in page.shown["buttons"]] == ["Largest batch that fits"]
 
 
 TURNS = {
@@ -137,13 +137,13 @@ TURNS = {
 
 @pytest.mark.parametrize("name", TURNS)
 def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str) -> None:
-    value, place, asked = TURNS[name]
+    value, index, expected = TURNS[name]
     page = Page(ForecastLab("llama-8b").run()).turn(name, value)
     assert page.values[name] == value
     assert page.state.startswith("Being worked out")
     assert stand_in.calls == [ASKED]
     page.ask("forecast")
-    assert stand_in.calls[1:] == [(*ASKED[:place], asked, *ASKED[place + 1 :])]
+    assert stand_in.calls[1:] == [(*ASKED[:index], expected, *ASKED[index + 1 :])]
     assert len(stand_in.bars()) == 2
 
 
@@ -192,12 +192,12 @@ ERRORS: list[tuple[BaseException, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("error", "said"), ERRORS)
-def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, error: BaseException, said: str) -> None:
+@pytest.mark.parametrize(("error", "message"), ERRORS)
+def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, error: Any, message: str) -> None:
     page = Page(ForecastLab("llama-8b").run())
     stand_in.error = error
     page.turn("batch", "2").ask("forecast")
-    assert page.alarm == said
+    assert page.alarm == message
     assert "Try again" in str(page.shown["buttons"])
     assert stand_in.bars() == ["now 38.5 GiB"]
     stand_in.error = None
@@ -207,16 +207,16 @@ def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, e
 
 
 @pytest.fixture
-def told(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> tuple[ForecastLab, list[dict[str, Any]]]:
-    """A lab that a cell shows, and what it sends without being asked."""
-    lab, told = ForecastLab("llama-8b"), []
+def busy_lab(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> tuple[ForecastLab, list[dict[str, Any]]]:
+    """A lab in a cell, and the messages that it sends without a request."""
+    lab, sent = ForecastLab("llama-8b"), []
     lab._repr_mimebundle_()
-    monkeypatch.setattr(lab._front, "send", lambda message, buffers=None: told.append(message))
-    return lab, told
+    monkeypatch.setattr(lab._front, "send", lambda message, buffers=None: sent.append(message))
+    return lab, sent
 
 
-def test_that_it_is_worked_out_is_told_to_the_browser(stand_in: StandIn, told: Any) -> None:
-    lab, sent = told
+def test_that_it_is_worked_out_is_told_to_the_browser(stand_in: StandIn, busy_lab: Any) -> None:
+    lab, sent = busy_lab
     page = Page(lab).turn("batch", "5").ask("forecast")
     assert sent == [{"working": True}, {"working": False}]
     stand_in.error = RuntimeError("no")
@@ -287,10 +287,10 @@ HELPS: list[tuple[dict[str, int], Recipe, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("at_peak", "recipe", "more", "said"), HELPS)
-def test_only_what_can_help_is_proposed(at_peak: Any, recipe: Recipe, more: Any, said: str) -> None:
-    told = suggestions(at_peak, 79 * GIB, recipe, **{"statement": "backward", "checkpoint": False, "batch": 1, **more})
-    assert re.search(said, told), told
+@pytest.mark.parametrize(("at_peak", "recipe", "more", "expected"), HELPS)
+def test_only_what_can_help_is_proposed(at_peak: Any, recipe: Recipe, more: Any, expected: str) -> None:
+    text = suggestions(at_peak, 79 * GIB, recipe, **{"statement": "backward", "checkpoint": False, "batch": 1, **more})
+    assert re.search(expected, text), text
 
 
 @pytest.mark.nightly
@@ -300,16 +300,16 @@ def test_what_is_said_to_help_does_help() -> None:
         card="A100-80"
     )
     assert "Does not fit an A100-80" in lab.text
-    for words, changes in (
+    for text, changes in (
         ("checkpointing", {"checkpoint": True}),
         ("AMP", {"amp": "bf16"}),
         ("a smaller batch and a larger accumulate", {"batch": 4, "accumulate": 2}),
         ("sgd", {"optimizer": "sgd"}),
     ):
-        assert words in lab.text
-        asked = lab.settings.change(**changes)
-        other = forecast(asked.model, asked.recipe, batch=asked.batch, context=1024, checkpoint=asked.checkpoint)
-        assert other.peak < lab.result.peak, words
+        assert text in lab.text
+        new = lab.settings.change(**changes)
+        other = forecast(new.model, new.recipe, batch=new.batch, context=1024, checkpoint=new.checkpoint)
+        assert other.peak < lab.result.peak, text
 
 
 def test_the_picture_of_a_forecast_has_its_points() -> None:

@@ -1,4 +1,4 @@
-"""Frames: changes add up to the whole, nothing is told twice, and long runs have no longer frames."""
+"""Frames: changes add up to the whole, nothing is sent twice, and frames do not grow in long runs."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_no_frame_tells_again_what_has_not_changed() -> None:
 
 
 def frame_bytes(page: Page, count: int) -> list[int]:
-    """The lengths of so many frames while playing."""
-    found: list[int] = []
-    while len(found) < count:
+    """The lengths of ``count`` frames while playing, sorted."""
+    sizes: list[int] = []
+    while len(sizes) < count:
         page.play(1)
-        found += [len(json.dumps(frame)) for frame in page.frames]
-    return sorted(found)
+        sizes += [len(json.dumps(frame)) for frame in page.frames]
+    return sorted(sizes)
 
 
 LATER = 100_000 if os.environ.get("GRADLAB_NIGHTLY") else 5_000  # updates

@@ -1,4 +1,4 @@
-"""Instruments without a browser: what a reader turns, what is shown and kept, and what goes wrong."""
+"""Instruments without a browser: controls, views, outputs and errors."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Adder(Instrument):
             Control.order("calls", "calls", "step backward", ["backward", "step"]),
         ]
 
-    def render(self, at: Settings) -> View:
+    def render(self, settings: Settings) -> View:
         self.looks += 1
-        if at["b"] == "13":
+        if settings["b"] == "13":
             raise RuntimeError("thirteen")
-        total = (at["a"] + 1) * (2 if at["twice"] else 1)
+        total = (settings["a"] + 1) * (2 if settings["twice"] else 1)
         drawing = Drawing("sum", [Text("sum", (str(total),), 0.5, 0.5)], words=f"{total} in all")
         return View({"sum": drawing}, f"The sum is {total}.", code=f"total = {total}\n")
 
@@ -58,17 +58,17 @@ def test_a_turn_changes_picture_words_and_code() -> None:
     assert page.ask("press", what="batch 3").alarm == "", "only a lab can do it"
 
 
-@pytest.mark.parametrize(("b", "said"), [("one", "The sum is 2.0."), ("13", "Nothing can be shown here. {}")])
-def test_the_text_in_a_saved_notebook_begins_with_the_title(b: str, said: str) -> None:
+@pytest.mark.parametrize(("b", "text"), [("one", "The sum is 2.0."), ("13", "Nothing can be shown here. {}")])
+def test_the_text_in_a_saved_notebook_begins_with_the_title(b: str, text: str) -> None:
     adder = Adder(b=b)
     alarm = "RuntimeError: thirteen" if b == "13" else ""
-    assert adder.text == said.format(alarm)
+    assert adder.text == text.format(alarm)
     assert adder._repr_mimebundle_()[0]["text/plain"].splitlines() == ["The adder", adder.text]
     assert Page(adder).shown["alarm"] == alarm
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("a", 3.0, "Adder: a must be one of 0.0, 1.0, 2.0, 4.0, got 3.0"),
         ("twice", 1, "Adder: twice must be True or False, got 1"),
@@ -79,16 +79,16 @@ def test_the_text_in_a_saved_notebook_begins_with_the_title(b: str, said: str) -
         ("b", "13", "RuntimeError: thirteen"),
     ],
 )
-def test_a_turn_that_cannot_be_is_told_and_changes_nothing(name: str, value: Any, said: str) -> None:
+def test_a_turn_that_cannot_be_is_told_and_changes_nothing(name: str, value: Any, message: str) -> None:
     adder = Adder()
     page = Page(adder)
     before = dict(adder.values)
     page.turn(name, value)
-    assert said in page.shown["alarm"]
+    assert message in page.shown["alarm"]
     assert adder.values == before
     assert page.shown["state"] == "The sum is 2.0."
     if name in before:
-        assert page.frames[-1]["values"] == {name: before[name]}, "the browser is told what holds"
+        assert page.frames[-1]["values"] == {name: before[name]}, "the browser gets the current value"
     page.turn("a", 0.0)
     assert page.shown["alarm"] == ""
 
@@ -109,15 +109,15 @@ class Doubler(Instrument):
     def controls(self) -> list[Control]:
         return [Control.number("x", "number", 0.5, -1.2, 2.0, 0.05)]
 
-    def render(self, at: Settings) -> View:
-        return View({}, f"Twice is {2 * at['x']:g}.")
+    def render(self, settings: Settings) -> View:
+        return View({}, f"Twice is {2 * settings['x']:g}.")
 
 
 def test_a_slider_over_all_numbers_takes_any_of_its_range() -> None:
     page = Page(Doubler())
-    told = page.control("x")
-    assert (told["kind"], told["low"], told["high"], told["step"]) == ("slider", -1.2, 2.0, 0.05)
-    assert "options" not in told
+    control = page.control("x")
+    assert (control["kind"], control["low"], control["high"], control["step"]) == ("slider", -1.2, 2.0, 0.05)
+    assert "options" not in control
     assert page.turn("x", 1.2345).state == "Twice is 2.469."
     assert page.turn("x", 2).state == "Twice is 4."
     for wrong in (2.0001, True, "1"):
@@ -134,13 +134,13 @@ def test_a_page_holds_what_is_recorded_and_offers_no_more(tmp_path: Path) -> Non
     packed = re.search(r'id="recording">([^<]+)<', html)
     assert packed
     recording = json.loads(gzip.decompress(base64.b64decode(packed[1])))
-    seen = [(at["a"], at["twice"]) for at in recording["settings"]]
-    assert seen == [(1.0, False), (0.0, False), (0.0, True), (2.0, False), (2.0, True)], "the start first, each once"
+    pairs = [(settings["a"], settings["twice"]) for settings in recording["settings"]]
+    assert pairs == [(1.0, False), (0.0, False), (0.0, True), (2.0, False), (2.0, True)], "the start first, each once"
     page = Page(Adder())
-    for at, frame in zip(recording["settings"], recording["frames"], strict=True):
+    for settings, frame in zip(recording["settings"], recording["frames"], strict=True):
         page.take({"n": page.requests, "frames": [frame]})
-        assert page.shown["state"] == f"The sum is {(at['a'] + 1) * (1 + at['twice'])}."
-        assert page.values == at
+        assert page.shown["state"] == f"The sum is {(settings['a'] + 1) * (1 + settings['twice'])}."
+        assert page.values == settings
     first = recording["frames"][0]
     assert [value for _, value in first["controls"][0]["options"]] == [0.0, 1.0, 2.0]
     assert [control["name"] for control in first["controls"]] == ["a", "twice"], "no control that cannot be turned"

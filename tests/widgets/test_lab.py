@@ -1,4 +1,4 @@
-"""The Lab without a browser: what a learner does to the run, the code pane, the panels and the words."""
+"""The Lab without a browser: actions on the run, the code pane, the panels and the texts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def weights(run: Run) -> list[torch.Tensor]:
     return [param.detach().clone() for param in run.model.parameters()]
 
 
-def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+def same(weights: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(weights, other, strict=True))
 
 
 SWITCHES = {"zero_grad": False, "set_to_none": False, "accumulate": 4, "amp": "fp16", "clip": 0.5, "lr": 0.02}

@@ -1,4 +1,4 @@
-"""What a lab's panels and warning tell beside the loss: shares in the gradient, the card of the memory, the doctor."""
+"""A lab's panels and warning beside the loss: shares in the gradient, the card of the memory, the doctor."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_status_and_picture_tell_the_same_count() -> None:
 def test_an_update_is_watched_whole_or_not_at_all() -> None:
     model = Lab("digits").model
     model.playing, model.pace_at = True, lambda *_, **__: RECORDED  # in which memory is due now and then
-    made, watched = [], {}
+    frames, watched = [], {}
     for _ in range(70):
         model.run_statement_for(350.0)
         model.frame(only_due=True)
-        made.append(model.runner.statement.label)
+        frames.append(model.runner.statement.label)
         watched.update((update, points) for update, points in model.runner.watched)
-    whole = list(dict.fromkeys(made[made.index("x, y") : made.index("step") + 1]))
+    whole = list(dict.fromkeys(frames[frames.index("x, y") : frames.index("step") + 1]))
     assert len(watched) > 3
     assert watched.pop(max(watched))
     for points in watched.values():
@@ -72,7 +72,7 @@ PLAIN = torch.autograd._engine_run_backward  # what a listening doctor exchanges
 def test_the_line_and_the_fix_of_a_mistake_are_named() -> None:
     lab = Lab("digits", Recipe(clip=1.0, lr=0.1))
     lines = lab.runner.source.splitlines()
-    clip = next(at for at, line in enumerate(lines) if "clip_grad_norm_" in line)
+    clip = next(index for index, line in enumerate(lines) if "clip_grad_norm_" in line)
     lines[clip], lines[clip + 1] = lines[clip + 1], lines[clip]  # clipped after the step
     lab.edit("\n".join(lines))
     lab.run(8)

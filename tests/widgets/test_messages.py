@@ -1,6 +1,6 @@
-"""What a real kernel sends a browser: no binary buffers, and nothing between two requests.
+"""Messages of a real kernel to a browser: no binary buffers, and none between two requests.
 
-Colab's widget manager takes no more than that: it loses buffers, and what a thread sends after its cell has ended.
+Colab's widget manager supports no more: it loses buffers, and messages of a thread after its cell has ended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Browser:
     def __init__(self, client: BlockingKernelClient) -> None:
         self.client = client
         self.faults: list[str] = []
-        self._at: str | None = None
+        self._parent_id: str | None = None
         """The request or cell that the kernel is at work on, None between two."""
 
     def answers(self, request: str) -> list[Message]:
@@ -48,11 +48,12 @@ class Browser:
         """Take a message, and look at how it came."""
         message: Message = self.client.get_iopub_msg(timeout=seconds)
         if message["msg_type"] == "status":
-            self._at = message["parent_header"]["msg_id"] if message["content"]["execution_state"] == "busy" else None
+            is_busy = message["content"]["execution_state"] == "busy"
+            self._parent_id = message["parent_header"]["msg_id"] if is_busy else None
         elif message["msg_type"] in CARRIES_DATA:
             if message.get("buffers"):
                 self.faults.append(f"{message['msg_type']} with buffers")
-            if self._at is None or message["parent_header"].get("msg_id") != self._at:
+            if self._parent_id is None or message["parent_header"].get("msg_id") != self._parent_id:
                 self.faults.append(f"{message['msg_type']} outside a request")
         return message
 
@@ -89,9 +90,9 @@ def test_each_request_has_one_answer_that_colab_carries(browser: Browser, cell: 
     opened = [message["content"] for message in messages if message["msg_type"] == "comm_open"]
     widget = next(content["comm_id"] for content in opens_with("lab_id", opened))
     for number, request in enumerate([{"do": "code"}, {"do": "hello"}, *SHOWN[cell]], 1):
-        told = [answer for answer in browser.ask(widget, {"n": number, **request}) if "working" not in answer]
-        assert len(told) == 1, request
-        assert request["do"] == "code" or told[0]["n"] == number
+        answers = [answer for answer in browser.ask(widget, {"n": number, **request}) if "working" not in answer]
+        assert len(answers) == 1, request
+        assert request["do"] == "code" or answers[0]["n"] == number
     if "Lab" in cell:
         driven = browser.answers(browser.client.execute("lab.run(updates=2)"))
         assert custom(driven), "a cell that drives the lab shows it"

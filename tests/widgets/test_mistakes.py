@@ -46,7 +46,7 @@ def test_a_text_that_cannot_begin_is_kept_with_its_line_marked(kind: str) -> Non
 
 
 def same_as_without(lab: Lab, page: Page) -> None:
-    """The lab trains on as a run in which nobody has edited anything."""
+    """The lab trains on as a run without edits."""
     other = Run(tasks.bowl(), Recipe(lr=0.2))
     page.play(4)
     other.advance(updates=lab.runner.updates)
@@ -106,14 +106,14 @@ MEAN: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), MEAN, ids=[text[:12] for text, _ in MEAN])
-def test_a_text_that_does_not_train_is_told_and_harms_nothing(text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), MEAN, ids=[text[:12] for text, _ in MEAN])
+def test_a_text_that_does_not_train_is_told_and_harms_nothing(text: str, message: str) -> None:
     lab = Lab("bowl", Recipe(lr=0.2)).run(3)
     page, before = Page(lab), weights(lab.runner)
     page.ask("edit", text=text)
     if not page.shown["draft"]:
         page.play(3)
-    assert re.search(said, page.note)
+    assert re.search(message, page.note)
     assert weights(lab.runner) == before
     page.turn("zero_grad", False)
     page.turn("zero_grad", True)

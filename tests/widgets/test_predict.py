@@ -1,4 +1,4 @@
-"""predict: the first guess counts, the reason comes after it, and no page tells it in clear."""
+"""predict: the first guess counts, the reason comes after it, and no page has it in clear text."""
 
 from __future__ import annotations
 
@@ -35,56 +35,56 @@ def made_up(name: str = "99/made-up", guesses: Guesses | None = None) -> Predict
     return Prediction(read_question(name, ENTRY), {} if guesses is None else guesses)
 
 
-def live(asked: Prediction) -> object:
+def live(prediction: Prediction) -> object:
     """The part that the browser knows."""
-    return asked.widget.children[1]
+    return prediction.widget.children[1]
 
 
 def opened(page: str) -> dict[str, object]:
-    """What the browser opens after the choice: written here a second time, with other means."""
+    """The answer that the browser opens after the choice, decoded independently of its code."""
     name = html.unescape(re.search(r'data-name="([^"]+)"', page)[1]).encode()
     sealed = base64.b64decode(re.search(r'data-sealed="([^"]+)"', page)[1])
-    return json.loads(bytes(sealed[at] ^ name[at % len(name)] for at in range(len(sealed))))
+    return json.loads(bytes(sealed[index] ^ name[index % len(name)] for index in range(len(sealed))))
 
 
 def test_the_first_guess_counts_also_when_its_cell_is_run_again() -> None:
-    asked = predict(NAME)
-    assert asked.guess is None
-    asked.choose(asked.options[0])
-    asked.choose(asked.options[1])
-    for shown in (asked, predict(NAME)):
-        assert shown.guess == asked.options[0]
+    prediction = predict(NAME)
+    assert prediction.guess is None
+    prediction.choose(prediction.options[0])
+    prediction.choose(prediction.options[1])
+    for shown in (prediction, predict(NAME)):
+        assert shown.guess == prediction.options[0]
         assert (live(shown).guess, live(shown).told, live(shown).tally) == (0, False, ""), "first the learner looks"
-    live(shown).told = True  # as the browser says
+    live(shown).set_trait("told", True)  # as the browser does
     for again in (shown, predict(NAME)):
         assert (live(again).told, live(again).tally) == (True, "Your guesses so far: 0 of 1 right.")
 
 
 def test_there_is_nothing_to_tell_before_a_guess() -> None:
-    asked = made_up()
-    asked.tell()
-    assert (asked.guess, live(asked).told, live(asked).tally) == (None, False, "")
+    prediction = made_up()
+    prediction.tell()
+    assert (prediction.guess, live(prediction).told, live(prediction).tally) == (None, False, "")
 
 
 def test_a_click_is_a_guess_and_the_first_one_counts() -> None:
-    asked = made_up()
-    live(asked).guess = 7  # none of the options
-    assert asked.guess is None
-    live(asked).guess = 0
-    assert asked.guess == "the sum"
-    live(asked).guess = 2  # another view of the same question, late
-    assert asked.guess == "the sum"
-    assert live(asked).guess == 0
+    prediction = made_up()
+    live(prediction).guess = 7  # none of the options
+    assert prediction.guess is None
+    live(prediction).guess = 0
+    assert prediction.guess == "the sum"
+    live(prediction).guess = 2  # another view of the same question, late
+    assert prediction.guess == "the sum"
+    assert live(prediction).guess == 0
 
 
 def test_the_tally_counts_each_question_once() -> None:
     guesses: Guesses = {}
-    told = [made_up(name, guesses) for name in ("99/one", "99/two", "99/one", "99/three")]
-    for asked, guess in zip(told, ("the sum", "the last", "none", "the sum"), strict=True):
-        asked.choose(guess)
-        asked.tell()
-    assert live(told[1]).tally == "Your guesses so far: 1 of 2 right."
-    assert live(told[3]).tally == "Your guesses so far: 2 of 3 right."
+    predictions = [made_up(name, guesses) for name in ("99/one", "99/two", "99/one", "99/three")]
+    for prediction, guess in zip(predictions, ("the sum", "the last", "none", "the sum"), strict=True):
+        prediction.choose(guess)
+        prediction.tell()
+    assert live(predictions[1]).tally == "Your guesses so far: 1 of 2 right."
+    assert live(predictions[3]).tally == "Your guesses so far: 2 of 3 right."
 
 
 def test_the_page_asks_and_tells_nothing_in_clear() -> None:
@@ -106,7 +106,7 @@ def test_the_page_asks_and_tells_nothing_in_clear() -> None:
 
 def test_where_a_lab_settles_it_the_guesses_have_courses() -> None:
     entry = {**ENTRY, "loss": {"after": "zero_grad off", "over": 60, "decided": 30}}
-    entry["options"] = [{**option, "course": [1, at]} for at, option in enumerate(ENTRY["options"])]
+    entry["options"] = [{**option, "course": [1, index]} for index, option in enumerate(ENTRY["options"])]
     page = Prediction(read_question("99/made-up", entry), {}).page
     assert opened(page)["loss"] == {**entry["loss"], "courses": [[1, 0], [1, 2], [1, 1]]}
 
@@ -132,7 +132,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("call", "words"), BAD)
-def test_bad_input_is_named(call: Callable[[], object], words: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=words):
+@pytest.mark.parametrize(("call", "message"), BAD)
+def test_bad_input_is_named(call: Callable[[], object], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
         call()

@@ -24,12 +24,13 @@ torch.set_num_threads(1)
 
 def shown_losses(track: Any) -> dict[int, str]:
     """The newest loss that its panel tells at each update, frames put together."""
-    corner, told = [""], {}
+    corner, losses = [""], {}
     for frame in track.frames:
         corner = frame.get("panels", {}).get("loss", {}).get("corner", corner)
         if frame.get("whole") or frame.get("end"):
-            told[frame["updates"] if "updates" in frame else max(told)] = "".join(corner[:1]).partition(" \u00b7 ")[0]
-    return told
+            update = frame["updates"] if "updates" in frame else max(losses)
+            losses[update] = "".join(corner[:1]).partition(" \u00b7 ")[0]
+    return losses
 
 
 def newest_loss(run: Run) -> str:
@@ -38,7 +39,7 @@ def newest_loss(run: Run) -> str:
 
 def test_every_number_is_that_of_a_run_made_anew() -> None:
     recording = Lab("line", Recipe(lr=0.01)).record(15, switches=["zero_grad"], marks=[5, 10])
-    ways = {(track.parent, track.at, track.switch, track.value) for track in recording.tracks}
+    ways = {(track.parent, track.update, track.switch, track.value) for track in recording.tracks}
     assert {(None, 0, "", None), (0, 5, "zero_grad", False), (0, 10, "zero_grad", False)} <= ways
     assert len(ways) == 4  # and turned off at 5, on again at 10
     for track in recording.tracks:
@@ -49,19 +50,19 @@ def test_every_number_is_that_of_a_run_made_anew() -> None:
             if update:
                 run.provenance.measure = True
                 run.advance(updates=1)
-            for at, name, value in turns:
-                if at == update:
+            for turn_update, name, value in turns:
+                if turn_update == update:
                     run.switch(run.recipe.replace(**{name: value}))
-            if update >= track.at:
+            if update >= track.update:
                 wanted[update] = newest_loss(run)
         assert shown_losses(track) == wanted
 
 
 def turns_of(tracks: list[Any], track: Any) -> list[tuple[int, str, Any]]:
-    """What was turned on the way to a track, oldest first."""
+    """The turns on the way to a track, oldest first."""
     if track.parent is None:
         return []
-    return [*turns_of(tracks, tracks[track.parent]), (track.at, track.switch, track.value)]
+    return [*turns_of(tracks, tracks[track.parent]), (track.update, track.switch, track.value)]
 
 
 def test_a_recording_goes_through_what_the_lab_went_through() -> None:
@@ -79,9 +80,9 @@ def test_the_page_holds_the_recording_and_its_statements(tmp_path: Path) -> None
     packed = re.search(r'id="recording">([^<]*)<', page)
     assert packed
     left, turned = json.loads(gzip.decompress(base64.b64decode(packed[1])))["tracks"]
-    assert [left["at"], turned["at"]] == [0, 5]
+    assert [left["update"], turned["update"]] == [0, 5]
     assert turned["frames"][0]["whole"]
-    first = left["frames"][: next(at for at, frame in enumerate(left["frames"]) if frame.get("end")) + 1]
+    first = left["frames"][: next(index for index, frame in enumerate(left["frames"]) if frame.get("end")) + 1]
     assert [frame["lit"][0] for frame in first if "lit" in frame] == [1, 3, 4, 5, 6, 7, 8, 9, 10]
 
 
@@ -97,7 +98,7 @@ def test_as_many_turns_as_asked_for_are_recorded() -> None:
 def test_a_switch_can_be_turned_before_the_first_update() -> None:
     recording = Lab("line", Recipe(lr=0.01)).record(6, switches={"optimizer": ["adam"]}, marks=[0], turns=1)
     start, turned = recording.tracks
-    assert (turned.parent, turned.at, turned.switch, turned.value) == (0, 0, "optimizer", "adam")
+    assert (turned.parent, turned.update, turned.switch, turned.value) == (0, 0, "optimizer", "adam")
     adam = Run(tasks.line(), Recipe(lr=0.01, optimizer="adam"))
     adam.advance(updates=6)
     losses = [shown_losses(track)[6] for track in (start, turned)]
@@ -106,13 +107,14 @@ def test_a_switch_can_be_turned_before_the_first_update() -> None:
 
 def test_a_forecast_lab_is_packed_at_some_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module("gradlab.widgets.forecast_lab")
-    forecast = module.forecast("gpt2", batch=2, context=8)  # that of all settings: their own are told elsewhere
+    forecast = module.forecast("gpt2", batch=2, context=8)  # for all settings; other tests check their own
     monkeypatch.setattr(module, "forecast", lambda *what, **more: forecast)
     lab = ForecastLab("gpt2", batch=2, context=8)
     packed = lab.packed()
-    told = json.loads(gzip.decompress(base64.b64decode(packed.packed)))
-    assert told["settings"][0] == {"batch": 2, "context": 8, "optimizer": "adamw", "card": "H100"}
-    assert {at["batch"] for at in told["settings"]} == {1, 2, 4, 16}
-    assert "batch 2, context 8, adamw" in packed.words
-    assert [control["name"] for control in told["frames"][0]["controls"]] == ["batch", "context", "optimizer", "card"]
+    contents = json.loads(gzip.decompress(base64.b64decode(packed.packed)))
+    assert contents["settings"][0] == {"batch": 2, "context": 8, "optimizer": "adamw", "card": "H100"}
+    assert {settings["batch"] for settings in contents["settings"]} == {1, 2, 4, 16}
+    assert "batch 2, context 8, adamw" in packed.alt
+    controls = contents["frames"][0]["controls"]
+    assert [control["name"] for control in controls] == ["batch", "context", "optimizer", "card"]
     assert lab.result is None

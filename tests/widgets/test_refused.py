@@ -1,4 +1,4 @@
-"""What a Lab, a ForecastLab, a recording and compare refuse: each names the field, the value and what is allowed."""
+"""Errors of a Lab, a ForecastLab, a recording and compare: each names the field, the value and what is allowed."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ BAD: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "words"), BAD)
-def test_bad_input_is_named(call: Callable[[], object], words: str) -> None:
-    with nothing_left(), pytest.raises((ValueError, TypeError), match=words):
+@pytest.mark.parametrize(("call", "message"), BAD)
+def test_bad_input_is_named(call: Callable[[], object], message: str) -> None:
+    with nothing_left(), pytest.raises((ValueError, TypeError), match=message):
         call()
 
 

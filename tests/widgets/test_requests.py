@@ -1,4 +1,4 @@
-"""What a browser asks of a Lab: each request does what the protocol says, and a bad one is answered in words."""
+"""A browser's requests to a Lab: each follows the protocol, and a bad one gets a message."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_a_number_typed_badly_is_told_and_changes_nothing() -> None:
     lab = Lab("line", Recipe(lr=0.02, accumulate=3, clip=0.5)).run(2).run_statements(2)
     page, before, recipe = Page(lab), weights(lab.runner), lab.runner.recipe
     values, code = dict(page.values), page.code()
-    for name, typed, said in TYPED:
+    for name, typed, message in TYPED:
         page.turn(name, typed)
-        assert re.match(said, page.note), page.note
+        assert re.match(message, page.note), page.note
         shown = {"accumulate": "3", "lr": "0.02", "clip": "0.5"}[name]
         assert page.note.endswith(f" It stays at {shown}.")
         assert repr(typed)[:100] in page.note
         assert (page.values, page.code(), lab.runner.recipe) == (values, code, recipe)
-        assert page.frames[0]["values"] == {name: values[name]}, "told again, for a field to go back to"
+        assert page.frames[0]["values"] == {name: values[name]}, "sent again, for a field to go back to"
         assert not page.stopped
     assert weights(lab.runner) == before
 
@@ -76,8 +76,8 @@ def test_a_loop_runs_up_to_a_line() -> None:
     other = Run(tasks.digits(), lab.runner.recipe)
     page = Page(lab)
     lines = page.code().splitlines()
-    step = next(at for at, line in enumerate(lines, 1) if "optimizer.step()" in line)
-    inside = next(at for at, line in enumerate(lines, 1) if "output = model(x)" in line)
+    step = next(number for number, line in enumerate(lines, 1) if "optimizer.step()" in line)
+    inside = next(number for number, line in enumerate(lines, 1) if "output = model(x)" in line)
     page.ask("to_line", line=step)
     assert (page.shown["updates"], page.shown["lit"]) == (1, [step, step])
     other.advance(updates=1)
@@ -95,13 +95,13 @@ NONE = "is no statement of the loop"
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [(1, "not come to line 1 in two updates. Set-up runs only once"), (0, NONE), (2, NONE), (99, NONE), (-3, NONE)],
 )
-def test_a_line_that_cannot_be_run_to_is_told(line: int, said: str) -> None:
+def test_a_line_that_cannot_be_run_to_is_told(line: int, message: str) -> None:
     lab = Lab("line")
     page = Page(lab).ask("to_line", line=line)
-    assert said in page.note
+    assert message in page.note
     assert lab.runner.updates == (2 if line == 1 else 0)
 
 
@@ -123,8 +123,8 @@ def test_dragged_weights_begin_a_run_from_there() -> None:
     (weight,) = model.parameters()
     weight.data = torch.tensor([0.75, -0.5]).view_as(weight)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
-    for at in range(7):
-        x, y = task.batches[at % len(task.batches)]
+    for index in range(7):
+        x, y = task.batches[index % len(task.batches)]
         optimizer.zero_grad()
         task.loss_fn(model(x), y).backward()
         optimizer.step()
@@ -145,10 +145,10 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
 
 def test_what_cannot_be_dragged_pressed_or_shown_is_told() -> None:
     pages = {task: Page(Lab(task).run(20)) for task in ("bowl", "digits", "line")}
-    for task, do, more, said in REFUSED:
+    for task, do, more, message in REFUSED:
         page = pages[task]
         before = page.seen()
-        assert re.search(said, page.ask(do, **more).note)
+        assert re.search(message, page.ask(do, **more).note)
         assert {**page.seen(), "note": ""} == {**before, "note": ""}
 
 
@@ -199,8 +199,8 @@ def test_that_a_playing_has_ended_is_told_until_another_begins() -> None:
 
     assert not ask_frames(play=1)
     lab.model.interrupted = True
-    told = [ask_frames(play=1) for _ in range(3)]  # an interrupt may lose the answer that says so first
-    assert told == [True] * 3
+    replies = [ask_frames(play=1) for _ in range(3)]  # an interrupt may lose the answer that says so first
+    assert replies == [True] * 3
     assert page.ask("hello").stopped
     assert not ask_frames(play=2)
     assert not ask_frames(play=1), "of a page that has not heard of it; the other goes on"

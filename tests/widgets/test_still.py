@@ -32,18 +32,17 @@ def loop_in(still: list[Placed]) -> Listing:
 
 @pytest.fixture(params=LABS)
 def lab(request: pytest.FixtureRequest) -> Lab:
-    made: Lab = LABS[request.param]()
-    return made
+    built: Lab = LABS[request.param]()
+    return built
 
 
 def test_it_holds_the_loop_the_words_and_every_panel(lab: Lab) -> None:
     still = lab.model.still()
     loop = loop_in(still)
     assert loop.source == lab.runner.source
-    status = f"update {lab.runner.updates:,}"
-    *note, told = loop.words
+    *note, status = loop.words
     assert note == [text for text in [lab.model.note] if text]
-    assert told.partition(" \u00b7 loss scale")[0] == status
+    assert status.partition(" \u00b7 loss scale")[0] == f"update {lab.runner.updates:,}"
     panels = [each.drawing for each in still if isinstance(each.drawing, Drawing)]
     assert [each.title for each in panels] == [each.title for each in lab.model.drawings()]
     warnings = [each.drawing for each in still if isinstance(each.drawing, Listing) and not each.drawing.source]
@@ -55,7 +54,7 @@ def test_the_line_that_ran_is_lit_and_what_changed_is_marked() -> None:
     loop = loop_in(lab.model.still())
     lines = lab.runner.source.splitlines()
     assert [*loop.lit] == [lines.index("        optimizer.step()") + 1]
-    assert [*loop.changed] == [next(at for at, line in enumerate(lines, 1) if "# optimizer.zero_grad" in line)]
+    assert [*loop.changed] == [next(number for number, line in enumerate(lines, 1) if "# optimizer.zero_grad" in line)]
 
 
 def test_every_row_is_full_and_nothing_covers_another(lab: Lab) -> None:
@@ -64,9 +63,9 @@ def test_every_row_is_full_and_nothing_covers_another(lab: Lab) -> None:
     for each in placed:
         row = [other for other in placed if other.top <= each.top < other.top + other.height]
         assert max(other.left + other.width for other in row) == wide == 930, "no holes"
-    for one, other in itertools.combinations(placed, 2):
-        beside = one.left + one.width <= other.left or other.left + other.width <= one.left
-        assert beside or one.top + one.height <= other.top or other.top + other.height <= one.top
+    for item, other in itertools.combinations(placed, 2):
+        beside = item.left + item.width <= other.left or other.left + other.width <= item.left
+        assert beside or item.top + item.height <= other.top or other.top + other.height <= item.top
 
 
 @pytest.mark.parametrize("name", ["one panel", "all switches"])

@@ -22,7 +22,7 @@ def lab_at(updates: int = 20, name: Any = "digits", **more: Any) -> Lab:
 
 
 def curve(lab: Lab, panel: str = "loss") -> Any:
-    """What is shown beside the loss, None where that is nothing."""
+    """The curve beside the loss, None without one."""
     return lab.model.screen.scenes.scene(PanelName(panel)).unswitched  # type: ignore[union-attr]
 
 
@@ -32,8 +32,8 @@ def losses_never_switched(lab: Lab, recipe: Recipe, updates: int) -> list[float]
     return list(run.record.rows["loss"])
 
 
-def same_weights(one: nn.Module, other: nn.Module) -> bool:
-    return all(torch.equal(p, q) for p, q in zip(one.parameters(), other.parameters(), strict=True))
+def same_weights(model: nn.Module, other: nn.Module) -> bool:
+    return all(torch.equal(p, q) for p, q in zip(model.parameters(), other.parameters(), strict=True))
 
 
 @pytest.mark.parametrize(("name", "how"), [("digits", "page"), ("bowl", "python"), ("line", "statements")])
@@ -70,8 +70,8 @@ def test_the_held_out_loss_is_measured_only_where_it_is_shown() -> None:
     lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["held-out loss", "loss"]).run(10)
     lab.switch(zero_grad=False).run(12)
     never = Lab("digits", Recipe(lr=0.2), panels=["held-out loss"]).run(22)
-    told = never.model.screen.scenes.held_out()
-    assert list(curve(lab, "held-out loss").mean) == list(told.mean)[10:]
+    curve_data = never.model.screen.scenes.held_out()
+    assert list(curve(lab, "held-out loss").mean) == list(curve_data.mean)[10:]
     assert "the held-out loss would be" in Page(lab).panels["held-out loss"].words
     other = lab_at().switch(zero_grad=False).run(3)
     assert other.model.screen.scenes.unswitched.after_update is None  # type: ignore[union-attr]
@@ -90,13 +90,13 @@ def test_switches_at_one_update_count_as_one() -> None:
 def test_it_is_gone_after(end: str) -> None:
     lab = lab_at(controls=["zero_grad", "task", "edit"]).switch(zero_grad=False).run(5)
     page = Page(lab)
-    own = lab.runner.source.replace("loss.backward()", "(2 * loss).backward()")
+    own_loop = lab.runner.source.replace("loss.backward()", "(2 * loss).backward()")
     if end == "restart":
         page.ask("restart")
     elif end == "task":
         page.turn("task", "line")
     else:
-        page.ask("edit", text=own)
+        page.ask("edit", text=own_loop)
         if end == "own loop switched":
             page.play(3)
             page.turn("zero_grad", True)
@@ -108,11 +108,11 @@ def test_it_is_gone_after(end: str) -> None:
 def test_at_full_speed_it_stands_and_says_until_where() -> None:
     lab = lab_at().switch(zero_grad=False)
     page = Page(lab).play(6)
-    at = lab.runner.updates
+    update = lab.runner.updates
     page.ask("frames", count=2, every=33, seconds=0.01)
     page.play(5)
-    assert list(curve(lab).updates) == list(range(21, at + 1))
-    assert any(f"at update {at}" in text for text in page.panels["loss"].texts())
+    assert list(curve(lab).updates) == list(range(21, update + 1))
+    assert any(f"at update {update}" in text for text in page.panels["loss"].texts())
     page.ask("hello")
     assert "at full speed it is left out" in page.panels["loss"].words
     page.turn("zero_grad", True).play(4)
@@ -135,8 +135,8 @@ def test_a_recording_shows_the_track_that_was_left() -> None:
     lab = Lab("line", Recipe(lr=0.01), controls=["zero_grad"], panels=["loss"])
     left, turned = lab.record(40, switches=["zero_grad"], marks=[10]).tracks
     assert not any("without" in str(frame.get("panels")) for frame in left.frames)
-    words = [panel["words"] for frame in turned.frames for panel in frame.get("panels", {}).values()]
+    texts = [panel["words"] for frame in turned.frames for panel in frame.get("panels", {}).values()]
     never = losses_never_switched(lab, Recipe(lr=0.01), 40)[-1]
-    assert f"Had you left zero_grad on, the loss would be {short(never)} now." in words[-1]
+    assert f"Had you left zero_grad on, the loss would be {short(never)} now." in texts[-1]
     assert [control["name"] for control in turned.frames[0]["controls"]] == ["zero_grad"]
     assert lab.record(5).tracks[0].frames[0]["controls"] == []  # nothing is switched there

@@ -1,4 +1,4 @@
-"""A loop that seldom or never calls step(): each batch is drawn as it comes, and the words say what is missing."""
+"""A loop that rarely or never calls step(): each batch is drawn as it comes, and the texts name the missing call."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_cell_gets_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
         lab.run(10)
 
 
-# What is told while it plays ------------------------------------------------------------------------------------------
+# Texts while it plays -------------------------------------------------------------------------------------------------
 
 
 def test_words_and_panels_tell_of_the_same_update_in_each_frame() -> None:
@@ -116,15 +116,15 @@ def test_words_and_panels_tell_of_the_same_update_in_each_frame() -> None:
     page = Page(lab)
     lab.handle({"do": "hello"})
     page.ask("hello")
-    seen = set()
+    shown = set()
     for _ in range(60):
         page.ask("frames", count=1, every=1000 / 60, updates=1, play=1)
         newest = int(page.state.removeprefix("update "))
-        seen.add(newest)
+        shown.add(newest)
         if newest > 1:
             assert page.panels["gradient"].texts()[1] == f"holds batches 1–{newest}"
             assert page.alarm.startswith(f"Step {newest} ") or str(newest) in page.alarm
-    assert len(seen) > 20
+    assert len(shown) > 20
 
 
 def test_the_mark_stays_when_a_switch_is_turned() -> None:

@@ -1,6 +1,6 @@
-"""Exercises: a spec, a stub, random cases, hints, and verdicts that know the typical wrong answers by name.
+"""Exercises: a spec, a stub, random cases, hints, and verdicts that name typical mistakes.
 
-The exercises of notebook 03 are ``nb03.md`` and ``nb03.py``, found by being there. README.md says how to write one.
+The exercises of notebook 03 are in ``nb03.md`` and ``nb03.py``. README.md says how to write one.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def exercise_texts() -> dict[str, Exercise]:
 
 
 def exercise(name: str) -> Exercise:
-    """Find an exercise by its name: ``.spec`` says what to do, ``.check(answer)`` returns a Verdict.
+    """Find an exercise by its name: ``.spec`` is the task, ``.check(answer)`` returns a Verdict.
 
-    Raises TypeError or ValueError for an unknown name, with the names that come close.
+    Raises TypeError or ValueError for an unknown name, with similar names.
     """
     if not isinstance(name, str):
         raise TypeError(f"exercise: name must be a text such as 'decay_groups', got {name!r}")

@@ -1,4 +1,4 @@
-"""How answers are tried: random cases, typical mistakes, and from an answer to its verdict."""
+"""Checks of answers: random cases, typical mistakes, and the verdict."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
 _MAX_MESSAGE_LETTERS = 200
 Case = tuple[tuple[Any, ...], str]
-"""What an answer is called with, and how the verdict names it."""
+"""Arguments of an answer, and their description in the verdict."""
 _KINDS = {bool: "True or False", Real: "A number", str: "A text"}
 
 
 class TroubleError(Exception):
-    """Why an answer cannot be compared, in a sentence without its full stop."""
+    """The reason that an answer cannot be compared, in a sentence without its full stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """How answers to an exercise are tried."""
+    """The check of an exercise's answers."""
 
     case: Callable[[random.Random], Case]
-    """Make a case from random numbers, those of the generator or torch's: the same ones make the same case, afresh."""
+    """Make a case from random numbers, the generator's or torch's; the same numbers make an equal, new case."""
     observe: Callable[..., object] = lambda answer, *arguments: answer(*arguments) if callable(answer) else answer
-    """``observe(answer, *arguments)``: what is compared with the same of the solution."""
+    """``observe(answer, *arguments)``: the result to compare with that of the solution."""
     draw: Callable[[Any], CourseFigure] | None = None
-    """Draw what an answer does, in the picture of the lesson."""
+    """Draw an answer's effect, in the picture of the lesson."""
     mistakes: Mapping[str, object]
     """Typical wrong answers by name; where several fit, the first one is named. Their remarks are in the ``.md``."""
     rounds: int = 10
-    """How many random cases a check tries."""
+    """Number of random cases in a check."""
     relative: float = 1e-4
-    """Two numbers are alike when they differ by no more than this part of the larger one ..."""
+    """Relative tolerance."""
     absolute: float = 1e-6
-    """... or by no more than this."""
+    """Absolute tolerance; numbers are alike within the sum of both."""
 
     def check(self, exercise: Exercise, answer: object) -> Verdict:
-        """Try an answer on the random cases; whatever happens but an interrupt is a Verdict."""
+        """Try an answer on the random cases; every error but an interrupt makes a Verdict."""
         stub = stub_of(exercise.stub)
         if is_unchanged(answer, stub):
             return Verdict(
@@ -69,7 +69,7 @@ class Definition:
         return replace(verdict, picture=self._picture(answer))
 
     def _picture(self, answer: object) -> str | None:
-        """Draw an answer as SVG; None without a picture of it, or where it fails."""
+        """Draw an answer as SVG; None without a picture, or where it fails."""
         if self.draw is None:
             return None
         with main_thread.hold(), preserving_rng(), preserving_torch_state():
@@ -77,21 +77,21 @@ class Definition:
                 return themed_svg(to_svg(self.draw(answer).placed))
             except KeyboardInterrupt:
                 raise
-            except BaseException:  # whatever a learner raises
+            except BaseException:  # a learner's code may raise anything
                 return None
 
 
 def no_function(exercise: Exercise, answer: object) -> Verdict:
-    """Make the verdict on what is no function where one is asked for."""
+    """Make the verdict on an answer that is no function."""
     return Verdict(NOT_YET, f"A function is wanted: hand over `{exercise.name}` itself, not {brief(answer)}.")
 
 
 def stub_of(text: str) -> Any:
-    """Run the text of a stub or solution; it is the function or value that the text defines last."""
+    """Run the text of a stub or solution; return the function or value that it defines last."""
     names: dict[str, Any] = {"torch": torch, "nn": nn, "math": math}
-    known = {*names, "__builtins__"}
+    imported = {*names, "__builtins__"}
     exec(compile(text, "<stub>", "exec"), names)
-    return [value for name, value in names.items() if name not in known][-1]
+    return [value for name, value in names.items() if name not in imported][-1]
 
 
 def variant(name: str, *changes: tuple[str, str]) -> Any:
@@ -100,15 +100,15 @@ def variant(name: str, *changes: tuple[str, str]) -> Any:
     Raises ValueError for a part that is not in it.
     """
     text = exercise_texts()[name].solution
-    for part, instead in changes:
+    for part, replacement in changes:
         if part not in text:
             raise ValueError(f"variant: the solution of {name} must have the part {part!r}, got {text!r}")
-        text = text.replace(part, instead)
+        text = text.replace(part, replacement)
     return stub_of(text)
 
 
 def is_unchanged(answer: Any, stub: Any) -> bool:
-    """Tell whether an answer is still the stub, or nothing at all."""
+    """Return whether an answer is still the stub, or nothing at all."""
     if answer is None or answer is ...:
         return True
     if isinstance(answer, FunctionType) and isinstance(stub, FunctionType):
@@ -136,13 +136,13 @@ def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
         if remark:
             mistakes = definition.mistakes.items()
             name = next((name for name, wrong in mistakes if _is_mistake(definition, wrong, seeds, observed)), None)
-            known = f"{exercise.remarks[name]}\n" if name else ""
-            return Verdict(NOT_YET, f"{known}{remark}{_in_case(definition, seed)}", name)
+            mistake_remark = f"{exercise.remarks[name]}\n" if name else ""
+            return Verdict(NOT_YET, f"{mistake_remark}{remark}{_in_case(definition, seed)}", name)
     return Verdict(RIGHT, f"In {len(seeds)} random cases." if len(seeds) > 1 else "")
 
 
 def _case(definition: Definition, seed: int) -> Case:
-    """Make a case afresh: an answer may have changed its arguments."""
+    """Make a case anew: an answer may have changed its arguments."""
     torch.manual_seed(seed)
     return definition.case(random.Random(seed))
 
@@ -153,9 +153,9 @@ def _in_case(definition: Definition, seed: int) -> str:
 
 
 def _observe(definition: Definition, answer: object, seed: int) -> object:
-    """Observe an answer in one case; what it has switched is switched back.
+    """Observe an answer in one case; torch's state is restored.
 
-    Raises TroubleError for whatever it raises, but KeyboardInterrupt as it is: an interrupt ends the cell.
+    Raises TroubleError for any error of the answer, but KeyboardInterrupt as it is: an interrupt ends the cell.
     """
     arguments, _ = _case(definition, seed)
     with preserving_torch_state():
@@ -164,11 +164,11 @@ def _observe(definition: Definition, answer: object, seed: int) -> object:
         except (TroubleError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            raise TroubleError(error_words(error)) from None
+            raise TroubleError(error_sentence(error)) from None
 
 
-def error_words(error: BaseException) -> str:
-    """Write what an answer raises, and in which line of its cell, in a sentence without its full stop."""
+def error_sentence(error: BaseException) -> str:
+    """Describe an answer's error, with the line of its cell, in a sentence without its full stop."""
     files = (frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__))
     cell = next((file for file in files if code_owner(file) is Owner.USER), "")
     raised = raised_at(error, cell.__eq__)
@@ -179,18 +179,18 @@ def error_words(error: BaseException) -> str:
 
 
 def _difference(definition: Definition, mine: object, right: object) -> str:
-    """Write in what way an answer differs from what is expected, "" if it does not."""
+    """Describe the difference of an answer from the expected one, "" for none."""
     try:
         if mismatch := _mismatch(mine, right):
             return mismatch
         same = alike(mine, right, definition.relative, definition.absolute)
         return "" if same else f"You get {brief(mine)}, expected is {brief(right)}"
-    except Exception:  # a learner's object may refuse to be looked at, in any way
+    except Exception:  # the methods of a learner's object may fail
         return f"What you have cannot be compared: {brief(mine)}"
 
 
 def _mismatch(answer: Any, expected: Any) -> str:
-    """Write in what way an answer is of another kind or size than what is asked for, "" if it is not."""
+    """Describe the difference of an answer in kind or size from the expected one, "" for none."""
     if isinstance(expected, Tensor) and expected.numel() == 1:
         expected = expected.item()
     wanted = _wanted(expected)
@@ -210,7 +210,7 @@ def _mismatch(answer: Any, expected: Any) -> str:
 
 
 def _kind(value: Any) -> type:
-    """Find what a plain value is: True is no number here."""
+    """Return the kind of a plain value: True is no number here."""
     return next((kind for kind in (*_KINDS, list, dict) if isinstance(value, kind)), type(value))
 
 
@@ -257,5 +257,5 @@ def _is_mistake(definition: Definition, wrong: object, seeds: list[int], observe
             alike(mine, _observe(definition, wrong, seed), definition.relative, definition.absolute)
             for seed, mine in zip(seeds, observed, strict=True)
         )
-    except Exception:  # the wrong answer fails in this case, or a learner's object refuses to be compared
+    except Exception:  # the wrong answer fails in this case, or a learner's object cannot be compared
         return False

@@ -1,4 +1,4 @@
-"""What several notebooks' exercises see of a training loop: its weights and gradients."""
+"""The weights and gradients of a training loop, for the exercises of several notebooks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def all_weights(*models: nn.Module) -> Tensor:
 
 
 def trained(loop: Callable[..., Any], *arguments: Any) -> Tensor:
-    """Let ``loop(*arguments)`` run and return the weights of the models among the arguments after it."""
+    """Run ``loop(*arguments)`` and return the weights of the models among the arguments after it."""
     loop(*arguments)
     return all_weights(*(argument for argument in arguments if isinstance(argument, nn.Module)))
 
 
 def gradient(loss: Tensor, model: nn.Module) -> Tensor:
-    """Compute the gradient of a loss in one row, as ``all_weights`` does, with autograd.grad: .grad stays as it is."""
+    """Compute the gradient of a loss in one row, as ``all_weights`` does; .grad stays as it is."""
     return torch.cat([part.reshape(-1) for part in torch.autograd.grad(loss, list(model.parameters()))])

@@ -1,4 +1,4 @@
-"""Loops to mend: a broken training loop stands in a cell, the learner edits it, and it is run under ``watch``."""
+"""Loops to mend: the learner edits a broken training loop in a cell, and it is run under ``watch``."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ...doctor import Report, watch
 from ...drawing import themed_svg, to_svg
 from ...formatting import short
 from ..figures.curves import curves
-from .checking import alike, error_words, is_unchanged, no_function, stub_of
+from .checking import alike, error_sentence, is_unchanged, no_function, stub_of
 from .loops import all_weights
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
-# A right loop does the same operations in the same order as the solution, so its weights are the same bit for bit. One
-# that adds micro-batches up in another order differs by 1e-5 after 94 updates, one without AMP or dropout by over 1e-2.
-_CLOSE = 1e-3
+# A right loop does the same operations in the same order as the solution, so its weights are the same bit for bit. With
+# another order of the sum of micro-batches they differ by 1e-5 after 94 updates, without AMP or dropout by over 1e-2.
+_TOLERANCE = 1e-3
 
 
 @dataclass
 class LoopRun:
-    """What a loop has done: its losses, and after it the weights of its models and what it returns."""
+    """The outcome of a loop: its losses, its result, and the weights of its models afterwards."""
 
     losses: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
@@ -37,50 +37,50 @@ class LoopRun:
     weights: Tensor = field(default_factory=lambda: torch.zeros(0))
     result: object = None
     trouble: str = ""
-    """What it has raised, in a sentence without its full stop."""
+    """Its error, in a sentence without its full stop."""
 
-    def noting(self, loss_fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """Make the loss function note its values here."""
+    def recording(self, loss_fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """Return the loss function, wrapped so that its values are recorded here."""
 
-        def noted(output: Tensor, target: Tensor) -> Tensor:
+        def recorded(output: Tensor, target: Tensor) -> Tensor:
             loss = loss_fn(output, target)
             (self.losses if torch.is_grad_enabled() else self.validation).append(float(loss.detach()))
             return loss
 
-        return noted
+        return recorded
 
 
 @dataclass(frozen=True)
 class Mending:
-    """How a mended loop is tried: it runs once, and its weights are compared with those of the solution."""
+    """The check of a mended loop: it runs once, and its weights are compared with those of the solution."""
 
     arguments: Callable[[], tuple[object, ...]]
-    """Make what the loop is called with, afresh and from torch's random numbers: models, a loss function, batches."""
+    """Make new arguments of the loop from torch's random numbers: models, a loss function, batches."""
     validates: bool = False
-    """The losses that matter are those computed without gradients, one in each epoch."""
+    """Whether the losses that matter are those computed without gradients, one in each epoch."""
 
     @property
     def loss_name(self) -> str:
-        """How the verdict and its picture call these losses."""
+        """The name of these losses in the verdict and its picture."""
         return "loss on new pictures" if self.validates else "loss"
 
     def losses(self, run: LoopRun) -> list[float]:
-        """Choose the losses that the verdict and its picture are about."""
+        """Return the losses that the verdict and its picture are about."""
         return run.validation if self.validates else run.losses
 
     def run(self, loop: Callable[..., object], report: AbstractContextManager[Any] = nullcontext()) -> LoopRun:  # noqa: B008
-        """Run a loop, watched by ``report``; what it raises is noted, but for an interrupt."""
+        """Run a loop, watched by ``report``; errors but an interrupt are noted."""
         torch.manual_seed(0)
         run, arguments = LoopRun(), self.arguments()
         models = [argument for argument in arguments if isinstance(argument, nn.Module)]
-        noting = [run.noting(a) if callable(a) and not isinstance(a, nn.Module) else a for a in arguments]
+        recording = [run.recording(a) if callable(a) and not isinstance(a, nn.Module) else a for a in arguments]
         try:
             with report:
-                run.result = loop(*noting)
+                run.result = loop(*recording)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            run.trouble = error_words(error)
+            run.trouble = error_sentence(error)
         run.weights = all_weights(*models)
         return run
 
@@ -99,9 +99,9 @@ class Mending:
             mine = self.run(answer, report)
         remark = _difference(mine, right, report, short(self.losses(right)[-1]))
         state = NOT_ATTEMPTED if unchanged else NOT_YET if remark else RIGHT
-        words = f"{self._course(mine)}{remark or ', as it should, and `watch` finds nothing'}."
+        sentence = f"{self._course(mine)}{remark or ', as it should, and `watch` finds nothing'}."
         runs = {"fixed" if unchanged else "yours": right if unchanged else mine, "original": before}
-        return Verdict(state, words, picture=self.draw(runs), report=None if state == RIGHT else report)
+        return Verdict(state, sentence, picture=self.draw(runs), report=None if state == RIGHT else report)
 
     def _course(self, run: LoopRun) -> str:
         losses = self.losses(run)
@@ -126,19 +126,20 @@ def _run_text(mending: Mending, text: str) -> LoopRun:
 
 
 def _difference(mine: LoopRun, right: LoopRun, report: Report, end: str) -> str:
-    """Continue the sentence on a loop's loss with what is wrong with it; "" if nothing is."""
+    """Continue the sentence on a loop's loss with its fault; "" without one."""
     if mine.trouble:
         return f". {mine.trouble}"
     if len(mine.losses) != len(right.losses) or len(mine.validation) != len(right.validation):
         counts = [len(run.losses) + len(run.validation) for run in (mine, right)]
         return f". It computes {counts[0]:,} losses, and a right loop computes {counts[1]:,}"
-    same = mine.weights.shape == right.weights.shape and torch.allclose(mine.weights, right.weights, _CLOSE, _CLOSE)
+    a, b = mine.weights, right.weights
+    same = a.shape == b.shape and torch.allclose(a, b, _TOLERANCE, _TOLERANCE)
     if report.wrong:
         return ", as it should, but `watch` has a finding" if same else f"; in a right loop it goes to {end}"
     if not same:
         return f"; in a right loop it goes to {end}. `watch` finds nothing, but the weights differ from a right loop's"
     if isinstance(mine.result, Tensor) and mine.result.requires_grad:
         return ", as it should, but what the loop returns still has its graph"
-    if right.result is not None and not alike(mine.result, right.result, _CLOSE, 0.0):
+    if right.result is not None and not alike(mine.result, right.result, _TOLERANCE, 0.0):
         return f", as it should, but the loop returns {brief(mine.result)} and not {brief(right.result)}"
     return ""

@@ -19,7 +19,7 @@ INPUTS = torch.tensor([[1.0, 0.5], [-0.5, 1.0], [1.0, -0.5]])  # the lesson's th
 TARGETS = torch.tensor([1.0, 0.5, -1.0])
 
 
-def held(w: Tensor) -> Tensor:
+def grad_copy(w: Tensor) -> Tensor:
     return torch.zeros(2) if w.grad is None else w.grad.clone()
 
 
@@ -34,24 +34,24 @@ def third_arrow_observe(answer: Callable[..., object], w: Tensor, batches: list[
         if "does not require grad" not in str(error):
             raise
         raise TroubleError("The loss of batch 3 has no graph now, so it has no `backward()`: skip that too") from error
-    return {"w.grad at the end": held(w)}
+    return {"w.grad at the end": grad_copy(w)}
 
 
 def draw_added(answer: Callable[..., object]) -> CourseFigure:
-    """Draw what a loop over the lesson's batches adds to .grad, on the contours of their loss, and the next step."""
+    """Draw a loop's additions to .grad over the lesson's batches, on the contours of their loss, and the next step."""
     w, written = torch.tensor([1.0, 2.0], requires_grad=True), list[tuple[Tensor, Tensor]]()
-    w.register_hook(lambda gradient: written.append((held(w), gradient.clone())))
+    w.register_hook(lambda gradient: written.append((grad_copy(w), gradient.clone())))
     answer(w, [*zip(INPUTS, TARGETS[:, None], strict=True)])
-    added, total = list[tuple[int, Tensor]](), held(w)  # the number of a batch, 0 for what no backward() wrote
+    added, total = list[tuple[int, Tensor]](), grad_copy(w)  # the number of a batch, 0 for no backward()
     for before, gradient in [*written, (total, torch.zeros(2))]:
         added = [*added, (0, before - sum(part for _, part in added))] if before.any() else []
-        along = torch.cosine_similarity(INPUTS, gradient, dim=1).abs()  # a gradient goes along the input of its batch
+        along = torch.cosine_similarity(INPUTS, gradient, dim=1).abs()  # parallel to the batch's input
         added.append((int(along.argmax()) + 1, gradient))
-    added = [(at, part) for at, part in added if part.norm() > 1e-5]
-    arrows = [BatchArrow((at, at) if at else None, part[0].item(), part[1].item(), math.nan) for at, part in added]
+    added = [(batch, part) for batch, part in added if part.norm() > 1e-5]
+    arrows = [BatchArrow((n, n) if n else None, part[0].item(), part[1].item(), math.nan) for n, part in added]
     x, y = torch.linspace(-0.7, 5.7, 41), torch.linspace(-0.2, 6.2, 41)
     loss = ((torch.cartesian_prod(y, x).flip(1) @ INPUTS.T - TARGETS) ** 2).mean(1).reshape(41, 41)
-    contours, holds = Contours(x.tolist(), y.tolist(), loss.tolist()), [(at, at) for at, _ in added if at]
+    contours, holds = Contours(x.tolist(), y.tolist(), loss.tolist()), [(batch, batch) for batch, _ in added if batch]
     move = tuple((-0.4 * total).tolist())
     scene = Arrows(arrows, tuple(total.tolist()), holds, contours, path=[(1.0, 2.0)], move=move)
     return CourseFigure(draw(scene), size=(560, 480))
@@ -77,7 +77,7 @@ def gradient_of_each_case(rng: random.Random) -> Case:
 
 
 def gradient_of_each_observe(answer: Callable[..., object], w: Tensor, losses: list[Tensor]) -> dict[str, object]:
-    return {"the list": answer(w, losses), "w.grad at the end": held(w)}
+    return {"the list": answer(w, losses), "w.grad at the end": grad_copy(w)}
 
 
 gradient_of_each = Definition(

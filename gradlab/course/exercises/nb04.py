@@ -20,7 +20,7 @@ from .loops import trained
 
 
 def step_first_observe(order: Any) -> str:
-    """Return how the loop ends, or that it is not one of the six orders."""
+    """Return the outcome of the loop, or that it is not one of the six orders."""
     if sorted(order) != sorted(PIECES) or order[0] != "step":
         return "not the four calls with step first"
     return run_order(" ".join(order)).outcome
@@ -51,11 +51,11 @@ def uncleared_case(rng: random.Random) -> Case:
 
 
 def uncleared_observe(answer: Callable[..., object], model: nn.Module, optimizer: Optimizer) -> object:
-    """Return the names in order, whatever they come in."""
+    """Return the names, sorted, of any iterable."""
     names = answer(model, optimizer)
     if not isinstance(names, Iterable) or isinstance(names, (str, Tensor)):
         return names
-    names = list(islice(names, 100))  # what yields for ever is not waited for
+    names = list(islice(names, 100))  # a generator may never end
     return sorted(names) if all(isinstance(name, str) for name in names) else names
 
 

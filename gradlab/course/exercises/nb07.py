@@ -20,13 +20,13 @@ Window = list[tuple[Tensor, Tensor]]
 
 
 def windows_case(rng: random.Random) -> Case:
-    """Return an iterator over numbered batches, which windows of n fill or not."""
+    """Return an iterator over numbered batches, and the size of windows, which need not divide their number."""
     count, n = rng.randint(5, 12), rng.randint(2, 4)
     return (iter(range(1, count + 1)), n), f"{count} batches, n={n}"
 
 
 def cut(answer: Callable[..., Iterable[Iterable[int]]], batches: Iterator[int], n: int) -> list[list[int]]:
-    """Return the windows that an answer gives, no more than there can be."""
+    """Return the windows of an answer, at most 20."""
     return [list(window) for window in islice(answer(batches, n), 20)]
 
 
@@ -36,17 +36,17 @@ def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
     used = {batch for row in rows for batch in row}
     lost = [batch for batch in range(1, 11) if batch not in used]
     marks: list[Mark] = []
-    for at, row in enumerate([*rows, lost] if lost else rows):
+    for i, row in enumerate([*rows, lost] if lost else rows):
         style = batch_area("added" if row is lost else "applied")
-        words = "no step uses them" if row is lost else f"step {at + 1}"
-        marks.append(Text(f"row {at}", (words,), 0.3, -at, where="right"))
-        for place, batch in enumerate(row):
-            marks.append(Area(f"batch {at} {batch}", box_points(place + 3.4, -at, 0.45, 0.4), **style))
-            marks.append(Text(f"name {at} {batch}", (str(batch),), place + 3.4, -at, where="center", backed=True))
+        text = "no step uses them" if row is lost else f"step {i + 1}"
+        marks.append(Text(f"row {i}", (text,), 0.3, -i, where="right"))
+        for column, batch in enumerate(row):
+            marks.append(Area(f"batch {i} {batch}", box_points(column + 3.4, -i, 0.45, 0.4), **style))
+            marks.append(Text(f"name {i} {batch}", (str(batch),), column + 3.4, -i, where="center", backed=True))
     axes = Axes(Axis(0.0, 8.0, ticks="none"), Axis(-3.6, 0.6, ticks="none"))
     title = "ten batches, n = 4"
-    words = "; ".join(f"step {at}: batches {', '.join(map(str, row))}" for at, row in enumerate(rows, 1))
-    return CourseFigure(Drawing(title, marks, (axes,), f"{title}: {words}."), size=(560, 240))
+    text = "; ".join(f"step {index}: batches {', '.join(map(str, row))}" for index, row in enumerate(rows, 1))
+    return CourseFigure(Drawing(title, marks, (axes,), f"{title}: {text}."), size=(560, 240))
 
 
 windows = Definition(
@@ -77,7 +77,7 @@ def by_tokens_case(rng: random.Random) -> Case:
 
 
 def by_tokens_observe(answer: Callable[..., object], model: nn.Module, window: Window) -> Tensor:
-    """Return what stands in .grad afterwards."""
+    """Return .grad afterwards, in one row."""
     answer(model, window)
     gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
     return torch.cat([gradient.detach().flatten() for gradient in gradients])

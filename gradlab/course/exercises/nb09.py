@@ -65,7 +65,7 @@ def evaluate_case(rng: random.Random) -> Case:
 
 
 def evaluate_observe(answer: Callable[..., object], model: nn.Module, batches: Any) -> dict[str, object]:
-    """Run it on two batches and on all, and say in words what it keeps."""
+    """Run it on two batches and on all, and describe the bytes that it keeps."""
     (_, few), (mean, most) = (run_evaluation(answer, model, some) for some in (batches[:2], batches))
     bytes_kept = "nothing" if most == 0 else "one batch at a time" if most < 1.5 * few else "every batch"
     bytes_kept += ", in eval mode" * (most > 0 and not model.training)
@@ -76,7 +76,7 @@ def evaluate_observe(answer: Callable[..., object], model: nn.Module, batches: A
 
 
 def run_evaluation(answer: Callable[..., object], model: nn.Module, batches: Any) -> tuple[object, int]:
-    """Return what an evaluation returns, and the most bytes that it keeps for backward()."""
+    """Return the result of an evaluation, and the most bytes that it keeps for backward()."""
     with Ledger(model, (), batches) as ledger:
         mean = answer(model, batches)
     return mean, max((point.high["activations"] for point in ledger.timeline), default=0)

@@ -21,14 +21,14 @@ Rank = tuple[nn.Module, int]  # its model and the number of its samples
 
 
 class _Waiting(BaseException):
-    """A rank hands a tensor to an all-reduce whose sum nobody knows yet; no ``except Exception`` catches it."""
+    """A rank hands a tensor to an all-reduce whose sum is not known yet; no ``except Exception`` catches it."""
 
 
 def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> list[nn.Module]:
     """Run ``function(model, samples, all_reduce)`` in all ranks and return their models.
 
-    All ranks run up to their first all-reduce, where what they hand in is added up; then all of them run again from the
-    beginning, made afresh, with that sum, up to the second, and so on. So a function must do the same each time.
+    All ranks run up to their first all-reduce, where their tensors are added up; then all of them are made anew and run
+    from the beginning with that sum, up to the second, and so on. So a function must do the same each time.
 
     Raises RuntimeError where real processes would wait for ever.
     """
@@ -48,10 +48,10 @@ def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> li
 
 
 def _all_reduce(sums: list[Tensor]) -> Callable[[Tensor], None]:
-    known = iter(sums)
+    totals = iter(sums)
 
     def all_reduce(tensor: Tensor) -> None:
-        total = next(known, None)
+        total = next(totals, None)
         if total is None:
             raise _Waiting(tensor.detach().clone())
         with torch.no_grad():
@@ -67,7 +67,7 @@ def average_gradients_case(rng: random.Random) -> Case:
 
 
 def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[Tensor]]) -> dict[str, list[float]]:
-    """Let all ranks run it, and return what each has in ``.grad``."""
+    """Run it in all ranks, and return the ``.grad`` of each."""
 
     def rank(mine: list[Tensor]) -> Rank:
         model = nn.Linear(2, 1)
@@ -84,10 +84,10 @@ def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[T
 
 
 def draw_average(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw the gradients of two ranks, each by itself, and what an answer leaves in ``.grad``."""
-    own = [(-2.93, 0.1), (-1.1, -2.09)]
-    left = average_gradients_observe(answer, [[torch.tensor([each]), torch.zeros(1)] for each in own])
-    arrows = [BatchArrow((1, 1), *each, 1.0, names=(f"rank {number}",)) for number, each in enumerate(own)]
+    """Draw the gradients of two ranks, and the ``.grad`` that an answer leaves in each."""
+    own_grads = [(-2.93, 0.1), (-1.1, -2.09)]
+    left = average_gradients_observe(answer, [[torch.tensor([each]), torch.zeros(1)] for each in own_grads])
+    arrows = [BatchArrow((1, 1), *each, 1.0, names=(f"rank {number}",)) for number, each in enumerate(own_grads)]
     ranks = [RankGradient((x, y), (arrow,)) for arrow, (x, y, _) in zip(arrows, left.values(), strict=True)]
     return CourseFigure(draw_rank_gradients("after average_gradients()", ranks, ranks), size=(560, 330))
 
@@ -105,7 +105,7 @@ average_gradients = Definition(
 
 
 def all_reduces_case(rng: random.Random) -> Case:
-    """Return windows that are seldom all full, and more than one bucket."""
+    """Return windows that are rarely all full, and more than one bucket."""
     accumulate = rng.randint(3, 8)
     batches, buckets, no_sync = rng.randint(2 * accumulate, 6 * accumulate), rng.randint(2, 6), rng.random() < 0.6
     text = f"batches={batches}, accumulate={accumulate}, buckets={buckets}, no_sync={no_sync}"
@@ -124,7 +124,7 @@ all_reduces = Definition(
 
 
 def fair_average_case(rng: random.Random) -> Case:
-    """Return a model, and for each rank inputs and targets: of unequal number."""
+    """Return a model, and for each rank inputs and targets, of unequal number."""
     few = rng.randint(2, 6)
     many = rng.randint(2 * few, 4 * few)
     counts = rng.choice([(few, many), (many, few)])
@@ -133,7 +133,7 @@ def fair_average_case(rng: random.Random) -> Case:
 
 
 def fair_average_observe(answer: Callable[..., Any], model: nn.Module, shares: Any) -> Tensor:
-    """Let both ranks run it, and return what both have in ``.grad``."""
+    """Run it in both ranks, and return the ``.grad`` of both in one row."""
 
     def rank(x: Tensor, y: Tensor) -> Rank:
         mine = copy.deepcopy(model)

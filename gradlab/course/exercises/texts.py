@@ -1,4 +1,4 @@
-"""What a learner reads of an exercise, and the verdict on an answer; imports no PyTorch."""
+"""The text of an exercise, and the verdict on an answer, without PyTorch."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Verdict:
     """``"right"``, ``"not yet"`` or ``"not attempted"``."""
     remark: str
     mistake: str | None = None
-    """The name of the typical wrong answer that this is, None if it is none of those known."""
+    """The name of the typical wrong answer that this is, None for another answer."""
     picture: str | None = field(default=None, repr=False, compare=False)
-    """What the answer does, as SVG."""
+    """The effect of the answer, as SVG."""
     report: Any = field(default=None, compare=False)
-    """What ``watch`` says of a loop to mend."""
+    """The report of ``watch`` on a loop to mend."""
 
     def __bool__(self) -> bool:
         return self.state == RIGHT
@@ -60,29 +60,29 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Exercise:
-    """Something to write, and a check for it, as a notebook shows it."""
+    """A task for the learner, with a check, as a notebook shows it."""
 
     name: str
     notebook: str
-    """Where it stands: ``"03_forgetting_zero_grad"``."""
+    """The name of its notebook: ``"03_forgetting_zero_grad"``."""
     title: str
     level: str
     """``"easy"``, ``"medium"`` or ``"harder"``."""
     minutes: int
     spec: str
-    """A paragraph that says what to write; code between backticks."""
+    """The task in a paragraph; code between backticks."""
     stub: str
-    """What stands in the notebook to begin with. The last name that it defines is the answer."""
+    """The code to begin with, in the notebook. The last name that it defines is the answer."""
     hints: tuple[str, ...]
     """From a nudge to nearly the answer."""
     remarks: dict[str, str]
-    """What the check says to a typical mistake, by the mistake's name."""
+    """The remarks on typical mistakes, by the mistake's name."""
     solution: str = field(repr=False)
     """A right answer, as a learner may write it, for teachers."""
 
     @property
     def definition(self) -> Any:
-        """How answers are tried: what has this name in the notebook's module, a Definition or a loop to mend."""
+        """The check of answers, by this name in the notebook's module: a Definition or a loop to mend."""
         return getattr(importlib.import_module(f".nb{self.notebook[:2]}", __package__), self.name)
 
     def check(self, answer: object) -> Verdict:
@@ -103,7 +103,7 @@ class Exercise:
 
 
 def read_exercises(path: Path) -> dict[str, Exercise]:
-    """Read the exercises of a notebook, by name; raise ValueError for what does not look like one."""
+    """Read the exercises of a notebook, by name; raise ValueError for one with other parts."""
     heading, *texts = re.split(r"^(?=## )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     exercises: dict[str, Exercise] = {}
     for text in texts:

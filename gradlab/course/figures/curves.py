@@ -1,4 +1,4 @@
-"""Numbers that a notebook has computed itself, in pictures: curves by update, and gradients laid head to tail."""
+"""Pictures of a notebook's own numbers: curves by update, and gradients laid head to tail."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _BOWL_START, _BOWL_SIZE = (-1.6, 1.3), (380, 400)
 
 
 class CourseFigure:
-    """Pictures in a notebook, side by side, with their words under one title."""
+    """Pictures in a notebook, side by side, with their texts under one title."""
 
     def __init__(self, *drawings: Drawing, size: tuple[int, int], title: str = "") -> None:
-        """Keep what is drawn, each of one ``size``; the title of a single picture is its own."""
+        """Keep drawings, each of one ``size``; the title of a single picture is its own."""
         self.drawings, self.title, self.size = drawings, title or drawings[0].title, size
 
     @property
     def placed(self) -> list[Placed]:
-        """The pictures in a row, as painters take them."""
+        """The pictures in a row, for painters."""
         return in_rows(self.drawings, len(self.drawings), self.size)
 
     def __repr__(self) -> str:
@@ -71,12 +71,20 @@ def curves(
     y: str = "loss",
     ends: bool = True,
 ) -> CourseFigure:
-    """Draw numbers by update, a line for each name; ``reused`` names those that apply gradients again.
+    """Draw numbers by update, a line for each name.
 
-    The first number is the one before any update, at update 0, unless ``first`` names another. Each point is the mean
-    of ``mean_of`` numbers and stands at the last of them. ``events`` marks updates: ``{4: "last gradient"}``.
-    ``counted`` names what else the axis counts, such as epochs, and ``y`` what the curves are of. Their last
-    numbers are written at their ends, unless not ``ends``. Raises ValueError for bad lines, and for unknown ``reused``.
+    Args:
+        lines: The numbers of each line.
+        title: The title of the picture.
+        reused: The lines that apply gradients again.
+        mean_of: Each point is the mean of this number of values, at the last of them.
+        first: The update of the first number; 0 is before any update.
+        events: Labels of updates: ``{4: "last gradient"}``.
+        counted, y: The unit of the x axis, such as epochs, and the label of the other.
+        ends: Whether the last numbers are written at the curves' ends.
+
+    Raises:
+        ValueError: A line is too short, or ``reused`` is unknown.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
         raise ValueError(
@@ -136,23 +144,23 @@ def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFig
             steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # what leaves the picture is cut off
             fill, stroke, width = ("weights/30", "weights", 1.8) if number else ("weights", "paper", 0.8)
             ends = np.hstack([way[:-1], way[:-1] + steps])
-            marks += [Arrow(f"step {number} {at}", points, fill, stroke, width) for at, points in enumerate(ends)]
+            marks += [Arrow(f"step {number} {index}", points, fill, stroke, width) for index, points in enumerate(ends)]
             key.append(Key((name,), fill, stroke))
             moves.append(f"{name} ({', '.join(short(round(float(each), 4) + 0.0) for each in way[-1] - way[0])})")
         marks.append(Dots("start", _BOWL_START, "ring", 9.0, "paper", "weights", 1.8))
         moved, (axes, _) = f"moved: {'; '.join(moves[::-1])}", surface_axes(contours, _BOWL_START)
-        words = f"{title}: {moved}."
-        drawings.append(Drawing(title, marks, (axes,), words, notes=((moved,),), key=tuple(key[::-1])))
+        description = f"{title}: {moved}."
+        drawings.append(Drawing(title, marks, (axes,), description, notes=((moved,),), key=tuple(key[::-1])))
     return CourseFigure(*drawings, size=_BOWL_SIZE, title="steps on the bowl")
 
 
 def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:
-    """Return gradients (updates x 2) as arrows, each applied by the updates after it."""
+    """Return gradients (updates x 2) as arrows, each applied by all updates from its own on."""
     total = parts.sum(axis=0)
     shares = parts @ total / (float(total @ total) or 1.0)
     arrows = [
-        BatchArrow((at, at), x, y, share, (len(parts) - at, len(parts) - at))
-        for at, ((x, y), share) in enumerate(zip(parts.tolist(), shares.tolist(), strict=True), start=1)
+        BatchArrow((batch, batch), x, y, share, (len(parts) - batch, len(parts) - batch))
+        for batch, ((x, y), share) in enumerate(zip(parts.tolist(), shares.tolist(), strict=True), start=1)
     ]
     return Arrows(arrows, tuple(total.tolist()))
 
@@ -161,15 +169,15 @@ def _draw_sum(name: str, scene: Arrows, axes: Axes) -> Drawing:
     count, length = len(scene.arrows), math.hypot(*scene.total)
     share = share_text(math.hypot(scene.arrows[-1].x, scene.arrows[-1].y) / (length or 1.0))
     newest = Text("newest", (f"newest: {share}",), of=f"arrow {count - 1}", where="beside", backed=True)
-    words = f"{name}: {count} gradients, a sum of length {length:.2f}, the newest is {share} of it."
+    description = f"{name}: {count} gradients, a sum of length {length:.2f}, the newest is {share} of it."
     key = tuple(replace(entry, texts=entry.texts[-1:]) for entry in batch_key())  # a buffer is no .grad
-    return Drawing(name, [*arrow_marks(scene), newest], (axes,), words, key=key)
+    return Drawing(name, [*arrow_marks(scene), newest], (axes,), description, key=key)
 
 
 def equal_axes(points: Sequence[npt.NDArray[np.float64]], names: tuple[str, str]) -> Axes:
-    """Return axes with a unit as long along both, so that arrows keep their angles, that hold points (each n x 2)."""
-    places = np.concatenate(points)
-    low, high = places.min(axis=0), places.max(axis=0)
+    """Return axes around points (each n x 2), with equal units, so that arrows keep their angles."""
+    together = np.concatenate(points)
+    low, high = together.min(axis=0), together.max(axis=0)
     room = max(0.08 * float((high - low).max()), 1e-12)
     x, y = (Axis(float(a) - room, float(b) + room, words=name) for a, b, name in zip(low, high, names, strict=True))
     return Axes(x, y, equal="fill")

@@ -1,4 +1,4 @@
-"""The graph behind a result, of autograd or of plain values: its nodes, what each holds, which gradient went where."""
+"""The graph behind a result, of autograd or of plain values: nodes, saved tensors, and gradients along the edges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...memory import graph_nodes
 LEAF = "AccumulateGrad"
 VALUE = "Value"  # a plain one
 LEAF_NAMES = (LEAF, VALUE)
-_MAX_LETTERS = 9  # of the numbers of a tensor; longer ones are told by their shape
+_MAX_LETTERS = 9  # of a tensor's numbers; a longer one is shown by its shape
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,15 @@ class Node:
     operation: str
     """PyTorch's own name: ``"MulBackward0"``, ``"AccumulateGrad"``; of a plain value the slopes of its operation."""
     name: str = ""
-    """What the learner calls the tensor that it made or, for AccumulateGrad, the leaf that it writes to."""
+    """The learner's name of the tensor that it made or, for AccumulateGrad, of the leaf that it writes to."""
     shape: tuple[int, ...] | None = None
-    """The shape of that tensor, and so of its gradient; None where PyTorch does not tell."""
+    """The shape of that tensor, and so of its gradient; None where PyTorch does not report it."""
     keeps: tuple[str, ...] = ()
     """The tensors that it holds for backward, by name or by shape."""
     freed: bool = False
-    """Whether backward has let go of what it held."""
+    """Whether backward has freed its saved tensors."""
     grad: str = ""
-    """What is in ``.grad`` of the tensor, in words; empty where nothing can be."""
+    """``.grad`` of the tensor, as text; empty where it has none."""
     value: str = ""
     """The value of a named tensor that is a single number; empty for all others."""
 
@@ -46,17 +46,17 @@ class Node:
 
     @property
     def size(self) -> str:
-        """The shape, unless the value says it already."""
+        """The shape, unless the value shows it already."""
         return "" if self.shape is None or self.value else str(self.shape)
 
 
 class Edge(NamedTuple):
-    """The way of a gradient from the node ``source`` to the node ``target``, both indices in ``Graph.nodes``."""
+    """The path of a gradient from the node ``source`` to the node ``target``, both indices in ``Graph.nodes``."""
 
     source: int
     target: int
     gradient: str = ""
-    """What went along it, in words; empty if it was not recorded."""
+    """The gradient, as text; empty if it was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Graph:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     seed: str = ""
-    """The gradient that backward began with, in words."""
+    """The gradient that backward began with, as text."""
 
     def __repr__(self) -> str:
         leaves = sum(node.operation in LEAF_NAMES for node in self.nodes)
@@ -87,33 +87,32 @@ class Graph:
 
 
 RecordedGradients = dict[Any, tuple[str, ...]]
-"""The gradients that each of autograd's nodes passed on, in words; under None the one that backward began with."""
+"""The gradients that each of autograd's nodes passed on, as text; under None the one that backward began with."""
 
 
-def graph_of(result: Any, seen: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Any) -> Graph:
-    """Return the graph behind ``result``, as it is now; ``names`` says what you call which tensor.
+def graph_of(result: Any, gradients: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Any) -> Graph:
+    """Return the graph behind ``result``, as it is now; ``names`` are your names of its tensors.
 
-    ``seen`` is what ``record_gradients`` noted of a backward pass. Raises TypeError for what is no tensor, ValueError
-    for a tensor that has no graph. Looking changes nothing, but a checkpointed part is computed again to look inside.
-    Plain values have a graph, too: numbers in ``data`` and ``grad``, ``inputs``, and in ``slopes`` one for each input.
+    ``gradients`` is the record of ``record_gradients``. Raises TypeError for what is no tensor, ValueError for a tensor
+    that has no graph. Nothing is changed, but a checkpointed part is computed again to look inside. Plain values have a
+    graph, too: numbers in ``data`` and ``grad``, ``inputs``, and in ``slopes`` one for each input.
     """
     if not isinstance(result, Tensor) and hasattr(result, "inputs"):
         return _graph_of_values(result, {id(value): name for name, value in names.items()})
     for name, tensor in {"result": result, **names}.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"graph_of: {name} must be a tensor, got {type(tensor).__name__}")
-    nodes, seen = nodes_of(result), seen or {}
+    nodes, gradients = nodes_of(result), gradients or {}
     indices = {node: index for index, node in enumerate(nodes)}
     edges = [
-        Edge(indices[node], indices[target], seen[node][slot] if node in seen else "")
+        Edge(indices[node], indices[target], gradients[node][slot] if node in gradients else "")
         for node in nodes
         for slot, (target, _) in enumerate(node.next_functions)
         if target is not None
     ]
     called = {root_of(tensor): (name, tensor) for name, tensor in names.items() if tensor.requires_grad}
-    return Graph(
-        tuple(_node(node, called, names) for node in nodes), tuple(edges), seen[None][0] if None in seen else ""
-    )
+    seed = gradients[None][0] if None in gradients else ""
+    return Graph(tuple(_node(node, called, names) for node in nodes), tuple(edges), seed)
 
 
 def _graph_of_values(result: Any, names: Mapping[int, str]) -> Graph:
@@ -131,7 +130,7 @@ def _graph_of_values(result: Any, names: Mapping[int, str]) -> Graph:
         operation = f"slopes {', '.join(map(_number, value.slopes))}" if value.inputs else VALUE
         nodes.append(Node(operation, names.get(key, ""), (), grad=_number(value.grad), value=_number(value.data)))
         for number in arriving[key]:
-            for target, slope in zip(value.inputs, value.slopes, strict=True):  # it passes on each number by itself
+            for target, slope in zip(value.inputs, value.slopes, strict=True):  # each number is passed on separately
                 edges.append(Edge(index, indices[id(target)], _number(number * slope) if result.grad else ""))
                 arriving[id(target)].append(number * slope)
     return Graph(tuple(nodes), tuple(edges), _number(result.grad) if result.grad else "")
@@ -143,25 +142,25 @@ def _number(value: float) -> str:
 
 @contextmanager
 def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
-    """Note which gradients go along the edges of this graph while ``result.backward()`` runs inside."""
-    seen: RecordedGradients = {}
+    """Record the gradients along the edges of this graph while ``result.backward()`` runs inside."""
+    gradients: RecordedGradients = {}
     nodes = nodes_of(result)
 
     def note(node: Any, inputs: Any, outputs: Any) -> None:
-        seen[node] = tuple(map(_text, inputs))
+        gradients[node] = tuple(map(_text, inputs))
         if node is nodes[0]:
-            seen[None] = tuple(map(_text, outputs))
+            gradients[None] = tuple(map(_text, outputs))
 
     handles = [node.register_hook(partial(note, node)) for node in nodes]
     try:
-        yield seen
+        yield gradients
     finally:
         for handle in handles:
             handle.remove()
 
 
 def nodes_of(result: Tensor) -> list[Any]:
-    """Return autograd's own nodes behind a tensor, each after all that pass a gradient to it."""
+    """Return autograd's nodes behind a tensor, each after all that pass a gradient to it."""
     if not result.requires_grad:
         raise ValueError("graph_of: this tensor has no graph: nothing that requires a gradient was recorded on its way")
     return graph_nodes([root_of(result)])
@@ -181,15 +180,15 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
     if (leaf := getattr(node, "variable", None)) is not None:
         return Node(LEAF, name, tuple(leaf.shape), grad=_text(leaf.grad), value=value)
     keeps = _saved_tensors(node)
-    metadata = getattr(node, "_input_metadata", None)  # of the gradients that come in, so of what the node has made
+    metadata = getattr(node, "_input_metadata", None)  # of the incoming gradients, so of the node's output
     shape = tuple(metadata[0].shape) if metadata else None
     grad = _text(tensor.grad) if tensor is not None and tensor.retains_grad else ""
-    held = tuple(_called(saved, names) for saved in keeps or ())
-    return Node(node.name(), name, shape, held, keeps is None, grad, value)
+    kept_names = tuple(_called(saved, names) for saved in keeps or ())
+    return Node(node.name(), name, shape, kept_names, keeps is None, grad, value)
 
 
 def _saved_tensors(node: Any) -> list[Tensor] | None:
-    """Return what a node holds for backward; None if it has been freed."""
+    """Return the tensors that a node has saved for backward; None if they are freed."""
     saved: list[Tensor] = []
     for attribute in dir(node):
         if not attribute.startswith("_saved_") and attribute != "saved_tensors":
@@ -197,15 +196,15 @@ def _saved_tensors(node: Any) -> list[Tensor] | None:
         try:
             value = getattr(node, attribute)
         except RuntimeError as error:
-            if "second time" in str(error):  # PyTorch's own words for what is no longer there
+            if "second time" in str(error):  # PyTorch's message for freed tensors
                 return None
-            continue  # changed in place since: it is held, but cannot be read
+            continue  # changed in place since: it is saved, but cannot be read
         saved += [part for part in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(part, Tensor)]
     return saved
 
 
 def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
-    """Return the name of a tensor that is held: the same numbers at the same address; else its shape."""
+    """Return the name of a saved tensor, known by the same numbers at the same address; else its shape."""
     return next((name for name, other in names.items() if _is_same(tensor, other)), str(tuple(tensor.shape)))
 
 
@@ -217,7 +216,7 @@ def _is_same(tensor: Tensor, other: Tensor) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Write the numbers of a small tensor, the shape of a larger one, None for what is no tensor."""
+    """Format the numbers of a small tensor, the shape of a larger one, None for what is no tensor."""
     if not isinstance(value, Tensor):
         return "None"
     shape = str(tuple(value.shape))

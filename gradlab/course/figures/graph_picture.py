@@ -24,11 +24,11 @@ ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS = map(colour_of, ("activations", "gra
 Point = tuple[float, float]
 
 MOST_NODES = 40
-"""A picture of more nodes says nothing."""
+"""Limit of a readable picture."""
 _WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: a box, a line of text, a strip
 _NEAR, _FAR, _LETTER = 0.5, 0.98, 0.22  # from column to column; with gradients between them, and for each letter
 _BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # from box to box, kept free for an edge, from arrow to arrow
-_SIZE = 14  # of the letters: of a picture as wide as a notebook the last row can read them
+_SIZE = 14  # of the letters: readable from the last row for a picture as wide as a notebook
 _INCH, _DENSITY = 72, 144  # CSS pixels to an inch, and pixels: twice as many, for a projector
 _LONG, _LABEL = 13, 11  # letters that a line of a box has room for; bold ones
 _STRIPS: dict[str, tuple[Any, str, str]] = {
@@ -42,7 +42,7 @@ _STRIPS: dict[str, tuple[Any, str, str]] = {
 
 @dataclass(frozen=True)
 class GraphPicture:
-    """A picture of a graph; a notebook shows it, and without pictures its words."""
+    """A picture of a graph; a notebook shows it, and without pictures its text."""
 
     graph: Graph
     png: bytes
@@ -57,7 +57,7 @@ class GraphPicture:
 
 
 def draw_graph(graph: Graph) -> GraphPicture:
-    """Draw a graph of at most 40 nodes; raises ValueError for a larger one, whose text form still reads well."""
+    """Draw a graph of at most 40 nodes; raises ValueError for a larger one, which can be printed."""
     if len(graph.nodes) > MOST_NODES:
         raise ValueError(
             f"draw_graph: a graph of at most {MOST_NODES} nodes can be read, got {len(graph.nodes)}; print it instead"
@@ -90,19 +90,18 @@ def draw_graph(graph: Graph) -> GraphPicture:
 def _lines(node: Node) -> list[str]:
     if node.operation in LEAF_NAMES:
         return [node.operation]
-    stem, found, rest = node.operation.partition("Backward")
-    operation = [stem, found + rest] if len(node.operation) > _LONG and stem and found else [node.operation]
+    stem, backward, rest = node.operation.partition("Backward")
+    operation = [stem, backward + rest] if len(node.operation) > _LONG and stem and backward else [node.operation]
     label = [node.label] if len(node.label) <= _LABEL or not node.value else [node.name, f"= {node.value}"]
     return [line for line in [*label, *operation, _shape(node)] if line]
 
 
 def _shape(node: Node) -> str:
-    """Return the shape to write in a box; ``()`` would say nothing there."""
     return "" if node.shape == () else node.size
 
 
 def _strips(node: Node) -> list[tuple[str, str]]:
-    """Return what stands in the lower part of a box: what is held, and what is in .grad; a text and a kind each."""
+    """Return the text and kind of each strip in the lower part of a box: saved tensors, and .grad."""
     strips = [("freed", "freed")] if node.freed else []
     if node.operation in LEAF_NAMES:
         long = node.value and len(node.label) > _LABEL
@@ -130,8 +129,8 @@ def _box(axes: Any, node: Node, x: float, y: float) -> None:
     for text, kind in _strips(node):
         filling, rim, ink = _STRIPS[kind]
         _patch(axes, (left + 0.05, top - _STRIP + 0.02), (_WIDE - 0.1, _STRIP - 0.03), filling, rim, kind == "freed")
-        look = {"style": "italic" if kind == "freed" else "normal", "weight": "bold" if kind == "leaf" else "normal"}
-        axes.text(x, top - _STRIP / 2, text, color=ink, **look, **centred)
+        font = {"style": "italic" if kind == "freed" else "normal", "weight": "bold" if kind == "leaf" else "normal"}
+        axes.text(x, top - _STRIP / 2, text, color=ink, **font, **centred)
         top -= _STRIP
 
 
@@ -143,7 +142,6 @@ def _patch(axes: Any, corner: Point, size: Point, face: Any, rim: str, dashed: b
 
 
 def _arrows(axes: Any, graph: Graph, routes: list[list[int]], middle: dict[int, Point]) -> None:
-    """Draw each edge along its route, and beside its first piece what went along it."""
     leaving = _ports([(route[0], middle[route[1]][1]) for route in routes])
     coming = _ports([(route[-1], middle[route[-2]][1]) for route in routes])
     pairs = [(edge.source, edge.target) for edge in graph.edges]
@@ -160,7 +158,7 @@ def _arrows(axes: Any, graph: Graph, routes: list[list[int]], middle: dict[int, 
 
 
 def _ports(ends: list[tuple[int, float]]) -> dict[int, float]:
-    """Return how far above the middle of its box each arrow begins or ends, sorted by the height where it leads."""
+    """Return the height of each arrow's end above the middle of its box, sorted by the height of its other end."""
     ports = {}
     for box in {box for box, _ in ends}:
         here = sorted((-height, number) for number, (other, height) in enumerate(ends) if other == box)
@@ -170,7 +168,7 @@ def _ports(ends: list[tuple[int, float]]) -> dict[int, float]:
 
 
 def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) -> None:
-    """Draw a smooth line through points, its head at the last; ``text`` beside its beginning, where the line is not."""
+    """Draw a smooth line through points, its head at the last, with ``text`` beside its beginning."""
     vertices, codes = [points[0]], [Path.MOVETO]
     for (x0, y0), (x1, y1) in pairwise(points):
         vertices += [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1), (x1, y1)]
@@ -186,8 +184,8 @@ def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) ->
     x = (x0 + x1) / 2 + {"center": 0, "left": -0.02, "right": -0.06}[across]
     y = (y0 + y1) / 2 + (-0.05 if below else 0.05)
     rim = [withStroke(linewidth=4, foreground="white")]
-    look: dict[str, Any] = {"fontsize": _SIZE, "fontweight": "bold", "path_effects": rim}
-    axes.text(x, y, text, ha=across, va="top" if below else "bottom", **look)
+    font: dict[str, Any] = {"fontsize": _SIZE, "fontweight": "bold", "path_effects": rim}
+    axes.text(x, y, text, ha=across, va="top" if below else "bottom", **font)
 
 
 def layers(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:

@@ -1,4 +1,4 @@
-"""One update in a thin strip, the same at the end of each notebook's core, with one more part explained each time."""
+"""One update in a thin strip at the end of each notebook's core, with one more part explained each time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...drawing import BATCH_STYLES, Area, Arrow, Axes, Axis, Drawing, Line, Mar
 from .curves import CourseFigure
 
 STRIP_SIZE = (820, 216)
-"""CSS pixels, for three lines of words below a tile."""
+"""CSS pixels, for three lines of text below a tile."""
 _CALLS = ("zero_grad()", "forward", "backward()", "step()")
 _EXPLAINED = {
     "00": {0: "empties .grad", 2: "adds to .grad", 3: "reads .grad"},
@@ -33,51 +33,50 @@ _ROW = 3.1  # from line to line of the words below a tile
 
 
 def update_strip(notebook: str) -> CourseFigure:
-    """Draw one update with what the notebooks up to this one, such as "02", explain of it, the newest in bold.
+    """Draw one update with the explanations of the notebooks up to this one, such as "02", the newest in bold.
 
     Raises ValueError for a notebook without a strip.
     """
     if notebook not in _EXPLAINED:
         raise ValueError(f"update_strip: notebook must be one of {', '.join(_EXPLAINED)}, got {notebook!r}")
-    known = {number: parts for number, parts in _EXPLAINED.items() if number <= notebook}
-    lines = [[(number, parts[place]) for number, parts in known.items() if place in parts] for place in range(5)]
+    explained = {number: parts for number, parts in _EXPLAINED.items() if number <= notebook}
+    lines = [[(number, parts[index]) for number, parts in explained.items() if index in parts] for index in range(5)]
     marks = _round(notebook)
-    for place, call in enumerate(_CALLS):
-        marks += _tile(place, call, lines[place], notebook)
-    marks += _pictures(*(place * _WIDE + _TILE / 2 for place in range(4)))
-    told = "; ".join(
-        f"{call}: {', '.join(words for _, words in told) or 'not explained yet'}"
-        for call, told in zip((*_CALLS, "without zero_grad()"), lines, strict=True)
+    for index, call in enumerate(_CALLS):
+        marks += _tile(index, call, lines[index], notebook)
+    marks += _pictures(*(index * _WIDE + _TILE / 2 for index in range(4)))
+    summary = "; ".join(
+        f"{call}: {', '.join(text for _, text in line) or 'not explained yet'}"
+        for call, line in zip((*_CALLS, "without zero_grad()"), lines, strict=True)
     )
     more = max(max(map(len, lines)) - 3, 0) * _ROW
     axes = Axes(Axis(-2.0, 99.0, ticks="none"), Axis(1.5 - more, 33.0, ticks="none"))
     size = (STRIP_SIZE[0], round(STRIP_SIZE[1] * (31.5 + more) / 31.5))
     title = "One update, as far as it is explained"
-    return CourseFigure(Drawing(title, marks, (axes,), f"{title}: {told}."), size=size)
+    return CourseFigure(Drawing(title, marks, (axes,), f"{title}: {summary}."), size=size)
 
 
-def _tile(place: int, call: str, lines: list[tuple[str, str]], notebook: str) -> list[Mark]:
-    """Return the tile of a call: its name, its picture, and below it what is explained."""
-    left, middle = place * _WIDE, place * _WIDE + _TILE / 2
+def _tile(index: int, call: str, lines: list[tuple[str, str]], notebook: str) -> list[Mark]:
+    left, middle = index * _WIDE, index * _WIDE + _TILE / 2
     newest = any(number == notebook for number, _ in lines)
     frame: dict[str, Any] = {"stroke": "ink" if lines else "grey", "dash": "" if lines else "dashed"}
     frame["width"] = 2.6 if newest else 1.2
     outline = box_points(middle, (_LOW + _TOP) / 2, _TILE / 2, (_TOP - _LOW) / 2)
     marks: list[Mark] = [
-        Area(f"tile {place}", outline, fill="paper", words=call, **frame),
-        Text(f"call {place}", (call,), middle, _TOP - 2.0, where="center", bold=True, size=13.0),
+        Area(f"tile {index}", outline, fill="paper", words=call, **frame),
+        Text(f"call {index}", (call,), middle, _TOP - 2.0, where="center", bold=True, size=13.0),
     ]
-    if place < len(_CALLS) - 1:
+    if index < len(_CALLS) - 1:
         ends = (left + _TILE + 0.3, 19.0, left + _WIDE - 0.3, 19.0)
-        marks.append(Arrow(f"then {place}", ends, "grey", "", 0.6))
-    for row, (number, words) in enumerate(lines):
-        look: dict[str, Any] = {"where": "center", "bold": number == notebook, "size": 11.5}
-        marks.append(Text(f"told {place}.{row}", (words,), middle, _LOW - 2.4 - _ROW * row, **look))
+        marks.append(Arrow(f"then {index}", ends, "grey", "", 0.6))
+    for row, (number, explanation) in enumerate(lines):
+        style: dict[str, Any] = {"where": "center", "bold": number == notebook, "size": 11.5}
+        marks.append(Text(f"told {index}.{row}", (explanation,), middle, _LOW - 2.4 - _ROW * row, **style))
     return marks
 
 
 def _round(notebook: str) -> list[Mark]:
-    """Return the way from step() back to the first call, and the one past zero_grad() once it is explained."""
+    """Return the path from step() back to the first call, and the one past zero_grad() once it is explained."""
     high, start, end = 29.5, 3 * _WIDE + _TILE / 2, _TILE / 2
     marks: list[Mark] = [
         Line("next batch", (start, _TOP, start, high, end, high, end, _TOP + 0.4), "grey", 1.4),
@@ -87,17 +86,17 @@ def _round(notebook: str) -> list[Mark]:
     if notebook < "03":
         return marks
     x, low, left = _WIDE + 3.0, high - 1.6, start - 3.0
-    look: dict[str, Any] = {"where": "right", "bold": notebook == "03", "role": "reused-text", "size": 11.5}
+    style: dict[str, Any] = {"where": "right", "bold": notebook == "03", "role": "reused-text", "size": 11.5}
     return [
         *marks,
         Line("past", (left, _TOP, left, low, x, low, x, _TOP + 2.0), "reused", 2.2, "dashed"),
         Arrow("past tip", (x, _TOP + 2.5, x, _TOP + 0.2), "reused", "", 0.6),
-        Text("past name", (f"zero_grad() {_EXPLAINED['03'][4]}",), x, high + 2.2, **look),
+        Text("past name", (f"zero_grad() {_EXPLAINED['03'][4]}",), x, high + 2.2, **style),
     ]
 
 
 def _pictures(empty: float, graph: float, arrows: float, step: float) -> list[Mark]:
-    """Return what is drawn in the four tiles, whose middles are given."""
+    """Return the pictures in the four tiles, by their middles."""
     box = box_points(empty, _LOW + 5.5, 4.0, 3.0)
     marks: list[Mark] = [
         Area("empty", box, stroke="grey", dash="dashed"),

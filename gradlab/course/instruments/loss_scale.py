@@ -1,4 +1,4 @@
-"""The loss scale: move it, and see which gradients a 16-bit backward pass loses; watch GradScaler find one."""
+"""The loss scale: the gradients that a 16-bit backward pass loses at a scale, and a run of GradScaler."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ...widgets import Control, Instrument, Settings, View
 WEIGHT = 1e-5  # a factor of the loss, with which most gradients are too small for fp16
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FIRST, LAST = -46, 22
-"""The powers of two that are counted, from 2**FIRST up to 2**LAST; what lies outside is counted at the ends."""
+"""The powers of two that are counted, from 2**FIRST up to 2**LAST; sizes outside are counted at the ends."""
 ZONES = {"zero": "become 0", "subnormal": "fewer digits", "normal": "keep all digits", "overflow": "inf or NaN"}
-"""The kinds of numbers that a gradient can become, with their words."""
+"""The kinds of numbers that a gradient can become, with their labels."""
 _SHORT = {"subnormal": "fewer", "overflow": "inf"}
 SCALER_UPDATES = 50
 INIT_SCALE = 65536.0  # the default of ``GradScaler``
@@ -33,7 +33,7 @@ digits_task = cache(tasks.digits)
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The gradients of one batch at one loss scale: how large fp32 says they are, and what 16 bits made of them."""
+    """The gradients of one batch at one loss scale: their sizes in fp32, and their kinds in 16 bits."""
 
     format: str
     scale: float
@@ -77,7 +77,7 @@ def measure_outcome(format: str, scale: float) -> Outcome:
 
 
 def limits_of(format: str) -> tuple[int, int, int]:
-    """Return the powers of two where a 16-bit type rounds to 0 below, has all digits from, and is inf from."""
+    """Return the powers of two below which a 16-bit type rounds to 0, from which it has all digits, and is inf."""
     limits = torch.finfo(DTYPES[format])
     least, normal = (round(math.log2(x)) for x in (limits.smallest_normal * limits.eps, limits.smallest_normal))
     return least - 1, normal, math.floor(math.log2(limits.max)) + 1
@@ -123,8 +123,8 @@ _STYLES: dict[str, dict[str, Any]] = {
     "overflow": {"fill": "wrong/60", "stroke": "wrong", "hatch": "\\\\"},
 }
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
-_HEADROOM = 1.3  # height of the axes over that of the tallest step: words of the zones stand above the steps
-_ROOM_FOR_UNSCALED = 10  # the power of two from which on the histogram at a loss scale of 1 stands clear of the scaled
+_HEADROOM = 1.3  # height of the axes over that of the tallest step: labels of the zones are above the steps
+_ROOM_FOR_UNSCALED = 10  # power of two from which the histogram at a loss scale of 1 is clear of the scaled one
 
 
 class LossScale(Instrument):
@@ -209,14 +209,14 @@ for x, y in batches:
 
 
 def scale_text(scale: float) -> str:
-    """Write a scale in full up to a million, and a larger power of two as a power."""
+    """Format a scale in full up to a million, and a larger power of two as a power."""
     mantissa, power = math.frexp(scale)
     large = mantissa == 0.5 and not 1 <= scale < 1e6
     return power_text(power - 1) if large else f"{scale:,g}"
 
 
 def part_text(count: int, total: int) -> str:
-    """Write a share in percent; what is neither none nor all is never written as 0% or 100%."""
+    """Format a share in percent; 0% and 100% are exact."""
     share = count / total
     if count in (0, total):
         return f"{share:.0%}"
@@ -224,7 +224,7 @@ def part_text(count: int, total: int) -> str:
 
 
 def draw_gradients(outcome: Outcome) -> Drawing:
-    """Draw the gradients by size, coloured by what became of them, over what the type can hold."""
+    """Draw the gradients by size, coloured by their kinds in 16 bits, over the limits of the type."""
     scale = scale_text(outcome.scale)
     shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in ZONES}
     steps = np.sum(list(shares.values()), axis=0)
@@ -232,14 +232,14 @@ def draw_gradients(outcome: Outcome) -> Drawing:
     below = np.zeros(LAST - FIRST)
     for kind, share in shares.items():
         if share.any():
-            words = f"{outcome.count(kind):,} gradients: {ZONES[kind]}"
-            bands.append(Band(f"gradients {kind}", _stairs(below, share), words=words, **_STYLES[kind]))
+            label = f"{outcome.count(kind):,} gradients: {ZONES[kind]}"
+            bands.append(Band(f"gradients {kind}", _stairs(below, share), words=label, **_STYLES[kind]))
         below = below + share
     axes = Axes(
         Axis(FIRST, LAST, words="size of gradient \u00d7 loss scale (log2 axis)", ticks="powers"),
         Axis(0.0, math.ceil(steps.max() * _HEADROOM / 5) * 5.0, words="gradients (%)"),
     )
-    counts = ", ".join(f"{words}: {outcome.count(kind):,}" for kind, words in ZONES.items())
+    counts = ", ".join(f"{label}: {outcome.count(kind):,}" for kind, label in ZONES.items())
     return Drawing(
         _SUBJECT,
         [*_zone_marks(outcome), *_unscaled_marks(steps, round(math.log2(outcome.scale))), *bands],
@@ -251,7 +251,7 @@ def draw_gradients(outcome: Outcome) -> Drawing:
 
 
 def _zone_marks(outcome: Outcome) -> list[Band | Text]:
-    """Return shades over what the type loses, and in each zone the share of the gradients that it has."""
+    """Return shades over the zones that lose digits, and in each zone its share of the gradients."""
     marks: list[Band | Text] = []
     edges = np.clip((FIRST, *limits_of(outcome.format), LAST), FIRST, LAST).tolist()
     for kind, low, high in zip(ZONES, edges, edges[1:], strict=False):
@@ -264,8 +264,8 @@ def _zone_marks(outcome: Outcome) -> list[Band | Text]:
         count = outcome.count(kind)
         share, role = part_text(count, outcome.total), "wrong" if count and kind in ("zero", "overflow") else "ink"
         for id, text in (("share", share), ("word", _SHORT.get(kind, ZONES[kind]))):
-            look: dict[str, Any] = {"where": "below", "role": role, "bold": id == "share"}
-            marks.append(Text(f"zone {id} {kind}", (text,), (low + high) / 2, AXES_EDGE, **look))
+            style: dict[str, Any] = {"where": "below", "role": role, "bold": id == "share"}
+            marks.append(Text(f"zone {id} {kind}", (text,), (low + high) / 2, AXES_EDGE, **style))
     return marks
 
 
@@ -283,25 +283,25 @@ def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | T
         return []
     corners = _stairs(np.zeros(len(steps) - moved), steps[moved:]).reshape(-1, 3)
     outline = np.concatenate([corners[0, :2], corners[:, ::2].ravel(), corners[-1, :2]])
-    words, half = "the same gradients at loss scale 1", corners[:, 2].max() / 2
+    label, half = "the same gradients at loss scale 1", corners[:, 2].max() / 2
     x = corners[corners[:, 2] >= half, 0].min()
     return [
-        Line("unscaled", outline, width=1.2, dash="dashed", words=words),
+        Line("unscaled", outline, width=1.2, dash="dashed", words=label),
         Text("unscaled words", ("loss scale 1",), x, half, where="left", size=11.0),
     ]
 
 
 def draw_scaler_run(scales: tuple[float, ...], skipped: list[int], update: int, growth_interval: int) -> Drawing:
-    """Draw the scale up to an update as steps, and a cross at each step that was skipped."""
+    """Draw the scale up to an update as steps, and a cross at each skipped step."""
     interval, now = f"growth_interval {growth_interval:,}", scale_text(scales[update])
     powers = np.log2(scales)
     # Update n works with scales[n - 1]; it is drawn from n - 1 to n.
     path = step_points(np.arange(update + 1.0), powers[: update + 1])
     marks: list[Line | Dots] = [Line("scale", path, "scale", 3.0, words=f"the loss scale, {now} now")]
     if skipped:
-        words = "skipped: a gradient was inf or NaN, so the weights stay and the scale is halved"
+        reason = "skipped: a gradient was inf or NaN, so the weights stay and the scale is halved"
         crosses = points(skipped, powers[np.array(skipped) - 1])
-        marks.append(Dots("skipped", crosses, "cross", 10.0, stroke="wrong", width=2.4, words=words))
+        marks.append(Dots("skipped", crosses, "cross", 10.0, stroke="wrong", width=2.4, words=reason))
     marks.append(Dots("now", path[-2:], size=8.0, fill="scale", stroke="ink", words=f"now {now}"))
     across = Axis(0.0, SCALER_UPDATES, words="updates", ticks="updates")
     end = f"{len(skipped)} of {update} steps were skipped"

@@ -1,4 +1,4 @@
-"""The peak: one update's memory over time, what made its peak, and how far the switches moved it."""
+"""The peak: one update's memory over time, the parts of its peak, and the effect of switches on it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _OPTIMIZER = {
 
 @dataclass(frozen=True)
 class PeakSettings:
-    """A stack of layers and the way in which it is trained."""
+    """A stack of layers and the settings of its training."""
 
     width: int = 64
     """Units of each hidden layer."""
@@ -61,13 +61,13 @@ class PeakSettings:
     optimizer: str = "adam"
     set_to_none: bool = True
     place: str = BEFORE_FORWARD
-    """Where ``zero_grad`` stands."""
+    """The position of ``zero_grad`` in the loop."""
     accumulate: int = 1
     """Micro-batches of one update."""
 
 
 def peak_source(settings: PeakSettings) -> str:
-    """Return the program that is measured: the text that is shown is the text that runs."""
+    """Return the program that is measured, which is also the text that is shown."""
     width, several = settings.width, settings.accumulate > 1
     batch = f"torch.randn({settings.batch}, {width}), torch.randint({CLASSES}, ({settings.batch},))"
     clear = f"optimizer.zero_grad(set_to_none={settings.set_to_none})"
@@ -96,17 +96,17 @@ def peak_source(settings: PeakSettings) -> str:
 
 
 _PHASES = {"loss": "forward", "zero_grad": "zero_grad", "backward": "backward", "step": "step"}
-"""The label of each statement of the loop, and the phase that it is; other statements move no bytes."""
+"""The phases of the loop's statements, by label; other statements allocate no bytes."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One call of the update, from the first to the last moment in it."""
+    """One call of the update, from its first to its last moment."""
 
     name: str
     """"zero_grad", "forward", "backward" or "step"."""
     moments: tuple[Mapping[str, int], ...]
-    """Bytes by category; each stretch of work gives two moments, its highest and its end."""
+    """Bytes by category; each stretch of work has two moments, its highest and its end."""
 
     @property
     def highest(self) -> Mapping[str, int]:
@@ -125,11 +125,11 @@ class UpdateMemory:
     at_peak: Mapping[str, int]
     """Bytes by category at that moment."""
     call: str
-    """The phase in which it comes: ``backward()``."""
+    """The phase of the peak: ``backward()``."""
     where: str
-    """The same with the module at work then: ``backward(), in module 11 (ReLU)``."""
+    """The same with the module that ran then: ``backward(), in module 11 (ReLU)``."""
     lines: tuple[int, int]
-    """The first and the last line of the loop's text that ran then."""
+    """The first and the last line of the loop's statement that ran then."""
 
 
 @lru_cache(maxsize=1024)
@@ -139,13 +139,13 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
     names: dict[str, Any] = {}
     with lock, RandomStream(0), torch.enable_grad(), ExitStack() as after:
         after.callback(torch.set_num_threads, torch.get_num_threads())
-        torch.set_num_threads(1)  # these models are so small that a second thread would wait for the first
+        torch.set_num_threads(1)  # for these small models a second thread would only wait
         for _ in program.setup(names):
             pass
         updates = program.loop(names)
         head = next(updates)
         for statement in updates:
-            if statement == head:  # the head of the loop again: the first update is over
+            if statement == head:  # the first update is over
                 break
         inputs = names.get("batches") or (names["x"], names["y"])
         with Ledger(names["model"], [names["optimizer"]], inputs) as ledger:
@@ -169,7 +169,7 @@ def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[
     def labelled(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
             called.append(name)
-            torch.empty(0)  # an operation, at which the ledger asks for the phase
+            torch.empty(0)  # an operation, at which the ledger reads the phase
             return call(*args, **kwargs)
 
         return run
@@ -185,14 +185,14 @@ def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[
         with Ledger(model, [optimizer], (x, y)) as ledger:
             ledger.place = lambda: called[-1] if _torch.current_autograd_node() is None else "backward"
             update(model, optimizer, x, y)
-            labelled("", torch.empty)(0)  # what follows is no phase
+            labelled("", torch.empty)(0)  # ends the last phase
     return _update_memory(settings, ledger, model, str, (1, 1)), model
 
 
 def _update_memory(
     settings: PeakSettings, ledger: Ledger, model: nn.Module, phase_of: Callable[[str], str], lines: tuple[int, int]
 ) -> UpdateMemory:
-    """Sum up what a ledger has seen; ``phase_of`` turns its statements into phases, others into ""."""
+    """Summarize a ledger; ``phase_of`` maps its statements to phases, others to ""."""
     stretches = groupby(ledger.timeline[:-1], lambda point: phase_of(point.statement))
     phases = [
         Phase(name, tuple(m for point in work for m in (point.high, point.bytes))) for name, work in stretches if name
@@ -205,7 +205,7 @@ def _update_memory(
 
 
 def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
-    """Write each switch that differs from the start: ``batch 128 → 4, zero_grad → after step``."""
+    """List the switches that differ from the start: ``batch 128 → 4, zero_grad → after step``."""
     changes = []
     for name, after in asdict(settings).items():
         if (before := getattr(start, name)) != after:
@@ -217,7 +217,7 @@ def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
     return ", ".join(changes)
 
 
-# Pictures and words ---------------------------------------------------------------------------------------------------
+# Pictures and texts ---------------------------------------------------------------------------------------------------
 
 _START = PeakSettings()
 
@@ -225,9 +225,9 @@ _START = PeakSettings()
 class Peak(Instrument):
     """One update of a stack of layers, measured as its loop runs.
 
-    ``width``, ``depth`` and ``batch`` are the model's and the rows of one micro-batch; ``accumulate``, ``optimizer``,
-    ``place`` (of ``zero_grad``) and ``set_to_none`` are how it is trained. Keyword arguments set the start, with which
-    later settings are compared.
+    ``width`` and ``depth`` are the model's, ``batch`` is the rows of one micro-batch; ``accumulate``, ``optimizer``,
+    ``place`` (of ``zero_grad``) and ``set_to_none`` set its training. Keyword arguments set the start, with which later
+    settings are compared.
     """
 
     title = "The peak"
@@ -244,9 +244,9 @@ class Peak(Instrument):
             Control.tick("set_to_none", "set_to_none", _START.set_to_none),
         ]
 
-    def render(self, at: Mapping[str, Any]) -> View:
+    def render(self, values: Mapping[str, Any]) -> View:
         """Measure these settings, and those at the start for the comparison."""
-        settings, first = PeakSettings(**at), self._first
+        settings, first = PeakSettings(**values), self._first
         now, start = measure_peak(settings), measure_peak(first)
         state, note = _peak_text(now), ""
         if settings != first:
@@ -276,14 +276,14 @@ class Peak(Instrument):
 
     @property
     def at_peak(self) -> Mapping[str, int]:
-        """Bytes by category at the peak of the settings chosen now."""
+        """Bytes by category at the peak of the chosen settings."""
         return measure_peak(PeakSettings(**self.values)).at_peak
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
         """Return each switch by itself, and the switches of ``zero_grad`` with a large and a small batch."""
         yield from super().recorded()
-        for optimizer, place, clear, batch in product(("sgd", "adam"), _PLACES, (True, False), (4, 128)):
-            yield {"optimizer": optimizer, "place": place, "set_to_none": clear, "batch": batch}
+        for optimizer, position, clear, batch in product(("sgd", "adam"), _PLACES, (True, False), (4, 128)):
+            yield {"optimizer": optimizer, "place": position, "set_to_none": clear, "batch": batch}
 
 
 def peak(**start: Any) -> Peak:
@@ -316,8 +316,8 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
     marks.append(Line("peak line", (0, now.peak, _BAR[0], now.peak), "ink", 1.0, "dotted"))
     marks.append(Dots("peak mark", (x, now.peak + 0.025 * top), "down", 9.0, "ink"))
     if changed:
-        words = f"The update at the start: peak {before}"
-        marks.append(Line("start", _steps(start)[:, ::2].ravel(), "grey", 1.4, "dashed", words))
+        label = f"The update at the start: peak {before}"
+        marks.append(Line("start", _steps(start)[:, ::2].ravel(), "grey", 1.4, "dashed", label))
     return Drawing(
         "memory of one update",
         [*marks, *_peak_marks(now)],
@@ -329,7 +329,7 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
 
 
 def _phase_ends(phases: Sequence[Phase]) -> list[float]:
-    """Return where the phases begin, as shares of the update, and where the last one ends."""
+    """Return the beginnings of the phases, as shares of the update, and the end of the last one."""
     names = [phase.name for phase in phases]
     shares = np.array([_SHARES[name] / names.count(name) for name in names])
     return [0.0, *(np.cumsum(shares) / shares.sum()).tolist()]
@@ -347,7 +347,7 @@ def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
 
 
 def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[AxisSpan, ...]:
-    """Return the calls to write under the axis, those of a window once; the shortest have room first."""
+    """Return the calls to write under the axis, those of a window once; the shortest get room first."""
     calls = list(zip(phases, pairwise(ends), strict=True))
     window = [span for phase, span in calls if phase.name in ("forward", "backward")]
     several = len(window) > 2
@@ -360,14 +360,13 @@ def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[AxisSpan, ..
 
 
 def _peak_marks(now: UpdateMemory) -> Iterator[Mark]:
-    """Yield what made the peak as a bar beside the update, with the bytes of each category."""
     (left, right), low = _BAR, 0
     for name, size in now.at_peak.items():
-        look, label = area_look(name), f"{name} {bytes_text(size)}"
+        style, label = area_look(name), f"{name} {bytes_text(size)}"
         if size:
             corners = (left, low, right, low, right, low + size, left, low + size)
-            yield Area(f"peak {name}", corners, width=1.2, words=f"at the peak: {label}", **look)
-        if size > 0.004 * now.peak:  # what is less has no label
+            yield Area(f"peak {name}", corners, width=1.2, words=f"at the peak: {label}", **style)
+        if size > 0.004 * now.peak:  # smaller parts have no label
             middle, role = low + size / 2, text_role(name)
             yield Text(f"name {name}", (label, name), y=middle, where="margin", role=role, size=11.0)
         low += size
@@ -378,7 +377,7 @@ def _peak_text(now: UpdateMemory) -> str:
 
 
 def parts_text(sizes: Mapping[str, int]) -> str:
-    """Write bytes by category, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
+    """Format bytes by category, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
     return ", ".join(
         f"{name} {bytes_text(sizes[name])}" for name in sorted(sizes, key=lambda n: -sizes[n]) if sizes[name]
     )

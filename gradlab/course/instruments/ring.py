@@ -1,4 +1,4 @@
-"""ring_of_orders: drag the four calls of a loop into any order, run it, and see what it does and why."""
+"""The ring of orders: drag the four calls of a loop into any order, run it, and see its effect and the reason."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ _SIGNS = {"right": "\u2713 right", "harmless": "\u2713 harmless", "wrong": "\u27
 
 
 class RingOfOrders(Instrument):
-    """The calls of a training loop on a ring: any order is run on real digits and held against the usual one."""
+    """The calls of a training loop on a ring: any order is run on real digits and compared with the usual one."""
 
     title = "The ring of orders"
 
     def controls(self) -> list[Control]:
-        """Return the controls: the order, and the call to look at."""
+        """Return the controls: the order, and the number of calls to show."""
         return [
             Control.order("order", "order of the calls", USUAL, PIECES),
             Control.slider("call", "call", CALLS_SHOWN, range(CALLS_SHOWN + 1), plays=700),
         ]
 
     def render(self, settings: Mapping[str, Any]) -> View:
-        """Return the ring, what ``.grad`` holds and the losses, with the verdict in words and the text that ran."""
+        """Return the ring, the contents of ``.grad`` and the losses, with the verdict and the text that ran."""
         ran = run_and_judge(settings["order"])
         calls = ran.trial.calls[: settings["call"]]  # fewer where an error ended the loop
         line = calls[-1].line if calls else 0
@@ -72,15 +72,15 @@ class RingOfOrders(Instrument):
         """Return all orders of the four calls, and the usual one with a call left out or doubled, call by call."""
         orders = [" ".join(order) for order in permutations(PIECES)]
         orders += [" ".join(piece for piece in PIECES if piece != left) for left in PIECES]
-        orders += [" ".join((*PIECES[:at], piece, *PIECES[at:])) for piece in PIECES for at in range(len(PIECES) + 1)]
+        orders += [" ".join((*PIECES[:i], piece, *PIECES[i:])) for piece in PIECES for i in range(len(PIECES) + 1)]
         for order in dict.fromkeys(orders):
             yield from ({"order": order, "call": call} for call in range(CALLS_SHOWN, -1, -1))
 
 
 def ring_of_orders(**start: Any) -> RingOfOrders:
-    """Return the ring of orders, to be shown: four calls to be dragged into any order, run, and judged.
+    """Return the ring of orders: four calls to be dragged into any order, run, and judged.
 
-    Keyword arguments set where its controls start: ``order="forward backward step zero_grad"`` and ``call`` (the
+    Keyword arguments are start values of its controls: ``order="forward backward step zero_grad"`` and ``call`` (the
     number of calls that have run in the picture, 0 to 12). Raises ValueError for others.
     """
     return RingOfOrders(**start)
@@ -89,7 +89,7 @@ def ring_of_orders(**start: Any) -> RingOfOrders:
 def run_order(order: str) -> OrderRun:
     """Run the four calls in an order, as ``"zero_grad forward backward step"``, and compare it with the usual one.
 
-    Raises ValueError for an order that there is not.
+    Raises ValueError for an invalid order.
     """
     return run_and_judge(RingOfOrders(order=order).values["order"])
 
@@ -101,30 +101,30 @@ def _moment_text(calls: Sequence[LoopCall]) -> str:
     return f"Turn {call.turn}, {call.piece}: {call.text}. .grad: {call.after.text}."
 
 
-_RADIUS = 1.75  # to the left and to the right; upwards and downwards it is 1
+_RADIUS = 1.75  # horizontally; vertically it is 1
 _TILE = 0.68, 0.17  # half the width and half the height of a call on the ring
 
 
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
-    """Draw the ring with its newest call in bold, and beside each call what it did the last time it ran."""
+    """Draw the ring with its newest call in bold, and beside each call its last effect."""
     pieces, newest = ran.trial.order.split(), calls[-1] if calls else None
     marks = _way_marks("", range(len(pieces)), len(pieces), "grey")
-    last = {call.place: call for call in calls}
+    last = {call.index: call for call in calls}
     for number, piece in enumerate(pieces):
         x, y = _on_ring(number / len(pieces))
-        marks += _call_marks(x, y, str(number), piece, last.get(number), newest is not None and number == newest.place)
+        marks += _call_marks(x, y, str(number), piece, last.get(number), newest is not None and number == newest.index)
     lines = [".grad", *(newest.after if newest else Grad({})).text.split(", norm ")]
     for number, line in enumerate(lines):
         texts = (f"norm {line}",) if number == 2 else (line, line.replace("gradients ", ""))
         marks.append(Text(f"grad {number}", texts, 0.0, 0.3 - 0.3 * number, where="center", bold=number == 0))
     axes = Axes(Axis(-2.45, 2.45, ticks="none"), Axis(-1.45, 1.45, ticks="none"), equal="fit")
-    words = f"The ring {ran.trial.order.replace(' ', ' → ')}: {ran.verdict}. {_moment_text(calls)}"
+    description = f"The ring {ran.trial.order.replace(' ', ' → ')}: {ran.verdict}. {_moment_text(calls)}"
     role = "wrong" if ran.verdict in ("wrong", "error") else "ink"
-    return Drawing("the ring", marks, (axes,), words, corner=(_SIGNS[ran.verdict],), corner_role=role)
+    return Drawing("the ring", marks, (axes,), description, corner=(_SIGNS[ran.verdict],), corner_role=role)
 
 
 def _on_ring(share: float, x: float = 0.0, y: float = 0.0, height: float = 1.0) -> tuple[float, float]:
-    """Return a place on the ring around a point: 0 is at the top, 0.25 at the right."""
+    """Return a point on the ring around (x, y): share 0 is at the top, 0.25 at the right."""
     return x + _RADIUS * math.sin(2 * math.pi * share), y + height * math.cos(2 * math.pi * share)
 
 
@@ -141,23 +141,23 @@ def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, wid
 def _call_marks(
     x: float, y: float, id: str, piece: str, call: LoopCall | None, lit: bool, sign: str = ""
 ) -> list[Mark]:
-    """Return a call on the ring with a sign, and above or below it what it did last."""
+    """Return a call on the ring with a sign, and its last effect above or below it."""
     failed, style = call is not None and call.failed, dict(CALL_STYLES[piece])
     frame: dict[str, Any] = {"stroke": "wrong" if failed else "ink", "width": 3.0, "dash": ""} if lit or failed else {}
-    words = f"{piece}: {call.text if call else 'has not run yet'}"
+    label = f"{piece}: {call.text if call else 'has not run yet'}"
     marks: list[Mark] = [
-        Area(f"call {id}", box_points(x, y, *_TILE), words=words, **{**style, **frame}),
+        Area(f"call {id}", box_points(x, y, *_TILE), words=label, **{**style, **frame}),
         Text(f"name {id}", (piece + sign,), x, y, where="center", bold=lit),
     ]
     if call is not None:
         up, role = (1 if y > 0.3 else -1), "reused-text" if piece == "step" and call.before.count(1) else "ink"
-        look: dict[str, Any] = {"where": "above" if up > 0 else "below", "role": "wrong" if failed else role}
+        text_style: dict[str, Any] = {"where": "above" if up > 0 else "below", "role": "wrong" if failed else role}
         texts = call.text, call.text.partition(" (")[0]
-        marks.append(Text(f"did {id}", texts, x, y + up * _TILE[1], backed=True, **look))
+        marks.append(Text(f"did {id}", texts, x, y + up * _TILE[1], backed=True, **text_style))
     return marks
 
 
-# How a ring ends, by the verdict on the order that begins with its forward; its fault leads from a call to another.
+# By the verdict on a ring's order from its forward on: its outcome, and the calls between which its fault lies.
 _ENDS = {
     "right": ("\u2713 trains", "step", "step"),
     "error": ("\u2717 error", "forward", "step"),
@@ -167,40 +167,40 @@ _ENDS = {
 
 def six_rings() -> CourseFigure:
     """Draw the 24 orders as six rings: at each call the verdict on the order that begins there; the fault is thick."""
-    runs, marks, words = {order: run_order(" ".join(order)) for order in permutations(PIECES)}, list[Mark](), ""
+    runs, marks, description = {order: run_order(" ".join(order)) for order in permutations(PIECES)}, list[Mark](), ""
     rings = [(kind, order) for kind in _ENDS for order in runs if order[0] == "forward" and runs[order].verdict == kind]
     for number, (kind, ring) in enumerate(rings):
         middle, (end, *ends) = (5.2 * (number % 3), -3.1 * (number // 3)), _ENDS[kind]
         first, last = (ring.index(call) for call in ends)
         fault = range(first, first + (last - first) % 4)
         marks += _way_marks(f" {number}", range(4), 4, "grey", *middle)
-        height = 1.32 if len(fault) > 1 else 1.0  # so that it goes past a call that is not at fault
+        height = 1.32 if len(fault) > 1 else 1.0  # clear of a call that is not at fault
         marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, height, width=5.0)
-        for at, piece in enumerate(ring):
-            run = runs[ring[at:] + ring[:at]]
+        for index, piece in enumerate(ring):
+            run = runs[ring[index:] + ring[:index]]
             sign = "\u2013" if "NameError" in run.outcome else end[0] + " late" * (run.verdict == "harmless")
-            marks += _call_marks(*_on_ring(at / 4, *middle), f"{number}.{at}", piece, None, False, f" {sign}")
+            marks += _call_marks(*_on_ring(index / 4, *middle), f"{number}.{index}", piece, None, False, f" {sign}")
         role = "wrong" if fault else "ink"
         marks.append(Text(f"end {number}", (end,), *middle, where="center", bold=True, role=role))
-        words += f"{' '.join(ring)}: {end[2:]}. "
+        description += f"{' '.join(ring)}: {end[2:]}. "
     axes = Axes(Axis(-2.45, 12.85, ticks="none"), Axis(-4.3, 1.25, ticks="none"), equal="fit")
     corner = ("\u2713 or \u2717: the order that begins at this call (\u2013: NameError, no loss yet)",)
-    drawing = Drawing("24 orders, six rings", marks, (axes,), words, corner=corner)
+    drawing = Drawing("24 orders, six rings", marks, (axes,), description, corner=corner)
     return CourseFigure(drawing, size=(930, 400))
 
 
-_ROOM, _STRIP = 1.3, 0.25  # in tiles: above the highest column, and for the colour of the call below each
+_ROOM, _STRIP = 1.3, 0.25  # in tiles: above the highest column, and for the call's colour below each
 
 
 def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
-    """Draw a column for each of the first calls: what is in ``.grad`` after it, one tile a backward."""
+    """Draw a column for each of the first calls: ``.grad`` after it, one tile per backward."""
     every = ran.trial.calls[:CALLS_SHOWN]
     marks: list[Mark] = []
     if calls:
         column = box_points(len(calls) - 0.5, 0.0, 0.5, AXES_EDGE)
         marks.append(Area("now", column, fill="faint/60", words=_moment_text(calls)))
     for number, call in enumerate(every):
-        if call.place == 0:
+        if call.index == 0:
             marks.append(Line(f"turn {number}", (number, -AXES_EDGE, number, AXES_EDGE), "grey", 1.0, "dashed"))
             texts = f"turn {call.turn}", str(call.turn)
             marks.append(Text(f"turn {number} word", texts, number, where="top", role="grey"))
@@ -220,19 +220,19 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
 
 
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:
-    """Return the gradients after a call, one on the other, or those it cleared, and above them a step or an error."""
+    """Return the gradients after a call, stacked, or those it cleared, with the sign of a step or an error above."""
     middle, height = number + 0.5, len(call.after.times)
     strip = box_points(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
     cleared = call.piece == "zero_grad"
     for level, (backward, times) in enumerate((call.before if cleared else call.after).times.items()):
-        words = f"turn {call.turn}, {call.piece}: gradient {backward}, {applied_words(times)}{', cleared' * cleared}"
+        label = f"turn {call.turn}, {call.piece}: gradient {backward}, {applied_words(times)}{', cleared' * cleared}"
         tile: dict[str, Any] = CALL_STYLES["zero_grad"] if cleared else batch_area(batch_style(times))
         id, box = f"{'cleared' if cleared else 'tile'} {number}.{backward}", box_points(middle, level + 0.5, 0.42, 0.48)
-        marks.append(Area(id, box, words=words, **tile))
-        look: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True, "role": "grey" if cleared else "ink"}
+        marks.append(Area(id, box, words=label, **tile))
+        style: dict[str, Any] = {"where": "center", "size": 11.0, "backed": True, "role": "grey" if cleared else "ink"}
         texts = (f"\u00d7 {times}", f"\u00d7{times}") if times > 1 else (str(backward),)
-        marks.append(Text(f"number {number}.{backward}", texts, middle, level + 0.5, **look))
+        marks.append(Text(f"number {number}.{backward}", texts, middle, level + 0.5, **style))
     sign: dict[str, Any] = {"shape": "triangle", "size": 11.0, "fill": "optimizer"}
     if call.failed:
         sign = {"shape": "cross", "size": 13.0, "stroke": "wrong", "width": 3.0}

@@ -1,4 +1,4 @@
-"""A loop of the ring: its text, run as it is, what each call found in ``.grad`` and left there, and the verdict."""
+"""A loop of the ring: its text, run as it is, ``.grad`` before and after each call, and the verdict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ...tasks import digits
 PIECES = ("zero_grad", "forward", "backward", "step")
 USUAL = " ".join(PIECES)
 TURNS = 60  # of the loop, one batch each
-_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)"  # at which the usual loop falls without swings
+_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)"  # at which the usual loop's loss falls smoothly
 _LINES = {
     "zero_grad": "optimizer.zero_grad()",
     "forward": "loss = loss_fn(model(x), y)",
@@ -34,26 +34,26 @@ _task = cache(partial(digits, batch=24, device="cpu"))
 
 @dataclass(frozen=True)
 class Grad:
-    """Which backwards the ``.grad`` of all parameters holds at one moment; it is None where it holds none."""
+    """The backwards in the ``.grad`` of all parameters at one moment; it is None where there are none."""
 
-    times: Mapping[int, int]  # number of a backward -> how many steps have applied it
+    times: Mapping[int, int]  # number of a backward -> number of steps that have applied it
     norm: float = 0.0
 
     def numbers(self, least: int = 0) -> str:
-        """Return the numbers of the backwards that at least so many steps have applied: ``1-3, 5``."""
+        """Return the numbers of the backwards that at least ``least`` steps have applied: ``1-3, 5``."""
         return spans_text(union((number, number) for number, times in self.times.items() if times >= least), EN_DASH)
 
     def count(self, least: int) -> int:
-        """Return the number of backwards that at least so many steps have applied."""
+        """Return the number of backwards that at least ``least`` steps have applied."""
         return sum(times >= least for times in self.times.values())
 
     @property
     def text(self) -> str:
-        """The contents in words: ``None``, ``gradients 1-3 (1-2 applied), norm 0.58``."""
+        """The contents as text: ``None``, ``gradients 1-3 (1-2 applied), norm 0.58``."""
         if not self.times:
             return "None"
-        which, word = (self.numbers(2), "applied again") if self.count(2) else (self.numbers(1), "applied")
-        applied = f" ({'' if which == self.numbers() else f'{which} '}{word})" if which else ""
+        numbers, verb = (self.numbers(2), "applied again") if self.count(2) else (self.numbers(1), "applied")
+        applied = f" ({'' if numbers == self.numbers() else f'{numbers} '}{verb})" if numbers else ""
         return f"{self.named}{applied}, norm {short(self.norm)}"
 
     @property
@@ -67,7 +67,7 @@ class LoopCall:
     """One call of the loop, with ``.grad`` right before and right after it."""
 
     turn: int
-    place: int  # in the order, from 0
+    index: int  # in the order, from 0
     piece: str
     line: int  # of the text, from 1
     before: Grad
@@ -95,14 +95,14 @@ class Trial:
     order: str
     source: str
     calls: tuple[LoopCall, ...]
-    losses: tuple[float, ...]  # on held-out digits: before the loop, and after each turn that was completed
+    losses: tuple[float, ...]  # on held-out digits: before the loop, and after each completed turn
     weight_hashes: tuple[bytes, ...]  # of all weights, at the same moments
     weights: Tensor  # at the end, in one row
     error: LoopError | None = None
 
     @property
     def turns(self) -> int:
-        """The number of turns that were completed."""
+        """The number of completed turns."""
         return len(self.losses) - 1
 
     def ran(self, piece: str) -> list[LoopCall]:
@@ -117,7 +117,7 @@ class OrderRun:
     trial: Trial
     usual: Trial
     verdict: str  # "right", "harmless", "wrong" or "error"
-    outcome: str  # the verdict in a few words: "the weights never move"
+    outcome: str  # the verdict in short: "the weights never move"
     result: str  # the comparison with its numbers, or the error
     why: str  # the reason in a sentence or two, from the contents of ``.grad`` at each step
 
@@ -201,7 +201,7 @@ def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
 
 
 def _updates_late(trial: Trial, usual: Trial) -> int | None:
-    """Return by how many updates the trial has the weights of the usual loop later, None where they are others."""
+    """Return the number of updates by which the trial's weights lag behind the usual loop's, None for other weights."""
     hashes = usual.weight_hashes
     shifted = [(hashes[:1] * late + hashes)[: len(hashes)] for late in range(_MOST_LATE + 1)]
     return shifted.index(trial.weight_hashes) if trial.weight_hashes in shifted else None
@@ -221,13 +221,13 @@ def _why_error(trial: Trial) -> str:
 
 
 def _why_still(trial: Trial) -> str:
-    steps, made = trial.ran("step"), trial.ran("backward")
+    steps, backwards = trial.ran("step"), trial.ran("backward")
     if not steps:
         return "No `step()` is called, so nothing moves the weights."
-    if not made:
+    if not backwards:
         return "No `backward()` is called: `.grad` stays None, and `step()` has nothing to apply."
     unused = sum(call.before.count(0) - call.before.count(1) for call in trial.ran("zero_grad"))
-    cleared = f"{unused} of {len(made)} gradients were cleared before a step could apply them"
+    cleared = f"{unused} of {len(backwards)} gradients were cleared before a step could apply them"
     return f"All {len(steps)} steps find None in `.grad`: {cleared}."
 
 
@@ -243,7 +243,7 @@ def _why_right(trial: Trial) -> str:
 
 
 def _troubles(trial: Trial) -> list[str]:
-    """Return what is wrong with the steps, the worst first; none for a loop whose every update is sound."""
+    """Return the faults of the steps, the worst first; none for a loop whose every update is sound."""
     steps, troubles = trial.ran("step"), []
     of = f"of {len(steps)} steps"
     again = [step.before for step in steps if step.before.count(1)]

@@ -1,4 +1,4 @@
-"""The swing: what a forgotten zero_grad does to SGD, with its period and its limits predicted and measured.
+"""The swing: SGD with a forgotten zero_grad, with its period and its limits predicted and measured.
 
 The loss is ``curvature / 2 * w**2``, so the gradient is ``curvature * w``. With ``s = lr * curvature`` and the momentum
 ``b``, inserting ``w[t] = z**t`` into the updates gives
@@ -7,8 +7,8 @@ The loss is ``curvature / 2 * w**2``, so the gradient is ``curvature * w``. With
     without zero_grad       (z - 1)**2 (z - b) + s z**2 = 0     (b = 0: z**2 - (2 - s) z + 1 = 0)
 
 The path follows the root of the largest size: ``|z|`` is the factor by which an update changes the size of the swing,
-and the angle of ``z`` is how far an update goes around. Without zero_grad and without momentum this is momentum with
-b = 1. The recurrence is that of Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
+and the angle of ``z`` its phase per update. Without zero_grad and without momentum this is momentum with b = 1. The
+recurrence is that of Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ...formatting import short
 from ...widgets import Control, Instrument, Settings, View
 
 UPDATES = 120
-_EDGE = 1e-4  # of a factor by which an update changes the swing, that counts as none
+_EDGE = 1e-4  # tolerance of the factor by which an update changes the swing, around 1
 _FAR = 1e6
-_RUNS_TO = 3.0  # to where a path that runs away is drawn; it starts at 1
-# What a page without a kernel holds.
+_RUNS_TO = 3.0  # limit of the drawing of a path that runs away; it starts at 1
+# The values on a page without a kernel.
 _FEW_LRS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.5, 3.9, 4.0, 4.1, 4.5)
 _LRS = sorted({*_FEW_LRS, *(tenths / 10 for tenths in range(1, 46))})
 _MOMENTA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -55,9 +55,9 @@ class Swing(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Run the loop, and say what becomes of it."""
+        """Run the loop, and draw and describe its path."""
         path = run_swing(**settings)
-        role = "weights" if settings["zero_grad"] else "reused"  # without zero_grad it follows what was applied before
+        role = "weights" if settings["zero_grad"] else "reused"  # without zero_grad old gradients are applied again
         panels = {
             "weight": draw_weight(path, role),
             "valley": draw_valley(path, settings["curvature"], role),
@@ -76,7 +76,7 @@ class Swing(Instrument):
 
 
 def swing(**start: Any) -> Swing:
-    """Return the swing; ``zero_grad``, ``lr``, ``momentum`` and ``curvature`` are what it begins with."""
+    """Return the swing; ``zero_grad``, ``lr``, ``momentum`` and ``curvature`` are its start values."""
     return Swing(**start)
 
 
@@ -85,13 +85,13 @@ def swing(**start: Any) -> Swing:
 
 @dataclass(frozen=True)
 class SwingPath:
-    """One run: the weight before each update and after the last, and what was predicted and measured of it."""
+    """One run: the weight before each update and after the last, with predictions and measurements."""
 
-    weights: tuple[float, ...]  # from the start, 1, to where the weight is no finite number any more
-    factor: float  # predicted: by what an update multiplies the size of the swing
+    weights: tuple[float, ...]  # from the start, 1, as far as the weight is below 1e6
+    factor: float  # predicted: the change of the swing's size in an update
     stability: str  # by the predicted factor: "settles", "swings for ever" or "runs away"
     predicted_period: float  # updates of a whole swing, there and back; inf where the weight does not change sides
-    measured_period: float  # from the places where the weight passes 0; NaN where there are fewer than three
+    measured_period: float  # from the updates where the weight passes 0; NaN where there are fewer than three
 
     @property
     def reach(self) -> float:
@@ -117,12 +117,12 @@ for update in range({UPDATES}):
 
 @lru_cache(maxsize=8)
 def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> SwingPath:
-    """Run the shown loop, and predict it."""
+    """Run the shown loop, and predict its path."""
     path = [1.0]
     text = swing_source(lr, curvature, momentum, zero_grad)
     with torch.enable_grad():
         exec(compile(text, "<the swing>", "exec"), {"torch": torch, "path": path})
-    finite = next((at for at, weight in enumerate(path) if not abs(weight) < _FAR), len(path))
+    finite = next((index for index, weight in enumerate(path) if not abs(weight) < _FAR), len(path))
     *_, before, root = recurrence_roots(lr * curvature, momentum, zero_grad)
     factor = abs(root)
     double = abs(root - before) < 1e-6  # then the size is also multiplied by the number of updates
@@ -141,10 +141,10 @@ def recurrence_roots(s: float, momentum: float, zero_grad: bool) -> list[complex
 
 
 def measure_period(path: list[float]) -> float:
-    """Return twice the mean distance between the places where the path passes 0, NaN for fewer than three."""
+    """Return twice the mean distance between the updates where the path passes 0, NaN for fewer than three."""
     crossings = [
-        at + before / (before - after)
-        for at, (before, after) in enumerate(pairwise(path))
+        index + before / (before - after)
+        for index, (before, after) in enumerate(pairwise(path))
         if before * after < 0 or (after == 0 != before)
     ]
     if len(crossings) < 3:
@@ -152,7 +152,7 @@ def measure_period(path: list[float]) -> float:
     return 2 * (crossings[-1] - crossings[0]) / (len(crossings) - 1)
 
 
-# Words and pictures ---------------------------------------------------------------------------------------------------
+# Texts and pictures ---------------------------------------------------------------------------------------------------
 
 
 def _state_text(path: SwingPath, lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
@@ -194,31 +194,31 @@ def draw_weight(path: SwingPath, role: str) -> Drawing:
         texts = (f"out of the picture from update {gone}",)
         marks.append(Text("gone", texts, AXES_EDGE, AXES_EDGE, where="top", role="wrong", bold=True, backed=True))
     axes = Axes(Axis(0.0, UPDATES, words="updates", ticks="updates"), Axis(-path.reach, path.reach))
-    words = f"It {path.stability}. The weight starts at 1; the minimum is at 0."
-    return Drawing("the weight, update by update", marks, (axes,), words, _corner_texts(path))
+    description = f"It {path.stability}. The weight starts at 1; the minimum is at 0."
+    return Drawing("the weight, update by update", marks, (axes,), description, _corner_texts(path))
 
 
 def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
-    """Draw the loss over the weight, and the path in it, older places paler."""
+    """Draw the loss over the weight, and the path on it, older points paler."""
     reach = path.reach
     along = np.linspace(-reach, reach, 81)
     weights = np.array([weight for weight in path.weights if abs(weight) <= reach])
-    places = points(weights, curvature / 2 * weights**2)
+    visited = points(weights, curvature / 2 * weights**2)
     last = f"w = {short(float(weights[-1]))}"
     marks: list[Mark] = [
         Line("valley", points(along, curvature / 2 * along**2), "loss", 2.0, words=f"loss = {curvature:g} / 2 · w²"),
-        Line("path", places, f"{role}/45", 1.2),
-        Dots("old", places[:-2], size=6.0, fill=f"{role}/45", readout="w = {x}: loss {y}"),
-        Dots("last", places[-2:], size=10.0, fill=role, words=f"after {len(weights) - 1} updates: {last}"),
-        Dots("start", places[:2], size=14.0, fill="paper", stroke=role, width=2.5, words="the start: w = 1"),
+        Line("path", visited, f"{role}/45", 1.2),
+        Dots("old", visited[:-2], size=6.0, fill=f"{role}/45", readout="w = {x}: loss {y}"),
+        Dots("last", visited[-2:], size=10.0, fill=role, words=f"after {len(weights) - 1} updates: {last}"),
+        Dots("start", visited[:2], size=14.0, fill="paper", stroke=role, width=2.5, words="the start: w = 1"),
     ]
     axes = Axes(Axis(-reach, reach, words="weight"), Axis(0.0, curvature / 2 * reach**2 * 1.05, words="loss"))
-    words = f"From w = 1 the path visits {len(weights)} places; the last one shown is {last}."
-    return Drawing("its path in the bowl", marks, (axes,), words)
+    description = f"From w = 1 the path visits {len(weights)} places; the last one shown is {last}."
+    return Drawing("its path in the bowl", marks, (axes,), description)
 
 
 def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role: str) -> Drawing:
-    """Draw where SGD settles, by lr times curvature and momentum; the upper edge, momentum 1, is no zero_grad."""
+    """Draw the region where SGD settles, by lr times curvature and momentum; the edge momentum 1 is no zero_grad."""
     s, height = lr * curvature, momentum if zero_grad else 1.0
     straight = np.linspace(0.0, 1.0, 41)
     edge = points((1 - np.sqrt(straight)) ** 2, straight)  # where two real roots become complex ones

@@ -29,8 +29,8 @@ from .two_ranks_numbers import (
     updates_of,
 )
 
-_BETWEEN = 1800  # milliseconds from one update to the next while it plays
-_NO_SYNC_WORDS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
+_UPDATE_MS = 1800  # from one update to the next while it plays
+_NO_SYNC_LABELS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
 _WEIGHTS = "weight 1", "weight 2"
 
 
@@ -40,25 +40,25 @@ class TwoRanks(Instrument):
     title = "Two ranks"
 
     def controls(self) -> list[Control]:
-        """Return the update, and what the loop is made of."""
+        """Return the update, and the settings of the loop."""
         windows = [(number_of(count, "micro-batch", "es"), count) for count in ACCUMULATE]
         return [
-            Control.slider("update", "update", 2, range(1, LOOP_UPDATES + 1), plays=_BETWEEN),
+            Control.slider("update", "update", 2, range(1, LOOP_UPDATES + 1), plays=_UPDATE_MS),
             Control.choice("accumulate", "accumulate", 1, windows),
-            Control.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_WORDS, NO_SYNC, strict=True)),
+            Control.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_LABELS, NO_SYNC, strict=True)),
             Control.choice("forgets", "forgets zero_grad", FORGETS[0], FORGETS),
         ]
 
-    def render(self, at: Settings) -> View:
+    def render(self, values: Settings) -> View:
         """Show one update of one loop; the processes run the first time only."""
-        settings = LoopSettings(at["accumulate"], at["no_sync"], at["forgets"])
+        settings = LoopSettings(values["accumulate"], values["no_sync"], values["forgets"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
-            now = _updates(settings)[at["update"] - 1]
+            now = _updates(settings)[values["update"] - 1]
         except RuntimeError as failure:
-            words = " ".join(str(failure).split())
-            panels = {"ranks": Drawing("two ranks", words=words, notice=words)}
-            return View(panels, words, code=settings.source, off=off)
+            message = " ".join(str(failure).split())
+            panels = {"ranks": Drawing("two ranks", words=message, notice=message)}
+            return View(panels, message, code=settings.source, off=off)
         both = [*now.before, *now.stepped]
         return View(
             panels={
@@ -83,7 +83,7 @@ class TwoRanks(Instrument):
 
 
 def two_ranks(**start: Any) -> TwoRanks:
-    """Return two ranks; ``update``, ``accumulate``, ``no_sync`` and ``forgets`` set where they start."""
+    """Return two ranks; ``update``, ``accumulate``, ``no_sync`` and ``forgets`` are start values."""
     instrument = TwoRanks(**start)
     if clear_failure():
         print("Two processes now run each of the loops once: a few seconds.", flush=True)
@@ -96,19 +96,19 @@ def _updates(settings: LoopSettings) -> tuple[RanksUpdate, ...]:
     return tuple(updates_of(settings, run_ranks()[same if settings.accumulate == 1 else settings]))
 
 
-# Words ----------------------------------------------------------------------------------------------------------------
+# Texts ----------------------------------------------------------------------------------------------------------------
 
 
 def _state_text(now: RanksUpdate, settings: LoopSettings) -> str:
     before, stepped = ([vector_text(rank.grad) for rank in ranks] for ranks in (now.before, now.stepped))
-    words = [f"Update {now.number}. Before the all-reduce, .grad is {before[0]} in rank 0 and {before[1]} in rank 1."]
+    texts = [f"Update {now.number}. Before the all-reduce, .grad is {before[0]} in rank 0 and {before[1]} in rank 1."]
     if _agree(now.stepped):
-        words.append(f"After it, both hold the mean, {stepped[0]}{_beside_one(now, settings)}")
+        texts.append(f"After it, both hold the mean, {stepped[0]}{_beside_one(now, settings)}")
     else:
-        words.append(f"At step(), .grad is {stepped[0]} in rank 0 and {stepped[1]} in rank 1.")
+        texts.append(f"At step(), .grad is {stepped[0]} in rank 0 and {stepped[1]} in rank 1.")
     count = number_of(len(now.messages), "all-reduce")
-    words.append(f"{_moved_text(now)} So far: {count}, {sum(now.messages)} bytes from each rank.")
-    return " ".join(words)
+    texts.append(f"{_moved_text(now)} So far: {count}, {sum(now.messages)} bytes from each rank.")
+    return " ".join(texts)
 
 
 def _beside_one(now: RanksUpdate, settings: LoopSettings) -> str:
@@ -137,14 +137,14 @@ def _note_text(settings: LoopSettings) -> str:
 
 
 def _moved_text(now: RanksUpdate) -> str:
-    zero, one = (vector_text(path[-1]) for path in now.paths)
+    rank_0, rank_1 = (vector_text(path[-1]) for path in now.paths)
     if now.apart == 0:
-        return f"The step takes the weights of both ranks to {zero}."
-    return f"The step takes rank 0 to {zero} and rank 1 to {one}: {short(now.apart)} apart."
+        return f"The step takes the weights of both ranks to {rank_0}."
+    return f"The step takes rank 0 to {rank_0} and rank 1 to {rank_1}: {short(now.apart)} apart."
 
 
 def vector_text(vector: Vector) -> str:
-    """Write two numbers: ``(−3.79, −2.39)``."""
+    """Format two numbers: ``(−3.79, −2.39)``."""
     return f"({short(vector[0])}, {short(vector[1])})"
 
 
@@ -160,13 +160,13 @@ def _scene(rank: RankGradient) -> Arrows:
 
 
 def draw_rank_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequence[RankGradient]) -> Drawing:
-    """Draw ``.grad`` of both ranks and what is in it, head to tail, on axes that also hold those of ``scale``."""
+    """Draw ``.grad`` of both ranks and its parts, head to tail, on axes that also hold those of ``scale``."""
     same, marks, names = _agree(ranks), list[Mark](), dict[str, Text]()
     for number, rank in enumerate(ranks):
         for mark in arrow_marks(_scene(rank)):
             marks.insert(0 if mark.id == "sum" else len(marks), replace(mark, id=f"rank {number} {mark.id}"))
         whose = ".grad of both ranks" if same else f".grad of rank {number}"
-        labels = [(arrow.names[0], f"arrow {at}") for at, arrow in enumerate(rank.arrows)]
+        labels = [(arrow.names[0], f"arrow {index}") for index, arrow in enumerate(rank.arrows)]
         for text, of in [*(labels if len(labels) > 1 or same else []), (whose, "sum")]:
             mark_id = f"rank {number} {of}"
             names.setdefault(text, Text(f"{mark_id} name", (text,), of=mark_id, where="beside", backed=True))
@@ -187,15 +187,15 @@ def draw_rank_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequen
 
 
 def draw_weights(now: RanksUpdate) -> Drawing:
-    """Draw the way of both ranks' weights, and of one process with all samples."""
+    """Draw the paths of both ranks' weights, and of one process with all samples."""
     ways = [("rank 0", now.paths[0], "weights", "", "triangle", 4.0)]
     ways += [("rank 1 (dotted)", now.paths[1], "weights", "dotted", "down", 4.0)] if now.apart else []
     ways += [("one process (dashed)", now.alone, "ink", "dashed", "ring", 1.5)]
     marks: list[Mark] = []
     for name, path, role, dash, shape, width in ways:
-        points, words = np.ravel(path), f"{name}: {vector_text(path[-1])} after {len(path) - 1} updates"
-        marks.append(Line(f"{name} way", points, role, width, dash, words))
-        marks.append(Dots(name, points, shape, 10.0, stroke=role, width=1.5, words=words))
+        points, label = np.ravel(path), f"{name}: {vector_text(path[-1])} after {len(path) - 1} updates"
+        marks.append(Line(f"{name} way", points, role, width, dash, label))
+        marks.append(Dots(name, points, shape, 10.0, stroke=role, width=1.5, words=label))
         text = name if now.apart or role == "ink" else "both ranks"
         marks.append(Text(f"{name} name", (text,), *path[-1], role=f"{role}-text", backed=True))
     return Drawing(

@@ -1,4 +1,4 @@
-"""The numbers of two ranks: the loops, run in two real processes, and every update of them."""
+"""The numbers of two ranks: the loops, run in two real processes, and their updates."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..processes import launch
 
 LOOP_UPDATES = 6
 SAMPLES_EACH = 16
-"""Of a micro-batch, both ranks together."""
+"""Samples of a micro-batch, both ranks together."""
 LR = 0.15
 ACCUMULATE = (1, 3)
 NO_SYNC = ("off", "all but the last", "all but the first")
 FORGETS = ("none", "rank 1", "both")
 _MICRO_BATCHES = 9
-"""Three windows of three; the loops with more begin again."""
+"""Three windows of three; loops that need more begin again."""
 LEFT_OVER, _HALF_OF = "left over", "\u00bd of "
 
 Vector = tuple[float, float]
@@ -36,13 +36,13 @@ Vector = tuple[float, float]
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """What the loop of both ranks is made of; each field has one of the values listed above."""
+    """The settings of both ranks' loop; each field has one of the values listed above."""
 
     accumulate: int = 1
     no_sync: str = "off"
-    """Which micro-batches of a window are inside ``no_sync()``."""
+    """The micro-batches of a window inside ``no_sync()``."""
     forgets: str = "none"
-    """Which ranks never call ``zero_grad()``."""
+    """The ranks that never call ``zero_grad()``."""
 
     @property
     def source(self) -> str:
@@ -77,7 +77,7 @@ class LoopSettings:
 
 
 def all_settings() -> list[LoopSettings]:
-    """Return every combination that differs in what it does: without a window, no_sync has no effect."""
+    """Return every combination with a different effect: without a window, no_sync has none."""
     every = [LoopSettings(*values) for values in product(ACCUMULATE, NO_SYNC, FORGETS)]
     return [each for each in every if each.accumulate > 1 or each.no_sync == "off"]
 
@@ -86,8 +86,8 @@ def all_settings() -> list[LoopSettings]:
 def make_data() -> tuple[torch.Tensor, torch.Tensor]:
     """Return inputs (micro-batches x samples x 2) and targets (micro-batches x samples x 1).
 
-    The samples of a micro-batch have different answers: the first are best described by the weights (2.4, -0.4), the
-    last by (0.6, 2.2). So the ranks disagree, as ranks do, and what each wants alone is not what both want together.
+    The samples of a micro-batch have different solutions: the first are best described by the weights (2.4, -0.4), the
+    last by (0.6, 2.2). So the gradients of the two ranks differ from each other and from their mean.
     """
     generator = torch.Generator().manual_seed(0)
     turns = torch.rand(_MICRO_BATCHES, 1, generator=generator) + torch.arange(SAMPLES_EACH) * 0.375
@@ -100,9 +100,9 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def run_ranks() -> dict[LoopSettings, list[Any]]:
-    """Return what both processes have seen of each loop, as ``two_ranks_script.py`` says; they run once.
+    """Return the records of both processes by loop, see ``two_ranks_script.py``; they run once.
 
-    Raises RuntimeError with words for a learner if they could not; ``clear_failure`` has them tried again.
+    Raises RuntimeError with a message for learners if they could not; after ``clear_failure`` they are tried again.
     """
     result = _results()
     if isinstance(result, str):
@@ -111,7 +111,7 @@ def run_ranks() -> dict[LoopSettings, list[Any]]:
 
 
 def clear_failure() -> bool:
-    """Have the processes tried again if they could not run; return whether they are still to run."""
+    """Forget a failure, so that the processes are tried again; return whether they are still to run."""
     if _results.cache_info().currsize and isinstance(_results(), str):
         _results.cache_clear()
     return not _results.cache_info().currsize
@@ -119,9 +119,9 @@ def clear_failure() -> bool:
 
 @cache
 def _results() -> dict[LoopSettings, list[Any]] | str:
-    """Run all loops in two processes; return what both have seen, or words for a learner if that failed.
+    """Run all loops in two processes; return both records, or a message for learners if that failed.
 
-    A failure is cached, too: each start may take minutes, and an instrument asks at every turn of a slider.
+    A failure is cached, too: each start may take minutes, and an instrument calls this at every turn of a slider.
     """
     settings, (inputs, targets) = all_settings(), make_data()
     loops = [{"source": each.source, "updates": LOOP_UPDATES, "accumulate": each.accumulate} for each in settings]
@@ -135,16 +135,16 @@ def _results() -> dict[LoopSettings, list[Any]] | str:
             result = launch(folder / "rank.py", processes=2, seconds=60.0)
             if not result:
                 return result.error
-            seen = [json.loads((folder / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
+            recorded = [json.loads((folder / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
     except (OSError, RuntimeError, ValueError) as error:
         return f"Two processes could not be started here: {error}"
-    return dict(zip(settings, (list(both) for both in zip(*seen, strict=True)), strict=True))
+    return dict(zip(settings, (list(both) for both in zip(*recorded, strict=True)), strict=True))
 
 
 def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
-    """Return the gradient of the mean loss over all samples of a window, which begins at micro-batch ``first``."""
-    at = torch.arange(first, first + accumulate) % _MICRO_BATCHES
-    inputs, targets = (part[at].flatten(0, 1) for part in make_data())
+    """Return the gradient of the mean loss over all samples of a window from micro-batch ``first`` on."""
+    indices = torch.arange(first, first + accumulate) % _MICRO_BATCHES
+    inputs, targets = (part[indices].flatten(0, 1) for part in make_data())
     w = torch.tensor([weights], requires_grad=True)
     (gradient,) = torch.autograd.grad(mse_loss(inputs @ w.T, targets), w)
     return gradient[0, 0].item(), gradient[0, 1].item()
@@ -162,11 +162,11 @@ def one_process(accumulate: int) -> tuple[Vector, ...]:
 
 @dataclass(frozen=True)
 class RankGradient:
-    """What ``.grad`` of one rank holds, as the process saw it."""
+    """``.grad`` of one rank, as the process recorded it."""
 
     grad: Vector
     arrows: tuple[BatchArrow, ...]
-    """What is in it: what is left over from earlier updates, then the contributions of this one. They add up to it."""
+    """Its parts, which add up to it: the rest of earlier updates, then the contributions of this one."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class RanksUpdate:
 
     @property
     def off(self) -> float:
-        """How far ``.grad`` of rank 0 is from ``whole`` at the step, as a part of its length."""
+        """The distance of ``.grad`` of rank 0 from ``whole`` at the step, as a part of its length."""
         return math.dist(self.stepped[0].grad, self.whole) / math.hypot(*self.whole)
 
     @property
@@ -199,13 +199,13 @@ class RanksUpdate:
         return math.dist(self.paths[0][-1], self.paths[1][-1])
 
 
-_Parts = dict[str, Any]  # what a .grad is made of: the name of a contribution -> the vector that is in it
+_Parts = dict[str, Any]  # the parts of a .grad: the name of a contribution -> its vector
 
 
-def updates_of(settings: LoopSettings, seen: Sequence[Any]) -> list[RanksUpdate]:
-    """Return the updates of a loop; ``seen`` is what both ranks saw of it.
+def updates_of(settings: LoopSettings, recorded: Sequence[Any]) -> list[RanksUpdate]:
+    """Return the updates of a loop; ``recorded`` holds the records of both ranks.
 
-    What is in ``.grad`` follows by two rules. ``backward()`` adds a rank's own gradient to its ``.grad``; an all-reduce
+    The parts of ``.grad`` follow two rules: ``backward()`` adds a rank's own gradient to its ``.grad``; an all-reduce
     replaces each ``.grad`` by the mean of both, which holds half of each rank's contributions. ``zero_grad()`` drops
     them.
     """
@@ -213,27 +213,27 @@ def updates_of(settings: LoopSettings, seen: Sequence[Any]) -> list[RanksUpdate]
     parts: list[_Parts] = [{}, {}]
     paths: list[list[Vector]] = [[(0.0, 0.0)], [(0.0, 0.0)]]
 
-    def look(number: int, grads: Sequence[Any]) -> tuple[RankGradient, RankGradient]:
-        zero, one = (RankGradient((g[0], g[1]), _arrows(parts[rank], g, number)) for rank, g in enumerate(grads))
-        return zero, one
+    def gradients_at(number: int, grads: Sequence[Any]) -> tuple[RankGradient, RankGradient]:
+        rank_0, rank_1 = (RankGradient((g[0], g[1]), _arrows(parts[rank], g, number)) for rank, g in enumerate(grads))
+        return rank_0, rank_1
 
-    for number, both in enumerate(zip(*seen, strict=True), 1):
+    for number, both in enumerate(zip(*recorded, strict=True), 1):
         whole = whole_gradient(paths[0][-1], (number - 1) * window, window)
-        for rank, saw in enumerate(both):
-            parts[rank] = {} if saw["cleared"] is None else {LEFT_OVER: sum(parts[rank].values())}
+        for rank, record in enumerate(both):
+            parts[rank] = {} if record["cleared"] is None else {LEFT_OVER: sum(parts[rank].values())}
         last = max(turn for turn, micro in enumerate(both[0]["micros"]) if micro["sent"])
-        for turn, micros in enumerate(zip(*(saw["micros"] for saw in both), strict=True)):
+        for turn, micros in enumerate(zip(*(record["micros"] for record in both), strict=True)):
             for rank, micro in enumerate(micros):
                 name = f"rank {rank}"
                 parts[rank][name] = parts[rank].get(name, 0.0) + np.array(micro["own"])
             if turn == last:
-                before = look(number, [micro["before"] for micro in micros])
+                before = gradients_at(number, [micro["before"] for micro in micros])
             if micros[0]["sent"]:
                 messages += micros[0]["sent"]
                 parts = [_mean(parts), _mean(parts)]
-        stepped = look(number, [micro["after"] for micro in micros])
-        for path, saw in zip(paths, both, strict=True):
-            path.append(tuple(saw["weights"]))
+        stepped = gradients_at(number, [micro["after"] for micro in micros])
+        for path, record in zip(paths, both, strict=True):
+            path.append(tuple(record["weights"]))
         alone = one_process(window)[: number + 1]
         ways = tuple(paths[0]), tuple(paths[1])
         updates.append(RanksUpdate(number, before, stepped, tuple(messages), ways, alone, whole))
@@ -241,7 +241,7 @@ def updates_of(settings: LoopSettings, seen: Sequence[Any]) -> list[RanksUpdate]
 
 
 def _mean(parts: Sequence[_Parts]) -> _Parts:
-    """Return half of each other's contributions, what is left over first."""
+    """Return half of both ranks' contributions, the rest of earlier updates first."""
     mean: _Parts = {LEFT_OVER: 0.0} if any(LEFT_OVER in each for each in parts) else {}
     for each in parts:
         for name, vector in each.items():
@@ -251,7 +251,7 @@ def _mean(parts: Sequence[_Parts]) -> _Parts:
 
 
 def _arrows(parts: _Parts, grad: Vector, number: int) -> tuple[BatchArrow, ...]:
-    """Return what is drawn head to tail; every step so far may have applied what is left over."""
+    """Return the parts as arrows; every earlier step may have applied the rest of earlier updates."""
     arrows = []
     for name, (x, y) in parts.items():
         old = name == LEFT_OVER

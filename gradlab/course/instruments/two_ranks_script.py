@@ -1,11 +1,11 @@
-"""The script of each of the two processes: every loop of ``loops.json`` under DDP, and what it saw of each.
+"""The script of each of the two processes: it runs every loop of ``loops.json`` under DDP, and records it.
 
-A script in plain PyTorch, which is copied into a folder of its own and launched. It changes nothing of a loop: the
-gradients come from a hook on the weights, bytes and messages from DDP's communication hook, and the rest is read where
-the loop asks for its next window or micro-batch. Of each update it keeps a dictionary:
+A script in plain PyTorch, which is copied into a folder of its own and launched. It does not change a loop: gradients
+come from a hook on the weights, bytes and messages from DDP's communication hook, and the rest is read when the loop
+takes its next window or micro-batch. The record of each update is a dictionary:
 
     cleared    .grad when the first micro-batch came, None where there was none
-    micros     of each micro-batch: "own", what this rank's samples added to .grad; "before", .grad with that, before
+    micros     of each micro-batch: "own", the gradient of this rank's samples; "before", .grad with that, before
                any all-reduce; "after", .grad when backward() has ended; "sent", the bytes of each all-reduce of this
                backward pass, as this rank handed them in
     weights    after the step
@@ -26,38 +26,38 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 class Watched:
-    """One loop and what this rank sees of it."""
+    """One loop and this rank's record of it."""
 
     def __init__(self, loop: dict[str, Any], inputs: torch.Tensor, targets: torch.Tensor) -> None:
         """Prepare the model: two weights, which start at 0. Inputs and targets are micro-batches x samples x ..."""
         self.loop, self.inputs, self.targets, self.rank = loop, inputs, targets, dist.get_rank()
         self.updates: list[dict[str, Any]] = []
-        self.own: list[float] = []
+        self.own_grad: list[float] = []
         self.sent: list[tuple[int, list[float]]] = []
         self.model = torch.nn.Linear(2, 1, bias=False)
         torch.nn.init.zeros_(self.model.weight)
-        self.model.weight.register_hook(lambda gradient: setattr(self, "own", gradient.flatten().tolist()))
+        self.model.weight.register_hook(lambda gradient: setattr(self, "own_grad", gradient.flatten().tolist()))
 
     def grad(self) -> list[float] | None:
-        """Return what ``.grad`` holds, None where there is none."""
+        """Return ``.grad`` as a list, None where there is none."""
         grad = self.model.weight.grad
         return None if grad is None else grad.flatten().tolist()
 
     def reduce(self, bucket: Any) -> Any:
-        """All-reduce a bucket as DDP does by itself, to the mean over the ranks, and note what is sent."""
+        """All-reduce a bucket as DDP does by itself, to the mean over the ranks, and record it."""
         buffer = bucket.buffer()
         self.sent.append((buffer.nbytes, buffer.tolist()))
         work: Any = dist.all_reduce(buffer.div_(2), async_op=True)
         return work.get_future().then(lambda done: done.value()[0])
 
     def wrap(self, model: torch.nn.Module) -> DistributedDataParallel:
-        """Return DDP of the model, whose all-reduces are counted."""
+        """Return the model in DDP, with its all-reduces recorded."""
         ddp = DistributedDataParallel(model)
         ddp.register_comm_hook(None, lambda state, bucket: self.reduce(bucket))
         return ddp
 
     def windows(self) -> Iterator[Iterator[tuple[torch.Tensor, torch.Tensor]]]:
-        """Yield the windows, and note ``.grad`` before and the weights after each."""
+        """Yield the windows, and record the weights after each."""
         for update in range(self.loop["updates"]):
             micros: list[dict[str, Any]] = []
             self.updates.append({"micros": micros})
@@ -65,18 +65,18 @@ class Watched:
             self.updates[-1]["weights"] = self.model.weight.flatten().tolist()
 
     def window(self, update: int, micros: list[dict[str, Any]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield this rank's share of each micro-batch, and note ``.grad`` before the first and after each."""
+        """Yield this rank's share of each micro-batch, and record ``.grad`` before the first and after each."""
         self.updates[-1]["cleared"] = self.grad()
         count, half = self.loop["accumulate"], self.inputs.shape[1] // 2
         mine = slice(self.rank * half, (self.rank + 1) * half)
         for micro in range(update * count, (update + 1) * count):
             self.sent.clear()
-            at = micro % len(self.inputs)
-            yield self.inputs[at, mine], self.targets[at, mine]
+            index = micro % len(self.inputs)
+            yield self.inputs[index, mine], self.targets[index, mine]
             after = self.grad()
             before = self.sent[0][1] if self.sent else after
             sent = [size for size, _ in self.sent]
-            micros.append({"own": self.own, "before": before, "after": after, "sent": sent})
+            micros.append({"own": self.own_grad, "before": before, "after": after, "sent": sent})
 
     def run(self) -> list[dict[str, Any]]:
         """Run the loop's text as it stands."""
@@ -89,6 +89,6 @@ if __name__ == "__main__":
     dist.init_process_group("gloo")
     task = json.loads(Path("loops.json").read_text(encoding="utf-8"))
     inputs, targets = torch.tensor(task["inputs"]), torch.tensor(task["targets"])
-    seen = [Watched(loop, inputs, targets).run() for loop in task["loops"]]
-    Path(f"seen-{dist.get_rank()}.json").write_text(json.dumps(seen), encoding="utf-8")
+    recorded = [Watched(loop, inputs, targets).run() for loop in task["loops"]]
+    Path(f"seen-{dist.get_rank()}.json").write_text(json.dumps(recorded), encoding="utf-8")
     dist.destroy_process_group()

@@ -1,8 +1,8 @@
-"""Start a script in several processes that meet through torch.distributed, and say in words how they ended.
+"""Start a script in several processes that meet through torch.distributed, and report how they ended.
 
-``launch`` is to a notebook what ``torchrun`` is to a terminal: it gives each process RANK, WORLD_SIZE, MASTER_ADDR and
-MASTER_PORT, waits, and ends all of them when one fails or the time is over. Nothing of it can be reached from
-another machine: the store is bound to 127.0.0.1 at a free port, and gloo is told to use the loopback alone.
+``launch`` is a ``torchrun`` for notebooks: it gives each process RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, waits,
+and ends all of them when one fails or the time is over. Nothing of it can be reached from another machine: the store is
+bound to 127.0.0.1 at a free port, and gloo uses only the loopback.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .workers import Worker, stop_all, wait_all
 if TYPE_CHECKING:
     from torch.distributed import TCPStore  # type: ignore[attr-defined, unused-ignore]
 
-_MOST = 8  # processes
-_MOST_WORDS = 200  # characters of an error
+_MAX_PROCESSES = 8
+_MAX_LETTERS = 200
 _NO_PROCESSES = (
     "Processes cannot be started here: {}. What follows needs them; read on with the stored pictures, or run this "
     "notebook with Python on a computer."
@@ -41,20 +41,20 @@ _NO_NETWORK = (
 
 @dataclass(frozen=True)
 class LaunchResult:
-    """What ``launch`` returns; true where every process came to its end, and shown as what each of them printed."""
+    """The result of ``launch``; true where every process ended without an error, and shown as their output."""
 
     printed: tuple[str, ...]
-    """What each rank printed."""
+    """The output of each rank."""
     error: str
-    """What went wrong, in words; empty where nothing did."""
+    """The errors as text; empty where there were none."""
     pids: tuple[int, ...] = ()
-    """The numbers that the system gave the processes."""
+    """The process ids."""
 
     def __bool__(self) -> bool:
         return not self.error
 
     def lines(self, rank: int) -> list[str]:
-        """Return the lines that a rank printed, and then what went wrong, if anything did."""
+        """Return the lines that a rank printed, and then those of the error, if any."""
         text = self.printed[rank] if rank < len(self.printed) else ""
         return [*text.splitlines(), *self.error.splitlines()]
 
@@ -68,14 +68,19 @@ class LaunchResult:
 def launch(
     script: str | Path, processes: int = 2, seconds: float = 30.0, settings: Mapping[str, str] | None = None
 ) -> LaunchResult:
-    """Run a script in several processes at once and return what each printed, or in words what went wrong.
+    """Run a script in several processes at once and return their outputs, and errors as text.
 
-    script: a file with plain PyTorch; each process runs all of it, in the file's folder.
-    seconds: how long it may take, counted from when all have begun; after that they are ended.
-    settings: further environment variables.
+    Args:
+        script: A file with plain PyTorch; each process runs all of it, in the file's folder.
+        processes: Number of processes, 1 to 8.
+        seconds: The time limit, from when all have begun; after that they are ended.
+        settings: Further environment variables.
 
-    Raises ValueError or FileNotFoundError for what cannot be started; whatever the processes do (raise, hang, get
-    killed) is in the result. No process is left behind.
+    Returns:
+        The outputs, and the failures of processes (errors, hanging, being killed). No process is left behind.
+
+    Raises:
+        ValueError, FileNotFoundError: The number of processes is invalid, or there is no such file.
     """
     path = _checked_script(script, processes)
     if missing := _what_is_missing():
@@ -99,8 +104,8 @@ def launch(
     with tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True) as folder:
         try:
             for rank in range(processes):
-                own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-                workers.append(Worker(path, Path(folder, str(rank)), {**own, **environment}))
+                ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+                workers.append(Worker(path, Path(folder, str(rank)), {**ranks, **environment}))
             late = wait_all(workers, seconds)
         finally:  # also when the learner interrupts
             stop_all(workers)
@@ -111,9 +116,8 @@ def launch(
 
 
 def _checked_script(script: str | Path, processes: int) -> Path:
-    """Return the script's full path, or raise for what cannot be started."""
-    if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MOST:
-        raise ValueError(f"launch: processes must be a whole number from 1 to {_MOST}, got {processes!r}")
+    if isinstance(processes, bool) or not isinstance(processes, int) or not 1 <= processes <= _MAX_PROCESSES:
+        raise ValueError(f"launch: processes must be a whole number from 1 to {_MAX_PROCESSES}, got {processes!r}")
     path = Path(script).resolve()
     if not path.is_file():
         raise FileNotFoundError(f"launch: there is no file {Path(script).name!r} here; run the cell that writes it")
@@ -121,7 +125,6 @@ def _checked_script(script: str | Path, processes: int) -> Path:
 
 
 def _what_is_missing() -> str:
-    """Say why no processes can be started on this system, "" where they can."""
     if sys.platform in ("emscripten", "wasi"):
         return "this Python runs in a browser's tab or in another place with one process"
     import torch
@@ -130,12 +133,12 @@ def _what_is_missing() -> str:
 
 
 def _local_store() -> tuple[TCPStore, int]:
-    """Return a store that listens at 127.0.0.1 only, and its port: by itself TCPStore would listen everywhere."""
+    """Return a store that listens at 127.0.0.1 only, and its port: by default TCPStore listens at all addresses."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined, unused-ignore]
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # fails at once; a store would try for long
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # fails at once; a store would retry for long
         server.accept()[0].close()
         options: dict[str, Any] = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=30)}
         options["use_libuv"] = False  # PyTorch for Windows is built without libuv
@@ -143,9 +146,9 @@ def _local_store() -> tuple[TCPStore, int]:
 
 
 def _thread_and_network_settings() -> dict[str, str]:
-    """Return what keeps a rank to one thread, and gloo to the loopback, by its interface's name.
+    """Return the variables that keep a rank to one thread, and gloo to the loopback, by its interface's name.
 
-    gloo for Windows knows no names of interfaces: there it listens at the address that the host's name has.
+    gloo for Windows knows no names of interfaces: there it listens at the address of the host's name.
     """
     if sys.platform == "win32":
         return {"OMP_NUM_THREADS": "1", "USE_LIBUV": "0"}
@@ -154,10 +157,7 @@ def _thread_and_network_settings() -> dict[str, str]:
 
 
 def _failure_text(workers: list[Worker], script: Path, seconds: float | None) -> str:
-    """Say what went wrong, the cause first; an empty text if nothing did.
-
-    seconds: the limit, if it was reached.
-    """
+    """Return the failures as text, the cause first; ``seconds`` is the limit, if it was reached."""
     bad = [rank for rank, worker in enumerate(workers) if worker.failed]
     if not bad:
         return ""
@@ -166,7 +166,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
         lines.append(f"Not done after {seconds:g} {unit}: what was still running has been ended.")
-    # Killed from outside, then by the time of the error, then what had to be ended.
+    # Killed from outside, then by the time of the error, then those that had to be ended.
     bad.sort(key=lambda rank: float("inf") if workers[rank].killed else workers[rank].reports.get("when", 0.0))
     for rank in bad:
         lines.append(f"rank {rank} {_end_text(workers[rank], caused=rank == bad[0] and seconds is None)}")
@@ -178,21 +178,21 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
 def _end_text(worker: Worker, *, caused: bool) -> str:
     if worker.killed:
         return "had not finished"
-    code, error, words = worker.process.exitcode or 0, worker.reports.get("error"), worker.reports.get("words", "")
+    code, error, message = worker.process.exitcode or 0, worker.reports.get("error"), worker.reports.get("words", "")
     if error == "SystemExit":
-        return f"left with exit code {words}"
-    if error and not caused and re.search("(?i:connection|peer|timed out|socket)", words):
+        return f"left with exit code {message}"
+    if error and not caused and re.search("(?i:connection|peer|timed out|socket)", message):
         return f"lost its partner: {error}"
     if error:
-        return f"failed: {error}: {words if len(words) < _MOST_WORDS else words[: _MOST_WORDS - 3] + '...'}"
-    last = " ".join(worker.read("errors")[-_MOST_WORDS:].split())
+        return f"failed: {error}: {message if len(message) < _MAX_LETTERS else message[: _MAX_LETTERS - 3] + '...'}"
+    last = " ".join(worker.read("errors")[-_MAX_LETTERS:].split())
     return _exit_text(code) + f"\n    its last words on stderr: {last}" * bool(last)
 
 
 def _exit_text(code: int) -> str:
     if code >= 0:
         return f"left with exit code {code}"
-    name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
+    name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
     return f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}"
 
 
@@ -202,7 +202,7 @@ def work_in_temporary_folder() -> None:
 
     def leave() -> None:
         with suppress(OSError):  # it may have been removed
-            os.chdir(before)  # Windows keeps a folder that somebody works in
+            os.chdir(before)  # Windows does not remove a working directory
         folder.cleanup()
 
     os.chdir(folder.name)

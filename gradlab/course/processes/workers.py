@@ -1,6 +1,6 @@
 """The ranks of a run, each a process that runs the script: started, followed, and ended.
 
-A rank reports through a pipe, which needs no room on the disk: the script may have filled it.
+A rank reports through a pipe, which needs no space on the disk: the script may have filled it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ..._process import innermost_frames
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-# On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. Elsewhere
-# each worker loads torch anew: macOS does not take a copy of a process that has used its libraries well.
+# On Linux torch is loaded once, and workers are forked from that process: 0.1 s a start instead of 4. Elsewhere each
+# worker loads torch anew: on macOS forking a process that has used its libraries is not safe.
 _FORKS = sys.platform == "linux" and "forkserver" in multiprocessing.get_all_start_methods()
 START_METHOD = "forkserver" if _FORKS else "spawn"
 _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
-_STARTUP = 120.0  # seconds until the scripts begin: where nothing is forked each imports torch, on a busy machine
-GRACE = 8.0  # seconds for the others to notice a failure by themselves, and for torch's clean-up, which seldom hangs
-_EVERY = 0.05  # seconds from one report to the next
-_MOST_SENT = 900  # characters of an error; a report of less than 4 KiB is one write, whatever thread makes it
+_STARTUP_SECONDS = 120.0  # until the scripts begin: without forking each imports torch, on a busy machine
+GRACE_SECONDS = 8.0  # for the others to notice a failure by themselves, and for torch's clean-up, which rarely hangs
+_REPORT_SECONDS = 0.05  # from one report to the next
+_MAX_ERROR_LETTERS = 900  # a report of less than 4 KiB is one write, from any thread
 
 
 def prepare() -> None:
-    """Begin to load torch in the background, for processes that are started later; returns at once."""
+    """Load torch in the background, for processes that are started later; return at once."""
     if START_METHOD == "forkserver":
         from multiprocessing import forkserver
 
@@ -48,7 +48,7 @@ def prepare() -> None:
 
 
 class Worker:
-    """One rank: its process, the folder that takes what it writes, and a pipe for its reports."""
+    """One rank: its process, the folder of its output, and a pipe for its reports."""
 
     def __init__(self, script: Path, folder: Path, settings: dict[str, str]) -> None:
         prepare()
@@ -64,7 +64,7 @@ class Worker:
 
     @property
     def reports(self) -> dict[str, Any]:
-        """The reports so far: "started", the newest line "at" work, "ended"; of an error "words", "when" and "line"."""
+        """The reports so far: "started", the current line "at", "ended"; of an error "words", "when" and "line"."""
         with suppress(OSError, EOFError):
             while self._pipe.poll():
                 self._reports |= self._pipe.recv()
@@ -77,7 +77,7 @@ class Worker:
 
     @property
     def killed(self) -> bool:
-        """Whether it had to be ended before it had come to the end of the script."""
+        """Whether it had to be ended before the end of the script."""
         return self.stopped and "ended" not in self.reports
 
     @property
@@ -86,7 +86,7 @@ class Worker:
         return self.killed if self.stopped else bool(self.process.exitcode)
 
     def kill(self) -> None:
-        """End it, and where the system has process groups whatever it has started."""
+        """End it, and where the system has process groups all that it has started."""
         if self.process.pid and hasattr(os, "killpg"):  # 0 would be our own group
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
@@ -95,7 +95,7 @@ class Worker:
         self.process.join()
 
     def read(self, name: str) -> str:
-        """Return what it has written to its "printed" or "errors"."""
+        """Return the contents of its file "printed" or "errors"."""
         path = self.folder / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
@@ -103,26 +103,26 @@ class Worker:
 def wait_all(workers: list[Worker], seconds: float) -> bool:
     """Wait until all have ended; return whether time ran out.
 
-    Where one has failed, or all have come to the end of the script, what still runs has GRACE and no more.
+    Where one has failed, or all are at the end of the script, those that still run have GRACE_SECONDS.
     """
     from multiprocessing.connection import wait
 
-    deadline, started, closing = time.monotonic() + _STARTUP, False, False
+    deadline, started, closing = time.monotonic() + _STARTUP_SECONDS, False, False
     while running := [worker.process.sentinel for worker in workers if not worker.done]:
         if time.monotonic() >= deadline:
             return not closing
-        wait(running, _EVERY)
+        wait(running, _REPORT_SECONDS)
         begun = ["started" in worker.reports or worker.done for worker in workers]
         if not started and all(begun):
             started, deadline = True, time.monotonic() + seconds
         ended = all(worker.done or "ended" in worker.reports for worker in workers)
         if not closing and (ended or any(worker.failed for worker in workers)):
-            closing, deadline = True, min(deadline, time.monotonic() + GRACE)
+            closing, deadline = True, min(deadline, time.monotonic() + GRACE_SECONDS)
     return False
 
 
 def stop_all(workers: list[Worker]) -> None:
-    """End all that still run, which is known of each before the first one ends: that is an error for the others."""
+    """End all that still run; all are marked before the first one is ended, since that is an error for the others."""
     for worker in workers:
         worker.stopped = not worker.done
     for worker in workers:
@@ -148,14 +148,14 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)
         sys.stdout = (folder / "printed").open("w", encoding="utf-8", buffering=1)
         os.dup2(sys.stdout.fileno(), 1)
-        # What the script or torch leave among the temporary files goes with our folder, however this process ends.
+        # Temporary files of the script or torch are removed with our folder, however this process ends.
         os.environ.update(settings | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
         tempfile.tempdir = None
         os.chdir(script.parent)
         sys.argv, sys.path[:0] = [str(script)], [str(script.parent)]
         import torch
 
-        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # where torch was there before the variable
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # if torch was loaded before the variable
         starter.send({"started": True})
         try:
             runpy.run_path(str(script), run_name="__main__")
@@ -170,21 +170,21 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         sys.stdout.flush()
     except BaseException as error:
         starter.send(_report(error, str(script)))
-        with suppress(OSError):  # there may be no room for it
+        with suppress(OSError):  # the disk may be full
             sys.stdout.flush()
-        os._exit(1)  # at once: after an error a process group may wait for others in its clean-up
+        os._exit(1)  # without clean-up, in which a process group may wait for others
 
 
 def _follow(starter: Connection[Any, Any], script: str, folder: Path) -> None:
-    """Tell the starter again and again at which line of the script the main thread is; end with the starter."""
+    """Report the main thread's line of the script to the starter at intervals; end with the starter."""
     with suppress(OSError):  # the starter is gone
         while True:
             calls = frames(innermost_frames().get(threading.main_thread().ident or 0))
             lines = (call.f_lineno for call in calls if call.f_code.co_filename == script)
             starter.send({"at": line} if (line := next(lines, 0)) else {})
-            time.sleep(_EVERY)
+            time.sleep(_REPORT_SECONDS)
     shutil.rmtree(folder, ignore_errors=True)
-    with suppress(OSError):  # there are others yet
+    with suppress(OSError):  # other ranks still use it
         folder.parent.rmdir()
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGKILL)
@@ -192,6 +192,6 @@ def _follow(starter: Connection[Any, Any], script: str, folder: Path) -> None:
 
 
 def _report(error: BaseException, script: str) -> dict[str, Any]:
-    place, words = raised_at(error, script.__eq__), " ".join(str(error).split())
-    line = place and place[1]
-    return {"error": type(error).__name__, "words": words[:_MOST_SENT], "when": time.time(), "line": line}
+    raised, message = raised_at(error, script.__eq__), " ".join(str(error).split())
+    line = raised and raised[1]
+    return {"error": type(error).__name__, "words": message[:_MAX_ERROR_LETTERS], "when": time.time(), "line": line}

@@ -39,10 +39,10 @@ def by_torch(updates, accumulate, zero_grad):
 
 
 def times_by_counting(batch, updates, accumulate, zero_grad):
-    held, times = [], 0
+    gradients, times = [], 0
     for update in range(updates):
-        held = ([] if zero_grad else held) + [update * accumulate + each for each in range(1, accumulate + 1)]
-        times += batch in held
+        gradients = ([] if zero_grad else gradients) + [update * accumulate + each for each in range(1, accumulate + 1)]
+        times += batch in gradients
     return times
 
 
@@ -304,18 +304,18 @@ def three_points(peak_of, budget):
 
 
 def as_they_come(history):
-    held, used, number, found = 0, 0, 0, []  # gradients in .grad, and how many of them a step has used
+    added, used, number, numbers = 0, 0, 0, []  # gradients in .grad, and how many of them a step has used
     for call in history:
         if call == "zero":
-            held = used = 0
+            added = used = 0
         elif call == "backward":
-            held += 1
+            added += 1
         else:
             number += 1
             if used:
-                found.append(number)
-            used = held
-    return found
+                numbers.append(number)
+            used = added
+    return numbers
 
 
 def divided_first(model, size, all_reduce):

@@ -1,4 +1,4 @@
-"""What an answer may do to a check, and what a check leaves of it: a verdict, and the kernel as it was."""
+"""Checks of answers that do anything: each gives a verdict, and leaves the kernel as it was."""
 
 from __future__ import annotations
 
@@ -155,8 +155,8 @@ def train(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> None:
 
 def test_a_right_answer_is_right_in_two_threads_at_once() -> None:
     with ThreadPoolExecutor(2) as threads:
-        found = list(threads.map(lambda _: exercise("windows_of_four").check(train), range(2)))
-    assert all(found), found
+        verdicts = list(threads.map(lambda _: exercise("windows_of_four").check(train), range(2)))
+    assert all(verdicts), verdicts
 
 
 def test_a_variant_of_a_solution_needs_its_parts() -> None:

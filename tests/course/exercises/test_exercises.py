@@ -1,4 +1,4 @@
-"""Every exercise: the stub, right answers, each typical wrong one, and whatever else may be handed over."""
+"""Every exercise: the stub, right answers, each typical wrong one, and any other object."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def dives(*args: Any, **kwargs: Any) -> Any:
     return dives(*args, **kwargs)
 
 
-def wrong_arguments(one: Any, two: Any, three: Any, four: Any, five: Any, six: Any, seven: Any) -> None: ...
+def wrong_arguments(a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any) -> None: ...
 
 
 TROUBLE = [(leaves, "SystemExit"), (dives, "RecursionError"), (wrong_arguments, "TypeError")]
@@ -80,13 +80,13 @@ VALUES = [3, float("nan"), True, torch.ones(2, 2, requires_grad=True), "text", [
 @pytest.mark.parametrize("name", TO_WRITE[::4])
 def test_whatever_a_function_does_or_returns_is_a_verdict(name: str) -> None:
     """Two of the troubles and three of the values in each exercise; neighbours have others."""
-    it, at = exercise(name), TO_WRITE[::4].index(name)
+    it, index = exercise(name), TO_WRITE[::4].index(name)
     wanted = callable(stub_of(it.stub))
-    for answer, word in (TROUBLE * 2)[at % 3 : at % 3 + 2]:
+    for answer, word in (TROUBLE * 2)[index % 3 : index % 3 + 2]:
         verdict = it.check(answer)
         assert verdict.state == "not yet"
         assert (word if wanted else "A value is wanted, not a function") in verdict.remark
-    for value in VALUES[at % 3 :: 3]:
+    for value in VALUES[index % 3 :: 3]:
         for answer in (value, lambda *args, value=value, **kwargs: value):
             verdict = it.check(answer)
             assert verdict.state in ("not yet", "not attempted"), value
@@ -113,8 +113,8 @@ def test_every_check_has_its_words() -> None:
     homes = {name: it.notebook for name, it in exercise_texts().items()}
     for notebook in set(homes.values()):
         checks = vars(importlib.import_module(f"gradlab.course.exercises.nb{notebook[:2]}"))
-        found = {name for name, value in checks.items() if isinstance(value, (Definition, Mending))}
-        assert found == {name for name, home in homes.items() if home == notebook}
+        definitions = {name for name, value in checks.items() if isinstance(value, (Definition, Mending))}
+        assert definitions == {name for name, home in homes.items() if home == notebook}
 
 
 def test_every_notebook_has_some_from_easy_to_harder() -> None:

@@ -1,4 +1,4 @@
-"""Loops to mend: right ones pass, wrong ones are told why, and the right loop trains as plain PyTorch does."""
+"""Loops to mend: right ones pass, wrong ones get a reason, and the right loop trains as plain PyTorch does."""
 
 from __future__ import annotations
 
@@ -98,13 +98,13 @@ NEW = [  # the solution, with something healthy taken away
 ]
 
 
-@pytest.mark.parametrize(("name", "words", "edit"), [*TAKEN_OVER, *NEW])
-def test_a_loop_that_is_not_mended_is_told_why(name: str, words: str, edit: str) -> None:
+@pytest.mark.parametrize(("name", "remark", "edit"), [*TAKEN_OVER, *NEW])
+def test_a_loop_that_is_not_mended_is_told_why(name: str, remark: str, edit: str) -> None:
     it = exercise(name)
-    text = it.stub if (name, words, edit) in TAKEN_OVER else it.solution
+    text = it.stub if (name, remark, edit) in TAKEN_OVER else it.solution
     verdict = it.check(loop_of(text, edit))
     assert verdict.state == "not yet"
-    assert words in str(verdict).replace("`", ""), verdict
+    assert remark in str(verdict).replace("`", ""), verdict
 
 
 def run(name: str) -> tuple[LoopRun, list[Any]]:

@@ -1,4 +1,4 @@
-"""What holds for every instrument: any turn is answered in pictures and words, and labels are apart."""
+"""Every instrument: any turn is answered in pictures and text, and labels do not overlap."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SIZES = [(260, 200), (900, 420)]
 
 
 @cache
-def made(name: str) -> Instrument:
-    """One of each: what an instrument has worked out once serves all tests."""
+def make_instrument(name: str) -> Instrument:
+    """Return an instrument, cached with its views for all tests."""
     instrument: Instrument = getattr(course, name)()
     return instrument
 
@@ -47,20 +47,20 @@ def random_value(control: dict[str, Any], chance: random.Random) -> object:
 
 @EACH
 def test_any_turn_is_answered_with_pictures_and_words(name: str) -> None:
-    page, chance = Page(made(name)), random.Random(name)
+    page, chance = Page(make_instrument(name)), random.Random(name)
     assert page.alarm == "", page.alarm
     for _ in range(6):
         control = chance.choice(page.shown["controls"])
         page.turn(control["name"], random_value(control, chance))
-        assert page.alarm == "", (made(name).values, page.alarm)
+        assert page.alarm == "", (make_instrument(name).values, page.alarm)
         assert page.state.strip().endswith((".", "!", "?")), page.state
-        assert all(panel.words for panel in made(name).drawings())
+        assert all(panel.words for panel in make_instrument(name).drawings())
 
 
 @EACH
 def test_nonsense_is_refused_in_words_and_changes_nothing(name: str) -> None:
-    make, page = getattr(course, name), Page(made(name))
-    before = dict(made(name).values)
+    make, page = getattr(course, name), Page(make_instrument(name))
+    before = dict(make_instrument(name).values)
     with pytest.raises(ValueError, match="there is no control 'colour'; there are "):
         make(colour=3)
     for control in before:
@@ -69,11 +69,11 @@ def test_nonsense_is_refused_in_words_and_changes_nothing(name: str) -> None:
         for value in (None, -1e300, []):
             page.turn(control, value)
             assert control in page.alarm, page.alarm
-    assert made(name).values == before
+    assert make_instrument(name).values == before
 
 
 def check_panel(panel: Drawing) -> None:
-    """Fail where marks cannot be told apart, a text cannot be read, or a dot lies outside of the axes."""
+    """Fail where two marks look the same, a text cannot be read, or a dot lies outside of the axes."""
     ids = {mark.id: mark for mark in panel.marks}
     assert len(ids) == len(panel.marks)
     for mark in panel.marks:
@@ -90,7 +90,7 @@ def check_panel(panel: Drawing) -> None:
 @EACH
 def test_panels_can_be_read_and_painted_whatever_is_turned(name: str) -> None:
     """For instruments whose states are recorded, also in some of these."""
-    instrument, chance = made(name), random.Random(1)
+    instrument, chance = make_instrument(name), random.Random(1)
     turns = [
         {control["name"]: random_value(control, chance)}
         for control in chance.choices([control.data for control in instrument.controls()], k=4)

@@ -58,7 +58,7 @@ def test_gradients_become_what_a_plain_backward_pass_makes(power: int) -> None:
 
 @pytest.mark.parametrize("power", [0, 16, 40])
 def test_each_step_of_the_histogram_counts_gradients(power: int) -> None:
-    """What became of the gradients between two powers of two, counted from plain PyTorch."""
+    """The kinds of the gradients between two powers of two, counted from plain PyTorch."""
     drawing = loss_scale(scale=2**power).drawings()[0]
     exact, got = gradient(), gradient(2.0**power, torch.float16)
     exact, got = exact[exact != 0].double().abs() * 2.0**power, got[exact != 0]
@@ -135,8 +135,8 @@ def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
     names["loss_fn"] = nn.functional.cross_entropy
     exec(left, names)
     row = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
-    at = instrument.values
-    assert torch.equal(row, gradient(at["scale"], TYPES[at["dtype"]]))
+    values = instrument.values
+    assert torch.equal(row, gradient(values["scale"], TYPES[values["dtype"]]))
     names["batches"] = [TASK.batches[i % len(TASK.batches)] for i in range(50)]
     exec(right, names)
     assert f"after update 50: loss scale {scale_text(names['scaler'].get_scale())};" in view.state

@@ -19,7 +19,7 @@ from gradlab.formatting import bytes_text
 from gradlab.memory import CATEGORIES
 
 SLACK = 64
-"""Bytes: numbers that a loop keeps for itself, as the loss before, which are nobody's category."""
+"""Bytes of numbers that a loop keeps, such as the loss before, which belong to no category."""
 CASES = [  # each value of each switch at least once, and what depends on two of them
     {},
     {"width": 128, "depth": 2, "batch": 256, "optimizer": "sgd"},
@@ -29,36 +29,37 @@ CASES = [  # each value of each switch at least once, and what depends on two of
 ]
 
 
-def plain_peak(at: PeakSettings) -> int:
+def plain_peak(settings: PeakSettings) -> int:
     """The most bytes that the allocator gave out during the second update of a loop written by hand."""
     gc.collect()
     with (
         torch.backends.mkldnn.flags(enabled=False),
-        profile(activities=[ProfilerActivity.CPU], profile_memory=True) as told,
+        profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler,
     ):
         torch.manual_seed(1)
         modules: list[nn.Module] = []
-        for _ in range(at.depth):
-            modules += [nn.Linear(at.width, at.width), nn.ReLU()]
-        model = nn.Sequential(*modules, nn.Linear(at.width, 10))
-        kind: Any = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[at.optimizer]
+        for _ in range(settings.depth):
+            modules += [nn.Linear(settings.width, settings.width), nn.ReLU()]
+        model = nn.Sequential(*modules, nn.Linear(settings.width, 10))
+        kind: Any = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[settings.optimizer]
         optimizer = kind(model.parameters(), lr=0.1)
-        window = [(torch.randn(at.batch, at.width), torch.randint(10, (at.batch,))) for _ in range(at.accumulate)]
+        size = settings.batch, settings.width
+        window = [(torch.randn(size), torch.randint(10, size[:1])) for _ in range(settings.accumulate)]
         for update in (1, 2):
             with record_function(f"update {update}"):
                 pass
-            if at.place == "before forward":
-                optimizer.zero_grad(at.set_to_none)
+            if settings.place == "before forward":
+                optimizer.zero_grad(settings.set_to_none)
             for micro, (x, y) in enumerate(window):
                 loss = cross_entropy(model(x), y)
-                if at.place == "before backward" and micro == 0:
-                    optimizer.zero_grad(at.set_to_none)
-                (loss / at.accumulate if at.accumulate > 1 else loss).backward()
+                if settings.place == "before backward" and micro == 0:
+                    optimizer.zero_grad(settings.set_to_none)
+                (loss / settings.accumulate if settings.accumulate > 1 else loss).backward()
             optimizer.step()
-            if at.place == "after step":
-                optimizer.zero_grad(at.set_to_none)
+            if settings.place == "after step":
+                optimizer.zero_grad(settings.set_to_none)
     now = highest = 0
-    for event in sorted(told.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
+    for event in sorted(profiler.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
         if event.name() == "[memory]":
             now += event.nbytes()
             highest = max(highest, now)
@@ -69,24 +70,24 @@ def plain_peak(at: PeakSettings) -> int:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_peak_is_that_of_a_plain_loop(case: dict[str, Any]) -> None:
-    at = PeakSettings(**case)
-    now = measure_peak(at)
-    assert abs(now.peak - plain_peak(at)) <= SLACK
+    settings = PeakSettings(**case)
+    now = measure_peak(settings)
+    assert abs(now.peak - plain_peak(settings)) <= SLACK
     assert sum(now.at_peak.values()) == now.peak == max(sum(phase.highest.values()) for phase in now.phases)
     first, last = now.lines
-    ran = "\n".join(peak_source(at).splitlines()[first - 1 : last])
-    words = {"forward": "cross_entropy(", "backward()": "backward()", "step()": "step(", "zero_grad()": "zero_grad("}
-    assert words[now.call] in ran
+    ran = "\n".join(peak_source(settings).splitlines()[first - 1 : last])
+    calls = {"forward": "cross_entropy(", "backward()": "backward()", "step()": "step(", "zero_grad()": "zero_grad("}
+    assert calls[now.call] in ran
 
 
-@pytest.mark.parametrize(("optimizer", "kept"), [("sgd", 0), ("adam", 2)])
-def test_gradients_and_optimizer_state_are_counted_to_the_byte(optimizer: str, kept: int) -> None:
-    at = PeakSettings(optimizer=optimizer, width=32, depth=4, batch=16)
+@pytest.mark.parametrize(("optimizer", "states"), [("sgd", 0), ("adam", 2)])
+def test_gradients_and_optimizer_state_are_counted_to_the_byte(optimizer: str, states: int) -> None:
+    settings = PeakSettings(optimizer=optimizer, width=32, depth=4, batch=16)
     weights = 4 * (4 * (32 * 32 + 32) + 32 * 10 + 10)
-    last = measure_peak(at).phases[-1].moments[-1]
+    last = measure_peak(settings).phases[-1].moments[-1]
     assert last["weights"] == last["gradients"] == weights
     counters = 4 * 10 if optimizer == "adam" else 0  # a step for each of the ten tensors
-    assert last["optimizer"] == kept * weights + counters
+    assert last["optimizer"] == states * weights + counters
     assert last["inputs"] == 16 * 32 * 4 + 16 * 8
 
 
@@ -95,9 +96,9 @@ def test_none_helps_by_where_zero_grad_stands() -> None:
     sgd = PeakSettings(optimizer="sgd")
     gradients = 4 * (6 * (64 * 64 + 64) + 64 * 10 + 10)
 
-    def less(place: str) -> int:
-        at = replace(sgd, place=place)
-        return measure_peak(replace(at, set_to_none=False)).peak - measure_peak(at).peak
+    def less(position: str) -> int:
+        settings = replace(sgd, place=position)
+        return measure_peak(replace(settings, set_to_none=False)).peak - measure_peak(settings).peak
 
     assert less("before forward") == less("after step") == gradients - 4 * (64 * 10 + 10)
     assert less("before backward") < gradients / 2

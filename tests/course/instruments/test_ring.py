@@ -23,7 +23,7 @@ CALLS = ("zero_grad", "forward", "backward", "step")
 USUAL = " ".join(CALLS)
 ALL_24 = [" ".join(order) for order in permutations(CALLS)]
 WITHOUT_ONE = [" ".join(call for call in CALLS if call != left) for left in CALLS]
-DOUBLED = sorted({" ".join((*CALLS[:at], call, *CALLS[at:])) for call in CALLS for at in range(5)})
+DOUBLED = sorted({" ".join((*CALLS[:index], call, *CALLS[index:])) for call in CALLS for index in range(5)})
 ORDERS = ALL_24 + WITHOUT_ONE + DOUBLED
 TURNS = 60
 LATE = "step zero_grad forward backward"
@@ -108,9 +108,9 @@ def test_grad_is_the_sum_of_the_backwards_that_are_named(order: str) -> None:
         if call.piece == "step":
             applied |= {n: applied.get(n, 0) + 1 for n in call.after.times}
         assert call.after.times == {n: applied.get(n, 0) for n in call.after.times}
-        for at, parameter in enumerate(parameters):
+        for index, parameter in enumerate(parameters):
             if call.after.times:
-                expected = torch.stack([gradients[number][at] for number in call.after.times]).sum(0)
+                expected = torch.stack([gradients[number][index] for number in call.after.times]).sum(0)
                 torch.testing.assert_close(parameter.grad, expected)
             else:
                 assert parameter.grad is None
@@ -148,12 +148,12 @@ def test_running_an_order_leaves_torch_as_it_was() -> None:
 # Pictures and words ---------------------------------------------------------------------------------------------------
 
 
-def look(order: str, call: int = 12) -> View:
+def view_of(order: str, call: int = 12) -> View:
     return ring_of_orders().render({"order": order, "call": call})
 
 
 def panels(order: str, call: int = 12) -> dict[str, Drawing]:
-    return dict(look(order, call).panels)
+    return dict(view_of(order, call).panels)
 
 
 def spans_of(mark: Area) -> list[float]:
@@ -164,7 +164,7 @@ def spans_of(mark: Area) -> list[float]:
 
 @pytest.mark.parametrize("order", SHOWN)
 def test_words_and_pictures_tell_the_same(order: str) -> None:
-    tried, drawn, state = run_order(order), panels(order), look(order).state
+    tried, drawn, state = run_order(order), panels(order), view_of(order).state
     assert state.lower().startswith(tried.verdict)
     assert drawn["ring"].corner[0].endswith(tried.verdict)
     assert f"usual {short(tried.usual.losses[-1])}" in drawn["loss"].texts()
@@ -188,8 +188,9 @@ def test_backwards_in_grad_are_stacked_in_columns_of_calls(order: str) -> None:
     for column, call in enumerate(calls):
         assert drawing.axes[0].y.high > len(call.after.times) + 1
         for level, (number, times) in enumerate(call.after.times.items()):
-            tile, look = tiles.pop(f"tile {column}.{number}"), batch_area(("added", "applied", "reused")[min(times, 2)])
-            assert (tile.fill, tile.stroke, tile.hatch) == (look["fill"], look["stroke"], look.get("hatch", ""))
+            tile = tiles.pop(f"tile {column}.{number}")
+            style = batch_area(("added", "applied", "reused")[min(times, 2)])
+            assert (tile.fill, tile.stroke, tile.hatch) == (style["fill"], style["stroke"], style.get("hatch", ""))
             written = f"\u00d7 {times}" if times > 1 else str(number)
             assert drawing.find(f"number {column}.{number}").texts[0] == written
             assert spans_of(tile) == pytest.approx([column, column + 1, level, level + 1], abs=0.1)
@@ -205,14 +206,14 @@ def test_backwards_in_grad_are_stacked_in_columns_of_calls(order: str) -> None:
 def test_a_call_is_lit_in_the_ring_the_columns_and_the_code() -> None:
     for call in (1, 6, 11, 12):
         piece = CALLS[(call - 1) % 4]
-        view, drawn = look(USUAL, call), panels(USUAL, call)
+        view, drawn = view_of(USUAL, call), panels(USUAL, call)
         framed = [mark.id for mark in drawn["ring"].marks if isinstance(mark, Area) and mark.width > 1]
         assert framed == [f"call {(call - 1) % 4}"]
         assert spans_of(drawn["grad"].find("now"))[:2] == [call - 1, call]
         line = view.code.splitlines()[view.lit[0] - 1]
         assert {"forward": "model(x)"}.get(piece, f"{piece}()") in line
         assert f"Turn {(call + 3) // 4}, {piece}:" in view.note
-    assert look(USUAL, 0).lit == (0, 0)
+    assert view_of(USUAL, 0).lit == (0, 0)
 
 
 def test_calls_stand_clockwise_with_what_each_did_last() -> None:
@@ -224,15 +225,15 @@ def test_calls_stand_clockwise_with_what_each_did_last() -> None:
     assert right[0] == -left[0] > 0
     assert "applies gradients 1\u20133 (1\u20132 again)" in panels(FORGOTTEN, 9)["ring"].texts()
     still = (STILL, 4, "finds None, moves nothing")
-    for order, call, words in ((USUAL, 9, "clears gradient 2"), (CRASH, 8, "raises an error"), still):
-        assert words in panels(order, call)["ring"].texts()
+    for order, call, effect in ((USUAL, 9, "clears gradient 2"), (CRASH, 8, "raises an error"), still):
+        assert effect in panels(order, call)["ring"].texts()
 
 
 def test_the_six_rings_show_the_verdict_on_each_order() -> None:
     """Orders of a ring end alike wherever one begins, but for turn 1; the fault is the way that two rules name."""
     (drawing,) = six_rings().drawings
     for number in range(6):
-        ring = tuple(drawing.find(f"name {number}.{at}").texts[0].split()[0] for at in range(4))
+        ring = tuple(drawing.find(f"name {number}.{index}").texts[0].split()[0] for index in range(4))
         after_backward, after_forward = ((ring + ring)[ring.index(call) + 1 :] for call in ("backward", "forward"))
         if after_backward.index("zero_grad") < after_backward.index("step"):
             end, fault = "the weights never move", after_backward.index("zero_grad") + 1
@@ -242,9 +243,9 @@ def test_the_six_rings_show_the_verdict_on_each_order() -> None:
             end, fault = "the weights of the usual loop", 0
         arrows = [mark for mark in drawing.marks if mark.id.startswith(f"arrow {number} fault")]
         assert len(arrows) == fault, ring
-        for at in range(4):
-            outcome = run_order(" ".join(ring[at:] + ring[:at])).outcome
-            sign = drawing.find(f"name {number}.{at}").texts[0].partition(" ")[2]
+        for index in range(4):
+            outcome = run_order(" ".join(ring[index:] + ring[:index])).outcome
+            sign = drawing.find(f"name {number}.{index}").texts[0].partition(" ")[2]
             assert outcome.partition(",")[0] in (end, "NameError in turn 1")
             late = " late" if "late" in outcome else ""
             assert sign == ("\u2013" if "NameError" in outcome else ("\u2717" if fault else "\u2713") + late)

@@ -128,8 +128,8 @@ def test_every_weight_is_drawn_where_pytorch_put_it(case: dict[str, Any]) -> Non
 def test_a_swing_is_drawn_until_it_leaves_the_picture() -> None:
     lab, path = swing(lr=4.0), by_hand(4.0, 1.0, 0.0, False)
     top = lab.drawings()[0].axes[0].y.high
-    gone = next(at for at in range(len(path)) if all(abs(weight) > top for weight in path[at:]))
+    gone = next(update for update in range(len(path)) if all(abs(weight) > top for weight in path[update:]))
     assert f"out of the picture from update {gone}" in lab.drawings()[0].texts()
-    inside = [(float(at), weight) for at, weight in enumerate(path) if abs(weight) <= top]
+    inside = [(float(update), weight) for update, weight in enumerate(path) if abs(weight) <= top]
     assert drawn(lab, 0, "weights").tolist() == [list(each) for each in inside]
     assert drawn(lab, 0, "path")[-1].tolist() == [gone, path[gone]]  # the line leaves through the edge

@@ -1,4 +1,4 @@
-"""Two ranks: what the two real processes saw equals a plain loop in one process, and words and pictures tell it."""
+"""Two ranks: the two real processes equal a plain loop in one process, and texts and pictures show it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def plain_loop(settings: LoopSettings) -> list[Plain]:
     parts = [slice(0, 8), slice(8, 16)]
     weights = [torch.zeros(1, 2), torch.zeros(1, 2)]
     grads: list[torch.Tensor | None] = [None, None]
-    messages, micro, seen = 0, 0, []
+    messages, micro, updates = 0, 0, []
     for _ in range(LOOP_UPDATES):
         if settings.forgets != "both":
             grads[0] = None
@@ -70,10 +70,10 @@ def plain_loop(settings: LoopSettings) -> list[Plain]:
         for turn in range(settings.accumulate):
             for rank, part in enumerate(parts):
                 w = weights[rank].clone().requires_grad_()
-                at = micro % len(inputs)
-                loss = mse_loss(inputs[at, part] @ w.T, targets[at, part])
-                (own,) = torch.autograd.grad(loss / settings.accumulate, w)
-                grads[rank] = own if grads[rank] is None else grads[rank] + own
+                index = micro % len(inputs)
+                loss = mse_loss(inputs[index, part] @ w.T, targets[index, part])
+                (own_grad,) = torch.autograd.grad(loss / settings.accumulate, w)
+                grads[rank] = own_grad if grads[rank] is None else grads[rank] + own_grad
             micro += 1
             last, opening = turn == settings.accumulate - 1, turn == 0
             if settings.no_sync == "off" or (last if settings.no_sync == "all but the last" else opening):
@@ -82,17 +82,17 @@ def plain_loop(settings: LoopSettings) -> list[Plain]:
                 grads, messages = [mean, mean], messages + 1
         weights = [w - 0.15 * grad for w, grad in zip(weights, grads, strict=True)]
         stepped = [pair(grad) for grad in grads if grad is not None]
-        seen.append(Plain(before, stepped, [pair(each) for each in weights], messages))
-    return seen
+        updates.append(Plain(before, stepped, [pair(each) for each in weights], messages))
+    return updates
 
 
 @pytest.mark.parametrize("no_sync", ["off", "all but the last", "all but the first"])
 def test_the_processes_do_what_a_plain_loop_does(no_sync: str) -> None:
     for settings in (each for each in ALL if each.no_sync == no_sync):
-        found = updates_of(settings, run_ranks()[settings])
+        measured = updates_of(settings, run_ranks()[settings])
         expected = plain_loop(settings)
-        assert [update.number for update in found] == [1, 2, 3, 4, 5, 6]
-        for update, plain in zip(found, expected, strict=True):
+        assert [update.number for update in measured] == [1, 2, 3, 4, 5, 6]
+        for update, plain in zip(measured, expected, strict=True):
             assert len(update.messages) == plain.messages
             assert set(update.messages) <= {2 * 4}  # two weights in float32
             assert [path[-1] for path in update.paths] == [pytest.approx(each, abs=1e-5) for each in plain.weights]
@@ -105,12 +105,12 @@ def test_the_processes_do_what_a_plain_loop_does(no_sync: str) -> None:
 
 
 def test_what_is_left_over_was_applied_by_a_step() -> None:
-    found = updates(forgets="rank 1")
-    second = found[1]
+    measured = updates(forgets="rank 1")
+    second = measured[1]
     names = [[[arrow.names[0] for arrow in rank.arrows] for rank in ranks] for ranks in (second.before, second.stepped)]
     both = ["left over", "\u00bd of rank 0", "\u00bd of rank 1"]  # the mean brings it to rank 0 as well
     assert names == [[["rank 0"], ["left over", "rank 1"]], [both, both]]
-    old, first = second.stepped[0].arrows[0], found[0].stepped[0].grad
+    old, first = second.stepped[0].arrows[0], measured[0].stepped[0].grad
     assert (old.x, old.y) == pytest.approx([edge / 2 for edge in first], abs=1e-6)
     for settings in ({"forgets": "rank 1"}, {}):
         for update in updates(**settings):
@@ -137,10 +137,10 @@ def test_words_and_picture_tell_the_same_numbers(settings: dict[str, object]) ->
         lines = [view.code.splitlines()[line - 1].strip() for line in view.lit]
         assert lines == ["loss.backward()", "optimizer.step()"]
         before, stepped, weights = instrument.drawings()
-        told = re.findall(r"\.grad is (\(.*?\)) in rank 0 and (\(.*?\)) in rank 1", instrument.text)
+        numbers = re.findall(r"\.grad is (\(.*?\)) in rank 0 and (\(.*?\)) in rank 1", instrument.text)
         means = re.findall(r"both hold the mean, (\(.*?\))", instrument.text)
-        assert len(told) + len(means) == 2
-        for drawing, pairs in zip((before, stepped), [*told, *((mean, mean) for mean in means)], strict=True):
+        assert len(numbers) + len(means) == 2
+        for drawing, pairs in zip((before, stepped), [*numbers, *((mean, mean) for mean in means)], strict=True):
             assert [f".grad of rank {rank} is {pairs[rank]}" in drawing.words for rank in (0, 1)] == [True, True]
         assert stepped.corner[0] == ("both the same" if means else "two different gradients")
         sent = updates(**settings)[number - 1].messages
