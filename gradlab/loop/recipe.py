@@ -151,15 +151,20 @@ _INDENT = "    "
 
 @dataclass(frozen=True)
 class Recipe:
-    """Which training loop to run: one value for each switch.
+    """The switches of a training loop.
 
-    ``zero_grad`` clears ``.grad`` before each update, ``set_to_none`` says whether clearing drops the tensor or fills
-    it with zeros. ``accumulate`` is the number of micro-batches in a window (1 to 16), ``divide_loss`` divides each
-    loss by the size of its window. ``amp`` is ``"off"``, ``"bf16"`` or ``"fp16"``; ``clip`` is the largest gradient
-    norm that a step may use, or ``None``. ``optimizer`` is ``"sgd"``, ``"momentum"`` (SGD, momentum 0.9), ``"adam"``
-    or ``"adamw"``, and ``lr`` its learning rate.
+    Args:
+        zero_grad: Clear ``.grad`` before each update.
+        set_to_none: Whether clearing drops the tensor or fills it with zeros.
+        accumulate: Micro-batches in a window, 1 to 16.
+        divide_loss: Divide each loss by the size of its window.
+        amp: "off", "bf16" or "fp16".
+        clip: The largest gradient norm that a step may use, or None.
+        optimizer: "sgd", "momentum" (SGD, momentum 0.9), "adam" or "adamw".
+        lr: The learning rate.
 
-    Raises TypeError or ValueError, naming the field, the value and what is allowed.
+    Raises:
+        TypeError, ValueError: The field, the value and what is allowed.
     """
 
     # One line a switch: its check, its control in a Lab, its option on the command line and its words follow from it.

@@ -115,12 +115,16 @@ class Run:
     def advance(
         self, updates: int | None = None, seconds: float | None = None, *, limit: float = inf, window: float = inf
     ) -> int:
-        """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.
+        """Run whole updates; an update that was begun statement by statement is finished first and counts as one.
 
-        An update that was begun statement by statement is finished first and counts as one. At least one update runs
-        when ``seconds`` are given; the last one is looked at more closely (``watched``). After ``limit`` seconds it
-        stops, within an update if need be; where an update takes more than ``window`` batches, each further one counts
-        as one. Between updates, labs that play beside this call are served.
+        Args:
+            updates: The number of updates.
+            seconds: Or as many updates as begin within this time, at least one; the last is ``watched``.
+            limit: Seconds after which it stops, within an update if need be.
+            window: Batches in an update, above which each further batch counts as an update.
+
+        Returns:
+            The number of updates. Between them, labs that play beside this call are served.
         """
         if (updates is None) == (seconds is None):
             raise ValueError(f"Run.advance: give either updates or seconds, got {updates=}, {seconds=}")

@@ -147,9 +147,9 @@ def test_what_cannot_be_dragged_pressed_or_shown_is_told() -> None:
     pages = {task: Page(Lab(task).run(20)) for task in ("bowl", "digits", "line")}
     for task, do, more, message in REFUSED:
         page = pages[task]
-        before = page.seen()
+        before = page.snapshot()
         assert re.search(message, page.ask(do, **more).note)
-        assert {**page.seen(), "note": ""} == {**before, "note": ""}
+        assert {**page.snapshot(), "note": ""} == {**before, "note": ""}
 
 
 def test_a_batch_that_is_pressed_is_explained() -> None:
@@ -236,7 +236,7 @@ def test_a_bad_request_is_answered_in_words_and_stops_no_play() -> None:
         assert len(page.note) < 500
         assert not page.stopped
     assert weights(lab.runner) == before
-    assert page.seen() == Page(lab).seen()
+    assert page.snapshot() == Page(lab).snapshot()
 
 
 WORDS = "frames hello pause statement update reset turn edit to_line drag press"
@@ -259,6 +259,6 @@ def test_random_requests_never_raise(seed: int) -> None:
         page.ask(do, **fields)
         assert isinstance(page.note, str)
         assert page.code() == lab.runner.source or page.code() == lab.runner.source.rstrip("\n") + "\n"
-    assert page.seen() == Page(lab).seen()
+    assert page.snapshot() == Page(lab).snapshot()
     page.ask("hello")  # that other page has had a frame
     assert page.turn("task", "line").turn("lr", "0.01").play(3).shown["updates"] == 3
