@@ -161,8 +161,8 @@ class Backward(Event):
     skipped_by_scaler: bool = False
     """A step that a scaler skipped would have used it."""
 
-    def __init__(self, number: int, site: Site, call_path: int = 0, found: int = 0) -> None:  # the rest costs time
-        self.number, self.site, self.call_path, self.found = number, site, call_path, found
+    def __init__(self, number: int, site: Site, call_path: int = 0, present: int = 0) -> None:  # the rest costs time
+        self.number, self.site, self.call_path, self.found = number, site, call_path, present
 
 
 @dataclass(slots=True, eq=False)

@@ -147,10 +147,10 @@ class Report:
             counts = ["No findings"]
         if self.ignored:
             counts.append(f"{self.ignored:,} ignored by comment")
-        words = self.watched
+        text = self.watched
         if self.ended:
-            words = f"{self.ended}; until then: {words[:1].lower()}{words[1:]}"
-        return f"{', '.join(counts)}. {words}".strip() if counts else words
+            text = f"{self.ended}; until then: {text[:1].lower()}{text[1:]}"
+        return f"{', '.join(counts)}. {text}".strip() if counts else text
 
     @property
     def text(self) -> str:
@@ -163,7 +163,7 @@ class Report:
 
     def plain(self) -> Report:
         """Return the report alone, without what has watched."""
-        return Report(**{one.name: getattr(self, one.name) for one in fields(Report)})
+        return Report(**{item.name: getattr(self, item.name) for item in fields(Report)})
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
@@ -173,18 +173,18 @@ class Report:
         return self.text
 
     def _repr_html_(self) -> str:
-        words = "<br>".join(html.escape(line) for line in [*self._head(), self.checked] if line)
+        head = "<br>".join(html.escape(line) for line in [*self._head(), self.checked] if line)
         cards = "".join(map(_card, self.findings))
-        return f'<div style="font-family: sans-serif; max-width: 56em">{cards}<p>{words}</p></div>'
+        return f'<div style="font-family: sans-serif; max-width: 56em">{cards}<p>{head}</p></div>'
 
 
 def _paragraph(finding: Finding) -> str:
-    told = {"seen: ": finding.evidence, "fix:  ": finding.fix, "more: ": finding.lesson}
+    labelled = {"seen: ": finding.evidence, "fix:  ": finding.fix, "more: ": finding.lesson}
     lines = [
         f"{finding.severity}: {finding.code}" + (f"  at {finding.where}" if finding.where else ""),
         f"  {finding.message}",
         *(f"    {line}" for line in finding.excerpt.splitlines()),
-        *(f"  {label}{words}" for label, words in told.items() if words),
+        *(f"  {label}{text}" for label, text in labelled.items() if text),
     ]
     return "\n".join(lines)
 

@@ -33,31 +33,31 @@ def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
 
     Calls in libraries count where there are no more of the learner's own.
     """
-    found: list[FrameType] = []
+    chain: list[FrameType] = []
     libraries: list[FrameType] = []  # those outside of the last one
-    for one in islice(frames(frame), _MOST_FRAMES):
-        owner = code_owner(one.f_code.co_filename)
+    for each_frame in islice(frames(frame), _MOST_FRAMES):
+        owner = code_owner(each_frame.f_code.co_filename)
         if owner is _USER:
-            found.append(one)
+            chain.append(each_frame)
             libraries.clear()
-            if len(found) == _MOST_CALLS:
+            if len(chain) == _MOST_CALLS:
                 break
         elif owner is _LIBRARY:
-            libraries.append(one)
-    found = [*found, *libraries][:_MOST_CALLS]
-    path = hash(tuple([(id(one.f_code), one.f_lasti) for one in found])) if found else 0  # finding a line takes long
-    return _site(found[0] if found else None), path
+            libraries.append(each_frame)
+    chain = [*chain, *libraries][:_MOST_CALLS]
+    path = hash(tuple([(id(link.f_code), link.f_lasti) for link in chain])) if chain else 0  # finding a line takes long
+    return _site(chain[0] if chain else None), path
 
 
 def call_chain(frame: FrameType | None) -> list[FrameType]:
     """Return the frames of the learner's own functions that led here, the innermost first."""
-    found: list[FrameType] = []
-    while len(found) < _MOST_FUNCTIONS and (frame := user_frame(frame)) is not None:
-        found.append(frame)
+    chain: list[FrameType] = []
+    while len(chain) < _MOST_FUNCTIONS and (frame := user_frame(frame)) is not None:
+        chain.append(frame)
         if frame.f_code.co_name == "<module>":  # what is above it has started the script
             break
         frame = frame.f_back
-    return found
+    return chain
 
 
 def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
@@ -86,20 +86,20 @@ def outside_doctor(frame: FrameType) -> FrameType:
 def strip_doctor_frames(error: BaseException) -> None:
     """Take the doctor's own frames, which say nothing to the learner, out of an error and those that led to it."""
     waiting: list[BaseException | None] = [error]
-    seen: set[int] = set()
+    visited: set[int] = set()
     while waiting:
-        if (one := waiting.pop()) is None or id(one) in seen:
+        if (current := waiting.pop()) is None or id(current) in visited:
             continue
-        seen.add(id(one))
-        waiting += [one.__cause__, one.__context__]
-        trace, kept = one.__traceback__, []
+        visited.add(id(current))
+        waiting += [current.__cause__, current.__context__]
+        trace, traces = current.__traceback__, []
         while trace is not None:
             if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
-                kept.append(trace)
+                traces.append(trace)
             trace = trace.tb_next
-        one.__traceback__ = None
-        for trace in reversed(kept):
-            trace.tb_next, one.__traceback__ = one.__traceback__, trace
+        current.__traceback__ = None
+        for trace in reversed(traces):
+            trace.tb_next, current.__traceback__ = current.__traceback__, trace
 
 
 def call_site(depth: int = 2) -> Site:

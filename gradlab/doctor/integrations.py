@@ -19,8 +19,8 @@ def __getattr__(name: str) -> Any:
     makers = {"LightningDoctor": _lightning_doctor, "TrainerDoctor": _trainer_doctor}
     if name not in makers:
         raise AttributeError(f"{__name__} has no name {name!r}; it has {', '.join(makers)}")
-    made = globals()[name] = makers[name]()
-    return made
+    callback = globals()[name] = makers[name]()
+    return callback
 
 
 def _lightning_doctor() -> type:
@@ -102,7 +102,7 @@ def _run_cell(shell: Any, cell: str) -> Any:
     from IPython.display import display
 
     # IPython takes empty lines off the top, and the line of %%doctor is not in the cell: line numbers count both.
-    above = 1 + next((number for number, words in enumerate(cell.splitlines()) if words.strip()), 0)
+    above = 1 + next((number for number, text in enumerate(cell.splitlines()) if text.strip()), 0)
     source = "\n" * above + shell.transform_cell(cell)
     file = shell.compile.cache(source, shell.execution_count)
     tree = shell.transform_ast(ast.parse(source, file))
@@ -116,8 +116,8 @@ def _run_cell(shell: Any, cell: str) -> Any:
             value = eval(expression, shell.user_ns)  # nosec B307 - the learner's own cell, as IPython would run it
     except BaseException as error:
         # IPython is to show it as if the cell had no magic: the doctor's frames are stripped by now.
-        words = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
-        error._render_traceback_ = lambda: words  # type: ignore[attr-defined]  # what IPython asks an error for
+        traceback = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
+        error._render_traceback_ = lambda: traceback  # type: ignore[attr-defined]  # what IPython asks an error for
         raise
     finally:
         FindingFilter().apply(report)

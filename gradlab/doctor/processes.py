@@ -33,7 +33,7 @@ def read_report(path: Path) -> Report | None:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    findings = [Finding(**one | {"cause": Cause(**one["cause"]) if one["cause"] else None}) for one in data["findings"]]
+    findings = [Finding(**raw | {"cause": Cause(**raw["cause"]) if raw["cause"] else None}) for raw in data["findings"]]
     return Report(**data | {"findings": findings})
 
 

@@ -45,19 +45,19 @@ class FindingFilter:
     def apply(self, report: Report) -> None:
         """Take out of a report what does not count, and count in it what comments take out."""
         wanted = self.select or report.codes
-        asked = [one for one in report.findings if one.code in wanted and one.code not in self.ignore]
-        report.findings = [finding for finding in asked if not _ignored_by_comment(finding)]
-        report.ignored = len(asked) - len(report.findings)
+        selected = [each for each in report.findings if each.code in wanted and each.code not in self.ignore]
+        report.findings = [finding for finding in selected if not _ignored_by_comment(finding)]
+        report.ignored = len(selected) - len(report.findings)
 
     def fails(self, findings: Sequence[Finding]) -> bool:
         """Return whether one of the findings is grave enough."""
-        return any(SEVERITIES.index(one.severity) <= SEVERITIES.index(self.fail_on) for one in findings)
+        return any(SEVERITIES.index(finding.severity) <= SEVERITIES.index(self.fail_on) for finding in findings)
 
 
 def _ignored_by_comment(finding: Finding) -> bool:
     """Look for ``# gradlab: ignore[code, code] reason`` at the end of the line, or of the one to edit."""
-    places = [(place.file, place.line) for place in (finding, finding.cause) if place is not None and place.line]
-    comments = filter(None, (_COMMENT.search(source_line(place)) for place in places))
+    places = [(site.file, site.line) for site in (finding, finding.cause) if site is not None and site.line]
+    comments = filter(None, (_COMMENT.search(source_line(site)) for site in places))
     return any(finding.code == code.strip() for comment in comments for code in comment[1].split(","))
 
 
@@ -74,7 +74,7 @@ def read_settings(beside: Path) -> dict[str, Any]:
     try:
         tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
         table = tool.get("gradlab", {}).get("doctor", {})
-        allowed = {one.name.replace("_", "-"): one.name for one in fields(FindingFilter)}
+        allowed = {item.name.replace("_", "-"): item.name for item in fields(FindingFilter)}
         if unknown := [*table.keys() - allowed]:
             raise ValueError(f"tool.gradlab.doctor has no key {unknown[0]!r}; it has {', '.join(allowed)}")
         tuples = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
@@ -96,17 +96,17 @@ _GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
 def _github(report: Report) -> str:
     lines = [_annotation(finding) for finding in report.findings]
     if not lines or not report.judged or report.ignored:
-        words = f"{report.summary} {report.checked}".strip()
-        lines.append(f"::{'notice' if report.judged else 'warning'}::{_escaped(words)}")
+        text = f"{report.summary} {report.checked}".strip()
+        lines.append(f"::{'notice' if report.judged else 'warning'}::{_escaped(text)}")
     return "\n".join(lines)
 
 
 def _annotation(finding: Finding) -> str:
-    place = f"file={_property(Path(finding.file).as_posix())},line={finding.line}," if finding.line else ""
+    location = f"file={_property(Path(finding.file).as_posix())},line={finding.line}," if finding.line else ""
     cause = finding.cause
     edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {cause.file}:{cause.line}" if cause else ""
-    words = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\nLesson: {finding.lesson}"
-    return f"::{_GITHUB[finding.severity]} {place}title={_property(finding.code)}::{_escaped(words)}"
+    text = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\nLesson: {finding.lesson}"
+    return f"::{_GITHUB[finding.severity]} {location}title={_property(finding.code)}::{_escaped(text)}"
 
 
 def _escaped(text: str) -> str:
@@ -155,7 +155,7 @@ class ReportPrinter:
         shown.watched += note
         self._wanted.apply(shown)
         shown.findings = [
-            replace(self._from_here(one), cause=one.cause and self._from_here(one.cause)) for one in shown.findings
+            replace(self._from_here(each), cause=each.cause and self._from_here(each.cause)) for each in shown.findings
         ]
         content = (shown.summary, *shown.findings)
         if content != self._written and not (self._written and self._alone):
@@ -163,8 +163,8 @@ class ReportPrinter:
         self._written = content
         return self._wanted.fails(shown.findings)
 
-    def _from_here(self, place: _Place) -> _Place:
-        return replace(place, file=place.file.removeprefix(self._here))
+    def _from_here(self, located: _Place) -> _Place:
+        return replace(located, file=located.file.removeprefix(self._here))
 
     def _put(self, text: str) -> None:
         if self._output is not None:

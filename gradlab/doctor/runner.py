@@ -68,8 +68,8 @@ class RuleRunner:
         """Go through events in order: rules hear each before the state takes it in."""
         state, subscribers = self.context.state, self._subscribers
         self.counts.update(map(type, events))
-        self.looks += sum(one.looked for one in events if type(one) is Backward)
-        self.edits += sum(any(map(float, one.norms)) for one in events if type(one) is GradEdited)
+        self.looks += sum(event.looked for event in events if type(event) is Backward)
+        self.edits += sum(any(map(float, event.norms)) for event in events if type(event) is GradEdited)
         for event in events:
             for part in state.parts(event):
                 fact = state.fact(part)
@@ -105,8 +105,8 @@ class LiveDoctor:
 
     def findings(self) -> list[Finding]:
         """Return what was found lately: a mistake that is mended is forgotten after some batches."""
-        seen, least = self._runner.context.seen, self._runner.context.log.passes.count - _RECENT
-        return [one for one in self._runner.findings() if seen[one.code, (one.file, one.line)] > least]
+        shown, least = self._runner.context.seen, self._runner.context.log.passes.count - _RECENT
+        return [each for each in self._runner.findings() if shown[each.code, (each.file, each.line)] > least]
 
     def text(self) -> str:
         """Say in a line or two what is wrong at present, hints left out; "" if nothing is."""

@@ -158,8 +158,8 @@ def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) 
         code = torchrun.wait()
     report = read_report(path)
     if report is None:
-        words = "Rank 0 of torchrun has left no report: it did not get as far as training, or runs on another machine."
-        report = Report([], words, judged=False)
+        note = "Rank 0 of torchrun has left no report: it did not get as far as training, or runs on another machine."
+        report = Report([], note, judged=False)
     return code, report
 
 
@@ -173,16 +173,16 @@ def watched_arguments(arguments: Sequence[str], limits: dict[str, Any], report: 
     parser = get_args_parser()
     parser.prog, parser.usage = "torchrun", "gradlab doctor torchrun [options of torchrun] train.py ..."
     try:
-        given = parser.parse_args([*arguments])
+        parsed = parser.parse_args([*arguments])
     except SystemExit as error:  # torchrun has said what is wrong
         raise NotRunnableError("torchrun does not take these arguments") from error
-    own = [*arguments][: len(arguments) - len(given.training_script_args) - 1]
+    torchrun_arguments = [*arguments][: len(arguments) - len(parsed.training_script_args) - 1]
     options = [text for name, limit in limits.items() if limit is not None for text in (f"--{name}", str(limit))]
-    program = [*(["-m"] if given.module else []), given.training_script, *given.training_script_args]
+    program = [*(["-m"] if parsed.module else []), parsed.training_script, *parsed.training_script_args]
     # Without a place for logs torchrun leaves a folder among the temporary files, even if nothing is to be logged.
-    logged = given.log_dir or {given.redirects, given.tee} != {"0"}
+    logged = parsed.log_dir or {parsed.redirects, parsed.tee} != {"0"}
     logs = [] if logged else ["--log-dir", str(report.parent / "logs")]
-    return [*logs, *own, "-m", "gradlab", "doctor", "--report-to", str(report), *options, *program]
+    return [*logs, *torchrun_arguments, "-m", "gradlab", "doctor", "--report-to", str(report), *options, *program]
 
 
 def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextManager[object]) -> int | None:

@@ -41,10 +41,10 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
 
     def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
         super().__init__()
-        for one in model_and_optimizers:
-            if not isinstance(one, (nn.Module, torch.optim.Optimizer)):
+        for target in model_and_optimizers:
+            if not isinstance(target, (nn.Module, torch.optim.Optimizer)):
                 allowed = "modules and optimizers (torch.nn.Module, torch.optim.Optimizer)"
-                raise TypeError(f"watch: give it {allowed}, got {one!r}")
+                raise TypeError(f"watch: give it {allowed}, got {target!r}")
         if updates is not None:
             updates = whole_number("watch: updates", updates, 1)
         if seconds is not None:
@@ -63,15 +63,15 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
         # not judged before the end: a signal may end the program while it is summed up
-        vars(self).update(vars(Report(missing=[str(one) for one in _torch.missing("doctor")], judged=False)))
+        vars(self).update(vars(Report(missing=[str(text) for text in _torch.missing("doctor")], judged=False)))
         self.processes, self._process = 0, os.getpid()
         runner = RuleRunner()
         log = runner.log
-        for one in self._given:
-            if isinstance(one, nn.Module):
-                log.models.see(one)
+        for target in self._given:
+            if isinstance(target, nn.Module):
+                log.models.see(target)
             else:
-                log.optimizer(one)
+                log.optimizer(target)
         log.passes.on_enough = self._end_early
         if self._updates is not None:
             log.passes.most_updates = self._updates
@@ -81,8 +81,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             try:
                 clock.start()
             except RuntimeError:  # as in a browser's tab
-                words = "watch: seconds needs a thread, and no thread can be started here; use updates"
-                raise ValueError(words) from None
+                message = "watch: seconds needs a thread, and no thread can be started here; use updates"
+                raise ValueError(message) from None
             self._stops.callback(clock.cancel)
         self._stops.enter_context(main_thread.hold())  # labs that play beside it are none of its loop
         log.thread.may_change = True
@@ -183,24 +183,24 @@ def watched_words(runner: RuleRunner, beside: list[str], *, ended: bool, process
         )
     if passes.count or steps:
         where = f"the thread {followed}: " if followed else ""
-        words = f"Watched {where}{number_of(passes.count, 'backward pass', 'es')}, {_updates(runner)}."
+        text = f"Watched {where}{number_of(passes.count, 'backward pass', 'es')}, {_updates(runner)}."
         processes = 0
     elif passes.grad_calls:
         calls = number_of(passes.grad_calls, "call")
         return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
     elif ended:
-        words = "No backward pass and no step."
+        text = "No backward pass and no step."
     else:
-        words = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
+        text = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
     if beside:
-        words += f" Other threads trained, too, and were not watched ({_few(beside)})."
+        text += f" Other threads trained, too, and were not watched ({_few(beside)})."
     elif processes:
         started = number_of(processes, "process", "es")
-        words += (
+        text += (
             f" The training may have been in the {started} that it has started."
             " Use watch() inside the function that the process runs."
         )
-    return words
+    return text
 
 
 def _few(names: list[str]) -> str:
@@ -213,9 +213,9 @@ def _updates(runner: RuleRunner) -> str:
         updates = number_of(sum(state.step_calls.values()), "update")
         return f"{updates} of {number_of(len(state.optimizers), 'optimizer')}"
     steps = [
-        f"{number_of(state.step_calls.get(at, 0), 'update')} "
-        + ("by your own lines" if at == MANUAL_UPDATE else f"of {context.full_name(at)}")
-        for at in state.optimizers
+        f"{number_of(state.step_calls.get(number, 0), 'update')} "
+        + ("by your own lines" if number == MANUAL_UPDATE else f"of {context.full_name(number)}")
+        for number in state.optimizers
     ]
     return ", ".join(steps) or "no optimizer"
 
@@ -224,10 +224,10 @@ def ending_words(error: BaseException | None) -> str:
     """Return how a block ended: "The block ended with ValueError in line 12 (no label)"; "" if it ended well."""
     if error is None or isinstance(error, SystemExit):  # a program that exits says so by its code
         return ""
-    place = raised_at(error, lambda file: code_owner(file) is Owner.USER)
+    site = raised_at(error, lambda file: code_owner(file) is Owner.USER)
     lines = str(error).strip().splitlines()
     where, why = (
-        f" in line {place[1]}" if place else "",
+        f" in line {site[1]}" if site else "",
         f" ({shorten(lines[0].partition(' (')[0], _MOST_LETTERS)})" if lines else "",
     )
     return f"The block ended with {type(error).__name__}{where}{why}"
@@ -238,9 +238,9 @@ def checked_words(runner: RuleRunner, beside: list[str]) -> str:
     log, made_by = runner.log, runner.context.state.optimizers.values()
     if not (log.passes.count or log.steps):
         return ""
-    parts = [number_of(runner.counts[kind], *words) for kind, words in _COUNTED.items() if runner.counts[kind]]
+    parts = [number_of(runner.counts[kind], *forms) for kind, forms in _COUNTED.items() if runner.counts[kind]]
     parts += [f"{number_of(runner.looks, 'loss', 'es')} looked at in detail"] if runner.looks else []
-    kinds = sorted({made.kind for made in made_by if made.is_custom_class and made.optimizer != MANUAL_UPDATE})
+    kinds = sorted({maker.kind for maker in made_by if maker.is_custom_class and maker.optimizer != MANUAL_UPDATE})
     reasons = [
         _COMPILED if log.passes.compiled else "",
         f"the inside of the step of {_few(kinds)}, which is not PyTorch's" if kinds else "",

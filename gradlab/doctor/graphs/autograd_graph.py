@@ -68,7 +68,7 @@ def mark_scaled(tensor: Tensor) -> None:
 
 def scaled(node: Any) -> bool:
     """Return whether a loss, or what it is made of at its end, is a scaled one."""
-    return any(_SCALED in one.metadata for one in nodes(node, most=12))
+    return any(_SCALED in inner_node.metadata for inner_node in nodes(node, most=12))
 
 
 def nodes(*roots: Any, most: int = _MOST_NODES, ends: Callable[[Any], bool] | None = None) -> Iterator[Any]:
@@ -77,12 +77,12 @@ def nodes(*roots: Any, most: int = _MOST_NODES, ends: Callable[[Any], bool] | No
     Those behind a node that ``ends(node)`` are left out.
     """
     waiting = deque(root for root in roots if root is not None)
-    seen: set[Any] = set()
-    while waiting and len(seen) < most:
+    visited: set[Any] = set()
+    while waiting and len(visited) < most:
         node = waiting.popleft()
-        if node in seen:
+        if node in visited:
             continue
-        seen.add(node)
+        visited.add(node)
         yield node
         if ends is None or not ends(node):
             waiting.extend(inner(node))
@@ -90,7 +90,7 @@ def nodes(*roots: Any, most: int = _MOST_NODES, ends: Callable[[Any], bool] | No
 
 def inner(node: Any) -> list[Any]:
     """Return the nodes that a node goes back to."""
-    return [one for one, _ in node.next_functions if one is not None]
+    return [following for following, _ in node.next_functions if following is not None]
 
 
 def operation(node: Any) -> str:
@@ -101,20 +101,20 @@ def operation(node: Any) -> str:
 
 def leaves(node: Any) -> list[tuple[Tensor, int]]:
     """Return the leaves of a graph with their distance from the root, the nearest first."""
-    found, level, distance = [], [node] if node is not None else [], 0
-    seen: set[Any] = set()
-    while level and len(seen) < _MOST_NODES:
-        seen.update(level)
-        found += [(one.variable, distance) for one in level if one.name() == _torch.ACCUMULATE_GRAD]
-        after = dict.fromkeys(following for one in level for following in inner(one))
-        level = [one for one in after if one not in seen]
+    found_leaves, level, distance = [], [node] if node is not None else [], 0
+    visited: set[Any] = set()
+    while level and len(visited) < _MOST_NODES:
+        visited.update(level)
+        found_leaves += [(each.variable, distance) for each in level if each.name() == _torch.ACCUMULATE_GRAD]
+        after = dict.fromkeys(following for each in level for following in inner(each))
+        level = [each for each in after if each not in visited]
         distance += 1
-    return found
+    return found_leaves
 
 
 def older(node: Any, number: int) -> bool:
     """Return whether a graph has nodes that were made before autograd's counter stood at ``number``."""
-    return any(one._sequence_nr() < number for one in nodes(node) if hasattr(one, "_sequence_nr"))  # leaves have none
+    return any(n._sequence_nr() < number for n in nodes(node) if hasattr(n, "_sequence_nr"))  # leaves have none
 
 
 _SAME = ("View", "ReshapeAlias", "UnsafeView", "Squeeze", "Unsqueeze", "ToCopy", "Clone", "Alias")
@@ -149,14 +149,14 @@ def _walk(root: Any) -> Iterator[tuple[Any, float, tuple[float, ...]]]:
         if _is_mean(node):
             continue
         if name in ("Add", "Sub", "Rsub") or (name == "Sum" and parts and operation(parts[0]) == "Stack"):
-            waiting += [(one, weight, factors) for one in parts]
+            waiting += [(part, weight, factors) for part in parts]
         elif name in ("Mul", "Div") and len(parts) == 1 and _SCALED not in node.metadata:
             factor = _number(node, name)
             if factor is not None:
                 more = factors if factor == 1 else (*factors, factor)
                 waiting.append((parts[0], weight * factor, more))
         elif name in (*_SAME, "Neg", "Mul", "Div", "Stack"):
-            waiting += [(one, weight, factors) for one in parts]
+            waiting += [(part, weight, factors) for part in parts]
 
 
 def _number(node: Any, name: str) -> float | None:
@@ -181,5 +181,5 @@ def _is_mean(node: Any) -> bool:
         return False
     sizes = getattr(parts[0], "_saved_self_sym_sizes", ())
     factor = _number(node, "Div")
-    rows = itertools.accumulate(sizes, lambda one, other: one * other)
+    rows = itertools.accumulate(sizes, lambda product, size: product * size)
     return factor is not None and any(size > 1 and abs(factor * size - 1) < 1e-6 for size in rows)

@@ -27,15 +27,15 @@ _DEEP = 4  # task.board.meters["loss"].value
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
     """Find the variable that keeps old graphs, one that is added to or else a state; ``now`` counts backward passes."""
     state: GraphHolder | None = None
-    for one in (chain := call_chain(frame)):
-        file, at = one.f_code.co_filename, one.f_lineno
-        for name, value, batches in _keeping(variables(one), now):
-            if line := only_line(adds, file, name, at):
+    for each_frame in (chain := call_chain(frame)):
+        file, line_now = each_frame.f_code.co_filename, each_frame.f_lineno
+        for name, value, batches in _keeping(variables(each_frame), now):
+            if line := only_line(adds, file, name, line_now):
                 scope = function_around((file, line))  # its tensors are known if it runs
-                own = [each for each in chain if function_around((each.f_code.co_filename, each.f_lineno)) is scope]
-                tensors = frozenset(key for key, part in variables(own[0]).items() if _has_graph(part)) if own else ()
+                same = [each for each in chain if function_around((each.f_code.co_filename, each.f_lineno)) is scope]
+                tensors = frozenset(key for key, part in variables(same[0]).items() if _has_graph(part)) if same else ()
                 return GraphHolder(name, (file, line), batches, carried=False, tensors=frozenset(tensors))
-            if state is None and (line := only_line(carries, file, name, at)):
+            if state is None and (line := only_line(carries, file, name, line_now)):
                 reached = len(_batches_in(value, now, through=True))
                 state = GraphHolder(name, (file, line), reached, carried=True)
     return state
@@ -43,21 +43,21 @@ def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
 
 def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
     """Find a forward hook that keeps outputs with their graphs, in a variable of its function or of its object."""
-    found: dict[tuple[str, Site], dict[int, int]] = {}  # name and line -> what is kept, and how many graphs it has
+    counts: dict[tuple[str, Site], dict[int, int]] = {}  # name and line -> what is kept, and how many graphs it has
     for part in dict.fromkeys(part for module in modules for part in module.modules()):
         for hook in [*_torch.forward_hooks_of(part).values()]:
             code = getattr(getattr(hook, "__func__", hook), "__code__", None)
             if code is None or code_owner(code.co_filename) is not Owner.USER:
                 continue
-            known = inspect.getclosurevars(hook)
-            own = getattr(getattr(hook, "__self__", None), "__dict__", {})
-            for name, value in {**known.nonlocals, **known.globals, **own}.items():
+            closure = inspect.getclosurevars(hook)
+            attributes = getattr(getattr(hook, "__self__", None), "__dict__", {})
+            for name, value in {**closure.nonlocals, **closure.globals, **attributes}.items():
                 whole = _elements(value) or isinstance(value, nn.Module)
-                for part_name, one in ({name: value} if whole else _attributes(name, value)).items():
-                    if count := _graphs_in(one):
-                        found.setdefault((part_name, (code.co_filename, code.co_firstlineno)), {})[id(one)] = count
-    (name, site), kept = max(found.items(), key=lambda one: sum(one[1].values()), default=(("", NO_SITE), {}))
-    return GraphHolder(name, site, sum(kept.values()), hook=True) if kept else None
+                for part_name, element in ({name: value} if whole else _attributes(name, value)).items():
+                    if count := _graphs_in(element):
+                        counts.setdefault((part_name, (code.co_filename, code.co_firstlineno)), {})[id(element)] = count
+    (name, site), graphs = max(counts.items(), key=lambda entry: sum(entry[1].values()), default=(("", NO_SITE), {}))
+    return GraphHolder(name, site, sum(graphs.values()), hook=True) if graphs else None
 
 
 def _graphs_in(value: Any, deep: int = 3) -> int:
@@ -65,14 +65,14 @@ def _graphs_in(value: Any, deep: int = 3) -> int:
     inner = [*_elements(value).values()]
     if inner and _has_graph(inner[-1]):
         return len(inner)
-    return sum(_graphs_in(one, deep - 1) for one in inner[:_NEWEST]) if deep else 0
+    return sum(_graphs_in(element, deep - 1) for element in inner[:_NEWEST]) if deep else 0
 
 
 def _attributes(name: str, value: Any) -> dict[str, Any]:
     """Return the attributes of an object of the learner's own class, by what the learner writes for them."""
     code = getattr(getattr(type(value), "__init__", None), "__code__", None)
-    own = code is not None and code_owner(code.co_filename) is Owner.USER
-    return {f"{name}.{key}": one for key, one in getattr(value, "__dict__", {}).items()} if own else {}
+    is_users = code is not None and code_owner(code.co_filename) is Owner.USER
+    return {f"{name}.{key}": attribute for key, attribute in getattr(value, "__dict__", {}).items()} if is_users else {}
 
 
 def _has_graph(value: Any) -> bool:
@@ -85,7 +85,7 @@ def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tu
         if batches := _batches_in(value, now):
             yield name, value, len(batches)
         elif deep:
-            elements = {f"{name}[{key!r}]": one for key, one in [*_elements(value).items()][:_NEWEST]}
+            elements = {f"{name}[{key!r}]": element for key, element in [*_elements(value).items()][:_NEWEST]}
             yield from _keeping(_attributes(name, value) or elements, now, deep - 1)
 
 
@@ -101,7 +101,7 @@ def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) 
     parts = [*_elements(value).values()] if depth else []
     # The oldest are looked at, too: a graph that has just been made is no leak.
     some = [*parts[:_NEWEST], *parts[-_NEWEST:]]
-    return set().union(*(_batches_in(one, now, depth - 1, through=through) for one in some))
+    return set().union(*(_batches_in(part, now, depth - 1, through=through) for part in some))
 
 
 _KEY = "gradlab.evaluated"
@@ -123,10 +123,10 @@ class UnusedGraphs:
     def built(self, result: Any, lines: tuple[Site, ...]) -> None:
         """Follow the graph of what a model returns, from a call in evaluation mode."""
         parts = [*_elements(result).values(), result]
-        if (node := next((one.grad_fn for one in parts if _has_graph(one)), None)) is None:
+        if (node := next((part.grad_fn for part in parts if _has_graph(part)), None)) is None:
             return
         self._count_gone(0)
-        self._waiting = [one for one in self._waiting if one[0]() is not None][-_MOST_WAITING:]
+        self._waiting = [entry for entry in self._waiting if entry[0]() is not None][-_MOST_WAITING:]
         node.metadata[_KEY] = token = Token()
         self._waiting.append((weakref.ref(token), lines))
 

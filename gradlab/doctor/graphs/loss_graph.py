@@ -41,29 +41,29 @@ _ACTIVATED: dict[str, tuple[str, dict[str, str]]] = {
 
 def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
     """Return what is suspicious in the graph of a loss, and in the calls that made it, each kind once."""
-    found: dict[str, LossFlaw] = {}
-    for one, op in _with_calls(node, trace):
-        name = operation(one)
+    flaws: dict[str, LossFlaw] = {}
+    for each, op in _with_calls(node, trace):
+        name = operation(each)
         if name in _ACTIVATED:
-            flaw = _activated(one, op, trace)
+            flaw = _activated(each, op, trace)
         elif name in _ELEMENTWISE:
-            flaw = _broadcasts(one, one, op)
-        elif name in ("Mean", "Sum") and _shape(one) == () and (difference := _difference(one)) is not None:
-            flaw = _broadcasts(one.next_functions[0][0], difference, trace.of(difference) or op)
+            flaw = _broadcasts(each, each, op)
+        elif name in ("Mean", "Sum") and _shape(each) == () and (difference := _difference(each)) is not None:
+            flaw = _broadcasts(each.next_functions[0][0], difference, trace.of(difference) or op)
         else:
             continue
-        if flaw is not None and (flaw.kind not in found or not found[flaw.kind].seen):
-            found[flaw.kind] = flaw
+        if flaw is not None and (flaw.kind not in flaws or not flaws[flaw.kind].seen):
+            flaws[flaw.kind] = flaw
     for call in ops_below(root, _NEAR):
-        if call.flaw and "kl-div" not in found:
-            given = call.inputs[0]
-            while given.name in _RESHAPING and given.inputs:
-                given = given.inputs[0]
-            activation = given.name if given.name in ("softmax", "sigmoid") else ""
-            seen = f"kl_div is given {'the result of ' + activation if activation else 'numbers'} of 0 or above"
-            words = {"activation": activation or "softmax", "method": given.method}
-            found["kl-div"] = LossFlaw("kl-div", seen, call.path, given.path if activation else (), words=words)
-    return list(found.values())
+        if call.flaw and "kl-div" not in flaws:
+            source = call.inputs[0]
+            while source.name in _RESHAPING and source.inputs:
+                source = source.inputs[0]
+            activation = source.name if source.name in ("softmax", "sigmoid") else ""
+            evidence = f"kl_div is given {'the result of ' + activation if activation else 'numbers'} of 0 or above"
+            details = {"activation": activation or "softmax", "method": source.method}
+            flaws["kl-div"] = LossFlaw("kl-div", evidence, call.path, source.path if activation else (), words=details)
+    return list(flaws.values())
 
 
 _RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "__getitem__")
@@ -71,18 +71,18 @@ _RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose",
 
 def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
     """Yield the nodes near a loss, each with the call that made it, or that made what it was used for."""
-    waiting, seen = [(root, trace.of(root) or Op(""))], {root}
+    waiting, visited = [(root, trace.of(root) or Op(""))], {root}
     for node, op in waiting:
         yield node, op
         for inner, _ in node.next_functions:
-            if inner is not None and inner not in seen and len(waiting) < _NEAR:
-                seen.add(inner)
+            if inner is not None and inner not in visited and len(waiting) < _NEAR:
+                visited.add(inner)
                 waiting.append((inner, trace.of(inner) or op))
 
 
 def compiled(node: Any) -> bool:
     """Return whether a part of the graph next to a loss is that of a compiled model, a single node."""
-    return any(one.name().startswith("CompiledFunction") for one in autograd_graph.nodes(node, most=_NEAR))
+    return any(each.name().startswith("CompiledFunction") for each in autograd_graph.nodes(node, most=_NEAR))
 
 
 def _through(node: Any) -> Any:
@@ -95,15 +95,15 @@ def _through(node: Any) -> Any:
 def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
     """Return the flaw of a loss that is given the result of an activation, whatever reshapes it."""
     called, kinds = _ACTIVATED[operation(node)]
-    inner = _through(given := node.next_functions[0][0])
+    inner = _through(argument := node.next_functions[0][0])
     if inner is None or (name := operation(inner)) not in kinds:
         return None
-    if kinds[name] == "softmax" and inner is given and _dim(node) != _dim(inner):
+    if kinds[name] == "softmax" and inner is argument and _dim(node) != _dim(inner):
         return None
     source = trace.of(inner) or Op("")
-    seen = f"{called} is given the result of {name.lower()}, of shape {_shape(inner)}"
-    words = {"activation": name.lower(), "method": source.method}
-    return LossFlaw(kinds[name], seen, op.path, source.path, words=words)
+    evidence = f"{called} is given the result of {name.lower()}, of shape {_shape(inner)}"
+    details = {"activation": name.lower(), "method": source.method}
+    return LossFlaw(kinds[name], evidence, op.path, source.path, words=details)
 
 
 def _difference(node: Any) -> Any:
@@ -111,23 +111,23 @@ def _difference(node: Any) -> Any:
 
     It is the only one, close to the loss, that is wider than what it is made of.
     """
-    waiting, seen, found = [node.next_functions[0][0]], set[Any](), set[Any]()
-    while waiting and len(seen) < _FEW:
-        one = waiting.pop()
-        if one is None or one in seen or operation(one) not in _EACH:
+    waiting, visited, differences = [node.next_functions[0][0]], set[Any](), set[Any]()
+    while waiting and len(visited) < _FEW:
+        inner = waiting.pop()
+        if inner is None or inner in visited or operation(inner) not in _EACH:
             continue
-        seen.add(one)
-        if operation(one) in ("Sub", "Rsub") and not any(_shape(*side) == _shape(one) for side in _sides(one)):
-            found.add(one)
+        visited.add(inner)
+        if operation(inner) in ("Sub", "Rsub") and not any(_shape(*side) == _shape(inner) for side in _sides(inner)):
+            differences.add(inner)
         else:
-            waiting += [following for following, _ in one.next_functions]
-    return found.pop() if len(found) == 1 else None
+            waiting += [following for following, _ in inner.next_functions]
+    return differences.pop() if len(differences) == 1 else None
 
 
 def _sides(node: Any) -> list[tuple[Any, int]]:
     """Return what is compared, as it was before l1_loss and others have expanded both sides."""
-    sides = [(one, at) for one, at in node.next_functions if one is not None]
-    return [one.next_functions[0] if operation(one) == "Expand" else (one, at) for one, at in sides]
+    sides = [(side, index) for side, index in node.next_functions if side is not None]
+    return [side.next_functions[0] if operation(side) == "Expand" else (side, index) for side, index in sides]
 
 
 def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
@@ -135,14 +135,14 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
     inner = _sides(difference)
     of_graph = difference is not node  # else what mse_loss compares; both sides come as they were expanded
     wide = _shape(difference) if of_graph else _shape(*next(side for side in node.next_functions if side[0]))
-    shapes = [_shape(*one) for one in inner]
-    if any(operation(one) == "Unsqueeze" for one, _ in inner) or any(shape == wide for shape in shapes):
+    shapes = [_shape(*side) for side in inner]
+    if any(operation(side) == "Unsqueeze" for side, _ in inner) or any(shape == wide for shape in shapes):
         return None  # pairs on purpose, or numbers for each prediction
     if len(shapes) == 1 and not _can_grow(shapes[0], wide):
         return None
     if len(shapes) == 2 and (len(shapes[0]) == len(shapes[1]) or not same_elements(*shapes)):
         return None
-    if len({_through(one) for one, _ in inner}) < len(inner):
+    if len({_through(side) for side, _ in inner}) < len(inner):
         return None  # all pairs of one tensor
     target, edit = shapes[-1] if len(shapes) == 2 else None, None
     if target is None:  # the one that needs no gradient is not in the graph
@@ -150,24 +150,24 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
             return None
         target, edit = compared_with(op, shapes[0], wide)
     first, few = f"a prediction of shape {shapes[0]}", math.prod(shapes[0])
-    seen = f"{first} was" if target is None else f"{first} and a target of shape {target} were"
-    seen += f" broadcast to {wide}: {math.prod(wide)} numbers, not {few}"
-    seen = "" if target == () else seen
-    return LossFlaw("broadcast", seen, op.path, edit=edit, words={"shape": str(shapes[0])})
+    evidence = f"{first} was" if target is None else f"{first} and a target of shape {target} were"
+    evidence += f" broadcast to {wide}: {math.prod(wide)} numbers, not {few}"
+    evidence = "" if target == () else evidence
+    return LossFlaw("broadcast", evidence, op.path, edit=edit, words={"shape": str(shapes[0])})
 
 
 def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     """Return whether a shape with the same elements, broadcast with this side, gives the wide one."""
     padded = (1,) * (len(wide) - len(side)) + side
-    choices = [(size, 1) if size == own else (size,) for size, own in zip(wide, padded, strict=False)]
-    return math.prod(wide) > math.prod(side) and any(same_elements(one, side) for one in itertools.product(*choices))
+    choices = [(size, 1) if size == side_size else (size,) for size, side_size in zip(wide, padded, strict=False)]
+    return math.prod(wide) > math.prod(side) and any(same_elements(pick, side) for pick in itertools.product(*choices))
 
 
-def _shape(node: Any, at: int = 0) -> tuple[int, ...]:
+def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
     if hasattr(node, "variable"):
         return tuple(node.variable.shape)
-    known = getattr(node, "_input_metadata", None)
-    return tuple(known[at].shape) if known and at < len(known) else ()
+    metadata = getattr(node, "_input_metadata", None)
+    return tuple(metadata[index].shape) if metadata and index < len(metadata) else ()
 
 
 def _dim(node: Any) -> int:
@@ -203,9 +203,9 @@ class LossWatcher:
         if count + 1 in _LOOKS:
             self.trace.ask(path)
         if traced:
-            numbers, own = [one for _, one in self.trace.numbers], user_frame(frame)
-            backward.cuts = find_cuts(op, numbers, own)[:_FEW]
-            backward.terms = find_terms(op, numbers, own)
+            numbers, user = [op for _, op in self.trace.numbers], user_frame(frame)
+            backward.cuts = find_cuts(op, numbers, user)[:_FEW]
+            backward.terms = find_terms(op, numbers, user)
         if node is None:
             return
         backward.loss = loss = _loss_number(root)
@@ -232,9 +232,9 @@ class LossWatcher:
         elif not traced:
             return
         culprit = origin.node(node) if traced else None
-        call = next((op for one, op in _with_calls(node, self.trace) if one is culprit), Op(""))
-        place = cause_at(call.lines[0]) if call.lines else None
-        flaw = LossFlaw(f"nan-{origin.kind}", origin.words, edit=place)
+        call = next((op for each, op in _with_calls(node, self.trace) if each is culprit), Op(""))
+        cause = cause_at(call.lines[0]) if call.lines else None
+        flaw = LossFlaw(f"nan-{origin.kind}", origin.words, edit=cause)
         backward.flaws = (*backward.flaws, flaw)
 
 

@@ -55,13 +55,13 @@ def find_nan_origin(root: Any) -> NanOrigin:
             steep = [node for node in paths if operation(node) in _INFINITE_SLOPES and _steep(node)]
             if len(steep) != 1:
                 return NanOrigin("", "weights")
-            words = _INFINITE_SLOPES[operation(steep[0])]
-            return NanOrigin(words, "weights", paths[steep[0]], steep[0].name())
+            phrase = _INFINITE_SLOPES[operation(steep[0])]
+            return NanOrigin(phrase, "weights", paths[steep[0]], steep[0].name())
         ordered = [node for node in paths if hasattr(node, "_sequence_nr") and not hasattr(node, "variable")]
-        for node in sorted(ordered, key=lambda one: int(one._sequence_nr())):
-            if (found := _made_here(node)) is not None:
-                culprit, kind, words = found
-                return NanOrigin(words, kind, paths.get(culprit, ()), culprit.name())
+        for node in sorted(ordered, key=lambda each: int(each._sequence_nr())):
+            if (origin := _made_here(node)) is not None:
+                culprit, kind, phrase = origin
+                return NanOrigin(phrase, kind, paths.get(culprit, ()), culprit.name())
     return NanOrigin("")
 
 
@@ -79,8 +79,8 @@ def _steep(node: Any) -> bool:
 def _made_here(node: Any) -> tuple[Any, str, str] | None:
     """Return the node, the kind and the words if this operation made, or was given, something not finite."""
     name, saved = operation(node), _saved(node)
-    if words := _impossible(name, saved):
-        return node, "operation", words
+    if phrase := _impossible(name, saved):
+        return node, "operation", phrase
     for key, value in saved.items():
         if not _floats(value) or not bool(value.isnan().any()):
             continue
@@ -101,17 +101,17 @@ def _plain(name: str) -> str:
 
 def _impossible(name: str, saved: dict[str, Any]) -> str:
     """Return in words what an operation cannot do with what it was given, "" if it can."""
-    own = saved.get("self")
-    if name in ("Log", "Log2", "Log10") and isinstance(own, Tensor) and bool((own <= 0).any()):
-        return f"torch.{name.lower()} of {'0' if bool((own == 0).any()) else 'a negative number'}"
+    operand = saved.get("self")
+    if name in ("Log", "Log2", "Log10") and isinstance(operand, Tensor) and bool((operand <= 0).any()):
+        return f"torch.{name.lower()} of {'0' if bool((operand == 0).any()) else 'a negative number'}"
     if name == "Div" and _zero(saved.get("other")):
         return "a division by 0"
     if name == "Exp" and _floats(result := saved.get("result")) and bool(result.isinf().any()):
         return "torch.exp of a number that is too large"
-    if name == "Pow" and isinstance(own, Tensor) and isinstance(exponent := saved.get("exponent"), (int, float)):
-        if exponent < 0 and _zero(own):
+    if name == "Pow" and isinstance(operand, Tensor) and isinstance(exponent := saved.get("exponent"), (int, float)):
+        if exponent < 0 and _zero(operand):
             return f"0 to the power of {exponent:g}"
-        if exponent != int(exponent) and bool((own < 0).any()):
+        if exponent != int(exponent) and bool((operand < 0).any()):
             return f"a negative number to the power of {exponent:g}"
     if name == "Mean" and saved.get("self_sym_numel") == 0:
         return "a mean over no elements"
@@ -122,15 +122,15 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
 
 def _saved(node: Any) -> dict[str, Any]:
     """Return what a node has saved, by name; not what is behind hooks, such as those of a checkpoint."""
-    found: dict[str, Any] = {}
-    for name in (one.removeprefix("_saved_") for one in dir(node) if one.startswith("_saved_")):
+    values: dict[str, Any] = {}
+    for name in (key.removeprefix("_saved_") for key in dir(node) if key.startswith("_saved_")):
         raw = getattr(node, f"_raw_saved_{name}", None)
         with suppress(AttributeError, RuntimeError):  # freed, or written to since
             if raw is None:
-                found[name] = getattr(node, f"_saved_{name}")
+                values[name] = getattr(node, f"_saved_{name}")
             elif not isinstance(raw, (list, tuple)) and raw.unpack_hook is None:
-                found[name] = raw.data
-    return found
+                values[name] = raw.data
+    return values
 
 
 def _floats(value: Any) -> TypeGuard[Tensor]:

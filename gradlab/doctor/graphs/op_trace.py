@@ -62,7 +62,7 @@ class Op:
     @property
     def tensors(self) -> tuple[Op, ...]:
         """The tensors that it was given."""
-        return tuple(one for one in self.inputs if one.name != "number")
+        return tuple(op for op in self.inputs if op.name != "number")
 
     @property
     def path(self) -> tuple[Site, ...]:
@@ -72,20 +72,20 @@ class Op:
     @property
     def lost(self) -> int:
         """Parameters to which an input's graph went back, and its own does not."""
-        return union_bits(one.reach for one in self.inputs) & ~self.reach
+        return union_bits(op.reach for op in self.inputs) & ~self.reach
 
 
 def terms(op: Op, least: int = 40) -> Iterator[Op]:
     """Yield what is added up in a loss, behind weights and scales, down to ``least`` sums in one another."""
     if op.name in _SUMS and least and len(op.inputs) > 1 and not op.shape:
-        for one in op.inputs:
-            yield from terms(one if one.name != "number" or one.lines else replace(one, lines=op.lines), least - 1)
+        for term in op.inputs:
+            yield from terms(term if term.name != "number" or term.lines else replace(term, lines=op.lines), least - 1)
         return
     parts = op.tensors
-    scalars = all(not one.shape for one in parts)
+    scalars = all(not part.shape for part in parts)
     if parts and scalars and (op.name == "stack" or (len(parts) == 1 and op.name in (*_WEIGHTS, *_SAME))):
-        for one in parts:
-            yield from terms(one, least)
+        for term in parts:
+            yield from terms(term, least)
     elif op.name in ("sum", "mean") and len(parts) == 1 and parts[0].name == "stack":
         yield from terms(parts[0], least)
     else:
@@ -94,18 +94,18 @@ def terms(op: Op, least: int = 40) -> Iterator[Op]:
 
 def ops_below(op: Op, most: int = _MOST_OPS) -> Iterator[Op]:
     """Yield a call and all that led to it, each once, the nearest first."""
-    waiting, seen = [op], {op}
-    for one in waiting:
-        yield one
-        fresh = [inner for inner in dict.fromkeys(one.inputs) if inner not in seen]
-        seen.update(fresh)
+    waiting, visited = [op], {op}
+    for current in waiting:
+        yield current
+        fresh = [inner for inner in dict.fromkeys(current.inputs) if inner not in visited]
+        visited.update(fresh)
         waiting += fresh if len(waiting) < most else []
 
 
 def cuts(op: Op, params: int = -1) -> list[Op]:
     """Return the calls below one that cut some parameters off, from which it is computed and does not reach."""
     lost = op.made_of & ~op.reach & params
-    return [one for one in ops_below(op) if one.lost & lost]
+    return [below for below in ops_below(op) if below.lost & lost]
 
 
 class OpTrace(TorchFunctionMode):
@@ -158,8 +158,8 @@ class OpTrace(TorchFunctionMode):
 
     def _note(self, func: Any, name: str, inputs: tuple[Op, ...], args: Any, kwargs: Any, result: Any) -> None:
         changed = args[0] if name == "__setitem__" else result
-        results = [one for one in flat(changed) if isinstance(one, Tensor)]
-        made_of = union_bits(one.made_of for one in inputs)
+        results = [item for item in flat(changed) if isinstance(item, Tensor)]
+        made_of = union_bits(inner.made_of for inner in inputs)
         if not (results or (made_of and name in TAKES_NUMBERS)):
             return
         self._count += 1
@@ -174,12 +174,12 @@ class OpTrace(TorchFunctionMode):
             return
         if name == "kl_div" and _no_logarithms(args[0] if args else kwargs.get("input")):
             op.flaw = "probabilities"
-        reach = 0 if name in _FLAT else union_bits(one.reach for one in inputs)
+        reach = 0 if name in _FLAT else union_bits(inner.reach for inner in inputs)
         if name == "__setitem__" or (name[-1:] == "_" and name[-2:] != "__") or name[:3] == "__i":
             self.changes.append((op, inputs[0]))
-        for one in results:
-            graph = one.requires_grad
-            self._keep(one, replace(op, reach=reach * graph, shape=tuple(one.shape), graph=graph))
+        for tensor in results:
+            graph = tensor.requires_grad
+            self._keep(tensor, replace(op, reach=reach * graph, shape=tuple(tensor.shape), graph=graph))
 
     def _keep(self, tensor: Tensor, op: Op) -> None:
         node = _node(tensor)
@@ -188,56 +188,58 @@ class OpTrace(TorchFunctionMode):
         elif not (isinstance(tensor, nn.Parameter) and tensor.is_leaf):
             self._plain[id(tensor)] = weakref.ref(tensor), op
 
-    def _inputs(self, given: Any) -> Iterator[Op]:
-        for one in given:
-            if isinstance(one, Tensor):
-                yield self.op(one)
-            elif type(one) in (int, float):
+    def _inputs(self, arguments: Any) -> Iterator[Op]:
+        for item in arguments:
+            if isinstance(item, Tensor):
+                yield self.op(item)
+            elif type(item) in (int, float):
                 yield next(
-                    (op for value, op in self.numbers if type(one) is type(value) is float and value == one),
+                    (op for value, op in self.numbers if type(item) is type(value) is float and value == item),
                     Op("number"),
                 )
-            elif isinstance(one, (list, tuple)) and len(one) <= 64 and not all(isinstance(part, int) for part in one):
-                yield from self._inputs(one)
+            elif isinstance(item, (list, tuple)) and len(item) <= 64 and not all(isinstance(n, int) for n in item):
+                yield from self._inputs(item)
 
     def op(self, tensor: Tensor) -> Op:
         """Return the call that made a tensor, or what is known of one from before."""
         node = _node(tensor)
         if node is not None:
-            if (known := node.metadata.get(self._key)) is None:
-                known = node.metadata[self._key] = self._untraced(tensor)
-            return known
+            if (op := node.metadata.get(self._key)) is None:
+                op = node.metadata[self._key] = self._untraced(tensor)
+            return op
         reference, plain = self._plain.get(id(tensor), (None, None))
-        held = tensor.requires_grad and self._known([tensor])  # an optimizer's, such as an image that is optimized
-        if reference is not None and reference() is tensor and plain is not None and not held:
+        watched = tensor.requires_grad and self._known([tensor])  # an optimizer's, such as an image that is optimized
+        if reference is not None and reference() is tensor and plain is not None and not watched:
             return plain
         # Only what is watched already: to read the .grad of another thread's parameter can crash Python.
-        own = self._known([tensor])
-        return Op("parameter" if own else "", (), (), own * tensor.requires_grad, own, tuple(tensor.shape), bool(own))
+        bits = self._known([tensor])
+        return Op(
+            "parameter" if bits else "", (), (), bits * tensor.requires_grad, bits, tuple(tensor.shape), bool(bits)
+        )
 
     def of(self, node: Any) -> Op | None:
         """Return the call that made a node of a graph, if it was seen."""
-        found: Op | None = node.metadata.get(self._key)
-        return found
+        op: Op | None = node.metadata.get(self._key)
+        return op
 
     def _untraced(self, tensor: Tensor) -> Op:
         """Return what is known of a result that nothing was seen to make, as a function of the learner's own."""
-        found = [leaf for leaf, _ in leaves(tensor.grad_fn)]
-        reach = self._known(found)
+        leaf_tensors = [leaf for leaf, _ in leaves(tensor.grad_fn)]
+        reach = self._known(leaf_tensors)
         if not reach:  # a function that makes its graph when backward() runs, as a reentrant checkpoint does
             reach = (1 << len(self._index)) - 1
         return Op("", (), (), reach, reach, tuple(tensor.shape), graph=True)
 
-    def module_result(self, result: Any, given: Any, params: int) -> None:
+    def module_result(self, result: Any, arguments: Any, params: int) -> None:
         """Note what a module made without being followed, since no graph was to be built."""
-        inputs = tuple(self._inputs(flat(given)))
-        made_of = union_bits(one.made_of for one in inputs) | params
+        inputs = tuple(self._inputs(flat(arguments)))
+        made_of = union_bits(inner.made_of for inner in inputs) | params
         lines = call_lines(sys._getframe(2))
-        for one in flat(result):
-            if isinstance(one, Tensor) and one.grad_fn is None:
+        for tensor in flat(result):
+            if isinstance(tensor, Tensor) and tensor.grad_fn is None:
                 op = Op("module", (*inputs, Op("parameter", reach=params, made_of=params)), lines, 0, made_of)
-                op.shape, op.no_grad = tuple(one.shape), True
-                self._plain[id(one)] = weakref.ref(one), op
+                op.shape, op.no_grad = tuple(tensor.shape), True
+                self._plain[id(tensor)] = weakref.ref(tensor), op
 
     @property
     def waits(self) -> bool:
@@ -317,26 +319,26 @@ def flat(value: Any) -> Iterator[Any]:
     if inner is None:
         yield value
     else:
-        for one in inner:
-            yield from flat(one)
+        for element in inner:
+            yield from flat(element)
 
 
-def _no_logarithms(given: Any) -> bool:
+def _no_logarithms(value: Any) -> bool:
     """Return whether numbers are probabilities, which are above 0, and not their logarithms, which are below."""
-    plain = isinstance(given, Tensor) and given.device.type == "cpu" and given.numel() > 0
-    return plain and bool((given.detach() >= 0).all()) and bool((given.detach() > 0).any())
+    plain = isinstance(value, Tensor) and value.device.type == "cpu" and value.numel() > 0
+    return plain and bool((value.detach() >= 0).all()) and bool((value.detach() > 0).any())
 
 
 def _insert_below(mode: OpTrace) -> None:
     """Put a mode below all others: who leaves a block takes off the mode on top, whichever it is."""
     pop, push = _torch.pop_function_mode, _torch.push_function_mode
     others = [pop() for _ in range(_torch.function_stack_size())]
-    for one in (mode, *reversed(others)):
-        push(one)
+    for each in (mode, *reversed(others)):
+        push(each)
 
 
 def _take_out(mode: OpTrace) -> None:
     modes = [_torch.pop_function_mode() for _ in range(_torch.function_stack_size())]
-    for one in reversed(modes):
-        if one is not mode:
-            _torch.push_function_mode(one)
+    for each in reversed(modes):
+        if each is not mode:
+            _torch.push_function_mode(each)
