@@ -32,6 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """With ``--all`` and no path, also collect the notebooks; keep all temporary files in one folder."""
+    if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
+        os.nice(10)  # gw0 gets the browser, which comes first (_SLOWEST): it waits for a kernel, a server and a page
     if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit it
         # nbval kills its kernels, and tests kill processes: the files that these leave are removed with the folder.
         os.environ["TMPDIR"] = tempfile.tempdir = folder = tempfile.mkdtemp(prefix="gradlab-")
@@ -48,7 +50,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return _BROWSER if nodeid.startswith((f"{_BROWSER}/", _SITE)) else super()._split_scope(nodeid)
+            return _BROWSER if nodeid.startswith(f"{_BROWSER}/") else super()._split_scope(nodeid)
 
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,13 @@ def chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+def next_frames(page: Any, count: int = 3) -> None:
+    """Wait until the page has painted this number of frames."""
+    page.evaluate(
+        "left => new Promise(done => { (function go() { left-- ? requestAnimationFrame(go) : done(); })(); })", count
+    )
+
+
 def button_of(lab: Any, label: str) -> Any:
     """Return the button with this label; buttons behind "more" are shown first."""
     button = lab.locator(".gl-button", has_text=label).first
@@ -189,7 +196,9 @@ def browsing(jupyter: Jupyter, profile: Path, notebook: str) -> Iterator[Noteboo
         try:
             context.set_default_timeout(TIMEOUT_S * 1000)
             page = context.pages[0] if context.pages else context.new_page()
-            yield Notebook(page, jupyter, notebook)
+            opened = Notebook(page, jupyter, notebook)
+            opened.new_browser = lambda: playwright.chromium.launch(executable_path=chromium(), args=_QUIET)
+            yield opened
         finally:
             context.close()
 
@@ -215,6 +224,9 @@ class Notebook:
 
     number = 0
     """Index of the lab."""
+
+    new_browser: Callable[[], Any]
+    """Starts another Chromium, for pages with a clock of their own."""
 
     def __init__(self, page: Any, jupyter: Jupyter, name: str) -> None:
         self.page, self.jupyter, self.name = page, jupyter, name
@@ -374,7 +386,7 @@ class Notebook:
     def wait_until_painted(self) -> None:
         """Wait until every panel has been painted and, where the lab does not play, nothing is on its way."""
         self.page.wait_for_function(_PAINTED, arg=self.number)
-        if not self.evaluate(_PLAYS):
+        if not self.plays():
             self.wait_until_still()
 
     def wait_for_text(self, pattern: str) -> None:
@@ -391,10 +403,12 @@ class Notebook:
 
     def wait_for_code(self, source: str) -> None:
         """Wait until the code pane shows exactly this text."""
-        end = time.monotonic() + TIMEOUT_S
-        while self.code() != source and time.monotonic() < end:
-            self.page.wait_for_timeout(20)
-        assert self.code() == source
+        lines = "lab => [...lab.querySelectorAll('pre.gl .line .text')].map(line => `${line.textContent}\\n`).join('')"
+        self.wait_for(f"(lab, source) => ({lines})(lab) === source", source)
+
+    def plays(self) -> bool:
+        """Return whether the lab plays."""
+        return bool(self.evaluate(_PLAYS))
 
     def wait_until_still(self) -> None:
         """Wait until every request has been answered and shown, and nothing moves."""

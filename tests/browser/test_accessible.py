@@ -75,7 +75,7 @@ def test_the_focus_is_never_lost_or_stolen(lab_page: Callable[..., Notebook]) ->
     for label, key in (("zero_grad", " "), ("AMP", "ArrowDown"), ("task", "ArrowDown")):
         page.control(label).focus()
         page.page.keyboard.press(key)
-        page.page.wait_for_timeout(200)
+        page.wait_for_updates(page.updates() + 3)  # by then the turn has been answered
         name = page.control(label).get_attribute("name")
         assert page.page.evaluate("() => document.activeElement.name") == name
     page.button("Edit the loop").focus()

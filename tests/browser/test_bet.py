@@ -16,7 +16,7 @@ from refresh_notebooks import NO_TEXT, OPENS
 from gradlab import predict
 from gradlab.widgets.question import find_question
 
-from .driving import Notebook
+from .driving import Notebook, next_frames
 
 NAME = "04/a-frozen-body"  # its outcome is not the loss of a lab
 WRONG, RIGHT = "Further in each update, as gradients pile up", "By the same amount in each update"
@@ -67,7 +67,7 @@ def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebo
         "async () => { const all = jupyterapp.shell.currentWidget.content; all.activeCellIndex = 5;"
         " await jupyterapp.commands.execute('notebook:run-cell'); }"
     )
-    page.wait_for_timeout(300)
+    next_frames(page)
     expect_covered(page)  # also after running it again
     option(page, WRONG).click()
     expect_covered(page, False)
@@ -77,7 +77,6 @@ def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebo
     assert f"The answer: {RIGHT}. {find_question(NAME).why}".replace("`", "") in reply_text(page)
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
     option(page, RIGHT).click(force=True)
-    page.wait_for_timeout(200)
     assert notebook.ask(f"__import__('gradlab').predict({NAME!r}).guess") == WRONG
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from .driving import Notebook, violations
+from .driving import Notebook, next_frames, violations
 
 START = (
     "import torch\ntorch.set_num_threads(1)\nfrom gradlab import Lab, Recipe, compare, course, exercise, predict\n"
@@ -103,7 +103,7 @@ def fit_into(page: Notebook, width: int) -> None:
     """Show the notebook in a window of this width, and wait until all labs are painted."""
     page.page.set_viewport_size({"width": width, "height": TALL_PX})
     page.side_bar(width == 1366)  # as JupyterLab opens
-    page.page.wait_for_timeout(300)  # until the side bar has moved
+    next_frames(page.page)
     for number in range(len(LABS)):
         page.lab(number).wait_until_painted()
 
@@ -132,7 +132,7 @@ def test_it_has_contrast_and_no_violation_by_axe(
     gallery.theme(theme)
     gallery.page.emulate_media(**{"forced_colors": "none", "contrast": "no-preference", **media})
     gallery.wait_for("(lab, dark) => lab.classList.contains('gradlab-dark') === dark", theme == "Dark")
-    gallery.page.wait_for_timeout(300)  # until its colours have changed
+    next_frames(gallery.page)
     assert violations(gallery.page, *SELECTORS) == []
     if not media:
         assert gallery.page.evaluate(PALE) == []  # axe-core skips uncertain cases
@@ -165,7 +165,7 @@ def test_it_fits_and_nothing_covers_anything(gallery: Notebook, width: int) -> N
 def test_a_small_laptop_shows_all_of_a_lab(lab_page: Callable[..., Notebook], lab: str) -> None:
     page = lab_page(f"{START}\n{lab}")  # 1366 x 768
     page.side_bar(True)
-    page.page.wait_for_timeout(300)  # until the side bar has moved
+    next_frames(page.page)
     _, top, right, bottom = page.page.evaluate(VIEWPORT)
     for name, (_, its_top, its_right, its_bottom) in page.page.evaluate(BOXES):
         assert its_top >= top - 1, name

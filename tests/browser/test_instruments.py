@@ -16,7 +16,7 @@ import pytest
 
 import gradlab.course as course
 
-from .driving import TIMEOUT_S, Notebook
+from .driving import TIMEOUT_S, Notebook, next_frames
 
 # For each, a slider and another control.
 TURNED = {
@@ -62,7 +62,8 @@ def touch(page: Any, start: Point, end: Point | None = None) -> None:
         x, y = (a + (b - a) * step / 8 for a, b in zip(start, end or start, strict=True))
         kind = "touchMove" if step else "touchStart"
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
-        page.wait_for_timeout(30 if end else 0)
+        if end:
+            next_frames(page, 2)
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 

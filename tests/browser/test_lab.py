@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from gradlab import Recipe, tasks
 
-from .driving import Notebook
+from .driving import Notebook, next_frames
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 WEIGHTS = "[v for p in lab.runner.model.parameters() for v in p.flatten().tolist()]"
@@ -163,7 +163,7 @@ def test_a_lab_whose_cell_has_another_output_stops(lab_page: Callable[..., Noteb
     page.button("Play").click()
     page.wait_for_updates(5)
     page = lab_page("lab = Lab('bowl')\nlab")  # its cell is run again
-    page.page.wait_for_timeout(200)
+    page.wait_until_still()
     updates = page.ask("old.runner.updates")
     page.button("1 update").click()
     page.wait_for_updates(1)
@@ -182,7 +182,7 @@ def test_a_lab_whose_cell_is_run_again_goes_on(lab_page: Callable[..., Notebook]
       jupyterapp.shell.currentWidget.content.activeCellIndex = 1;
       await jupyterapp.commands.execute('notebook:run-cell');
     }""")
-    page.page.wait_for_timeout(300)
+    page.wait_until_still()
     page.button("1 update").click()
     page.wait_for_updates(2)
 
@@ -196,6 +196,6 @@ def test_shortcuts_of_the_notebook_do_not_fire_inside(lab_page: Callable[..., No
         page.root.locator(where).first.focus()
         for key in ("b", "d", "d", "a", "x", "m", "y", "b"):
             page.page.keyboard.press(key)
-        page.page.wait_for_timeout(20)
+        next_frames(page.page)
         assert page.page.evaluate(CELLS) == before, where
     page.button("Cancel").click()

@@ -56,8 +56,7 @@ def test_three_calls_move_the_arrows_and_nothing_else_does(moving: Callable[...,
         lit = page.lines("lit")
         page.button("1 statement").click()
         page.wait_for("(lab, lit) => !lab.querySelectorAll('pre.gl .line')[lit - 1].classList.contains('lit')", lit[0])
-        page.page.wait_for_timeout(50)  # until a motion has begun
-        expect(page.root.locator("[data-moving]")).to_have_count(0)
+        page.wait_until_still()
     moved = page.page.evaluate("() => moved.splice(0)")
     assert moved == ["optimizer.zero_grad()", "loss.backward()", "optimizer.step()"]
     page.turn("speed", "statements")
@@ -77,7 +76,7 @@ def test_three_calls_move_the_arrows_and_nothing_else_does(moving: Callable[...,
 def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Notebook]) -> None:
     """In a notebook's Markdown: JupyterLab's sanitizer must keep the classes of the words."""
     page = lab_page(f"{LAB.format(repr('digits'))}.run(5)", WORDS, height=1000)
-    page.page.wait_for_timeout(500)
+    page.wait_until_still()
     plain = page.pictures()
     word = page.page.locator(".gradlab-word-applied")
     expect(word).to_have_text("applied once")
@@ -87,7 +86,7 @@ def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Noteboo
     *_, many = page.evaluate(MIDDLE, ["gradient", YELLOW, 0.25])
     assert many > 50, "what is applied once is as yellow as before"
     page.page.mouse.move(0, 0)
-    page.page.wait_for_timeout(100)
+    expect(page.page.locator(".gradlab-lit")).to_have_count(0)
     assert page.pictures() == plain
     word.focus()
     assert page.pictures() == lit
@@ -100,8 +99,10 @@ def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Noteboo
     page.page.mouse.move(0, 0)
     expect(page.page.locator(".gradlab-lit")).to_have_count(0)
     page.root.locator("pre.gl .line", has_text="loss.backward()").hover()
-    page.page.wait_for_timeout(600)
-    assert page.pictures() != plain
+    script = (
+        "(lab, plain) => [...lab.querySelectorAll('canvas')].some((each, index) => each.toDataURL() !== plain[index])"
+    )
+    page.wait_for(script, plain)
 
 
 def test_a_lab_plays_on_its_own_once(moving: Callable[..., Notebook]) -> None:
@@ -111,11 +112,11 @@ def test_a_lab_plays_on_its_own_once(moving: Callable[..., Notebook]) -> None:
     page.wait_until_still()
     updates = page.updates()
     page.show("lab")
-    page.page.wait_for_timeout(1000)
-    assert page.updates() == updates
+    page.wait_until_still()
+    assert (page.plays(), page.updates()) == (False, updates)
 
 
 def test_a_lab_waits_where_less_motion_is_wanted(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'line', speed='10 updates/s', play=True"))
-    page.page.wait_for_timeout(1000)
-    assert page.updates() == 0
+    page.wait_until_still()
+    assert (page.plays(), page.updates()) == (False, 0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from gradlab.course import swing
 from gradlab.drawing import to_png
 from gradlab.front import page_script, page_style
 
-from .driving import Notebook, button_of
+from .driving import Notebook, button_of, next_frames
 from .test_instruments import touch
 
 MARK = 10
@@ -81,14 +83,22 @@ def question_html(name: str) -> str:
     return str(predict(name)._repr_mimebundle_()["text/html"])
 
 
+@pytest.fixture(scope="module")
+def browser(notebook: Notebook) -> Iterator[Any]:
+    browser = notebook.new_browser()
+    yield browser
+    browser.close()
+
+
 @pytest.fixture
-def visit(notebook: Notebook, site: Path) -> Iterator[Callable[..., Any]]:
+def visit(browser: Any, site: Path) -> Iterator[Callable[..., Any]]:
     """A function that opens a page from disk; requests outside of its folder and errors fail the test."""
     problems: list[str] = []
     pages: list[Any] = []
+    context = browser.new_context(reduced_motion="reduce")
 
     def open_(address: str = "many.html", width: int = 1366, height: int = 768) -> Any:
-        page = notebook.page.context.new_page()
+        page = context.new_page()
         pages.append(page)
         page.requested = []
         page.add_init_script(LOG_VIOLATIONS)
@@ -101,8 +111,7 @@ def visit(notebook: Notebook, site: Path) -> Iterator[Callable[..., Any]]:
 
     yield open_
     foreign = [url for page in pages for url in page.requested if not url.startswith((site.as_uri(), "data:"))]
-    for page in pages:
-        page.close()
+    context.close()
     assert foreign == []
     assert [each for each in problems if "none.js" not in each and "ERR_FILE_NOT_FOUND" not in each] == []
 
@@ -135,12 +144,24 @@ def note(lab: Any) -> str:
     return str(lab.locator(".gl-note").inner_text())
 
 
+def run_until(lab: Any, condition: Callable[[], bool]) -> None:
+    """Run the page's clock, which stands still, until a condition holds, for at most 10 of its seconds."""
+    for _ in range(200):
+        if condition():
+            return
+        lab.page.clock.run_for(50)
+    assert condition()
+
+
 def alive(visit: Callable[..., Any], motion: str) -> tuple[Any, Any]:
     """Open the page with a recording that plays by itself, with this preference for motion; return lab and switch."""
     page = visit("alive.html")
     page.emulate_media(reduced_motion=motion)
+    page.clock.install()
     page.reload()
-    return live(page, "alive"), page.locator("pre.gl .turns")
+    lab = live(page, "alive")
+    page.clock.pause_at(datetime.fromtimestamp(page.evaluate("Date.now()") / 1000 + 0.05))
+    return lab, page.locator("pre.gl .turns")
 
 
 def test_it_plays_on_its_own_in_three_beats(visit: Callable[..., Any]) -> None:
@@ -149,25 +170,25 @@ def test_it_plays_on_its_own_in_three_beats(visit: Callable[..., Any]) -> None:
     lines = []
     for _ in range(40):
         lines.append(lab.page.evaluate(lit))
-        lab.page.wait_for_timeout(50)
+        lab.page.clock.run_for(50)
     calls = [line for index, line in enumerate(lines) if index and line != lines[index - 1]]
     first = calls.index("optimizer.zero_grad()")
     assert calls[first : first + 3] == ["optimizer.zero_grad()", "loss.backward()", "optimizer.step()"]
-    lab.page.wait_for_function("() => document.querySelector('.gl-state').innerText.startsWith('update 40')")
-    lab.locator(".gl-note", has_text="begins again").wait_for()
+    run_until(lab, lambda: updates(lab) == 40)
+    run_until(lab, lambda: "begins again" in note(lab))
     assert MARK <= updates(lab) < 40
     press(lab, "Pause")
     paused_at = updates(lab)
-    lab.page.wait_for_timeout(500)
+    lab.page.clock.run_for(500)
     assert updates(lab) == paused_at
 
 
 def test_it_stands_still_for_who_wants_less_motion(visit: Callable[..., Any]) -> None:
     lab, line = alive(visit, "reduce")
-    lab.page.wait_for_timeout(700)
+    lab.page.clock.run_for(700)
     assert updates(lab) == MARK
     line.click()
-    lab.page.wait_for_function(f"() => !document.querySelector('.gl-state').innerText.startsWith('update {MARK} ')")
+    run_until(lab, lambda: updates(lab) > MARK)
 
 
 def test_no_press_of_the_line_is_dead(visit: Callable[..., Any]) -> None:
@@ -177,10 +198,10 @@ def test_no_press_of_the_line_is_dead(visit: Callable[..., Any]) -> None:
         on = line.get_attribute("aria-pressed") == "true"
         line.click()
         assert line.get_attribute("aria-pressed") == str(not on).lower(), f"press {turn}"
-        struck = "(on) => !document.querySelector('pre.gl .turns s') === on"
-        lab.page.wait_for_function(struck, arg=not on, timeout=5000)
+        script = f"() => !document.querySelector('pre.gl .turns s') === {str(not on).lower()}"
+        run_until(lab, partial(lab.page.evaluate, script))
         assert "pending" not in str(line.get_attribute("class"))
-        lab.page.wait_for_timeout(300 * turn)
+        lab.page.clock.run_for(300 * turn)
         if updates(lab) < 40:
             assert line.get_attribute("aria-pressed") == str(not on).lower(), f"press {turn}"
 
@@ -203,7 +224,7 @@ def test_a_question_covers_a_recording_until_the_choice(visit: Callable[..., Any
     page = visit("many.html#lab-three")
     page.evaluate("() => document.querySelector('section').scrollIntoView()")
     page.wait_for_selector(".gl-bet-cover")
-    page.wait_for_timeout(300)
+    next_frames(page)
     assert "three" not in loaded(page)
     assert not is_live(page, "three")
     page.locator(".gl-bet li button").first.click()
@@ -289,7 +310,7 @@ def test_a_finger_scrubs_on_a_curve_and_on_the_slider(visit: Callable[..., Any])
     assert abs(updates(digits) - before) <= 1
     scroll, update = page.evaluate("() => scrollY"), updates(digits)
     touch(page, (box["x"] + 100, middle), (box["x"] + 104, middle - 120))
-    page.wait_for_timeout(200)
+    next_frames(page)
     assert updates(digits) == update, "up and down it scrolls the page"
     assert page.evaluate("() => scrollY") > scroll + 50
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from .driving import Notebook
+from .driving import Notebook, next_frames
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 KERNEL = "jupyterapp.shell.currentWidget.sessionContext.session.kernel"
@@ -93,8 +93,8 @@ def test_grad_fills_without_a_step_and_other_labs_go_on(lab_page: Callable[..., 
     other.button("Pause").click()
     page.evaluate("lab => lab.scrollIntoView()")
     before = page.ask("lab.runner.loop.backwards")
-    page.page.wait_for_timeout(500)
-    assert page.ask("lab.runner.loop.backwards") > before
+    while page.ask("lab.runner.loop.backwards") <= before:
+        next_frames(page.page)
     page.page.evaluate("() => jupyterapp.commands.execute('kernelmenu:interrupt')")
     page.wait_for_text("Interrupted. Press Play to continue.")
     page.button("Play").click()
@@ -166,9 +166,9 @@ def test_out_of_sight_it_pauses_and_plays_on_when_it_is_back(lab_page: Callable[
     def go_away_and_back() -> int:
         """Return the number of updates while it was out of sight and had stopped."""
         page.page.evaluate(SCROLL, 5000)
-        page.page.wait_for_timeout(400)
+        page.wait_until_still()
         updates = int(page.ask("lab.runner.updates"))
-        page.page.wait_for_timeout(300)
+        next_frames(page.page, 10)
         assert page.ask("lab.runner.updates") == updates
         page.page.evaluate(SCROLL, 0)
         return updates
@@ -179,5 +179,5 @@ def test_out_of_sight_it_pauses_and_plays_on_when_it_is_back(lab_page: Callable[
     page.button("Pause").click()
     page.wait_until_still()
     updates = go_away_and_back()
-    page.page.wait_for_timeout(300)
+    page.wait_until_still()
     assert page.ask("lab.runner.updates") == updates, "a lab paused by hand stays paused"

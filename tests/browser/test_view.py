@@ -70,9 +70,9 @@ def test_a_lab_that_goes_on_below_is_in_view_there(lab_page: Callable[..., Noteb
     again = {"cell_type": "code", "source": "_ = lab.run(5)\nlab", "outputs": stored}
     put(page, FILL, LAB, FILL, again, AFTER, FILL, FILL)
     page.page.evaluate(ACTIVATE, 2)
-    for _ in range(3):
+    for index in range(3, 6):
         page.page.keyboard.press("Shift+Enter")
-        page.page.wait_for_timeout(400)
+        page.page.wait_for_function(f"index => {NOTEBOOK}.activeCellIndex === index", arg=index)
     page.page.wait_for_function("() => document.querySelectorAll('.gradlab').length === 3")
     lab, earlier = page.lab(2), page.lab(1)
     lab.wait_until_painted()
@@ -96,7 +96,6 @@ def test_shift_enter_runs_the_cell_and_moves_on(lab_page: Callable[..., Notebook
     before = page.ask("id(lab)")
     page.page.keyboard.press("Shift+Enter")
     page.page.wait_for_function(f"() => {NOTEBOOK}.activeCellIndex === 1")
-    page.page.wait_for_timeout(500)
-    page.wait_until_painted()
     assert page.ask("id(lab)") != before, "the cell has run"
+    page.wait_until_painted()
     assert page.ask("lab.runner.updates, lab.model.playing") == (0, False)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.driving import chromium, violations
+from browser.driving import chromium, next_frames, violations
 from gradlab_site import build
 from gradlab_site.check import MAX_REPLAY_BYTES, wire_size
 from gradlab_site.notebook_html import read_notebook
@@ -186,7 +186,7 @@ def test_the_slides_go_on_and_fit_a_projector(name: str, site: Path, visit: Visi
             bet.locator("li button").first.click()
         assert page.locator("[data-slide]:visible").count() > 0
         page.wait_for_function(RECORDINGS_LOADED)
-        page.wait_for_timeout(100)
+        next_frames(page)
         if page.evaluate(
             "() => { const m = document.querySelector('main'); return m.scrollHeight > m.clientHeight + 2; }"
         ):
@@ -222,8 +222,8 @@ def test_nothing_jumps_when_a_lab_begins_to_play(site: Path, visit: Visit) -> No
       .filter((each) => each.checkVisibility()).map((each) => each.getBoundingClientRect().top + scrollY)"""
     before = page.evaluate(tops)
     recording.get_by_role("button", name="Play").click()
-    page.wait_for_timeout(400)
-    assert page.locator("body.gl-playing").count() == 1
+    page.locator("body.gl-playing").wait_for()
+    next_frames(page, 10)
     assert page.evaluate(tops) == before
 
 
@@ -242,7 +242,7 @@ def test_axe_finds_no_serious_violation(theme: Any, site: Path, driver: Any) -> 
     serious = {}
     for name in names:
         page = visit.open(site / f"{name}.html")
-        page.wait_for_timeout(300)
+        next_frames(page)
         if bad := [each for each in violations(page) if re.search(r"\((serious|critical)\)", each)]:
             serious[name] = bad
     visit.context.close()
