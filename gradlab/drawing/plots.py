@@ -1,4 +1,4 @@
-"""matplotlib's Axes of a Drawing: where they lie on a sheet, their ticks, and the words around them."""
+"""matplotlib's Axes of a Drawing: their positions on a sheet, their ticks, and the texts around them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from .palette import colour
 INCH = 96.0  # CSS pixels in an inch
 POINTS_PER_PX = 72 / INCH  # points in a CSS pixel
 _MARGIN, _TITLE, _LINE, _RIGHT, _TICK = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
-_WIDEST = 0.4  # of the width, for words at the right of the axes
+_WIDEST = 0.4  # of the width, for texts at the right of the axes
 _SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # of an entry of the key: a swatch with its gap, and apart
 _TALL = 1.15  # the height of a line, in sizes of its letters
 _SMALL = 11.0
-_FAR_OUT = 4000.0  # CSS pixels from the sheet at which a point is as good as anywhere
-_SLANT, _HIGHEST = 50.0, 76.0  # degrees, and CSS pixels that words below the axis may take
+_FAR_OUT = 4000.0  # CSS pixels from the sheet, beyond which points are clipped
+_SLANT, _HIGHEST = 50.0, 76.0  # degrees, and CSS pixels for labels below the axis
 
 Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left corner of a sheet, n x 2
 
@@ -42,10 +42,10 @@ class Sheet:
         self.figure, self.left, self.top, self.width, self.height = figure, left, top, width, height
         inches = Affine2D().translate(left, top - figure.get_figheight() * INCH).scale(1 / INCH, -1 / INCH)
         self.pixels = inches + figure.dpi_scale_trans
-        self.words: list[Bbox] = []
+        self.text_boxes: list[Bbox] = []
 
     def places(self, plot: Plot, points: Any) -> Places:
-        """Return where points of a plot lie on the sheet: those of ``AXES_EDGE`` on the edge, those far out near it."""
+        """Return points of a plot in CSS pixels of the sheet: ``AXES_EDGE`` is the edge, distant points are clipped."""
         rows = np.array(points, dtype=np.float64).reshape(-1, 2)
         edges = np.array([plot.get_xlim(), plot.get_ylim()])
         rows = np.where(rows >= AXES_EDGE, edges[:, 1], np.where(rows <= -AXES_EDGE, edges[:, 0], rows))
@@ -58,39 +58,39 @@ class Sheet:
 
     def write(
         self, x: float, y: float, text: str, *, size: float = 12.0, role: str = "ink", bold: bool = False,
-        anchor: str = "left", **look: Any,
+        anchor: str = "left", **options: Any,
     ) -> None:  # fmt: skip
         """Write a text, the middle of its height at y."""
-        if text and "rotation" not in look:
-            self.words.append(text_box(x, y, text, size, bold, anchor))
-        look |= {"va": "center", "ha": anchor, "fontsize": size * POINTS_PER_PX, "color": colour(role)}
-        look |= {"fontweight": "bold" if bold else "normal", "parse_math": False, "transform": self.pixels}
-        self.figure.text(x, y, text, **look)
+        if text and "rotation" not in options:
+            self.text_boxes.append(text_box(x, y, text, size, bold, anchor))
+        options |= {"va": "center", "ha": anchor, "fontsize": size * POINTS_PER_PX, "color": colour(role)}
+        options |= {"fontweight": "bold" if bold else "normal", "parse_math": False, "transform": self.pixels}
+        self.figure.text(x, y, text, **options)
 
     def add_box(
         self, x: float, y: float, wide: float, tall: float, fill: str = "", stroke: str = "", width: float = 1.0,
-        **look: Any,
+        **options: Any,
     ) -> None:  # fmt: skip
         """Paint a rectangle from its upper left corner on."""
-        look = {"edgecolor": colour(stroke), "facecolor": colour(fill), "transform": self.pixels, **look}
-        self.figure.add_artist(Rectangle((x, y), wide, tall, linewidth=width * POINTS_PER_PX * bool(stroke), **look))
+        options = {"edgecolor": colour(stroke), "facecolor": colour(fill), "transform": self.pixels, **options}
+        self.figure.add_artist(Rectangle((x, y), wide, tall, linewidth=width * POINTS_PER_PX * bool(stroke), **options))
 
     def add_swatch(self, entry: Key, x: float, y: float, wide: float, tall: float) -> None:
-        """Paint a small box with the look of an area, the middle of its height at y."""
-        look: dict[str, Any] = {"linestyle": "dashed" if entry.dash else "solid", "hatch": entry.hatch * 2 or None}
-        look["edgecolor"] = colour(entry.stroke or "ink")
-        self.add_box(x, y - tall / 2, wide, tall, entry.fill, entry.stroke, entry.width, **look)
+        """Paint a small box in the style of an area, the middle of its height at y."""
+        style: dict[str, Any] = {"linestyle": "dashed" if entry.dash else "solid", "hatch": entry.hatch * 2 or None}
+        style["edgecolor"] = colour(entry.stroke or "ink")
+        self.add_box(x, y - tall / 2, wide, tall, entry.fill, entry.stroke, entry.width, **style)
 
 
 def text_box(x: float, y: float, text: str, size: float = 12.0, bold: bool = False, anchor: str = "left") -> Bbox:
-    """Return what a text covers, in CSS pixels."""
+    """Return the bounding box of a text, in CSS pixels."""
     wide, tall = text_width(text, size, bold), size * _TALL
     left = x - {"left": 0.0, "center": wide / 2, "right": wide}[anchor]
     return Bbox.from_bounds(left, y - tall / 2, wide, tall)
 
 
 def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
-    """Add the axes of a Drawing with all that stands around them."""
+    """Add the axes of a Drawing with the texts around them."""
     top = _add_head(drawing, sheet)
     names = [mark for mark in drawing.marks if isinstance(mark, Text) and mark.where == "margin"]
     widths = (text_width(name.texts[0], name.size, name.bold) + 15 * (name.swatch is not None) for name in names)
@@ -110,7 +110,7 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
 
 
 def _add_head(drawing: Drawing, sheet: Sheet) -> float:
-    """Write the title, the corner, notes and key; return where they end."""
+    """Write the title, the corner, notes and key; return the y at which they end."""
     room, y = sheet.width - 2 * _MARGIN, 15.0
     size = min(_TITLE, max(_SMALL, _TITLE * room / max(text_width(drawing.title, _TITLE, True), 1.0)))
     title = shorten(drawing.title, room, size, bold=True)
@@ -140,12 +140,12 @@ def _add_head(drawing: Drawing, sheet: Sheet) -> float:
 
 def _foot(x: Axis) -> float:
     """Return the CSS pixels below a pair of axes."""
-    words = 17.0 * bool(x.words)
+    title = 17.0 * bool(x.words)
     if x.spans:
         brackets = 22.0 * any(span.bracket for span in x.spans)
         longest = max(text_width(span.texts[0], _SMALL) for span in x.spans)
-        return (min(longest, _HIGHEST) * 0.77 + 14 if x.ticks == "slanted" else 24.0) + brackets + words
-    return (8.0 if x.ticks in ("none", "lines") else 24.0) + words
+        return (min(longest, _HIGHEST) * 0.77 + 14 if x.ticks == "slanted" else 24.0) + brackets + title
+    return (8.0 if x.ticks in ("none", "lines") else 24.0) + title
 
 
 def _side(y: Axis, tall: float) -> float:
@@ -171,10 +171,10 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
         for value in values:
             across, down = sheet.places(plot, (value, value))[0]
             middle, height, anchor = (across, bottom + 14, "center") if axis is x else (left - 6, down, "right")
-            words = text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor)
-            if not any(words.padded(3, 0).overlaps(other) for other in sheet.words):
+            label_box = text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor)
+            if not any(label_box.padded(3, 0).overlaps(other) for other in sheet.text_boxes):
                 shown.append(value)
-                sheet.words.append(words)
+                sheet.text_boxes.append(label_box)
         lines.set_ticks(shown, [_FORMATS[axis.ticks](value) for value in shown])
         lines.set_ticks([], minor=True)
         lines.set_tick_params(length=_TICK * POINTS_PER_PX, pad=2)
@@ -191,7 +191,7 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
 
 
 def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axis, Axis, tuple[float, ...]]:
-    """Return limits and a place (left, top, right, bottom) with a unit as long along both, where that is wanted."""
+    """Return limits and a box (left, top, right, bottom) with a unit as long along both, if that is wanted."""
     x, y, (left, top, right, bottom) = axes.x, axes.y, box
     wide, tall = right - left, bottom - top
     shape = (x.high - x.low) / (y.high - y.low) * tall / wide  # below 1 where x has room to spare
@@ -205,13 +205,13 @@ def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axi
 
 
 def _widened(axis: Axis, times: float) -> Axis:
-    """Return an axis that shows so many times as much, around its middle."""
+    """Return an axis that shows ``times`` as much, around its middle."""
     middle, half = (axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times
     return replace(axis, low=middle - half, high=middle + half)
 
 
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
-    """Write words below parts of the x axis, those of the lowest rank first."""
+    """Write labels below parts of the x axis, those of the lowest rank first."""
     taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     below = bottom + 22.0 * any(span.bracket for span in x.spans)
     for span in sorted(x.spans, key=lambda each: (not each.bracket, each.rank, each.low - each.high)):
@@ -229,13 +229,13 @@ def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
         ):  # fmt: skip
             continue
         taken[span.bracket].append((middle - half, middle + half))
-        look = {"anchor": "right", "rotation": _SLANT, "rotation_mode": "anchor"} if slanted else {"anchor": "center"}
+        style = {"anchor": "right", "rotation": _SLANT, "rotation_mode": "anchor"} if slanted else {"anchor": "center"}
         height = bottom + 17 if span.bracket else below + (8 if slanted else 12)
-        sheet.write(middle, height, text, size=_SMALL, **look)
+        sheet.write(middle, height, text, size=_SMALL, **style)
 
 
 def byte_ticks(top: float) -> list[float]:
-    """Return up to six places from 0 to ``top`` on round numbers of KiB, MiB, GiB or TiB."""
+    """Return up to six values from 0 to ``top`` on round numbers of KiB, MiB, GiB or TiB."""
     unit = max((unit for unit in (1024.0**power for power in range(6)) if unit <= top / 1.5), default=1.0)
     steps = (256, 512) if 0.97 * top > 999 * unit else (1, 2, 5, 10, 20, 50, 100, 200)  # none is written "0.98 MiB"
     step = next((s * unit for s in steps if top / (s * unit) <= 5.5), top / 4)

@@ -1,4 +1,4 @@
-"""How far the picture of ``.grad`` reaches in a run: one scale, so that a sum that grows is seen to grow."""
+"""The reach of the pictures of ``.grad`` in a run: one scale, so that a growing sum is seen to grow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BEFORE, BESIDE = 0.1, 0.22  # of the reach, that a flat picture shows before the
 _ROOM = {True: 2.0, False: 1.4}  # times what the first picture needs, laid flat or not: a sum of flat ones will grow
 _STAYS = 3  # batches for which the arrows may leave the picture before the camera pulls back
 _STEP, _LEAP = 1.5, 6.0  # times as far, at least, that it then reaches; the first time in another loop
-_FILM = 12  # batches from picture to picture at most: farther apart nobody saw the arrows leave it
+_FILM = 12  # most batches between two pictures: farther apart, the arrows were not seen to leave
 _MOST_LENGTHS = 31
 
 
@@ -34,8 +34,8 @@ class Camera:
         self._reaches: dict[str, float] = {}
         self._lengths: deque[float] = deque(maxlen=_MOST_LENGTHS)
 
-    def look(self, loop: str, newest: int, need: tuple[float, float], length: float, *, usual: bool) -> None:
-        """Take in the picture after batch ``newest`` of some ``length``, ``usual`` if none is applied again."""
+    def observe(self, loop: str, newest: int, need: tuple[float, float], length: float, *, usual: bool) -> None:
+        """Note the arrows after batch ``newest`` of this ``length``, ``usual`` if none is applied again."""
         if newest < self._newest:
             self.__init__(flat=self._flat)  # type: ignore[misc]
         most = max(need)
@@ -61,7 +61,7 @@ class Camera:
 
 
 def needed_reach(ends: Sequence[tuple[float, float]], *, flat: bool) -> tuple[float, float]:
-    """Return how far a picture must reach for the ends of arrows, head to tail, and of their sum: ahead, and aside.
+    """Return the reach that a picture needs for the ends of arrows, head to tail, and of their sum: ahead, and aside.
 
     ``flat``: they are laid flat (``lay_flat``); a picture of those may let them leave it ahead, not at its sides.
     """

@@ -133,7 +133,7 @@ SOURCES = [Recipe().source(), Recipe(optimizer="adamw", accumulate=4, amp="fp16"
 @pytest.mark.parametrize("width", [300, 390, 600])
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_line_of_a_loop_is_whole_and_inside_its_frame(source: str, width: int) -> None:
-    listing = Listing(source, width, lit=[1], changed=[2], words=["a sentence that is broken into lines " * 4])
+    listing = Listing(source, width, lit=[1], changed=[2], sentences=["a sentence that is broken into lines " * 4])
     for line, (_, pieces) in zip(source.splitlines(), listing.lines, strict=True):
         assert "".join([pieces[0], *(piece.lstrip() for piece in pieces[1:])]) == line
         ends = [f"{above[-1]}{below.lstrip()[:1]}" for above, below in itertools.pairwise(pieces)]

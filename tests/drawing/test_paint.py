@@ -35,8 +35,8 @@ from gradlab.drawing import (
     Text,
     colour,
     draw,
+    gradlab_style,
     in_rows,
-    own_look,
     to_png,
     to_svg,
 )  # fmt: skip
@@ -56,7 +56,7 @@ class Painted:
     """The pixels of a Drawing, read at numbers of its axes; 2 for a CSS pixel."""
 
     def __init__(self, *marks: Mark, axes: tuple[Axes, ...] = (Axes(BARE, BARE),), **more: Any) -> None:
-        with own_look():
+        with gradlab_style():
             figure = make_figure(in_rows([Drawing("", marks, axes, **more)], 1, (222, 238)), 2.0)
             canvas = FigureCanvasAgg(figure)
             canvas.draw()
@@ -162,7 +162,7 @@ def test_several_panels_stand_in_rows() -> None:
 
     loop = Listing("loss.backward()\nstep()", 100, lit=[1])
     panels = [panel("weights"), panel("reused"), panel("optimizer")]
-    sheet = in_rows(panels, 2, (120, 100), last=240, beside=loop, above=Listing("", 300, words=["careful"]))
+    sheet = in_rows(panels, 2, (120, 100), last=240, beside=loop, above=Listing("", 300, sentences=["careful"]))
     seen = np.array(Picture.open(io.BytesIO(to_png(sheet, 1))).convert("RGB"))
     assert seen.shape == (30 + 200, 100 + 10 + 240, 3)
     for (x, y), role in {(170, 100): "weights", (290, 100): "reused", (300, 200): "optimizer"}.items():

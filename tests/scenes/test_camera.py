@@ -16,7 +16,7 @@ from gradlab.scenes.kinds import Arrows, BatchArrow
 
 
 def look(camera: Camera, newest: int, ahead: float, aside: float = 0.0, loop: str = "a", usual: bool = True) -> float:
-    camera.look(loop, newest, (ahead, aside), ahead, usual=usual)
+    camera.observe(loop, newest, (ahead, aside), ahead, usual=usual)
     return camera.reach
 
 

@@ -14,7 +14,7 @@ from torch.utils.weak import TensorWeakRef
 
 from gradlab import Lab, Recipe, tasks
 from gradlab.loop.program import LoopError
-from gradlab.scenes.words import find_oom
+from gradlab.scenes.sentences import find_oom
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import torch
 
 from gradlab import Recipe, Run, tasks
 from gradlab.formatting import batches_text
-from gradlab.scenes.words import status_line, warning
+from gradlab.scenes.sentences import status_line, warning
 
 torch.set_num_threads(1)
 
