@@ -15,7 +15,7 @@ from .limits import LARGEST_DRAWN, Numbers, from_zero, numbers, points, value_ax
 from .marks import AXES_EDGE, DASHES, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text, draw
 
 NEWEST = 6  # the number of switches that are labelled; older ones keep their dashed line
-_MOST_LINES = 40
+_MAX_SWITCH_LINES = 40
 _SWITCH_ROOM = 1.3  # times the newest switch: how far the updates reach at least, for its name at the right of its line
 _FIRST_ROOM = 1.2  # times the first loss: how high the axis begins
 
@@ -51,7 +51,7 @@ def draw_loss(scene: Curve) -> Drawing:
         if other[-1] > up.high:
             style: dict[str, Any] = {"where": "top", "role": "grey-text", "backed": True}
             marks.append(Text("without name", (f"{value} \u2191",), float(other_x[-1]), **style))
-    switches = list(enumerate(scene.switches[-_MOST_LINES:]))
+    switches = list(enumerate(scene.switches[-_MAX_SWITCH_LINES:]))
     for number, (update, label) in switches:
         marks.append(_upright(f"switch {number}", update, "dashed", f"update {update:,}: {label}"))
     for number, (update, label) in reversed(switches[-NEWEST:]):  # the newest one first
@@ -104,7 +104,7 @@ def _describe_loss(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str
 _PLAIN_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
 _REUSED_LINES = [("reused", dash) for dash in (*DASHES[1:], "")]
 _LOG_FROM = 300.0  # losses that differ by more than this factor, or grow by it in one run, are on a logarithmic axis
-_TALLEST = 3.0  # height at which a diverging curve is cut, in units of the highest loss of those that do not diverge
+_MAX_DIVERGED_HEIGHT = 3.0  # at which a diverging curve is cut, in units of the highest loss of the others
 
 
 def draw_comparison(
@@ -129,7 +129,7 @@ def draw_comparison(
     """
     lines = {name: _finite_points(curve, curve.broken or math.inf) for name, curve in curves.items()}
     converging = [values for name, (_, values) in lines.items() if curves[name].broken is None and len(values)]
-    ceiling = _TALLEST * max((float(values.max()) for values in converging), default=np.inf)
+    ceiling = _MAX_DIVERGED_HEIGHT * max((float(values.max()) for values in converging), default=np.inf)
     heights = np.concatenate([values[values <= ceiling] for _, values in lines.values()] or [np.zeros(0)])
     up = value_axis(heights, log_from=_LOG_FROM, title=y)
     last = max((float(x[-1]) for x, _ in lines.values() if len(x)), default=0.0)

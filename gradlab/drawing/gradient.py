@@ -31,9 +31,9 @@ _KEY_TEXTS = {
     "sum": ("sum, .grad", "sum, .grad", "sum"),
 }
 _NEXT_STEP = Key(("next step",), fill="weights")
-_NAMED, _NAMED_IN_FULL = 9, 3  # arrows that are labelled with their batch, and fresh arrows with all their names
-_STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
-_MOST_ACROSS = 0.5  # of a picture with contours, for all arrows together ...
+_MAX_LABELLED, _MAX_FULLY_LABELLED = 9, 3  # arrows labelled with their batch, and fresh arrows with all their names
+_ROUND_FACTORS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
+_MAX_SHARE = 0.5  # of a picture with contours, for all arrows together ...
 _TRUE_FROM = 0.6  # ... or a little more where that shows them at their true length
 _SUM_WIDTH = 2.2  # of the arrow of the sum, in units of the others'
 _SHORTEST_YARDSTICK = 0.02  # of the axes: a shorter outline would not be recognised
@@ -173,11 +173,11 @@ def _fit_factor(surface: Surface, reach: float) -> float:
     """Choose a round factor at which arrows fit the picture; 1, their true length, where possible."""
     if not 0 < reach < math.inf:
         return 1.0
-    best = min(_MOST_ACROSS * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
+    best = min(_MAX_SHARE * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
     if _TRUE_FROM <= best < 2.5:
         return 1.0
     power = 10.0 ** math.floor(math.log10(best))
-    return next((power * step for step in _STEPS if power * step <= best), power)
+    return next((power * step for step in _ROUND_FACTORS if power * step <= best), power)
 
 
 def arrow_label(arrow: BatchArrow) -> str:
@@ -200,9 +200,9 @@ def arrow_names(scene: Arrows) -> list[Mark]:
 
     The newest is placed first, then those of many batches, which cannot be guessed.
     """
-    if len(scene.arrows) > _NAMED:
+    if len(scene.arrows) > _MAX_LABELLED:
         return []
-    crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _NAMED_IN_FULL
+    crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _MAX_FULLY_LABELLED
     names: list[Mark] = []
     spans = [arrow.batches or (0, 0) for arrow in scene.arrows]
     newest = len(spans) - 1

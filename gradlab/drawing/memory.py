@@ -28,11 +28,11 @@ _ROLES = {
 """Role and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
 BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
 """Roles and hatches of the bytes of a card beyond the tensors, from the bottom to the top."""
-_LARGEST = 1e290
+_MAX_BYTES = 1e290
 _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
 """Limit up to which a level is drawn, in units of the peak (a higher one is only described), and its dashes."""
 _ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # times the peak: room for the number of an update, and also for bytes
-_THIN = 0.007  # of the axis: a category that is nowhere thicker has no name
+_MIN_NAMED_SHARE = 0.007  # of the axis: a category that is nowhere thicker has no name
 _NOTHING = "No memory was watched yet"
 
 Edges = dict[str, tuple[Numbers, Numbers]]
@@ -43,7 +43,7 @@ def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterab
     rows = {name: row for row, name in enumerate((*_ROLES, *above), 1)}
     heights = np.zeros((len(rows) + 1, count))
     for name, values in categories.items():
-        sizes = np.clip(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0, _LARGEST)
+        sizes = np.clip(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0, _MAX_BYTES)
         heights[rows.get(name, rows["other"]), : len(sizes)] += sizes
     edges = np.cumsum(heights, axis=0)
     return {name: (edges[row - 1], edges[row]) for name, row in rows.items()}
@@ -91,8 +91,8 @@ def draw_memory(scene: Memory) -> Drawing:
         marks.append(Text(f"level name {name}", (text,), **style))
     for name, (low, high) in edges.items():  # beside its right end, or where it is thickest if it is gone by then
         thick = (high - low)[last]
-        if thick.max(initial=0.0) > _THIN * top:
-            point = -1 if thick[-1] > _THIN * top else int(thick.argmax())
+        if thick.max(initial=0.0) > _MIN_NAMED_SHARE * top:
+            point = -1 if thick[-1] > _MIN_NAMED_SHARE * top else int(thick.argmax())
             marks.append(category_name(name, (name,), float(low[last][point] + high[last][point]) / 2))
     causes, far = _causes(scene, layout, last.start + int(total[last].argmax()), newest) if newest > 0 else (), ""
     if scene.capacity and newest > 0 and ("capacity" not in levels or newest > capacity):
@@ -163,12 +163,12 @@ def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> 
 
 # The x axis: positions of statements, their labels, and brackets for repeated ones ---------------------------------
 
-_STILL = 0.4  # the width of a statement in which no byte moves, such as the head of a ``for``; one that does has 1
+_STILL_WIDTH = 0.4  # of a statement without a change of bytes, such as the head of a ``for``; that of others is 1
 _GAP = 0.03  # of the whole width, between two updates
 _COLUMNS = 400  # of the points in each of these, the highest is drawn
-_NARROW, _SHORT = 1 / 6, 0.1  # of the whole width: a block that is narrower has a bracket, unless all are shorter
+_BRACKET_BELOW, _MIN_BRACKET = 1 / 6, 0.1  # of the whole width: a narrower block has a bracket, unless all are shorter
 _LETTERS = 44  # that have room along the axis
-_FIRST = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
+_RANKED = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
 
 
 class StatementLayout(NamedTuple):
@@ -201,7 +201,7 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
     ends = np.append(np.maximum.accumulate(starts), [points] * (statements + 1 - len(starts)))
     changes = np.append(0, np.cumsum((np.diff(tops, axis=1, prepend=-1.0) != 0).any(axis=0)))[ends]
     counts = np.maximum(np.diff(ends), 1)
-    widths = np.where(np.diff(changes) > 0, 1 + np.log2(counts), _STILL)
+    widths = np.where(np.diff(changes) > 0, 1 + np.log2(counts), _STILL_WIDTH)
     cuts = sorted({0, statements, *(start for start, _ in scene.updates if 0 < start < statements)})
     gaps = np.zeros(statements)
     gaps[cuts[1:-1]] = _GAP * widths.sum()
@@ -221,17 +221,17 @@ def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
         start, length, times = repeated(tuple(labels[update]))
         block = range(update.start + start, update.start + start + length * times)
         low, high = (layout.statements[block[0]][0], layout.statements[block[-1]][1]) if block else (0.0, 0.0)
-        bracket = times * _NARROW > (high - low) / layout.wide > _SHORT
+        bracket = times * _BRACKET_BELOW > (high - low) / layout.wide > _MIN_BRACKET
         for number in range(update.start, update.stop):
             if not (bracket and number in block):
-                rank = _FIRST.index(labels[number]) if labels[number] in _FIRST else len(_FIRST)
+                rank = _RANKED.index(labels[number]) if labels[number] in _RANKED else len(_RANKED)
                 spans.append(AxisSpan(*layout.statements[number], (str(labels[number]),), rank))
         if bracket:
             trains = Label.BACKWARD in labels[block.start : block.stop]
             name = f"{times} micro-batches" if trains else f"{times} \u00d7 {labels[block[0]]}"
             texts = (name, f"{times} batches", f"{times} \u00d7", f"{times}")
             spans.append(AxisSpan(low, high, texts, bracket=True))
-    chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_FIRST)]
+    chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_RANKED)]
     crowded = any((b - a) / layout.wide * _LETTERS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
     slanted = crowded and not any(span.bracket for span in spans)
     return Axis(0.0, layout.wide, ticks="slanted" if slanted else "none", spans=tuple(spans))

@@ -53,7 +53,7 @@ def gradlab_style() -> AbstractContextManager[None]:
 
 _MARKERS = dict(zip(SHAPES, "oo^vDx+", strict=True))
 _DASHES: dict[str, Any] = dict(zip(DASHES, ["solid", (0, (4, 2.5)), (0, (1.2, 1.8)), (0, (6, 2, 1.2, 2))], strict=True))
-_THINNEST, _THICKEST = 5.0, 18.0  # CSS pixels across a usual arrow
+_MIN_ARROW_PX, _MAX_ARROW_PX = 5.0, 18.0  # CSS pixels across a usual arrow
 
 
 class Placed(NamedTuple):
@@ -66,8 +66,8 @@ class Placed(NamedTuple):
     height: float
 
 
-_PLANE = 380.0  # CSS pixels of the height of a square plane's panel
-_APART = 10.0  # CSS pixels between the panels and the listing beside them
+_PLANE_PX = 380.0  # CSS pixels of the height of a square plane's panel
+_GAP_PX = 10.0  # CSS pixels between the panels and the listing beside them
 
 
 def in_rows(
@@ -90,7 +90,7 @@ def in_rows(
         placed, top = [Placed(above, 0.0, 0.0, above.width, above.height)], above.height
     if beside is not None:
         placed.append(Placed(beside, 0.0, top, beside.width, beside.height))
-        left = beside.width + _APART
+        left = beside.width + _GAP_PX
     for begin in range(0, len(drawings), columns):
         x, tall = left, 0.0
         for number, drawing in enumerate(drawings[begin : begin + columns], begin):
@@ -98,9 +98,9 @@ def in_rows(
             width = last if last and number == len(drawings) - 1 else width
             if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a square has little room in a low one
                 x_axis, y_axis = drawing.axes[0].x, drawing.axes[0].y
-                height = max(height, min(_PLANE, width * (y_axis.high - y_axis.low) / (x_axis.high - x_axis.low)))
+                height = max(height, min(_PLANE_PX, width * (y_axis.high - y_axis.low) / (x_axis.high - x_axis.low)))
             placed.append(Placed(drawing, x, top, width, height))
-            x, tall = x + width + _APART * isinstance(drawing, Listing), max(tall, height)
+            x, tall = x + width + _GAP_PX * isinstance(drawing, Listing), max(tall, height)
         top += tall
     return placed
 
@@ -156,7 +156,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
     plots, texts = add_plots(drawing, sheet), [mark for mark in drawing.marks if isinstance(mark, Text)]
     ends = (sheet.places(plots[0], mark.points) for mark in drawing.marks if isinstance(mark, Arrow))
     longest = max((math.dist(*pair) for pair in ends), default=0.0)
-    unit = max(min(sheet.width / 32, sheet.height / 32, longest / 8, _THICKEST), _THINNEST)
+    unit = max(min(sheet.width / 32, sheet.height / 32, longest / 8, _MAX_ARROW_PX), _MIN_ARROW_PX)
     panel = TransformedBbox(Bbox.from_bounds(0, 0, sheet.width, sheet.height), sheet.pixels)
     marks: dict[str, tuple[Mark, list[Places]]] = {}
     for order, mark in enumerate(drawing.marks, 3):  # in the order of the marks, in front of the axes

@@ -23,13 +23,13 @@ from .palette import colour
 
 INCH = 96.0  # CSS pixels in an inch
 POINTS_PER_PX = 72 / INCH  # points in a CSS pixel
-_MARGIN, _TITLE, _LINE, _RIGHT, _TICK = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
-_WIDEST = 0.4  # of the width, for texts at the right of the axes
+_MARGIN_PX, _TITLE_PX, _LINE_PX, _RIGHT_PX, _TICK_PX = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
+_MAX_MARGIN_SHARE = 0.4  # of the width, for texts at the right of the axes
 _SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # of an entry of the key: a swatch with its gap, and apart
-_TALL = 1.15  # the height of a line, in sizes of its letters
-_SMALL = 11.0
-_FAR_OUT = 4000.0  # CSS pixels from the sheet, beyond which points are clipped
-_SLANT, _HIGHEST = 50.0, 76.0  # degrees, and CSS pixels for labels below the axis
+_LINE_HEIGHT = 1.15  # the height of a line, in sizes of its letters
+_SMALL_PX = 11.0
+_CLIP_PX = 4000.0  # CSS pixels from the sheet, beyond which points are clipped
+_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # degrees, and CSS pixels for labels below the axis
 
 Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left corner of a sheet, n x 2
 
@@ -49,7 +49,7 @@ class Sheet:
         rows = np.array(points, dtype=np.float64).reshape(-1, 2)
         edges = np.array([plot.get_xlim(), plot.get_ylim()])
         rows = np.where(rows >= AXES_EDGE, edges[:, 1], np.where(rows <= -AXES_EDGE, edges[:, 0], rows))
-        return np.clip(self.pixels.inverted().transform(plot.transData.transform(rows)), -_FAR_OUT, _FAR_OUT)
+        return np.clip(self.pixels.inverted().transform(plot.transData.transform(rows)), -_CLIP_PX, _CLIP_PX)
 
     def edges(self, plot: Plot) -> tuple[float, float, float, float]:
         """Return left, top, right and bottom of a plot."""
@@ -84,7 +84,7 @@ class Sheet:
 
 def text_box(x: float, y: float, text: str, size: float = 12.0, bold: bool = False, anchor: str = "left") -> Bbox:
     """Return the bounding box of a text, in CSS pixels."""
-    wide, tall = text_width(text, size, bold), size * _TALL
+    wide, tall = text_width(text, size, bold), size * _LINE_HEIGHT
     left = x - {"left": 0.0, "center": wide / 2, "right": wide}[anchor]
     return Bbox.from_bounds(left, y - tall / 2, wide, tall)
 
@@ -95,15 +95,15 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
     names = [mark for mark in drawing.marks if isinstance(mark, Text) and mark.where == "margin"]
     widths = (text_width(name.texts[0], name.size, name.bold) + 15 * (name.swatch is not None) for name in names)
     half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 + 3 for axes in drawing.axes)  # of the last tick
-    right = sheet.width - max(_RIGHT, half, min(_WIDEST * sheet.width, max(widths, default=0.0) + 12))
+    right = sheet.width - max(_RIGHT_PX, half, min(_MAX_MARGIN_SHARE * sheet.width, max(widths, default=0.0) + 12))
     feet = [_foot(axes.x) for axes in drawing.axes]
-    room = sheet.height - top - sum(feet) - _LINE * sum(bool(axes.caption) for axes in drawing.axes)
+    room = sheet.height - top - sum(feet) - _LINE_PX * sum(bool(axes.caption) for axes in drawing.axes)
     shares = sum(axes.share for axes in drawing.axes)
     heights = [max(room, 20.0) * axes.share / shares for axes in drawing.axes]
-    left = _MARGIN + max(_side(axes.y, tall) for axes, tall in zip(drawing.axes, heights, strict=True))
+    left = _MARGIN_PX + max(_side(axes.y, tall) for axes, tall in zip(drawing.axes, heights, strict=True))
     plots = []
     for axes, tall, foot in zip(drawing.axes, heights, feet, strict=True):
-        top += _LINE * bool(axes.caption)
+        top += _LINE_PX * bool(axes.caption)
         plots.append(_add_axes(axes, sheet, (left, top, max(right, left + 20), top + tall)))
         top += tall + foot
     return plots
@@ -111,27 +111,27 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
 
 def _add_head(drawing: Drawing, sheet: Sheet) -> float:
     """Write the title, the corner, notes and key; return the y at which they end."""
-    room, y = sheet.width - 2 * _MARGIN, 15.0
-    size = min(_TITLE, max(_SMALL, _TITLE * room / max(text_width(drawing.title, _TITLE, True), 1.0)))
+    room, y = sheet.width - 2 * _MARGIN_PX, 15.0
+    size = min(_TITLE_PX, max(_SMALL_PX, _TITLE_PX * room / max(text_width(drawing.title, _TITLE_PX, True), 1.0)))
     title = shorten(drawing.title, room, size, bold=True)
-    sheet.write(_MARGIN, y, title, size=size, bold=True)
+    sheet.write(_MARGIN_PX, y, title, size=size, bold=True)
     free = room - text_width(title, size, True) - 12
-    forms = [(text, size) for size in (12.0, _SMALL) for text in drawing.corner if text_width(text, size) <= free]
+    forms = [(text, size) for size in (12.0, _SMALL_PX) for text in drawing.corner if text_width(text, size) <= free]
     notes = [(fitting(note, room), "ink") for note in drawing.notes]
     if forms:
         text, size = forms[0]
-        sheet.write(sheet.width - _MARGIN, y, text, size=size, role=drawing.corner_role, anchor="right")
+        sheet.write(sheet.width - _MARGIN_PX, y, text, size=size, role=drawing.corner_role, anchor="right")
     elif drawing.corner:
         notes.insert(0, (fitting(drawing.corner, room), drawing.corner_role))
     for text, role in notes:
-        y += _LINE
-        sheet.write(_MARGIN, y, text, role=role)
-    y, x = y + (_LINE + 2) * bool(drawing.key), _MARGIN
+        y += _LINE_PX
+        sheet.write(_MARGIN_PX, y, text, role=role)
+    y, x = y + (_LINE_PX + 2) * bool(drawing.key), _MARGIN_PX
     rows = [[entry.texts[:rank][-1] for entry in drawing.key] for rank in (1, 2)]
     fit = (row for row in rows if sum(_SWATCH + text_width(text) + _ENTRY_GAP for text in row) - _ENTRY_GAP <= room)
     for entry, text in zip(drawing.key, next(fit, [entry.texts[-1] for entry in drawing.key]), strict=True):
-        if x > _MARGIN and x + _SWATCH + text_width(text) > sheet.width - _MARGIN:
-            x, y = _MARGIN, y + _LINE
+        if x > _MARGIN_PX and x + _SWATCH + text_width(text) > sheet.width - _MARGIN_PX:
+            x, y = _MARGIN_PX, y + _LINE_PX
         sheet.add_swatch(entry, x, y, _SWATCH - _SWATCH_GAP, 12.0)
         sheet.write(x + _SWATCH, y, text)
         x += _SWATCH + text_width(text) + _ENTRY_GAP
@@ -143,8 +143,8 @@ def _foot(x: Axis) -> float:
     title = 17.0 * bool(x.words)
     if x.spans:
         brackets = 22.0 * any(span.bracket for span in x.spans)
-        longest = max(text_width(span.texts[0], _SMALL) for span in x.spans)
-        return (min(longest, _HIGHEST) * 0.77 + 14 if x.ticks == "slanted" else 24.0) + brackets + title
+        longest = max(text_width(span.texts[0], _SMALL_PX) for span in x.spans)
+        return (min(longest, _MAX_LABEL_PX) * 0.77 + 14 if x.ticks == "slanted" else 24.0) + brackets + title
     return (8.0 if x.ticks in ("none", "lines") else 24.0) + title
 
 
@@ -153,7 +153,7 @@ def _side(y: Axis, tall: float) -> float:
     if y.ticks == "none":
         return 20.0 * bool(y.words)
     widest = max((text_width(_FORMATS[y.ticks](value)) for value in tick_values(y, tall, 38.0)), default=12.0)
-    return max(widest, 12.0) + _TICK + 20 * bool(y.words)
+    return max(widest, 12.0) + _TICK_PX + 20 * bool(y.words)
 
 
 def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) -> Plot:
@@ -177,7 +177,7 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
                 sheet.text_boxes.append(label_box)
         lines.set_ticks(shown, [_FORMATS[axis.ticks](value) for value in shown])
         lines.set_ticks([], minor=True)
-        lines.set_tick_params(length=_TICK * POINTS_PER_PX, pad=2)
+        lines.set_tick_params(length=_TICK_PX * POINTS_PER_PX, pad=2)
     plot.spines["left"].set_visible(y.ticks != "none")
     plot.spines["bottom"].set_visible(not x.ticks == y.ticks == "none")
     middle = (left + right) / 2
@@ -221,17 +221,17 @@ def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
             across, down = (start + 1, start + 1, end - 1, end - 1), np.array([3, 7, 7, 3]) + bottom
             line = Line2D(across, down, color=colour("grey"), linewidth=1.2 * POINTS_PER_PX, transform=sheet.pixels)
             sheet.figure.add_artist(line)
-        text = fitting(span.texts, _HIGHEST if slanted else max(end - start, _HIGHEST), _SMALL)
-        half = 8.0 if slanted else text_width(text, _SMALL) / 2 + 3
-        left = 0.65 * text_width(text, _SMALL) + 8 if slanted else half
+        text = fitting(span.texts, _MAX_LABEL_PX if slanted else max(end - start, _MAX_LABEL_PX), _SMALL_PX)
+        half = 8.0 if slanted else text_width(text, _SMALL_PX) / 2 + 3
+        left = 0.65 * text_width(text, _SMALL_PX) + 8 if slanted else half
         if middle < left or middle + half > sheet.width or any(
             middle - half < other and this < middle + half for this, other in taken[span.bracket]
         ):  # fmt: skip
             continue
         taken[span.bracket].append((middle - half, middle + half))
-        style = {"anchor": "right", "rotation": _SLANT, "rotation_mode": "anchor"} if slanted else {"anchor": "center"}
+        turn: dict[str, Any] = {"rotation": _SLANT_DEGREES, "rotation_mode": "anchor"} if slanted else {}
         height = bottom + 17 if span.bracket else below + (8 if slanted else 12)
-        sheet.write(middle, height, text, size=_SMALL, **style)
+        sheet.write(middle, height, text, size=_SMALL_PX, anchor="right" if slanted else "center", **turn)
 
 
 def byte_ticks(top: float) -> list[float]:

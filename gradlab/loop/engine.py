@@ -24,7 +24,7 @@ from .recipe import LONGEST_WINDOW
 
 MOST_BATCHES = 10_000
 """Batches that one statement may read; a loop inside a function or a ``with`` block would never pause."""
-_SHORT = 0.1  # seconds: a statement that takes longer than this may never end
+_SHORT_S = 0.1  # seconds: a statement that takes longer than this may never end
 EPOCHS = 10**9
 """The value of ``epochs`` for a loop that plays until it is paused."""
 
@@ -336,7 +336,7 @@ class Engine:
     def end_soon(self) -> bool:
         """End the run under way after its current statement; return whether that is likely to be soon."""
         self.deadline = -math.inf
-        return time.perf_counter() - self._statement_began < _SHORT
+        return time.perf_counter() - self._statement_began < _SHORT_S
 
     def _install(self, loop: BoundProgram, first_batch: int, old: Program | None = None) -> None:
         loop.discard_update()  # one cut short, or backwards in the set-up of another loop

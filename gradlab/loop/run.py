@@ -27,8 +27,8 @@ from .recipe import Recipe
 _SEEDS = "a whole number, 0 to 2**32 - 1"
 _SECONDS = "a finite number from 0"
 _UPDATES_KEPT = 3  # updates with watched memory that are kept
-_SLICE = 0.05  # seconds between two looks at the work that waits for the main thread
-_PATIENCE = 1.0  # seconds for an update of a learner's own loop to end before another loop runs
+_SLICE_S = 0.05  # seconds between two looks at the work that waits for the main thread
+_PATIENCE_S = 1.0  # seconds for an update of a learner's own loop to end before another loop runs
 
 
 class Run:
@@ -137,7 +137,7 @@ class Run:
         self.engine.deadline = began + limit
         try:
             while not (last or self.engine.done):
-                slice_end = min(now + _SLICE, self.engine.deadline)
+                slice_end = min(now + _SLICE_S, self.engine.deadline)
                 with self.engine.rng:  # once for all updates of a slice
                     while True:
                         last = now >= end if updates is None else done == updates - 1
@@ -164,7 +164,7 @@ class Run:
         if self.engine.at_boundary:
             return
         before = self.updates
-        self.advance(updates=1, limit=_PATIENCE if self.loop.is_edited else inf)
+        self.advance(updates=1, limit=_PATIENCE_S if self.loop.is_edited else inf)
         if self.updates == before and not self.engine.done:
             self.engine.recover()
             self._forget_failed_loop()

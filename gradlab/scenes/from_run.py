@@ -33,12 +33,12 @@ from .kinds import (
 )
 from .sentences import memory_scene
 
-_FEWEST_ARROWS = 4  # of a gradient that holds many; a whole window is always drawn
+_MIN_ARROWS = 4  # of a gradient that holds many; a whole window is always drawn
 _SHOWN_DIGITS = 12
 _SURFACE_POINTS = 41  # along each side of the surface
-_WIDEST = 1e6  # half a side of it; it grows by the factor
+_MAX_HALF_SIDE = 1e6  # half a side of it; it grows by the factor
 _GROWTH = 1.5
-_AROUND = 1.6  # times as far as the path of the weights: an arrow of .grad points away from the minimum
+_PATH_MARGIN = 1.6  # times as far as the path of the weights: an arrow of .grad points away from the minimum
 
 
 class RunScenes:
@@ -208,7 +208,7 @@ class RunScenes:
         centre = picture.minimum if isinstance(picture, TwoWeights) else (0.0, 0.0)
         finite = [value for value in (*path["x"], *path["y"]) if math.isfinite(value)]
         far = [abs(end - c) for end in (min(finite), max(finite)) for c in centre] if finite else [1.0]
-        need = min(_AROUND * max(far), _WIDEST) or 1.0
+        need = min(_PATH_MARGIN * max(far), _MAX_HALF_SIDE) or 1.0
         if self._surface is None or need > self._half:
             # The first square fits; later ones grow by half, so that a run that swings ever wider rarely needs one.
             self._half = max(need, _GROWTH * self._half)
@@ -221,7 +221,7 @@ def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) 
 
     ``x`` and ``y`` are the two numbers of a model that has no more; of others ``x`` is its projection on the sum.
     """
-    singles, styles = max(_FEWEST_ARROWS, window), [min(part.applied[0], 2) for part in parts]
+    singles, styles = max(_MIN_ARROWS, window), [min(part.applied[0], 2) for part in parts]
     older = len(parts) - singles if len(parts) > singles + 1 else 0
     cuts = [index for index in range(len(parts) + 1) if not 0 < index < older or styles[index] != styles[index - 1]]
     arrows = []

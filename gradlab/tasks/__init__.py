@@ -31,7 +31,7 @@ def get(name: str, **options: Any) -> Task:
     return _TASKS[one_of("tasks.get: name", name, names())](**options)
 
 
-def resolve(task: Any, who: str) -> Task:
+def resolve(task: Any, caller: str) -> Task:
     """Return a task given as itself or by its name; TypeError and ValueError begin with ``who``."""
     if isinstance(task, Task):
         return task
@@ -39,4 +39,4 @@ def resolve(task: Any, who: str) -> Task:
         return get(task)
     error = ValueError if isinstance(task, str) else TypeError
     allowed = f"a Task or one of {', '.join(map(repr, names()))}"
-    raise error(f"{who}: task must be {allowed}, got {without_values(task)}{did_you_mean(task, names())}")
+    raise error(f"{caller}: task must be {allowed}, got {without_values(task)}{did_you_mean(task, names())}")
