@@ -56,11 +56,10 @@ def draw_loss(scene: Curve) -> Drawing:
         marks.append(_upright(f"switch {number}", update, "dashed", f"update {update:,}: {label}"))
     for number, (update, label) in reversed(switches[-NEWEST:]):  # the newest one first
         marks.append(Text(f"switch name {number}", (label,), float(update), where="top", backed=True))
-    description, corner = _describe_loss(scene, x, low, high), [f"now {short(now)}"] if math.isfinite(now) else []
+    summary, corner = _describe_loss(scene, x, low, high), [f"now {short(now)}"] if math.isfinite(now) else []
     corner = [" \u00b7 ".join([*corner, f"dashed: {text}"]) for text in beside] + corner
     notice = "" if scene.broken is None else f"inf or NaN from update {scene.broken:,}"
-    axes = (Axes(across, up, zooms=True),)
-    return Drawing(scene.title, marks, axes, description, corner=tuple(corner), notice=notice)
+    return Drawing(scene.title, marks, (Axes(across, up, zooms=True),), summary, corner=tuple(corner), notice=notice)
 
 
 def _loss_axis(values: Numbers) -> Axis:
