@@ -1,8 +1,8 @@
 """The command line: ``gradlab forecast llama-8b --on H100``, ``gradlab doctor train.py``, and more.
 
-``python -m gradlab`` is the same, for where the environment's programs are not found.
+``python -m gradlab`` is the same, if the environment's scripts are not on the path.
 
-What is asked for badly is told in one line, and the exit code is 2; the other codes are in the modules of ``commands``.
+Bad arguments give one line of error and the exit code 2; the other codes are in the modules of ``commands``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .commands import BAD_INPUT, add_all
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line; the usage is for --help."""
+    """A parser whose errors are one line; the usage is for --help."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see --help)\n")
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{parser.prog} {options.command}: {_one_line(error)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        return 130  # as a shell says it
+        return 130  # as shells do
 
 
 def _versions() -> str:

@@ -1,7 +1,7 @@
-"""Checks of what a caller hands in; every error names the thing, the value and what is allowed.
+"""Checks of arguments; every error names the argument, the value and what is allowed.
 
-Numbers of numpy and tensors of one number count as numbers. True and False do not, though for Python they are 1 and 0.
-What is of the wrong kind is a TypeError, or what ``kind`` says instead; what is out of range is a ValueError, NaN too.
+Numbers of numpy and tensors of one number count as numbers; True and False do not.
+A wrong type raises TypeError, or ``kind``; a value out of range, NaN included, raises ValueError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 LARGEST_SEED = 2**32 - 1
 LARGEST_FLOAT = sys.float_info.max
 SMALLEST_FLOAT = 5e-324
-"""The least that is above 0."""
+"""The smallest number above 0."""
 
 
 def whole_number(
@@ -29,7 +29,7 @@ def whole_number(
     allowed: str = "",
     kind: type[Exception] = TypeError,
 ) -> int:
-    """Return a whole number from ``low`` to ``high``, None for no limit; ``allowed`` says it in other words."""
+    """Return a whole number from ``low`` to ``high``, None for no limit; errors describe the range by ``allowed``."""
     allowed = allowed or f"a whole number from {low}{'' if high is None else f' to {high:,}'}"
     return int(_in_range(name, value, Integral, low, math.inf if high is None else high, allowed, kind))
 
@@ -37,7 +37,7 @@ def whole_number(
 def number(
     name: str, value: object, low: float, high: float, *, allowed: str = "", kind: type[Exception] = TypeError
 ) -> float:
-    """Return a number from ``low`` to ``high`` as a float; ``allowed`` says it in other words."""
+    """Return a number from ``low`` to ``high`` as a float; errors describe the range by ``allowed``."""
     allowed = allowed or f"a number from {low:g} to {high:g}"
     return float(_in_range(name, value, Real, low, high, allowed, kind))
 
@@ -98,7 +98,7 @@ def brief(value: Any) -> str:
     """Write a value in a few words."""
     try:
         return _written(value)
-    except Exception:  # an object of the caller's may refuse to be written, in any way; a list may contain itself
+    except Exception:  # an object of the caller's may raise anything; a list may contain itself
         return f"something of type {type(value).__name__}"
 
 
@@ -110,16 +110,16 @@ def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
     if not any(hasattr(part, "dtype") or isinstance(part, (list, tuple, dict)) for part in parts):
         return write(value)
     try:
-        words = [without_values(part, write) for part in parts[:8]] + ["..."] * (len(parts) > 8)
+        texts = [without_values(part, write) for part in parts[:8]] + ["..."] * (len(parts) > 8)
     except RecursionError:  # a list may contain itself
         return f"something of type {type(value).__name__}"
     if isinstance(value, dict):
-        words = [f"{key!r}: {word}" for key, word in zip(value, words, strict=False)]
-    return f"[{', '.join(words)}]"
+        texts = [f"{key!r}: {word}" for key, word in zip(value, texts, strict=False)]
+    return f"[{', '.join(texts)}]"
 
 
 def _few_values(value: Any) -> str:
-    """Write what is no number, word or switch; of a tensor with more than a few numbers only the shape and type."""
+    """Write a value; of a tensor with more than a few numbers only the shape and type."""
     few = hasattr(value, "shape") and math.prod(value.shape) <= 6
     return repr(value) if few else without_values(value, repr)
 

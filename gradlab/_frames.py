@@ -1,8 +1,8 @@
-"""Whose code a file is, and which frame or line of the reader's own code led here.
+"""The owner of a file's code, and the frame or line of the reader's own code that led here.
 
-One rule for all who name a line. Ours is what lies in PyTorch, in gradlab and in Python's frozen modules. A library's
-is what was installed beside them, and Python's standard library. All the rest is the reader's: files, cells of a
-notebook, and texts without a file, as a loop in a Lab.
+All messages that name a line use this rule. Ours are PyTorch, gradlab and Python's frozen modules. A library's are
+other installed packages and Python's standard library. All the rest is the reader's: files, cells of a notebook, and
+texts without a file, such as a loop in a Lab.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
 
 
 class Owner(Enum):
-    """Whose code a file is."""
+    """The owner of a file's code."""
 
     OURS = "PyTorch's and gradlab's"
     LIBRARY = "other libraries' and Python's own"
@@ -39,7 +39,7 @@ _USER, _LIBRARY, _OURS = Owner.USER, Owner.LIBRARY, Owner.OURS
 
 @cache
 def code_owner(file: str) -> Owner:
-    """Return whose code a file is."""
+    """Return the owner of a file's code."""
     if file.startswith(_our_folders()):
         return _OURS
     library = "site-packages" in file or "dist-packages" in file or file.startswith(_STANDARD)
@@ -54,7 +54,7 @@ def _our_folders() -> tuple[str, ...]:
 
 
 def frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """Go from a frame to those that have called it."""
+    """Yield a frame and those that have called it, the innermost first."""
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -63,12 +63,12 @@ def frames(frame: FrameType | None) -> Iterator[FrameType]:
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the reader's code, or else of a library that is not PyTorch."""
     library = None
-    for one in islice(frames(frame), _MOST_FRAMES):
-        owner = code_owner(one.f_code.co_filename)
+    for caller in islice(frames(frame), _MOST_FRAMES):
+        owner = code_owner(caller.f_code.co_filename)
         if owner is _USER:
-            return one
+            return caller
         if owner is _LIBRARY and library is None:
-            library = one
+            library = caller
     return library
 
 
@@ -77,11 +77,11 @@ def calling_and_innermost_frame(
 ) -> tuple[FrameType | None, FrameType | None]:
     """Return the reader's frame within ``last`` that has called into PyTorch, and the innermost one as ``user_frame``.
 
-    Whoever stands further in than the first was called by PyTorch, as a forward or a hook is. A library's frame stands
-    in for the reader's; None without any, and where ``last`` is not reached.
+    Frames further in than the first were called by PyTorch, as a forward or a hook is. A library's frame stands in for
+    the reader's; None without any, and if ``last`` is not reached.
     """
     calling, innermost, calling_owner, innermost_owner = None, None, _OURS, _OURS
-    while frame is not None:  # a loop of its own, since this runs at every operation under a Ledger
+    while frame is not None:  # not with ``frames``, since this runs at every operation under a Ledger
         owner = code_owner(frame.f_code.co_filename)
         if owner is _OURS:
             calling, calling_owner = None, _OURS
@@ -99,18 +99,18 @@ def calling_and_innermost_frame(
 def raised_at(error: BaseException, is_theirs: Callable[[str], bool]) -> tuple[CodeType, int] | None:
     """Return the innermost code that an error came through, and its line, of files for which ``is_theirs(file)``."""
     walked = ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
-    places = [(code, line) for code, line in walked if line and is_theirs(code.co_filename)]
-    return places[-1] if places else None
+    sites = [(code, line) for code, line in walked if line and is_theirs(code.co_filename)]
+    return sites[-1] if sites else None
 
 
 def variables(frame: FrameType) -> dict[str, Any]:
     """Return the local variables of a function by name.
 
-    Until Python 3.12 a frame keeps the dictionary that it gives out, and with it everything that was in a variable
-    then: tensors of long ago would stay alive. It is emptied, unless the reader's own ``locals()`` has it, too.
+    Until Python 3.12 a frame keeps the dictionary that it returns, and with it the old values of variables: their
+    tensors would stay alive. It is emptied, unless the reader's own ``locals()`` has it, too.
     """
-    known = frame.f_locals
-    found = dict(known)
-    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) <= _OWN_REFERENCES:
-        known.clear()
-    return found
+    live = frame.f_locals
+    copied = dict(live)
+    if type(live) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(live) <= _OWN_REFERENCES:
+        live.clear()
+    return copied

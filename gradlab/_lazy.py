@@ -12,10 +12,10 @@ from typing import Any
 
 
 class LazyPackage(ModuleType):
-    """A package that finds a public name in its module when somebody asks for it.
+    """A package that loads the module of a public name at its first use.
 
-    A public name wins over a module of the same name: ``from gradlab import forecast`` is the function, whatever part
-    of the package ``gradlab.forecast`` was imported before.
+    A public name wins over a module of the same name: ``from gradlab import forecast`` is the function, even if the
+    module ``gradlab.forecast`` was imported before.
     """
 
     _homes: Mapping[str, str]
@@ -25,7 +25,7 @@ class LazyPackage(ModuleType):
         if name not in self._homes:
             raise AttributeError(f"{self.__name__} has no name {name!r}; it has {', '.join(sorted(self._homes))}")
         if self._needs_torch:
-            from ._torch import require_torch  # here, so that a bare import stays quick
+            from ._torch import require_torch  # here, so that a bare import stays fast
 
             require_torch()
         home = self._homes[name]
@@ -46,11 +46,11 @@ class LazyPackage(ModuleType):
 
 
 def load_lazily(package: str, needs_torch: bool = True) -> None:
-    """Make public, and load when first used, what a package imports for type checkers.
+    """Make public, and load at first use, the names that a package imports for type checkers.
 
     These are the lines ``from .module import Name as Name`` below ``if TYPE_CHECKING:`` in its ``__init__.py``: the one
     list of its public names. Asking for one raises ImportError if PyTorch is missing or too old, unless ``needs_torch``
-    is False: some rooms have names that do without torch.
+    is False: some packages have names that do without torch.
     """
     module = sys.modules[package]
     tree = ast.parse(pkgutil.get_data(package, "__init__.py") or b"")

@@ -1,8 +1,8 @@
-"""What gradlab needs of PyTorch: the oldest version that will do, and every private name that it relies on.
+"""Requirements on PyTorch: the oldest supported version, and every private name that gradlab relies on.
 
-An entry of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls what is at its path.
-A path is looked up when it is first used, so that importing this module imports nothing. ``Node.x`` is an attribute of
-the nodes of autograd's graph, ``GradScaler.x`` one of a scaler. ``delay_dynamo()`` has its names to itself.
+An entry of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls the object at its path.
+Paths are resolved at first use, so that importing this module imports nothing. ``Node.x`` is an attribute of
+the nodes of autograd's graph, ``GradScaler.x`` one of a scaler. ``delay_dynamo()`` has names of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import FunctionType
 from typing import Any
 
 FLOOR = (2, 11)
-"""The oldest version on which the tests were seen to pass: major and minor. The same is in pyproject.toml."""
+"""The oldest version on which the tests pass: major and minor. The same is in pyproject.toml."""
 
 
 class UnsupportedTorchError(ImportError):
@@ -26,7 +26,7 @@ class UnsupportedTorchError(ImportError):
 
 
 def complaint() -> str | None:
-    """Return what is wrong with the installed PyTorch, in a sentence; None if gradlab works with it."""
+    """Return the fault of the installed PyTorch in a sentence; None if gradlab works with it."""
     oldest = ".".join(map(str, FLOOR))
     version = _installed()
     if version is None:
@@ -51,7 +51,7 @@ def require_torch() -> None:
 
 
 def _installed() -> str | None:
-    """Return PyTorch's version, of what runs if it is imported already; None if there is no PyTorch."""
+    """Return the version of PyTorch, of the imported one if there is one; None without PyTorch."""
     running = getattr(sys.modules.get("torch"), "__version__", None)
     if running is not None:
         return str(running)
@@ -64,7 +64,7 @@ def _installed() -> str | None:
 
 
 ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
-"""What the node of a leaf calls itself."""
+"""The name of the node of a leaf."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class Name:
     used_by: str
     """The folders of gradlab that rely on it, separated by spaces."""
     lost_feature: str = ""
-    """What does not work without it, in plain words; "" if nothing is lost, because there is another way."""
+    """The feature that does not work without it; "" if there is another way."""
     fallback: Callable[[], Any] | None = None
-    """Makes what stands in for it; without a fallback, using a missing name raises AttributeError."""
+    """Makes a substitute; without a fallback, using a missing name raises AttributeError."""
 
 
 def _slow_norms(tensors: list[Any], order: float) -> list[Any]:
@@ -192,7 +192,7 @@ PRIVATE_NAMES: dict[str, Name] = {
 
 
 def missing(used_by: str | None = None) -> list[str]:
-    """Return what does not work on this PyTorch, and for which name that it has not, of one folder or of all."""
+    """Return the features lost on this PyTorch, each with the missing name, of one folder or of all."""
     return [
         f"{name.lost_feature} (this PyTorch has no {name.path})"
         for name in PRIVATE_NAMES.values()
@@ -200,8 +200,8 @@ def missing(used_by: str | None = None) -> list[str]:
     ]
 
 
-def place(name: str) -> tuple[Any, str]:
-    """Return the owner of a name and what it is called there, for replacing it; (None, "") if it is missing."""
+def locate(name: str) -> tuple[Any, str]:
+    """Return the owner of a name and its attribute there, for replacing it; (None, "") if it is missing."""
     path = PRIVATE_NAMES[name].path
     return (_resolve(path.rpartition(".")[0]), path.rpartition(".")[2]) if _has(path) else (None, "")
 
@@ -229,7 +229,7 @@ def _has(path: str) -> bool:
 
 
 def _resolve(path: str) -> Any:
-    """Return what a path stands for; raise AttributeError if there is nothing."""
+    """Return the object at a path; raise AttributeError if there is none."""
     first, *rest = path.split(".")
     value = {"Node": _node, "GradScaler": _scaler}.get(first, lambda: import_module(first))()
     so_far = first
@@ -261,7 +261,7 @@ def _scaler() -> Any:
 
 
 def outside_dispatch_modes() -> AbstractContextManager[Any]:
-    """Compute something of our own in the middle of the loop's work, unseen by a Ledger that counts its bytes."""
+    """Hide gradlab's own operations in the block from dispatch modes, such as a Ledger that counts the loop's bytes."""
     names: Any = sys.modules[__name__]  # ``__getattr__`` finds each name once
     within: AbstractContextManager[Any] = names.disable_current_modes() if names.dispatch_stack_size() else _NOTHING
     return within
@@ -271,23 +271,23 @@ _NOTHING = nullcontext()
 
 
 def is_compiled(module: Any) -> bool:
-    """Tell whether torch.compile was given a module or a part of it."""
+    """Return whether a module or a part of it was compiled."""
     return any(hasattr(each, "_orig_mod") or each._compiled_call_impl is not None for each in module.modules())
 
 
 _DYNAMO = "torch._dynamo"
 _DISABLED = "__dynamo_disable"
-"""Where torch._disable_dynamo keeps, at a function, what is called in its place."""
+"""The attribute in which torch._disable_dynamo keeps the replacement of a function."""
 _STEP_NAMES = {
     _DYNAMO, "cast", "Optimizer", "is_grad_enabled", "set_grad_enabled", "defaults", "_dynamo", "graph_break"
 }  # fmt: skip
-"""The names in what PyTorch puts around ``step()`` of its optimizers; where there are others, it is left alone."""
+"""The names in PyTorch's wrapper of ``step()`` of its optimizers; a wrapper with others is left alone."""
 _INSTEAD = {_DYNAMO: "torch", "_dynamo": "compiler", "graph_break": "is_compiling"}
-"""Where nothing is compiled, ``torch._dynamo.graph_break()`` does as little as ``torch.compiler.is_compiling()``."""
+"""Without compiled code, ``torch._dynamo.graph_break()`` does as little as ``torch.compiler.is_compiling()``."""
 
 
 def forward_hooks_of(module: Any) -> dict[int, Any]:
-    """Return the forward and pre-hooks of a module by number; none where PyTorch keeps them under another name."""
+    """Return the forward and pre-hooks of a module by number; none if PyTorch keeps them under another name."""
     return {**vars(module).get("_forward_hooks", {}), **vars(module).get("_forward_pre_hooks", {})}
 
 
@@ -301,10 +301,10 @@ def compiled_anything() -> bool:
 def delay_dynamo() -> None:
     """Let PyTorch's optimizers work without ``torch._dynamo`` until something else imports it.
 
-    The first optimizer imports it, for 1.5 seconds and 70 MiB, only to say that some functions are not to be compiled.
-    As long as it is not imported, nothing can be compiled, and the plain functions do the same. When it is
-    imported, by ``torch.compile`` or anything else, all is first put back as PyTorch made it. Where PyTorch has other
-    names, nothing happens here, and the first optimizer imports it.
+    The first optimizer imports it, for 1.5 seconds and 70 MiB, only to exclude some functions from compilation.
+    Until then nothing can be compiled, and the plain functions do the same. When it is imported, by ``torch.compile``
+    or anything else, PyTorch's own functions are restored first. If PyTorch has other names, nothing happens here, and
+    the first optimizer imports it.
     """
     if _DYNAMO in sys.modules or any(isinstance(finder, _BeforeDynamo) for finder in sys.meta_path):
         return
@@ -334,17 +334,17 @@ def _functions_of_optimizers() -> Iterator[FunctionType]:
 
 
 class _BeforeDynamo:
-    """The first of Python's finders of modules: asked for ``torch._dynamo``, it undoes what ``delay_dynamo`` did."""
+    """The first of Python's finders of modules: before ``torch._dynamo`` is imported, it undoes ``delay_dynamo``."""
 
     def __init__(self) -> None:
         self.undo: list[Callable[[], Any]] = []
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Find nothing, and for ``torch._dynamo`` what the other finders find."""
+        """Find nothing, except for ``torch._dynamo`` the spec of the other finders."""
         if name != _DYNAMO or self not in sys.meta_path:
             return None
         sys.meta_path.remove(self)
         while self.undo:
             self.undo.pop()()
-        # The search that asks would leave out the next finder, since this one has gone from its list.
+        # The search under way would skip the next finder, since this one has left its list.
         return util.find_spec(name)

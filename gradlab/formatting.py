@@ -1,4 +1,4 @@
-"""Numbers, bytes, words and the addresses of lessons as text and HTML, written in one way everywhere."""
+"""Numbers, bytes, lists and the addresses of lessons as text and HTML, formatted alike everywhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 REPOSITORY = ""
-"""The address of this copy of gradlab, https://github.com/OWNER/NAME; empty as long as it has none."""
+"""The address of this copy of gradlab, https://github.com/OWNER/NAME; empty if it has none."""
 
 EN_DASH = "\u2013"
 """Between the first and the last number of a run, where there is little room: ``38\u201341``."""
@@ -18,25 +18,25 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u20
 
 
 def lesson_address(notebook: str, section: str = "") -> str:
-    """Return where ``"03_forgetting_zero_grad"`` is read on the web; "" as long as there is no address."""
-    place = f"#{quote(section.replace(' ', '-'))}" if section else ""
-    return f"{REPOSITORY}/blob/main/notebooks/{notebook}.ipynb{place}" if REPOSITORY else ""
+    """Return the web address of ``"03_forgetting_zero_grad"``; "" if the repository has none."""
+    fragment = f"#{quote(section.replace(' ', '-'))}" if section else ""
+    return f"{REPOSITORY}/blob/main/notebooks/{notebook}.ipynb{fragment}" if REPOSITORY else ""
 
 
 def lesson_words(notebook: str, section: str = "") -> str:
-    """Return the address of a lesson or, as long as there is none, the name of its notebook and section."""
-    place = f', section "{section}"' if section else ""
-    return lesson_address(notebook, section) or f"notebook {notebook}{place}"
+    """Return the address of a lesson or, if there is none, the name of its notebook and section."""
+    section_text = f', section "{section}"' if section else ""
+    return lesson_address(notebook, section) or f"notebook {notebook}{section_text}"
 
 
-def link_html(address: str, words: str) -> str:
-    """Return HTML with the words as a link, or just the words where there is no address."""
-    said = html.escape(words)
-    return f'<a href="{html.escape(address)}">{said}</a>' if address else said
+def link_html(address: str, text: str) -> str:
+    """Return a text as an HTML link, or just as HTML if there is no address."""
+    escaped = html.escape(text)
+    return f'<a href="{html.escape(address)}">{escaped}</a>' if address else escaped
 
 
 def inline_html(text: str) -> str:
-    """Return a text as HTML: what stands between backticks is code, a line break is one."""
+    """Return a text as HTML: text between backticks is code, line breaks stay."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False)).replace("\n", "<br>")
 
 
@@ -62,7 +62,7 @@ def short(value: float) -> str:
 
 
 def power_text(power: float) -> str:
-    """Return a power of two as people write it: ``2\u207b\u2074``."""
+    """Return a power of two with a superscript: ``2\u207b\u2074``."""
     return f"2{str(round(power)).translate(_SUPERSCRIPTS)}"
 
 
@@ -110,27 +110,27 @@ def in_unit(count: float, unit: str = "GiB") -> str:
 
 
 def number_of(count: int, word: str, ending: str = "s") -> str:
-    """Write how many there are: "1 update", "1,200 updates", "3 passes"."""
+    """Write a number with its noun: "1 update", "1,200 updates", "3 passes"."""
     return f"{count:,} {word}{'' if count == 1 else ending}"
 
 
-def join_words(words: Sequence[str], last: str = "and") -> str:
-    """Write a list in words: "T4, L4 and A100-40"."""
-    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
+def join_words(items: Sequence[str], last: str = "and") -> str:
+    """Join a list: "T4, L4 and A100-40"."""
+    return f"{', '.join(items[:-1])} {last} {items[-1]}" if len(items) > 1 else "".join(items)
 
 
 def spans_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str:
     """Write runs of numbers, each its first and last: "3, 7 to 9"; of more than three, the first and the last."""
-    words = [f"{first:,}" if first == last else f"{first:,}{between}{last:,}" for first, last in spans]
-    return ", ".join(words if len(words) <= 3 else [words[0], "\u2026", words[-1]])
+    runs = [f"{first:,}" if first == last else f"{first:,}{between}{last:,}" for first, last in spans]
+    return ", ".join(runs if len(runs) <= 3 else [runs[0], "\u2026", runs[-1]])
 
 
 def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str:
     """Write runs of batches: "no batch", "batch 41", "batches 38 to 41", "batches 3, 7 to 9"."""
     if not spans:
         return "no batch"
-    one = len(spans) == 1 and spans[0][0] == spans[0][1]
-    return f"{'batch' if one else 'batches'} {spans_text(spans, between)}"
+    is_single = len(spans) == 1 and spans[0][0] == spans[0][1]
+    return f"{'batch' if is_single else 'batches'} {spans_text(spans, between)}"
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str = "", cell_style: str = "") -> str:
@@ -139,14 +139,14 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str =
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag[:2]}>" for cell in cells) + "</tr>"
 
-    look, cell_look = (f' style="{css}"' if css else "" for css in (style, cell_style))
-    head = f"<thead>{line(f'th scope=col{cell_look}', heads)}</thead>" if heads else ""
-    body = "".join(line(f"td{cell_look}", row) for row in rows)
-    return f"<table{look}>{head}<tbody>{body}</tbody></table>"
+    table_attribute, cell_attribute = (f' style="{css}"' if css else "" for css in (style, cell_style))
+    head = f"<thead>{line(f'th scope=col{cell_attribute}', heads)}</thead>" if heads else ""
+    body = "".join(line(f"td{cell_attribute}", row) for row in rows)
+    return f"<table{table_attribute}>{head}<tbody>{body}</tbody></table>"
 
 
 def html_page(title: str, content: str, style: str = "", head: str = "") -> str:
-    """Return a whole page in English that needs nothing else; the title is text, all the rest HTML and CSS."""
+    """Return a whole page in English that needs nothing else; the title is text, the rest HTML and CSS."""
     return (
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -155,13 +155,13 @@ def html_page(title: str, content: str, style: str = "", head: str = "") -> str:
 
 
 def html_box(content: str, colour: str) -> str:
-    """Return HTML with a bar of this colour at its left; it needs no style sheet, wherever it is read."""
-    look = f"border-left:6px solid {colour};padding:2px 12px;max-width:72ch;font-size:15px;line-height:1.45"
-    return f'<div role="status" style="{look}">{content}</div>'
+    """Return HTML with a bar of this colour at its left; it needs no style sheet."""
+    style = f"border-left:6px solid {colour};padding:2px 12px;max-width:72ch;font-size:15px;line-height:1.45"
+    return f'<div role="status" style="{style}">{content}</div>'
 
 
 def png_img(png: bytes, alt: str, width: int) -> str:
-    """Return an ``<img>`` that holds a PNG, so many CSS pixels wide at most, with its words for who cannot see it."""
+    """Return an ``<img>`` with a PNG, at most ``width`` CSS pixels wide; ``alt`` is for screen readers."""
     return _img(png, "png", alt, f'style="max-width:100%;width:{width}px"')
 
 
@@ -169,15 +169,15 @@ _DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]") 
 
 
 def svg_img(svg: str, alt: str, width: int) -> str:
-    """Return an ``<img>`` that holds a themed SVG, so many CSS pixels wide at most, with its words.
+    """Return an ``<img>`` with a themed SVG, at most ``width`` CSS pixels wide.
 
-    It is dark where the page says that it is dark itself, and light wherever the style is taken out.
+    It is dark on pages that are marked as dark, and light where the style is removed.
     """
     dark = ", ".join(f"{page} .gl-themed" for page in _DARK_PAGES)
-    look = f'class="gl-themed" style="color-scheme:light;max-width:100%;width:{width}px"'
-    return f"<style>{dark} {{ color-scheme: dark !important; }}</style>{_img(svg.encode(), 'svg+xml', alt, look)}"
+    attributes = f'class="gl-themed" style="color-scheme:light;max-width:100%;width:{width}px"'
+    return f"<style>{dark} {{ color-scheme: dark !important; }}</style>{_img(svg.encode(), 'svg+xml', alt, attributes)}"
 
 
-def _img(picture: bytes, kind: str, alt: str, look: str) -> str:
+def _img(picture: bytes, kind: str, alt: str, attributes: str) -> str:
     source = base64.b64encode(picture).decode()
-    return f'<img {look} alt="{html.escape(alt, quote=True)}" src="data:image/{kind};base64,{source}">'
+    return f'<img {attributes} alt="{html.escape(alt, quote=True)}" src="data:image/{kind};base64,{source}">'

@@ -10,13 +10,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from gradlab.drawing import Drawing, Listing, Placed, own_look
+from gradlab.drawing import Drawing, Listing, Placed, gradlab_style
 from gradlab.drawing.paint import make_figure
 
 
 def painted(drawing: Drawing | Listing, width: float, height: float) -> Figure:
     """Return the figure of a Drawing, a pixel for a CSS pixel."""
-    with own_look():
+    with gradlab_style():
         figure = make_figure([Placed(drawing, 0, 0, width, height)], 1.0)
         FigureCanvasAgg(figure)
         figure.draw_without_rendering()

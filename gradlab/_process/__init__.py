@@ -1,4 +1,4 @@
-"""What belongs to the whole process: threads, child processes, hooks, random numbers, PyTorch's state, the parser."""
+"""State of the whole process: threads, child processes, hooks, random numbers, PyTorch's state, the parser."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Functions of PyTorch that are others for a while, and hooks that act on one thread."""
+"""Temporary replacements of PyTorch's functions, and hooks that act on one thread."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from .. import _torch
 
-_lock = threading.RLock()  # a collection of garbage inside of a block may end another one
+_lock = threading.RLock()  # a garbage collection within a block may end another one
 
 
 class Original:
-    """What a replacement stands for: it is called like that, and ``call`` is the object itself."""
+    """The replaced object: calling it calls ``call``, the object itself."""
 
     __slots__ = ("call",)
 
@@ -26,14 +26,14 @@ class Original:
 
 
 Make = Callable[[Original], Any]
-"""Makes what stands in the place of an original; it calls the original by ``original(...)``, or ``original.call``."""
+"""Makes the replacement of an original, which it calls by ``original(...)``, or ``original.call``."""
 
 
 class Patches:
-    """Attributes, as (owner, name, what makes the replacement), that are replaced in a block or until ``undo``.
+    """Attributes, as (owner, name, make), that are replaced in a block or until ``undo``.
 
     It may be entered any number of times, on any threads, in any order: they are replaced until the last block ends.
-    Two objects may replace the same attribute, and end in another order than they began in.
+    Two objects may replace the same attribute, and end in any order.
     """
 
     def __init__(self, *attributes: tuple[Any, str, Make]) -> None:
@@ -55,19 +55,19 @@ class Patches:
                 self.undo()
 
     def replace(self, owner: Any, name: str, make: Make) -> None:
-        """Put ``make(original)`` in the place of ``owner.name`` until ``undo``; a missing name is left out."""
+        """Replace ``owner.name`` by ``make(original)`` until ``undo``; a missing name is skipped."""
         with _lock:
-            found = vars(owner).get(name) if owner is not None else None
-            if found is None:
+            value = vars(owner).get(name) if owner is not None else None
+            if value is None:
                 return
-            original = Original(found)
+            original = Original(value)
             replacement = make(original)
             replacement.gradlab_original = original
             self._done.append((owner, name, replacement))
             setattr(owner, name, replacement)
 
     def undo(self) -> None:
-        """Put everything back, the newest first; under somebody else's patch a replacement stays, and does nothing."""
+        """Restore all, the newest first; under a patch of others a replacement stays, and does nothing."""
         with _lock:
             while self._done:
                 owner, name, replacement = self._done[-1]
@@ -75,7 +75,7 @@ class Patches:
                 above = vars(owner).get(name)
                 if above is replacement:
                     setattr(owner, name, original.call)
-                else:  # a newer replacement stands on this one: from now on it calls what is below this one
+                else:  # a newer replacement calls this one: from now on it calls this one's original
                     while (newer := getattr(above, "gradlab_original", None)) and newer.call is not replacement:
                         above = newer.call
                     if newer is not None:
@@ -106,27 +106,27 @@ class ThreadHook:
                 table.change(self._thread, lambda hooks: (*hooks, (self, hook)))
 
     def remove(self) -> None:
-        """Have it called no more."""
+        """Stop calling the hook."""
         with _lock:
             for table in self._tables:
                 table.change(self._thread, lambda hooks: tuple(item for item in hooks if item[0] is not self))
 
 
 class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # fromkeys, which nothing uses
-    """Stands in the place of one of PyTorch's dictionaries of hooks, and adds those that belong to a thread.
+    """Replaces one of PyTorch's dictionaries of hooks, and adds those that belong to a thread.
 
-    Everything else goes to PyTorch's own dictionary. That includes hooks of others that come or go meanwhile: their
-    handles refer to this object, so it is kept when it has been taken out. It is a dict because PyTorch asks for one.
+    Everything else goes to PyTorch's own dictionary. That includes hooks that others add or remove meanwhile: their
+    handles refer to this object, so it is kept after its removal. It is a dict because PyTorch requires one.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.owner, attribute = _torch.place(name)
-        self._in_place = Patches((self.owner, attribute, self._stand_for))
+        self.owner, attribute = _torch.locate(name)
+        self._in_place = Patches((self.owner, attribute, self._replace_table))
         self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # None: of all threads
 
     def change(self, thread: int | None, change: Callable[[Any], tuple[tuple[Any, Any], ...]]) -> None:
-        """Change the hooks of a thread; be in the place of PyTorch's own dictionary only while there are any."""
+        """Change the hooks of a thread; replace PyTorch's own dictionary only while there are any."""
         idle = not self._by_thread
         if hooks := change(self._by_thread.get(thread, ())):
             self._by_thread[thread] = hooks
@@ -137,7 +137,7 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         elif not idle and not self._by_thread:
             self._in_place.__exit__()
 
-    def _stand_for(self, original: Original) -> _HookTable:
+    def _replace_table(self, original: Original) -> _HookTable:
         self.data = original.call
         return self
 
@@ -151,10 +151,10 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         return bool(self.data or self._added())
 
     def __contains__(self, key: object) -> bool:
-        return key in self.data or any(key is own for own, _ in self._added())
+        return key in self.data or any(key is hook_key for hook_key, _ in self._added())
 
     def items(self) -> Any:
-        """Return PyTorch's own hooks and those added, as they are now: nothing changes under an iteration."""
+        """Return a copy of PyTorch's own hooks and those added, safe to iterate over."""
         return (*self.data.items(), *self._added())
 
     def values(self) -> Any:

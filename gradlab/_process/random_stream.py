@@ -1,4 +1,4 @@
-"""Random numbers of torch that are kept apart from all others of the process."""
+"""Random numbers of torch, separate from all others of the process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .threads import learner_threads, others_may_draw
 
 
 class RandomStream:
-    """Random numbers of its own: ``with`` it, what torch draws on this thread comes from it. It may be entered again.
+    """Random numbers of its own: in a ``with`` block torch draws from it on this thread. It may be entered again.
 
-    Where no other thread may draw meanwhile, torch's generators get its state for that time; this costs next to
-    nothing. Otherwise they are left alone, and each operation that draws is handed a generator of the same state.
-    It begins as after torch.manual_seed, or where torch's numbers are now; ``cuda``: with those of all GPUs;
-    ``compiled``: what torch.compile has made draws from it, too.
+    If no other thread may draw meanwhile, torch's generators get its state for that time; this costs next to nothing.
+    Otherwise they are left alone, and each operation that draws gets a generator of the same state. It begins as after
+    torch.manual_seed, or at torch's current state; ``cuda``: with the generators of all GPUs; ``compiled``: code of
+    torch.compile draws from it, too.
     """
 
     def __init__(self, seed: int | None = None, *, cuda: bool = False, compiled: bool = False) -> None:
@@ -56,13 +56,13 @@ class RandomStream:
             self._lock.release()
 
     def copy(self) -> RandomStream:
-        """Return another one at the same place."""
+        """Return another one in the same state."""
         other = RandomStream(cuda=self._cuda, compiled=self._compiled)
         other.set_state(self.state())
         return other
 
     def state(self) -> list[Tensor]:
-        """Return where the numbers are, those of the CPU first."""
+        """Return the states of the generators, the CPU's first."""
         return [generator.get_state() for generator in (_generators(cuda=self._cuda) if self._depth else self._ours)]
 
     def set_state(self, state: list[Tensor]) -> None:
@@ -102,7 +102,7 @@ class RandomStream:
 
 @contextmanager
 def preserving_rng() -> Iterator[None]:
-    """Put torch's random numbers back at the end.
+    """Restore the state of torch's random numbers at the end.
 
     Unless a thread of the learner's own runs: also those of GPUs in use, of Python and of numpy.
     """
@@ -118,11 +118,11 @@ def preserving_rng() -> Iterator[None]:
 
 
 _HANDED_OUT: dict[int, Generator] = {}
-"""The generator that a thread's operations are handed, by the thread's number."""
+"""The generator for the operations of a thread, by the thread's number."""
 
 
 def _generators(*, cuda: bool) -> list[Generator]:
-    """Return what this thread draws from now."""
+    """Return the generators that this thread draws from now."""
     if cuda:
         torch.cuda.init()
     cpu = _HANDED_OUT.get(threading.get_ident(), torch.default_generator)
@@ -130,14 +130,14 @@ def _generators(*, cuda: bool) -> list[Generator]:
 
 
 class _DefaultGenerator:
-    """Stands for torch's own generator of the CPU in torch.random, and is the one of the thread that asks."""
+    """Replaces the CPU's generator in torch.random by that of the calling thread."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_generators(cuda=False)[0], name)
 
 
 def _seeding_own(manual_seed: Original) -> Callable[[int], Generator]:
-    """Seed what this thread draws from; where that is a generator of its own, no GPU, which other threads may use."""
+    """Seed the generators of this thread; if it has one of its own, no GPU, which other threads may use."""
 
     @wraps(manual_seed.call)
     def seed_own(seed: int) -> Generator:
@@ -152,17 +152,17 @@ _BY_THREAD = Patches(
     (torch, "manual_seed", _seeding_own),
     (torch.random, "manual_seed", _seeding_own),
 )
-"""What is replaced while any thread is handed a generator."""
+"""The replacements while any thread has a generator of its own."""
 _address: Callable[[Generator], int] = _torch.generator_address.__get__
-"""Where a generator lies: an operation gets another object than its caller has for the same generator."""
+"""The address of a generator: operations get another Python object for the same generator."""
 _DRAWING_NOTHING = (
     "_fused_sdp_choice", "_scaled_dot_product_flash_attention_for_cpu", "_nested_tensor_softmax_with_shape"
 )  # fmt: skip
-"""Operations with the tag of those that draw, because they do on other devices."""
+"""Operations tagged as random because they draw on other devices."""
 
 
 class _GeneratorMode(DispatchMode):
-    """Hands its generator to each operation on the CPU that draws."""
+    """Passes its generator to each operation on the CPU that draws."""
 
     def __init__(self, generator: Generator) -> None:
         super().__init__()
@@ -202,7 +202,7 @@ class _GeneratorMode(DispatchMode):
 
 @cache
 def _drawing_form(func: Any) -> tuple[Any, int] | None:
-    """Return the form that takes a generator and its place there, (None, 0) if there is none; None: draws nothing."""
+    """Return the overload with a generator and its argument's index, (None, 0) without one; None: draws nothing."""
     for operation in (func, *(getattr(func.overloadpacket, name) for name in func.overloadpacket.overloads())):
         names = [argument.name for argument in operation._schema.arguments]
         if "generator" in names and _arguments(operation) == _arguments(func):

@@ -1,4 +1,4 @@
-"""State of PyTorch that belongs to the process or to a thread, models and optimizers: how to put it back."""
+"""Saving and restoring state: of models and optimizers, and of PyTorch in the process or a thread."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ if TYPE_CHECKING:
 
 
 def copy_state(things: Iterable[Any]) -> Callable[[], None]:
-    """Copy the state of models, tensors, optimizers and whatever else has a ``state_dict``; return what puts it back.
+    """Copy the state of models, tensors, and others with a ``state_dict``; return a function that restores it.
 
-    Of a model: its parts, weights, buffers, ``.grad``, and what trains. It may be put back any number of times.
+    Of a model: its parts, weights, buffers, ``.grad``, and what trains. It may be restored any number of times.
     """
     import torch
     from torch import Tensor, nn
 
-    given = {id(one): one for one in things}.values()
-    modules = [part for one in given if isinstance(one, nn.Module) for part in one.modules()]
+    unique = {id(thing): thing for thing in things}.values()
+    modules = [part for thing in unique if isinstance(thing, nn.Module) for part in thing.modules()]
     owned: list[tuple[nn.Module, bool, list[dict[str, Any]]]] = [
         (part, part.training, [dict(of) for of in (part._modules, part._parameters, part._buffers)]) for part in modules
     ]
     tensors = {id(t): t for part in modules for t in (*part.parameters(), *part.buffers())}
-    tensors |= {id(one): one for one in given if isinstance(one, Tensor) and one.is_leaf}
+    tensors |= {id(thing): thing for thing in unique if isinstance(thing, Tensor) and thing.is_leaf}
     values = [(t, t.detach().clone(), t.requires_grad, _copy_grad(t.grad)) for t in tensors.values()]
-    stateful = [one for one in given if not isinstance(one, (nn.Module, type)) and hasattr(one, "load_state_dict")]
-    states = [(one, copy.deepcopy(one.state_dict())) for one in stateful]
-    groups = [
-        (one, [dict(group) for group in one.param_groups]) for one in stateful if isinstance(one, torch.optim.Optimizer)
-    ]
+    stateful = [s for s in unique if not isinstance(s, (nn.Module, type)) and hasattr(s, "load_state_dict")]
+    states = [(thing, copy.deepcopy(thing.state_dict())) for thing in stateful]
+    optimizers = [thing for thing in stateful if isinstance(thing, torch.optim.Optimizer)]
+    groups = [(optimizer, [dict(group) for group in optimizer.param_groups]) for optimizer in optimizers]
 
-    def put_back() -> None:
+    def restore() -> None:
         for part, training, before in owned:
             part.training = training
-            held: tuple[Any, ...] = (part._modules, part._parameters, part._buffers)
-            for now, then in zip(held, before, strict=True):
+            tables: tuple[Any, ...] = (part._modules, part._parameters, part._buffers)
+            for now, then in zip(tables, before, strict=True):
                 now.clear()
                 now.update(then)
         with torch.no_grad():
@@ -54,12 +53,12 @@ def copy_state(things: Iterable[Any]) -> Callable[[], None]:
                 if tensor.requires_grad != requires_grad:
                     tensor.requires_grad = requires_grad
                 tensor.grad = _copy_grad(grad)
-        for one, kept in groups:
-            one.param_groups[:] = [dict(group) for group in kept]
-        for one, state in states:
-            one.load_state_dict(copy.deepcopy(state))
+        for optimizer, group_copies in groups:
+            optimizer.param_groups[:] = [dict(group) for group in group_copies]
+        for thing, state in states:
+            thing.load_state_dict(copy.deepcopy(state))
 
-    return put_back
+    return restore
 
 
 def _copy_grad(grad: torch.Tensor | None) -> torch.Tensor | None:
@@ -71,7 +70,7 @@ _DEVICES = ("cpu", "cuda")
 
 @contextmanager
 def preserving_torch_state() -> Iterator[None]:
-    """Go in with grad mode on, and put back afterwards what is a matter of the whole kernel.
+    """Run a block with grad mode on, and restore global state of the kernel afterwards.
 
     That is: modes, autocast, default dtype and device, hooks on all modules and optimizers, Python's recursion limit.
     """
@@ -79,7 +78,7 @@ def preserving_torch_state() -> Iterator[None]:
 
     limit, cast, nesting = sys.getrecursionlimit(), _autocast(), _autocast_nesting()
     try:
-        with KernelSettings(), torch.inference_mode(False):  # it puts grad mode and inference mode back
+        with KernelSettings(), torch.inference_mode(False):  # it restores grad mode and inference mode
             yield
     finally:
         sys.setrecursionlimit(limit)
@@ -96,13 +95,13 @@ def preserving_torch_state() -> Iterator[None]:
 
 
 class KernelSettings:
-    """Keeps to a loop what it sets for the whole kernel: inside of ``with`` it is set, outside it is not.
+    """Confines global settings of a loop to its ``with`` blocks.
 
     That is the default dtype and device, and hooks on all modules and optimizers.
     """
 
     def __init__(self) -> None:
-        self._defaults: dict[int, Any] = {}  # those that the loop has set, by their place
+        self._defaults: dict[int, Any] = {}  # those that the loop has set, by index
         self._hooks: list[dict[int, Any]] = []
 
     def __enter__(self) -> None:
@@ -123,7 +122,7 @@ def _defaults() -> list[Any]:
     """Return the default dtype, the default device, and the kind of backward hooks on all modules."""
     import torch
 
-    module, name = _torch.place("is_full_backward_hook")
+    module, name = _torch.locate("is_full_backward_hook")
     return [torch.get_default_dtype(), torch.get_default_device(), getattr(module, name, None)]
 
 
@@ -136,19 +135,19 @@ def _set_defaults(now: list[Any], wanted: list[Any]) -> None:
     if now[1] != device:
         torch.set_default_device(None if device == torch.device("cpu") else device)
     if now[2] != is_full_backward_hook:
-        setattr(*_torch.place("is_full_backward_hook"), is_full_backward_hook)
+        setattr(*_torch.locate("is_full_backward_hook"), is_full_backward_hook)
 
 
 @cache
 def _global_hooks() -> list[dict[int, Any]]:
     """Return PyTorch's own dictionaries of the hooks on all modules and on all optimizers, by the number of a hook."""
-    owners = [_torch.place(name)[0] for name in ("module_hooks", "optimizer_hooks")]
+    owners = [_torch.locate(name)[0] for name in ("module_hooks", "optimizer_hooks")]
     names = [(name, value) for owner in owners if owner is not None for name, value in vars(owner).items()]
     return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
 
 
 def _remove_hooks_since(before: set[int]) -> list[dict[int, Any]]:
-    """Take off the hooks that have come since, and return them; gradlab's own, of another thread, stay."""
+    """Remove the hooks that are not in ``before``, and return them; gradlab's own, of another thread, stay."""
     every = _global_hooks()
     new = {
         number
@@ -171,7 +170,7 @@ def _autocast() -> dict[str, tuple[bool, torch.dtype]]:
 
 
 def _autocast_nesting() -> int:
-    """Return in how many autocast regions this is; PyTorch tells it only to who enters or leaves one."""
+    """Return the number of open autocast regions; PyTorch reports it only on entering or leaving one."""
     import torch
 
     torch.autocast_increment_nesting()
@@ -180,7 +179,7 @@ def _autocast_nesting() -> int:
 
 @contextmanager
 def plain_torch_state() -> Iterator[None]:
-    """Run a block with grad mode on and autocast off, whatever a cell has left the main thread in."""
+    """Run a block with grad mode on and autocast off, whatever state a cell has left in the main thread."""
     import torch
 
     with torch.inference_mode(mode=False):

@@ -1,4 +1,4 @@
-"""The threads of the process: which run the learner's code, what is handed to the main one, what only one may use."""
+"""The threads of the process: those that run the learner's code, work for the main one, and locks."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from typing import Any
 from .._frames import Owner, code_owner, frames
 
 lock = threading.RLock()
-"""Held by a call that drives or shows a widget, which a thread of the learner's own may make; it may be taken again."""
+"""Held by calls that drive or show a widget, also on a thread of the learner's own; reentrant."""
 
 _THREADING = threading.Thread.run.__code__.co_filename
 _POOLS = (str(Path("concurrent/futures/thread.py")), str(Path("multiprocessing/pool.py")))
 
 
 def learner_threads() -> list[str]:
-    """Return the names of the other threads that run code of the learner's own now, or have just begun to.
+    """Return the names of the other threads that run code of the learner's own, or have just begun to.
 
     A thread of Jupyter's, of a progress bar or of a pool that waits for work has no frame of theirs.
     """
@@ -42,7 +42,7 @@ def others_may_draw() -> bool:
 
 
 def innermost_frames() -> dict[int, FrameType]:
-    """Return the frame that each thread is in, by the thread's number.
+    """Return the current frame of each thread, by the thread's number.
 
     Before Python 3.11.9 sys._current_frames may collect garbage while it holds a lock of the interpreter's; an object
     that lets another thread run then, as a tensor does, stops the process for good (python/cpython issue 106883).
@@ -65,7 +65,7 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
         thread = threads.get(ident)
         name = str(ident) if thread is None else thread.name
         files = [frame.f_code.co_filename for frame in frames(innermost)]
-        # Where it has run on while its frames were followed, the outer ones are lost.
+        # If it ran on while its frames were followed, the outer ones are lost.
         if thread is not None and files[-1] != _THREADING:
             files = [frame.f_code.co_filename for frame in frames(innermost_frames().get(ident, innermost))]
         outermost = next((file for file in reversed(files) if file != _THREADING), "")
@@ -79,44 +79,44 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
             yield name, False
 
 
-SERVED_LATELY = 0.5  # seconds: a call of ours that serves looks more often, unless an update takes longer
+SERVED_LATELY = 0.5  # seconds: a call that serves does so more often, unless an update takes longer
 
 
 class MainThread:
-    """The main thread: where all that trains, draws or forecasts for a widget runs, between two cells.
+    """The main thread, which trains, draws and forecasts for widgets between two cells.
 
-    JupyterLab hands a widget's request to another thread while a cell runs. PyTorch's tables of hooks, its random
-    numbers and ``.grad`` belong to the process, so work done there would reach into the cell. It waits for the end of
-    the cell, or until a long call of ours that the cell has made comes to ``serve``.
+    JupyterLab delivers a widget's request on another thread while a cell runs. PyTorch's tables of hooks, its random
+    numbers and ``.grad`` belong to the process, so work done there would affect the cell. It waits for the end of the
+    cell, or until a long gradlab call of the cell reaches ``serve``.
     """
 
     def __init__(self) -> None:
         self.interrupted = False
-        """Whether work done by ``serve`` was interrupted: the cell that has called it is to end, too."""
+        """Whether work done by ``serve`` was interrupted: then the calling cell must end, too."""
         self._waiting: deque[Callable[[], object]] = deque()
         self.is_working = False
-        """Whether the main thread does what was handed over; an interrupt ends that."""
+        """Whether the main thread does handed-over work; an interrupt ends that."""
         self._cell_runs = False
         self._holds = 0
         self._served = 0.0
 
     @property
     def runs_cell(self) -> bool:
-        """Whether a cell is under way, which may still come to ``serve``."""
+        """Whether a cell runs, which may still reach ``serve``."""
         return self._cell_runs and not self.is_working
 
     @property
     def is_busy(self) -> bool:
-        """Whether work that is handed over now waits for the end of a cell."""
+        """Whether work handed over now would wait for the end of a cell."""
         return self.runs_cell and time.monotonic() - self._served > SERVED_LATELY
 
     @property
     def is_wanted(self) -> bool:
-        """Whether ``serve`` would find something to do; cheap enough to ask after each update."""
+        """Whether ``serve`` would find something to do; cheap enough to read after each update."""
         return bool(self._waiting) and self._may_serve()
 
     def begin_cell(self) -> None:
-        """Note that the kernel runs a cell; ipykernel also tells of each widget's request, on any thread."""
+        """Note that the kernel runs a cell; ipykernel also reports each widget's request, on any thread."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs, self._served = True, 0.0
 
@@ -131,15 +131,15 @@ class MainThread:
         call_soon(self._work)
 
     def do(self, work: Callable[[], object]) -> None:
-        """Do something for a widget now; this is the main thread, and what waits is done first."""
+        """Do work for a widget now, on the main thread, after the work that waits."""
         self._waiting.append(work)
         for _ in range(len(self._waiting)):
             self._work()
 
     def serve(self) -> None:
-        """Do what waits, between two updates of a long call; nothing while ``hold`` is in force or on other threads.
+        """Do waiting work, between two updates of a long call; nothing within ``hold`` or on other threads.
 
-        Raises KeyboardInterrupt where that was interrupted.
+        Raises KeyboardInterrupt if that was interrupted.
         """
         if not self._may_serve():
             return
@@ -151,7 +151,7 @@ class MainThread:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Leave in a ``with`` block what waits where it is: an instrument listens to all that this thread does."""
+        """Do no waiting work within a ``with`` block, as an instrument watches all that this thread does."""
         here = threading.current_thread() is threading.main_thread()
         self._holds += here
         try:
@@ -164,13 +164,13 @@ class MainThread:
         return here and not (self._holds or self.is_working)
 
     def _work(self) -> None:
-        """Do what has waited longest, if anything still does."""
+        """Do the oldest waiting work, if there is any."""
         if self.is_working or not self._waiting:
             return
         try:
             self.is_working = True
             self._waiting.popleft()()
-            self.is_working = False  # within the block, so that an interrupt at this very moment ends nothing else
+            self.is_working = False  # within the block, so that an interrupt at this moment ends nothing else
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
@@ -187,7 +187,7 @@ _parser_lock = threading.Lock()
 def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
     """Return the syntax tree of a text; SyntaxError and ValueError as from ast.parse.
 
-    Python 3.11 counts for all threads together how deep its parser is, and takes a change of threads for an error
+    Python 3.11 counts the depth of its parser for all threads together, and a change of threads is an error to it
     (python/cpython issue 106905). A lock keeps our own threads apart; IPython parses cells without it. It is one
     of its own: the doctor parses in a thread that trains, while another holds the process's lock and waits for it.
     """
@@ -198,11 +198,11 @@ def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
         return ast.parse(text, filename)
 
 
-def progress_bar(total: int, words: str, **options: Any) -> Any:
-    """Return tqdm's bar, shown after a second and gone at the end, without tqdm's thread, which needs not start."""
+def progress_bar(total: int, label: str, **options: Any) -> Any:
+    """Return tqdm's bar, shown after a second and removed at the end, without tqdm's monitor thread."""
     from tqdm.auto import tqdm
 
     class Bar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]
         monitor_interval = 0
 
-    return Bar(total=total, desc=words, delay=1, leave=False, **options)
+    return Bar(total=total, desc=label, delay=1, leave=False, **options)

@@ -1,11 +1,11 @@
-"""Scenes as Drawings: axes and marks in the numbers of the axes, roles for colours and words, for browser and paper."""
+"""Scenes as Drawings: axes and marks in the numbers of the axes, roles for colours and texts, for browser and paper."""
 
 from . import fit as fit
 from . import samples as samples
 from .curves import draw_comparison, power_axis, step_points
 from .gradient import (
     BATCH_STYLES,
-    applied_words,
+    applied_text,
     arrow_ends,
     arrow_marks,
     arrow_names,
@@ -18,16 +18,16 @@ from .landscape import surface_axes, surface_marks
 from .limits import box_points, from_zero, numbers, points, value_axis
 from .listing import Listing
 from .marks import AXES_EDGE, Area, Arrow, Axes, Axis, AxisSpan, Band, Dots, Drawing, Image, Key, Line, Mark, Text, draw
-from .memory import area_look, stacked, text_role
-from .paint import Placed, in_rows, own_look, small_png, to_png, to_svg
+from .memory import area_style, stacked, text_role
+from .paint import Placed, gradlab_style, in_rows, small_png, to_png, to_svg
 from .palette import colour, themed_svg, tint
 from .wire import Encoder
 
 __all__ = [
     "AXES_EDGE", "BATCH_STYLES", "Area", "Arrow", "Axes", "Axis", "AxisSpan", "Band", "Dots", "Drawing", "Encoder",
-    "Image", "Key", "Line", "Listing", "Mark", "Placed", "Text", "applied_words", "area_look",
+    "Image", "Key", "Line", "Listing", "Mark", "Placed", "Text", "applied_text", "area_style",
     "arrow_ends", "arrow_marks", "arrow_names", "batch_area", "batch_key", "batch_style", "box_points", "colour",
-    "draw", "draw_comparison", "from_zero", "in_rows", "numbers", "own_look", "plane_axes",
+    "draw", "draw_comparison", "from_zero", "gradlab_style", "in_rows", "numbers", "plane_axes",
     "points", "power_axis", "small_png", "stacked", "step_points", "surface_axes", "surface_marks",
     "text_role", "themed_svg", "tint", "to_png", "to_svg", "value_axis",
 ]  # fmt: skip

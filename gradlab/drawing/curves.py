@@ -15,16 +15,16 @@ from .limits import LARGEST_DRAWN, Numbers, from_zero, numbers, points, value_ax
 from .marks import AXES_EDGE, DASHES, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text, draw
 
 NEWEST = 6  # the number of switches that are labelled; older ones keep their dashed line
-_MOST_LINES = 40
+_MAX_SWITCH_LINES = 40
 _SWITCH_ROOM = 1.3  # times the newest switch: how far the updates reach at least, for its name at the right of its line
 _FIRST_ROOM = 1.2  # times the first loss: how high the axis begins
 
 
 @draw.register
 def draw_loss(scene: Curve) -> Drawing:
-    """Draw the curve up to where it breaks, beside it how it would have gone without the newest switch.
+    """Draw the curve up to where it breaks, beside it the curve without the newest switch.
 
-    The axis is that of the reader's own curve: what would have been leaves it at the top, with its value.
+    The axis fits the reader's own curve: the other one may leave it at the top, with its value.
     """
     x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
     shown = np.isfinite(x) & np.isfinite(mean) & (x <= (math.inf if scene.broken is None else scene.broken))
@@ -49,23 +49,23 @@ def draw_loss(scene: Curve) -> Drawing:
         value, until = short(float(other[-1])), f" at update {copy.updates[-1]:,.0f}" if copy.ended else ""
         beside = f"{value}{until}, had you left {copy.switched}", f"{value}{until}, {copy.switched}", value
         if other[-1] > up.high:
-            text, at = f"{value} \u2191", float(other_x[-1])
-            marks.append(Text("without name", (text,), at, where="top", role="grey-text", backed=True))
-    switches = list(enumerate(scene.switches[-_MOST_LINES:]))
-    for number, (update, words) in switches:
-        marks.append(_upright(f"switch {number}", update, "dashed", f"update {update:,}: {words}"))
-    for number, (update, words) in reversed(switches[-NEWEST:]):  # the newest one first
-        marks.append(Text(f"switch name {number}", (words,), float(update), where="top", backed=True))
-    words, corner = _loss_words(scene, x, low, high), [f"now {short(now)}"] if math.isfinite(now) else []
+            style: dict[str, Any] = {"where": "top", "role": "grey-text", "backed": True}
+            marks.append(Text("without name", (f"{value} \u2191",), float(other_x[-1]), **style))
+    switches = list(enumerate(scene.switches[-_MAX_SWITCH_LINES:]))
+    for number, (update, label) in switches:
+        marks.append(_upright(f"switch {number}", update, "dashed", f"update {update:,}: {label}"))
+    for number, (update, label) in reversed(switches[-NEWEST:]):  # the newest one first
+        marks.append(Text(f"switch name {number}", (label,), float(update), where="top", backed=True))
+    summary, corner = _describe_loss(scene, x, low, high), [f"now {short(now)}"] if math.isfinite(now) else []
     corner = [" \u00b7 ".join([*corner, f"dashed: {text}"]) for text in beside] + corner
     notice = "" if scene.broken is None else f"inf or NaN from update {scene.broken:,}"
-    return Drawing(scene.title, marks, (Axes(across, up, zooms=True),), words, corner=tuple(corner), notice=notice)
+    return Drawing(scene.title, marks, (Axes(across, up, zooms=True),), summary, corner=tuple(corner), notice=notice)
 
 
 def _loss_axis(values: Numbers) -> Axis:
     """Return an axis that holds losses, the first among them; a linear one grows by doubling: it moves rarely."""
     if not len(values) or values.min() < 0 or values.max() > _LOG_FROM * values[0]:
-        return value_axis(values, _FIRST_ROOM, log_from=_LOG_FROM, words="loss")
+        return value_axis(values, _FIRST_ROOM, log_from=_LOG_FROM, title="loss")
     high = from_zero(float(values[0]) * _FIRST_ROOM)
     doublings = math.log2(max(float(values.max()), high)) - math.log2(high)
     return Axis(0.0, min(math.ldexp(high, math.ceil(doublings)), LARGEST_DRAWN), words="loss")
@@ -78,18 +78,18 @@ def _finite_points(curve: Curve | UnswitchedCurve, until: float = math.inf) -> t
     return x[shown], mean[shown]
 
 
-def _upright(id: str, x: float, dash: str, words: str = "") -> Line:
-    return Line(id, (float(x), -AXES_EDGE, float(x), AXES_EDGE), "grey", 1.2, dash, words)
+def _upright(id: str, x: float, dash: str, label: str = "") -> Line:
+    return Line(id, (float(x), -AXES_EDGE, float(x), AXES_EDGE), "grey", 1.2, dash, label)
 
 
-def _loss_words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
+def _describe_loss(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
     end = f"The {scene.title} is {short(scene.now)} now." if math.isfinite(scene.now) else ""
     end = end if scene.broken is None else f"The {scene.title} is inf or NaN from update {scene.broken:,}."
     if not len(x):
         return end or "No update has been made yet."
     reach = f"Updates {x[0]:,.0f} to {x[-1]:,.0f}: the loss lies between {short(low.min())} and {short(high.max())}."
-    update, words = scene.switches[-1] if scene.switches else (0, "")
-    switched = f"Switched at update {update:,}: {words}." if words else ""
+    update, label = scene.switches[-1] if scene.switches else (0, "")
+    switched = f"Switched at update {update:,}: {label}." if label else ""
     without = ""
     if (other := scene.unswitched) is not None:
         was = f"was {short(other.now)} at update {other.updates[-1]:,.0f}; {other.ended}."
@@ -100,10 +100,10 @@ def _loss_words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
 
 # A curve has a colour, dashes and a name at its end. The colours keep their meaning: reused for a loop that applies
 # gradients again, and none of weights, gradients or memory for those that do not.
-_USUAL_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
+_PLAIN_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
 _REUSED_LINES = [("reused", dash) for dash in (*DASHES[1:], "")]
 _LOG_FROM = 300.0  # losses that differ by more than this factor, or grow by it in one run, are on a logarithmic axis
-_TALLEST = 3.0  # how far a diverging curve is followed, in units of the highest loss of those that do not diverge
+_MAX_DIVERGED_HEIGHT = 3.0  # at which a diverging curve is cut, in units of the highest loss of the others
 
 
 def draw_comparison(
@@ -123,18 +123,18 @@ def draw_comparison(
     Args:
         curves: the runs by name.
         reused: the names of those that apply gradients again.
-        events: updates that are marked by a dotted line, with words.
-        counted, y: what the axes are of, in place of updates and losses.
+        events: labels of updates that are marked by a dotted line.
+        counted, y: titles of the axes.
     """
     lines = {name: _finite_points(curve, curve.broken or math.inf) for name, curve in curves.items()}
-    tame = [values for name, (_, values) in lines.items() if curves[name].broken is None and len(values)]
-    most = _TALLEST * max((float(values.max()) for values in tame), default=np.inf)
-    heights = np.concatenate([values[values <= most] for _, values in lines.values()] or [np.zeros(0)])
-    up = value_axis(heights, log_from=_LOG_FROM, words=y)
+    converging = [values for name, (_, values) in lines.items() if curves[name].broken is None and len(values)]
+    ceiling = _MAX_DIVERGED_HEIGHT * max((float(values.max()) for values in converging), default=np.inf)
+    heights = np.concatenate([values[values <= ceiling] for _, values in lines.values()] or [np.zeros(0)])
+    up = value_axis(heights, log_from=_LOG_FROM, title=y)
     last = max((float(x[-1]) for x, _ in lines.values() if len(x)), default=0.0)
     across = Axis(0.0, last if last > 0 else from_zero(last), words=counted, ticks="updates")
-    marks, words = list[Mark](), list[str]()
-    styles = {True: cycle(_REUSED_LINES), False: cycle(_USUAL_LINES)}
+    marks, labels = list[Mark](), list[str]()
+    styles = {True: cycle(_REUSED_LINES), False: cycle(_PLAIN_LINES)}
     for number, (name, (x, values)) in enumerate(lines.items()):
         role, dash = next(styles[name in reused])
         curve = curves[name]
@@ -143,15 +143,15 @@ def draw_comparison(
         readout = f"{name}, update {{x}}: {y} {{y}}"
         marks.append(Line(f"curve {number}", points(x, values), role, 2.0, dash, readout=readout))
         texts = f"{name}: {end}" if curve.broken is not None else f"{name} {end}".strip(), name
-        words.append(f"{name} {end}".strip())
+        labels.append(f"{name} {end}".strip())
         right, height = (float(x[-1]), float(values[-1])) if len(x) else (0.0, up.low)
-        look: dict[str, Any] = {"role": role if role == "loss" else f"{role}-text", "size": 13.0, "bold": True}
-        look["where"] = "margin" if right >= last / 2 else "right around"  # what ends early is named where it ends
-        marks.append(Text(f"name {number}", texts, right, height, **look))
+        style: dict[str, Any] = {"role": role if role == "loss" else f"{role}-text", "size": 13.0, "bold": True}
+        style["where"] = "margin" if right >= last / 2 else "right around"  # what ends early is named where it ends
+        marks.append(Text(f"name {number}", texts, right, height, **style))
     for update, event in (events or {}).items():
         marks.append(_upright(f"event {update}", update, "dotted"))
         marks.append(Text(f"event {update} word", (event,), float(update), where="top", role="grey", backed=True))
-    return Drawing(title, marks, (Axes(across, up),), f"{title}: {'; '.join(words) or 'nothing was run'}.")
+    return Drawing(title, marks, (Axes(across, up),), f"{title}: {'; '.join(labels) or 'nothing was run'}.")
 
 
 @draw.register
@@ -160,12 +160,12 @@ def draw_scaler(scene: ScalerHistory) -> Drawing:
     x, scale, share = numbers(scene.updates), numbers(scene.scale), numbers(scene.underflow)
     count = min(len(x), len(scale), len(share))
     x, scale, share = x[:count], scale[:count], share[:count]
-    known = np.isfinite(x) & np.isfinite(scale) & (scale > 0)
-    update, power = x[known], np.log2(scale[known])
+    finite = np.isfinite(x) & np.isfinite(scale) & (scale > 0)
+    update, power = x[finite], np.log2(scale[finite])
     skipped = numbers(scene.skipped)
     across = from_zero(max([*x[np.isfinite(x)][-1:].tolist(), *skipped[-1:].tolist()], default=0.0))
-    words = f"the loss scale, {short(float(scale[known][-1]))} now" if len(update) else ""
-    marks: list[Mark] = [Line("scale", step_points(update, power), "scale", 2.4, words=words)]
+    label = f"the loss scale, {short(float(scale[finite][-1]))} now" if len(update) else ""
+    marks: list[Mark] = [Line("scale", step_points(update, power), "scale", 2.4, words=label)]
     if len(skipped) and len(update):
         crosses = points(skipped, np.interp(skipped, update, power))
         marks.append(Dots("skipped", crosses, "cross", 9.0, stroke="wrong", width=2.2, words="skipped steps"))
@@ -177,13 +177,13 @@ def draw_scaler(scene: ScalerHistory) -> Drawing:
     updates, caption = Axis(0.0, across, words="updates", ticks="updates"), "would underflow without scaling"
     lower = Axes(updates, Axis(ticks="shares"), share=0.25, caption=caption)
     skips = number_of(len(skipped), "step") if len(skipped) else ""
-    words = "There is no loss scale yet."
+    description = "There is no loss scale yet."
     if len(update):
         were = f"{skips or 'no step'} {'were' if len(skipped) > 1 else 'was'} skipped"
         under = f", and {share[measured][-1]:.1%} of the gradient would be 0 without it" if measured.any() else ""
-        words = f"The loss scale is {scale[known][-1]:,.6g}; {were}{under}."
+        description = f"The loss scale is {scale[finite][-1]:,.6g}; {were}{under}."
     corner = (f"\u00d7 {skips} skipped",) if skips else ()
-    return Drawing("loss scale", marks, (upper, lower), words, corner=corner, corner_role="wrong")
+    return Drawing("loss scale", marks, (upper, lower), description, corner=corner, corner_role="wrong")
 
 
 def step_points(x: Numbers, y: Numbers) -> Numbers:
@@ -197,9 +197,9 @@ def step_points(x: Numbers, y: Numbers) -> Numbers:
     return np.vstack([(x[0], y[0]), corners, (x[-1], y[-1])]).ravel()
 
 
-def power_axis(power: Numbers, words: str = "") -> Axis:
+def power_axis(power: Numbers, title: str = "") -> Axis:
     """Return an axis of powers of 2 with limits on multiples of 4, so that one halving moves nothing."""
     if not len(power):
-        return Axis(0.0, 4.0, words=words, ticks="powers")
+        return Axis(0.0, 4.0, words=title, ticks="powers")
     low, high = float(power.min()), float(power.max())
-    return Axis(math.floor((low - 2) / 4) * 4.0, math.floor((high + 1) / 4) * 4.0 + 4.0, words=words, ticks="powers")
+    return Axis(math.floor((low - 2) / 4) * 4.0, math.floor((high + 1) / 4) * 4.0 + 4.0, words=title, ticks="powers")

@@ -1,4 +1,4 @@
-"""Peaks of memory by category, side by side, against the lines of graphics cards: will it fit?"""
+"""Peaks of memory by category, side by side, against the capacities of graphics cards."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from ..formatting import bytes_text
 from ..scenes import Fit
 from .limits import from_zero
 from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Drawing, Line, Mark, Text, draw
-from .memory import BESIDE_TENSORS, area_look, category_name, stacked
+from .memory import BESIDE_TENSORS, area_style, category_name, stacked
 
-_FARTHEST = 4.0  # times the highest bar: a card that holds more is left out; the words tell of it
-_CARDS = 0.45  # of the width of all bars, at their left, for the names of the cards
+_MAX_CAPACITY = 4.0  # times the highest bar: a card that holds more is left out, and only named in the description
+_CARD_NAMES_WIDTH = 0.45  # of the width of all bars, at their left, for the names of the cards
 _HEADROOM = 1.12  # times the highest bar: above it is its sum
-_LONGEST = 8  # letters of a card or a bar, where there is no room for more
-_SMALL = 0.001  # of a bar: what is less has no label
+_MAX_LETTERS = 8  # letters of a card or a bar, where there is no room for more
+_MIN_LABELLED = 0.001  # of a bar: what is less has no label
 _MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", "CUDA": "CUDA's context"}
 
 
 @draw.register
 def draw_fit(scene: Fit) -> Drawing:
-    """Stack the bars on a linear axis, draw the cards that are in sight, and tell what fits."""
+    """Stack the bars on a linear axis, with a line for each card within it, and the verdict."""
     bars = list(scene.bars)
     names = dict.fromkeys(name for _, sizes in bars for name in sizes)
     edges = stacked({name: [sizes.get(name, 0) for _, sizes in bars] for name in names}, len(bars), BESIDE_TENSORS)
     total = list(edges.values())[-1][1]
     highest = float(total.max(initial=0.0))
-    cards = [card for card in sorted(scene.cards, key=itemgetter(1)) if 0 < card[1] <= _FARTHEST * highest]
+    cards = [card for card in sorted(scene.cards, key=itemgetter(1)) if 0 < card[1] <= _MAX_CAPACITY * highest]
     top = from_zero(max(highest * _HEADROOM, *(holds * 1.08 for _, holds in cards), 0.0))
     marks: list[Mark] = []
     for number, (label, _) in reversed(list(enumerate(bars))):  # the sum of the last one is written first
@@ -34,31 +34,31 @@ def draw_fit(scene: Fit) -> Drawing:
         for name, (low, high) in edges.items():
             if high[number] > low[number]:
                 a, b = float(low[number]), float(high[number])
-                words = f"{label}: {_MEANING.get(name, name)} {bytes_text(b - a)}"
+                text = f"{label}: {_MEANING.get(name, name)} {bytes_text(b - a)}"
                 box = (left, a, left, b, right, b, right, a)
-                marks.append(Area(f"{name} {number}", box, width=1.2, words=words, **area_look(name)))
-                if number == len(bars) - 1 and b - a > _SMALL * total[-1]:
+                marks.append(Area(f"{name} {number}", box, width=1.2, words=text, **area_style(name)))
+                if number == len(bars) - 1 and b - a > _MIN_LABELLED * total[-1]:
                     texts = (f"{name} {bytes_text(b - a)}", name, bytes_text(b - a))
                     marks.append(category_name(name, texts, (a + b) / 2))
         height = float(total[number])
         sums = (bytes_text(height), bytes_text(height).split()[0])
         marks.append(Text(f"sum {number}", sums, number + 0.5, height, where="above"))
     for number, (name, holds) in enumerate(cards):
-        words = f"{name} holds {bytes_text(holds)}"
-        marks.append(Line(f"card {number}", (0.0, holds, AXES_EDGE, holds), "ink", 1.3, "dashdot", words))
-        marks.append(Text(f"card name {number}", _cut(name), 0.0, holds, where="left", size=11.0, words=words))
+        text = f"{name} holds {bytes_text(holds)}"
+        marks.append(Line(f"card {number}", (0.0, holds, AXES_EDGE, holds), "ink", 1.3, "dashdot", text))
+        marks.append(Text(f"card name {number}", _cut(name), 0.0, holds, where="left", size=11.0, words=text))
     spans = tuple(AxisSpan(number, number + 1, _cut(label)) for number, (label, _) in enumerate(bars))
     count = max(len(bars), 1)
-    x = Axis(-_CARDS * count, count, ticks="none", spans=spans)
+    x = Axis(-_CARD_NAMES_WIDTH * count, count, ticks="none", spans=spans)
     verdict = scene.verdict if bars else "nothing is forecast yet"
-    words = f"{verdict.capitalize()}."
+    description = f"{verdict.capitalize()}."
     if bars:
         peaks = ", ".join(f"{label} {bytes_text(sum(sizes.values()))}" for label, sizes in bars)
-        words = f"Peaks of memory: {peaks}." + (f" The last one {verdict}." if verdict else "")
+        description = f"Peaks of memory: {peaks}." + (f" The last one {verdict}." if verdict else "")
     axes, corner = Axes(x, Axis(0.0, top, ticks="bytes")), (scene.title,) if scene.title else ()
-    return Drawing("peak memory", marks, (axes,), words, corner=corner, notes=((verdict,),) if verdict else ())
+    return Drawing("peak memory", marks, (axes,), description, corner=corner, notes=((verdict,),) if verdict else ())
 
 
 def _cut(name: str) -> tuple[str, ...]:
-    """Return a name, and what is written of it where it has no room."""
-    return (name, f"{name[:_LONGEST]}\u2026") if len(name) > _LONGEST else (name,)
+    """Return a name, and its short form if it is long."""
+    return (name, f"{name[:_MAX_LETTERS]}\u2026") if len(name) > _MAX_LETTERS else (name,)

@@ -1,4 +1,4 @@
-"""How wide words are in the letters of a still picture, DejaVu Sans; words that are cut or broken to a width."""
+"""Widths of texts in the font of a still picture, DejaVu Sans; texts cut or wrapped to a width."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-_LOOK: dict[str, Any] = {"family": "DejaVu Sans", "style": "normal", "variant": "normal", "stretch": "normal"}
-_FONTS = {bold: FontProperties(weight="bold" if bold else "normal", size=100, **_LOOK) for bold in (False, True)}
+_FAMILY: dict[str, Any] = {"family": "DejaVu Sans", "style": "normal", "variant": "normal", "stretch": "normal"}
+_FONTS = {bold: FontProperties(weight="bold" if bold else "normal", size=100, **_FAMILY) for bold in (False, True)}
 
 
 @lru_cache(maxsize=16384)
@@ -21,7 +21,7 @@ def text_width(text: str, size: float = 12.0, bold: bool = False) -> float:
 
 @lru_cache(maxsize=2048)
 def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False) -> str:
-    """Cut a text to a width in CSS pixels, an ellipsis in place of what is cut; "" where nothing fits."""
+    """Cut a text to a width in CSS pixels, an ellipsis in place of what is cut; "" if nothing fits."""
     if text_width(text, size, bold) <= wide:
         return text
     cuts = (f"{text[:left].rstrip()}\u2026" for left in range(len(text) - 1, 0, -1))
@@ -29,13 +29,13 @@ def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False) -
 
 
 def fitting(texts: Sequence[str], wide: float, size: float = 12.0, *, bold: bool = False) -> str:
-    """Return the first of some texts that has room, the last one cut if none has."""
+    """Return the first of some texts that fits, the last one cut if none does."""
     fits = (text for text in texts if text_width(text, size, bold) <= wide)
     return next(fits, "") or shorten(texts[-1], wide, size, bold=bold)
 
 
 def wrapped(text: str, wide: float, size: float = 12.0) -> list[str]:
-    """Break a text into lines of at most so many CSS pixels; a word that is wider has a line of its own."""
+    """Break a text into lines of at most ``wide`` CSS pixels; a wider word has a line of its own."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()

@@ -22,7 +22,7 @@ BATCH_STYLES: dict[str, dict[str, Any]] = {
     "other": {"fill": "paper", "stroke": "grey", "line": 1.2, "dash": "dashed"},
     "sum": {"fill": "faint", "stroke": "ink", "line": 2.2},
 }
-"""How a contribution to ``.grad`` is drawn, as fields of an Arrow, by how many optimizer steps have applied it."""
+"""Fields of the Arrow for a contribution to ``.grad``, by the number of optimizer steps that have applied it."""
 _APPLIED = ("added", "applied", "reused")  # never, once, more than once
 _KEY_TEXTS = {
     "added": ("not applied yet", "new"),
@@ -31,14 +31,14 @@ _KEY_TEXTS = {
     "sum": ("sum, .grad", "sum, .grad", "sum"),
 }
 _NEXT_STEP = Key(("next step",), fill="weights")
-_NAMED, _NAMED_IN_FULL = 9, 3  # arrows that carry the number of their batch, and fresh arrows with all their words
-_STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
-_MOST_ACROSS = 0.5  # of a picture with contours, for all arrows together ...
+_MAX_LABELLED, _MAX_FULLY_LABELLED = 9, 3  # arrows labelled with their batch, and fresh arrows with all their names
+_ROUND_FACTORS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
+_MAX_SHARE = 0.5  # of a picture with contours, for all arrows together ...
 _TRUE_FROM = 0.6  # ... or a little more where that shows them at their true length
 _SUM_WIDTH = 2.2  # of the arrow of the sum, in units of the others'
-_SEEN = 0.02  # of the axes, that an outline must be long to be seen as one
-_IN_SIGHT = "lowest", "start"  # of the landscape, in front of the arrows
-_IN_WORDS = 4  # arrows in the words of the panel
+_SHORTEST_YARDSTICK = 0.02  # of the axes: a shorter outline would not be recognised
+_IN_FRONT = "lowest", "start"  # marks of the landscape, in front of the arrows
+_MOST_DESCRIBED = 4  # arrows in the description of the panel
 
 
 def batch_key(names: Sequence[str] = (*_APPLIED, "sum")) -> tuple[Key, ...]:
@@ -68,50 +68,50 @@ def draw_arrows(scene: Arrows) -> Drawing:
     else:
         marks, axes, outside, factor = _draw_on_contours(scene, scene.contours, numbers(scene.path).reshape(-1, 2))
         notice = notice or outside
-        corner = [" \u00b7 ".join([*corner, *_factor_words(scene, factor)]), *_factor_words(scene, factor)]
+        corner = [" \u00b7 ".join([*corner, *_factor_text(scene, factor)]), *_factor_text(scene, factor)]
     key = batch_key() if scene.contours is None else (*batch_key(), _NEXT_STEP)
-    return Drawing("gradient in .grad", marks, (axes,), _words(scene), tuple(corner), key=key, notice=notice)
+    return Drawing("gradient in .grad", marks, (axes,), _describe(scene), tuple(corner), key=key, notice=notice)
 
 
 @draw.register
 def draw_landscape(scene: Landscape) -> Drawing:
-    """Draw contours with the path, a ring where it began, a dot where it is, and from there what ``.grad`` holds."""
+    """Draw contours and the path, a ring at its start, a dot at its end, and from there the arrows of ``.grad``."""
     path, arrows = numbers(scene.path).reshape(-1, 2), scene.arrows
     marks, axes, outside, factor = _draw_on_contours(arrows or Arrows([], (0.0, 0.0)), scene.contours, path, "weights")
-    drawing = Drawing("path of the weights", marks, (axes,), _path_words(path), notice=outside)
+    drawing = Drawing("path of the weights", marks, (axes,), _describe_path(path), notice=outside)
     if arrows is None:
         return drawing
-    words = f"{drawing.words} {_words(arrows)}"
-    return replace(drawing, words=words, corner=_factor_words(arrows, factor), key=(*batch_key(), _NEXT_STEP))
+    description = f"{drawing.words} {_describe(arrows)}"
+    return replace(drawing, words=description, corner=_factor_text(arrows, factor), key=(*batch_key(), _NEXT_STEP))
 
 
 def _draw_on_contours(
     scene: Arrows, contours: Contours, path: Numbers, drag: str = ""
 ) -> tuple[list[Mark], Axes, str, float]:
-    """Return marks and axes of the weights' plane, what lies outside, and how much longer than true the arrows are."""
+    """Return marks and axes of the weights' plane, a notice of weights outside, and the arrows' magnification."""
     reach = scene.reach or max(needed_reach(arrow_ends(scene).tolist(), flat=False))
     factor = _fit_factor(surface_of(contours), reach)
     start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
     axes, outside = surface_axes(contours, start.tolist())
     way, front = path_marks(path, drag)
     ground = [*surface_marks(contours, named=True), *way, *_yardstick(scene.one_batch * factor, axes, scene)]
-    front = [*(mark for mark in ground if mark.id in _IN_SIGHT), *front]
-    marks = [mark for mark in ground if mark.id not in _IN_SIGHT]
+    front = [*(mark for mark in ground if mark.id in _IN_FRONT), *front]
+    marks = [mark for mark in ground if mark.id not in _IN_FRONT]
     marks += arrow_marks(scene, start, factor)
     if scene.move is not None and np.isfinite(scene.move).all():
         end = np.clip(start + numbers(scene.move), -LARGEST_DRAWN, LARGEST_DRAWN)
-        words = "where the next step goes: minus lr times .grad"
-        marks.append(Arrow("move", np.concatenate([start, end]), "weights", "paper", 0.6, words=words))
+        label = "where the next step goes: minus lr times .grad"
+        marks.append(Arrow("move", np.concatenate([start, end]), "weights", "paper", 0.6, words=label))
     return [*marks, *front, *arrow_names(scene)], axes, outside, factor
 
 
-def _factor_words(scene: Arrows, factor: float) -> tuple[str, ...]:
+def _factor_text(scene: Arrows, factor: float) -> tuple[str, ...]:
     if not scene.reach and not scene.arrows:
         return ()
     return ("arrows true length" if factor == 1 else f"arrows \u00d7 {short(factor)}",)
 
 
-def _path_words(path: Numbers) -> str:
+def _describe_path(path: Numbers) -> str:
     if not len(path):
         return "The weights have not moved yet."
     (x0, y0), (x1, y1) = path[0].tolist(), path[-1].tolist()
@@ -130,103 +130,103 @@ def arrow_ends(scene: Arrows) -> Numbers:
 
 
 def arrow_marks(scene: Arrows, start: Any = (0.0, 0.0), factor: float = 1.0) -> list[Mark]:
-    """Return the sum and the arrows in front of it, from ``start`` on, ``factor`` times as long as they are."""
+    """Return the sum and the arrows in front of it, from ``start`` on, magnified by ``factor``."""
     *joints, tip = np.clip(np.asarray(start) + arrow_ends(scene) * factor, -LARGEST_DRAWN, LARGEST_DRAWN)
-    words = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
+    label = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
     ends = np.concatenate([joints[0], tip])
-    marks: list[Mark] = [Arrow("sum", ends, width=_SUM_WIDTH, words=words, moves=True, **BATCH_STYLES["sum"])]
+    marks: list[Mark] = [Arrow("sum", ends, width=_SUM_WIDTH, words=label, moves=True, **BATCH_STYLES["sum"])]
     for number, arrow in enumerate(scene.arrows):
         first, last = arrow.batches or (0, 1)
-        look = dict(BATCH_STYLES["other" if arrow.batches is None else batch_style(arrow.applied[0])])
-        look |= {"press": f"batch {first}" if first == last and not arrow.names else "", "moves": True}
+        style = dict(BATCH_STYLES["other" if arrow.batches is None else batch_style(arrow.applied[0])])
+        style |= {"press": f"batch {first}" if first == last and not arrow.names else "", "moves": True}
         ends = np.concatenate(joints[number : number + 2])
-        marks.append(Arrow(f"arrow {number}", ends, words=arrow_words(arrow), **look))
+        marks.append(Arrow(f"arrow {number}", ends, words=arrow_label(arrow), **style))
     return marks
 
 
 def batch_style(applied: int) -> str:
-    """Return the style of what so many steps have applied."""
+    """Return the style of a batch, by the number of steps that have applied it."""
     return _APPLIED[min(applied, 2)]
 
 
 def plane_axes(reach: float, elements: int = 0) -> Axes:
-    """Return axes for arrows laid flat, a unit as long along both, the start always at one place."""
+    """Return axes for arrows laid flat, a unit as long along both, the start always at the same point."""
     reach = max(reach, 1e-12) if reach else 1.0
-    words = f"{elements:,} numbers drawn flat, nearly to scale" if elements else ""
+    title = f"{elements:,} numbers drawn flat, nearly to scale" if elements else ""
     across = Axis(-BESIDE * reach, BESIDE * reach, ticks="none")
-    return Axes(Axis(-BEFORE * reach, reach, words=words), across, equal="fill")
+    return Axes(Axis(-BEFORE * reach, reach, words=title), across, equal="fill")
 
 
 def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
-    """Return a thin outline as long as a usual batch, low in the picture, where there are arrows of such a size."""
+    """Return a thin outline as long as a usual batch, low in the picture; none without arrows or if it is too short."""
     (left, right), (low, high) = ((axis.low, axis.high) for axis in (axes.x, axes.y))
     x = 0.0 if axes.equal == "fill" else left + 0.04 * (right - left)
     y = low + 0.06 * (high - low)
-    if not scene.arrows or not _SEEN * (right - left) < length < math.inf:
+    if not scene.arrows or not _SHORTEST_YARDSTICK * (right - left) < length < math.inf:
         return []
-    words = "a usual length of one batch: the median of those that came last, while none was applied again"
-    arrow = Arrow("one batch", (x, y, x + length, y), "", "grey", 0.7, words=words)
+    label = "a usual length of one batch: the median of those that came last, while none was applied again"
+    arrow = Arrow("one batch", (x, y, x + length, y), "", "grey", 0.7, words=label)
     return [arrow, Text("one batch name", ("one batch",), x + length, y, where="right", role="grey-text", size=11.0)]
 
 
 def _fit_factor(surface: Surface, reach: float) -> float:
-    """Choose a round factor at which arrows fit the picture; 1, their true length, wherever that will do."""
+    """Choose a round factor at which arrows fit the picture; 1, their true length, where possible."""
     if not 0 < reach < math.inf:
         return 1.0
-    best = min(_MOST_ACROSS * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
+    best = min(_MAX_SHARE * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
     if _TRUE_FROM <= best < 2.5:
         return 1.0
     power = 10.0 ** math.floor(math.log10(best))
-    return next((power * step for step in _STEPS if power * step <= best), power)
+    return next((power * step for step in _ROUND_FACTORS if power * step <= best), power)
 
 
-def arrow_words(arrow: BatchArrow) -> str:
-    """Return what an arrow stands for: ``batch 38: length 4.78, 16% of the sum, applied once``."""
+def arrow_label(arrow: BatchArrow) -> str:
+    """Return the label of an arrow: ``batch 38: length 4.78, 16% of the sum, applied once``."""
     batches = "not from a backward" if arrow.batches is None else batches_text([arrow.batches], EN_DASH)
     name = arrow.names[0] if arrow.names else batches
     length = f"length {short(arrow.length)}, " if math.isfinite(arrow.length) else ""
-    return f"{name}: {length}{share_of_sum(arrow.share)}, {applied_words(*arrow.applied)}"
+    return f"{name}: {length}{share_of_sum(arrow.share)}, {applied_text(*arrow.applied)}"
 
 
-def applied_words(fewest: int, most: int = 0) -> str:
-    """Say how many steps have applied a batch: ``not applied yet``, ``applied once``, ``applied 33 to 61 times``."""
+def applied_text(fewest: int, most: int = 0) -> str:
+    """Write how often a batch was applied: ``not applied yet``, ``applied once``, ``applied 33 to 61 times``."""
     if max(fewest, most) < 2:
         return ("not applied yet", "applied once")[fewest]
     return f"applied {fewest:,} to {most:,} times" if fewest < most else f"applied {fewest:,} times"
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return what is written beside each arrow, where they are few: "batch 260", "23 batches \u00d7 5-27".
+    """Return a label beside each arrow, if they are few: "batch 260", "23 batches \u00d7 5-27".
 
-    The newest has the first choice of a place, then those of many batches, which nobody could guess.
+    The newest is placed first, then those of many batches, which cannot be guessed.
     """
-    if len(scene.arrows) > _NAMED:
+    if len(scene.arrows) > _MAX_LABELLED:
         return []
-    crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _NAMED_IN_FULL
+    crowded = sum(arrow.applied[0] < 2 for arrow in scene.arrows) > _MAX_FULLY_LABELLED
     names: list[Mark] = []
     spans = [arrow.batches or (0, 0) for arrow in scene.arrows]
     newest = len(spans) - 1
-    for number in sorted(range(len(spans)), key=lambda at: (at < newest, spans[at][0] == spans[at][1], -at)):
+    for number in sorted(range(len(spans)), key=lambda i: (i < newest, spans[i][0] == spans[i][1], -i)):
         arrow, (first, last) = scene.arrows[number], spans[number]
         name = f"{last - first + 1:,} batches" if first < last else f"{first:,}" if first else "other"
         counted = f"\u00d7 {spans_text([arrow.applied], EN_DASH)}" if arrow.applied[0] > 1 else ""
         times = counted and f" {counted}"
-        given = [*arrow.names][-1 if crowded else 0 :]
+        forms = [*arrow.names][-1 if crowded else 0 :]
         whole = [f"batch {name}{times}"] * (number == newest and 0 < first == last)
-        texts = [own + times for own in given] or [*whole, name + times, counted or name]
+        texts = [form + times for form in forms] or [*whole, name + times, counted or name]
         texts = texts[-1:] if counted and first < last and len(spans) > 4 else texts
         names.append(Text(f"arrow name {number}", tuple(texts), of=f"arrow {number}", where="beside", backed=True))
     return names
 
 
-def _words(scene: Arrows) -> str:
+def _describe(scene: Arrows) -> str:
     if not scene.holds:
         return ".grad holds no batch."
     norm = f"|grad| {short(math.hypot(*scene.total))} holds {batches_text(scene.holds, EN_DASH)}"
     if not scene.measured:
         return f"{norm}. What each of them contributed was not measured."
-    parts = [arrow_words(arrow) for arrow in reversed(scene.arrows[-_IN_WORDS:])]
-    earlier = scene.arrows[:-_IN_WORDS]
+    parts = [arrow_label(arrow) for arrow in reversed(scene.arrows[-_MOST_DESCRIBED:])]
+    earlier = scene.arrows[:-_MOST_DESCRIBED]
     if earlier:
         parts.append(f"all before: {share_text(sum(arrow.share for arrow in earlier))}")
     return f"{norm}. {'; '.join(parts)}." if parts else f"{norm}."

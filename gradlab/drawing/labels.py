@@ -1,4 +1,4 @@
-"""Words of a still picture: on no others, within the panel, and where they hide as little as can be of the marks."""
+"""Placement of a still picture's texts: apart, within the panel, hiding as little of the marks as possible."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .marks import Arrow, Dots, Mark, Text
 from .palette import colour
 from .plots import Places, Sheet, text_box
 
-_NEAR, _EACH, _APART = 2.0, 7.0, 15.0  # CSS pixels: beside a label, along a line, and from row to row at the right
-_HINTED = 3.0  # CSS pixels that a text may be wider on a coarse grid of pixels
-_ROWS, _ROW = 4, 17.0  # of words below the upper edge of the axes
-_LATER, _SHORTER, _OUTSIDE = 0.35, 3.0, 4.0  # what it costs to be further down the list, shorter, outside the axes
+_GAP_PX, _SAMPLE_PX, _MARGIN_ROW_PX = 2.0, 7.0, 15.0  # beside a label, along a line, from row to row at the right
+_HINTING_PX = 3.0  # CSS pixels that a text may be wider on a coarse grid of pixels
+_TOP_ROWS, _TOP_ROW_PX = 4, 17.0  # of texts below the upper edge of the axes
+_COST_LATER, _COST_SHORTER, _COST_OUTSIDE = 0.35, 3.0, 4.0  # for a later spot, a shorter text, outside the axes
 _STEPS: dict[str, Sequence[tuple[float, float]]] = {
     "right": [(10, 0)],
     "left": [(-10, 0)],
@@ -32,37 +32,37 @@ _STEPS: dict[str, Sequence[tuple[float, float]]] = {
 
 
 Spot = tuple[float, float, str]
-"""A place for words in CSS pixels of the panel: x, the middle of their height, and which side of them lies at x."""
+"""A position of a text in CSS pixels of the panel: x, the middle of its height, and which side of it lies at x."""
 
 
 class Labels:
-    """Finds a place for each text of a panel."""
+    """Finds a position for each text of a panel."""
 
     def __init__(self, sheet: Sheet, plots: Sequence[Plot], marks: Mapping[str, tuple[Mark, list[Places]]]) -> None:
-        """Begin with what is painted: marks by id, with the lines along which they lie."""
+        """``marks`` are those painted, by id, with the lines along which they lie."""
         self._sheet, self._plots, self._marks = sheet, plots, marks
         parts = [(mark, piece) for mark, pieces in marks.values() for piece in pieces]
         self._arrows = [Outline(piece) for mark, piece in parts if isinstance(mark, Arrow)]
-        things = [np.zeros((0, 2)), *(piece for mark, piece in parts if isinstance(mark, Dots))]
-        for mark, piece in parts:  # words may hide areas and pale contours
+        obstacles = [np.zeros((0, 2)), *(piece for mark, piece in parts if isinstance(mark, Dots))]
+        for mark, piece in parts:  # texts may hide areas and pale contours
             if not isinstance(mark, Dots) and getattr(mark, "stroke", "")[:5] not in ("", "grey/"):
-                things.append(_along(piece))
-        self._things = np.concatenate(things)
+                obstacles.append(_along(piece))
+        self._obstacles = np.concatenate(obstacles)
 
     def write(self, texts: Sequence[Text], order: int) -> None:
-        """Write the texts that find a place."""
+        """Write the texts that find a position."""
         self._place_margin([text for text in texts if text.where == "margin" and math.isfinite(text.y)])
         for mark in texts:
             if mark.where == "margin" or (best := self._best(mark)) is None:
                 continue
             (x, y, anchor), text = best
             patch = {"boxstyle": "square,pad=0.1", "facecolor": colour("paper"), "edgecolor": "none", "alpha": 0.85}
-            look: dict[str, Any] = {"size": mark.size, "role": mark.role, "bold": mark.bold, "zorder": order}
-            self._sheet.write(x, y, text, anchor=anchor, bbox=patch if mark.backed else None, **look)
+            style: dict[str, Any] = {"size": mark.size, "role": mark.role, "bold": mark.bold, "zorder": order}
+            self._sheet.write(x, y, text, anchor=anchor, bbox=patch if mark.backed else None, **style)
 
     def _best(self, mark: Text) -> tuple[Spot, str] | None:
         left, top, right, bottom = self._sheet.edges(self._plots[mark.axes])
-        wide, names_arrow = self._sheet.width - _HINTED, self._is_arrow(mark.of)
+        wide, names_arrow = self._sheet.width - _HINTING_PX, self._is_arrow(mark.of)
         limits = 0.0, 0.0, wide, self._sheet.height
         if names_arrow:
             limits = left + 3, 0.0, wide, bottom
@@ -74,14 +74,15 @@ class Labels:
                 x, y, anchor = spot
                 box = text_box(x, y, text, mark.size, mark.bold, anchor)
                 a, b, c, d = box.extents
-                cost = _LATER * number + _SHORTER * form + _OUTSIDE * (a < left or d > bottom)
+                cost = _COST_LATER * number + _COST_SHORTER * form + _COST_OUTSIDE * (a < left or d > bottom)
                 if not (cost < least and a >= limits[0] and b >= limits[1] and c <= limits[2] and d <= limits[3]):
                     continue
-                if any(a - _NEAR < o.x1 and o.x0 < c + _NEAR and b < o.y1 and o.y0 < d for o in self._sheet.words):
+                others, near, far = self._sheet.text_boxes, a - _GAP_PX, c + _GAP_PX
+                if any(near < o.x1 and o.x0 < far and b < o.y1 and o.y0 < d for o in others):
                     continue
                 if names_arrow and any(arrow.intersects_bbox(box) for arrow in self._arrows):
                     continue
-                inside = (self._things > (a, b)) & (self._things < (c, d))
+                inside = (self._obstacles > (a, b)) & (self._obstacles < (c, d))
                 hidden = int(inside.all(axis=1).sum())
                 if cost + hidden < least and not (mark.clear and hidden):
                     least, best = cost + hidden, (spot, text)
@@ -91,7 +92,7 @@ class Labels:
         return id in self._marks and isinstance(self._marks[id][0], Arrow)
 
     def _spots(self, mark: Text, wide: float) -> list[Spot]:
-        """Return where a text may be, the best place first."""
+        """Return the candidate positions of a text, the best first."""
         plot = self._plots[mark.axes]
         left, top, right, bottom = self._sheet.edges(plot)
         if mark.of:
@@ -108,27 +109,27 @@ class Labels:
             return [(x, y, "center") for x, y in few]
         x, y = self._sheet.places(plot, (mark.x, mark.y))[0].tolist()
         if mark.where == "top":
-            rows = [top + (row + 0.5) * _ROW for row in range(_ROWS)] if left - 1 <= x <= right + 1 else []
-            fits = x + 5 + wide <= min(right + 10, self._sheet.width - _HINTED)
+            rows = [top + (row + 0.5) * _TOP_ROW_PX for row in range(_TOP_ROWS)] if left - 1 <= x <= right + 1 else []
+            fits = x + 5 + wide <= min(right + 10, self._sheet.width - _HINTING_PX)
             return [(x + 5, y, "left") if fits else (x - 5, y, "right") for y in rows]
         steps = [step for side in mark.where.split() for step in _STEPS[side]]
         return [(x + a, y + b, "left" if a > 0 else "right" if a < 0 else "center") for a, b in steps]
 
     def _place_margin(self, texts: Sequence[Text]) -> None:
-        """Write the texts at the right of the axes, as near to their places as they can be."""
+        """Write the texts at the right of the axes, as near to their heights as possible."""
         plot, sheet = self._plots[0], self._sheet
         _, top, right, bottom = sheet.edges(plot)
-        texts = texts[: int((bottom - top - 4) / _APART) + 1]
+        texts = texts[: int((bottom - top - 4) / _MARGIN_ROW_PX) + 1]
         sides = [(1.0, min(max(text.y, plot.get_ylim()[0]), plot.get_ylim()[1])) for text in texts]
         heights = sheet.places(plot, sides)[:, 1].tolist()
         order = sorted(range(len(texts)), key=lambda number: heights[number])
         least = top + 4
         for number in order:
             heights[number] = max(heights[number], least)
-            least = heights[number] + _APART
+            least = heights[number] + _MARGIN_ROW_PX
         for number in reversed(order):
             heights[number] = min(heights[number], bottom)
-            bottom = heights[number] - _APART
+            bottom = heights[number] - _MARGIN_ROW_PX
         for mark, y in zip(texts, heights, strict=True):
             x = right + 8 + 13 * (mark.swatch is not None)
             text = fitting(mark.texts, sheet.width - x - 2, mark.size, bold=mark.bold)
@@ -138,8 +139,8 @@ class Labels:
 
 
 def _along(places: Places) -> Places:
-    """Return places along a line, close enough to each other to tell what lies on it."""
-    steps = np.hypot(*np.diff(places, axis=0).T) / _EACH
+    """Return points along a line, close enough to each other to find overlaps."""
+    steps = np.hypot(*np.diff(places, axis=0).T) / _SAMPLE_PX
     counts = np.clip(np.ceil(steps), 1, 200).astype(int)
     pairs = zip(places[:-1], places[1:], counts.tolist(), strict=True)
     return np.concatenate(
@@ -148,7 +149,7 @@ def _along(places: Places) -> Places:
 
 
 def _aside(corners: Places) -> list[Spot]:
-    """Return places beside an arrow of seven corners: near its middle first."""
+    """Return positions beside an arrow of seven corners: near its middle first."""
     tail, head, thick = (corners[0] + corners[6]) / 2, corners[3], math.dist(corners[0], corners[6])
     across, down = np.array([tail[1] - head[1], head[0] - tail[0]]) / math.dist(tail, head)
     spots = []
@@ -162,7 +163,7 @@ def _aside(corners: Places) -> list[Spot]:
 
 
 def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:
-    """Return places above and below a line that goes from left to right."""
+    """Return positions above and below a line that goes from left to right."""
     spots: list[Spot] = []
     for share in (1.0, 0.75, 0.5, 0.25, 0.0):
         end = places[round(share * (len(places) - 1))]
@@ -171,4 +172,4 @@ def _beside(places: Places, left: float, right: float, top: float, wide: float) 
         near = near if len(near) else end[1:]
         above, under = float(near.min()), float(near.max())
         spots += [(x, y, "left") for y in (above - 10, under + 11, above - 26, under + 27)]
-    return [*spots, *((left + 8, top + (row + 0.5) * _ROW, "left") for row in range(_ROWS))]
+    return [*spots, *((left + 8, top + (row + 0.5) * _TOP_ROW_PX, "left") for row in range(_TOP_ROWS))]

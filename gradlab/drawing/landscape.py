@@ -1,4 +1,4 @@
-"""The loss over two weights as contours, and the way that the weights went."""
+"""The loss over two weights as contours, and the path of the weights."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
     marks: list[Mark] = []
     for number, (loss, corners) in enumerate(surface.levels):
         strength = round(_DARKEST - (_DARKEST - _PALEST) * number / (LEVELS - 1))
-        words = f"loss {short(loss)}"
-        marks.append(Line(f"contour {number}", corners.ravel(), f"grey/{strength}", 1.2, words=words))
+        label = f"loss {short(loss)}"
+        marks.append(Line(f"contour {number}", corners.ravel(), f"grey/{strength}", 1.2, words=label))
     if surface.lowest:
         marks.append(Dots("lowest", surface.lowest, "plus", 10.0, "", "grey", 1.5, "the smallest loss"))
     for number, (loss, _) in list(enumerate(surface.levels))[1::3] if named else ():
-        look: dict[str, Any] = {"of": f"contour {number}", "where": "on", "role": "grey", "size": 11.0}
-        look |= {"backed": True, "clear": True}
-        marks.append(Text(f"level {number}", (short(loss),), **look))
+        style: dict[str, Any] = {"of": f"contour {number}", "where": "on", "role": "grey", "size": 11.0}
+        style |= {"backed": True, "clear": True}
+        marks.append(Text(f"level {number}", (short(loss),), **style))
     return tuple(marks)
 
 
 def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, str]:
-    """Return the axes of contours, and what to say of weights that they do not hold.
+    """Return the axes of contours, and a notice of weights outside them.
 
     Arrows must look perpendicular to contours, so a unit is as long along both weights, unless that would squeeze the
     picture to a ribbon.
@@ -91,30 +91,30 @@ def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, st
 
 
 _AGES = ("weights/20", "weights/45", "weights")
-"""Roles of the oldest, the middle and the newest third of the path: what is old must not cover the contours."""
-_DOTTED = 60  # up to so many points of the path are dots too
+"""Roles of the oldest, the middle and the newest third of the path: old parts must not cover the contours."""
+_MOST_DOTS = 60  # points of the path: up to this number they are dots too
 
 
 def path_marks(path: Numbers, drag: str = "") -> tuple[list[Mark], list[Mark]]:
-    """Return the way of the weights, and what stands before all else: where they are, where they began, and words."""
-    known = path[np.isfinite(path).all(axis=1)]
+    """Return the path of the weights, and the marks in front of all others: its end, its start and their labels."""
+    finite = path[np.isfinite(path).all(axis=1)]
     marks: list[Mark] = []
-    third = len(known) // 3
+    third = len(finite) // 3
     step = max(1, 2 ** third.bit_length() // 16)  # the thirds stay the same for a while as points are added
-    cuts = 0, third // step * step, 2 * len(known) // 3 // step * step, len(known)
+    cuts = 0, third // step * step, 2 * len(finite) // 3 // step * step, len(finite)
     for number, role in enumerate(_AGES):
-        part = known[cuts[number] : cuts[number + 1] + 1].ravel()
+        part = finite[cuts[number] : cuts[number + 1] + 1].ravel()
         marks.append(Line(f"path {number}", part, role, 1.8, readout="weights {x}, {y}"))
-        if len(known) <= _DOTTED:
+        if len(finite) <= _MOST_DOTS:
             marks.append(Dots(f"steps {number}", part, size=3.5, fill=role))
     front: list[Mark] = []
-    if len(known) > 1:
-        marks.append(Dots("start", known[0], "ring", 9.0, "paper", "weights", 1.8))
-    if len(known):
-        words = "drag to another start" if drag else f"the weights: {short(known[-1][0])}, {short(known[-1][1])}"
-        front.append(Dots("now", known[-1], "circle", 11.0, "weights", "paper", 1.5, words, "", drag, moves=True))
-    for index, word in ((-1, "now"), (0, "start"))[: len(known) if drag else 0]:
-        x, y = known[index].tolist()
+    if len(finite) > 1:
+        marks.append(Dots("start", finite[0], "ring", 9.0, "paper", "weights", 1.8))
+    if len(finite):
+        label = "drag to another start" if drag else f"the weights: {short(finite[-1][0])}, {short(finite[-1][1])}"
+        front.append(Dots("now", finite[-1], "circle", 11.0, "weights", "paper", 1.5, label, "", drag, moves=True))
+    for index, word in ((-1, "now"), (0, "start"))[: len(finite) if drag else 0]:
+        x, y = finite[index].tolist()
         live = "drag me" if word == "now" else ""
         front.append(Text(f"{word} word", (word,), x, y, role="weights-text", bold=True, backed=True, live=live))
     return marks, front

@@ -61,21 +61,21 @@ def around(low: float, high: float) -> tuple[float, float]:
     return math.floor(low / step) * step, (math.floor(high / step) + 1) * step
 
 
-def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = math.inf, words: str = "") -> Axis:
-    """Return the axis ``words`` for finite values, logarithmic if the largest is over ``log_from`` times the smallest.
+def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = math.inf, title: str = "") -> Axis:
+    """Return the axis ``title`` for finite values, logarithmic if the largest is over ``log_from`` times the smallest.
 
     ``room`` times the span is shown. A linear axis begins at 0 unless a value is negative; a logarithmic one says so.
     """
     if not len(values):
-        return Axis(words=words)
+        return Axis(words=title)
     low, high = float(values.min()), float(values.max())
     if low >= 0 and high > 0:
         smallest, top = math.log10(values[values > 0].min()), math.log10(high)
         if top - smallest > math.log10(log_from):  # the ratio of 1e300 to 1e-300 is no float
             bottom = max(smallest, top - _DECADES)
             bottom, top = around(bottom, bottom + (top - bottom) * room)
-            words = f"{words} (log axis)".lstrip()
-            return Axis(10.0 ** max(bottom, -290.0), 10.0 ** min(top, 290.0), log=True, words=words)
+            title = f"{title} (log axis)".lstrip()
+            return Axis(10.0 ** max(bottom, -290.0), 10.0 ** min(top, 290.0), log=True, words=title)
     if low >= 0:
-        return Axis(0.0, from_zero(high * room), words=words)
-    return Axis(*around(low, low + (high - low) * room), words=words)
+        return Axis(0.0, from_zero(high * room), words=title)
+    return Axis(*around(low, low + (high - low) * room), words=title)

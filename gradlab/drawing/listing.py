@@ -1,4 +1,4 @@
-"""The loop as text in a still picture: its lines with their numbers, the line that ran, and words below."""
+"""The loop as text in a still picture: its lines with their numbers, the line that ran, and sentences below."""
 
 from __future__ import annotations
 
@@ -11,70 +11,70 @@ from typing import Any
 from .fonts import text_width, wrapped
 from .plots import Sheet
 
-_SIZE, _LINE, _ADVANCE = 12.0, 17.0, 0.602  # of the letters of code, in CSS pixels; an advance is in units of the size
-_GUTTER, _EDGE = 40.0, 6.0
-_WORD, _WORDS_LINE = 13.0, 19.0
-_CHIP = 30.0
+_CODE_PX, _CODE_LINE_PX, _ADVANCE = 12.0, 17.0, 0.602  # of code, in CSS pixels; an advance is in units of the size
+_GUTTER_PX, _EDGE_PX = 40.0, 6.0
+_SENTENCE_PX, _SENTENCE_LINE_PX = 13.0, 19.0
+_WARNING_PX = 30.0
 _BREAK = re.compile(r" |\((?!\))")  # a line of code may be broken after these, and within no ()
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The loop with its numbers, ``width`` CSS pixels wide; without a loop its words are those of a warning."""
+    """The loop with its numbers, ``width`` CSS pixels wide; without a loop its sentences are a warning."""
 
     source: str
     width: float
     lit: Collection[int] = ()  # the lines that ran last
     changed: Collection[int] = ()  # the lines that a switch changed
-    words: Collection[str] = ()  # sentences below
+    sentences: Collection[str] = ()  # below
 
     @cached_property
     def lines(self) -> list[tuple[int, list[str]]]:
         """Each line with its number, in as many pieces as it needs."""
-        most = int((self.width - _GUTTER - _EDGE) / (_SIZE * _ADVANCE))
+        most = int((self.width - _GUTTER_PX - _EDGE_PX) / (_CODE_PX * _ADVANCE))
         return [(number, _pieces(line, most)) for number, line in enumerate(self.source.splitlines(), 1)]
 
     @property
     def height(self) -> float:
         """CSS pixels."""
         if not self.source:
-            return _CHIP
-        code = _LINE * sum(len(pieces) for _, pieces in self.lines)
-        rows = sum(len(wrapped(text, self.width - _EDGE, _WORD)) for text in self.words)
-        return round(code + 3 * _EDGE + _WORDS_LINE * rows + 4 * len(self.words))
+            return _WARNING_PX
+        code = _CODE_LINE_PX * sum(len(pieces) for _, pieces in self.lines)
+        rows = sum(len(wrapped(text, self.width - _EDGE_PX, _SENTENCE_PX)) for text in self.sentences)
+        return round(code + 3 * _EDGE_PX + _SENTENCE_LINE_PX * rows + 4 * len(self.sentences))
 
 
 def paint_listing(listing: Listing, sheet: Sheet) -> None:
     """Paint the loop, or a warning, on a part of a sheet."""
     if not listing.source:
-        text = f"\u26a0 {' '.join(listing.words)}"
-        wide = min(text_width(text, _WORD, True) + 22.0, listing.width - 4.0)
-        sheet.add_box(2.0, 3.0, wide, _CHIP - 6.0, "reused/15", "reused-text", 2.0)
-        sheet.write(12.0, _CHIP / 2, text, size=_WORD, bold=True)
+        text = f"\u26a0 {' '.join(listing.sentences)}"
+        wide = min(text_width(text, _SENTENCE_PX, True) + 22.0, listing.width - 4.0)
+        sheet.add_box(2.0, 3.0, wide, _WARNING_PX - 6.0, "reused/15", "reused-text", 2.0)
+        sheet.write(12.0, _WARNING_PX / 2, text, size=_SENTENCE_PX, bold=True)
         return
-    y = _EDGE
+    y = _EDGE_PX
     for number, pieces in listing.lines:
         if (lit := number in listing.lit) or number in listing.changed:
             fill = "activations/40" if lit else "gradients/25"
-            sheet.add_box(1.0, y, listing.width - 2.0, _LINE * len(pieces), fill)
-            sheet.write(6.0, y + _LINE / 2, "\u25b6" if lit else "\u2217", size=10.0)
-        code: dict[str, Any] = {"size": _SIZE, "fontfamily": "DejaVu Sans Mono"}
-        sheet.write(_GUTTER - 8, y + _LINE / 2, str(number), role="grey", anchor="right", **code)
+            sheet.add_box(1.0, y, listing.width - 2.0, _CODE_LINE_PX * len(pieces), fill)
+            sheet.write(6.0, y + _CODE_LINE_PX / 2, "\u25b6" if lit else "\u2217", size=10.0)
+        code: dict[str, Any] = {"size": _CODE_PX, "fontfamily": "DejaVu Sans Mono"}
+        sheet.write(_GUTTER_PX - 8, y + _CODE_LINE_PX / 2, str(number), role="grey", anchor="right", **code)
         role = "grey" if pieces[0].lstrip().startswith("#") else "ink"
         for piece in pieces:
-            sheet.write(_GUTTER, y + _LINE / 2, piece, role=role, bold=lit, **code)
-            y += _LINE
-    sheet.add_box(1.0, 1.0, listing.width - 2.0, y + _EDGE - 1.0, "", "faint", 1.0)
-    y += 2 * _EDGE
-    for text in listing.words:
-        for line in wrapped(text, listing.width - _EDGE, _WORD):
-            sheet.write(2.0, y + _WORDS_LINE / 2, line, size=_WORD)
-            y += _WORDS_LINE
+            sheet.write(_GUTTER_PX, y + _CODE_LINE_PX / 2, piece, role=role, bold=lit, **code)
+            y += _CODE_LINE_PX
+    sheet.add_box(1.0, 1.0, listing.width - 2.0, y + _EDGE_PX - 1.0, "", "faint", 1.0)
+    y += 2 * _EDGE_PX
+    for text in listing.sentences:
+        for line in wrapped(text, listing.width - _EDGE_PX, _SENTENCE_PX):
+            sheet.write(2.0, y + _SENTENCE_LINE_PX / 2, line, size=_SENTENCE_PX)
+            y += _SENTENCE_LINE_PX
         y += 4.0
 
 
 def _pieces(line: str, most: int) -> list[str]:
-    """Break a line of code as the browser does: what goes on below begins two columns further in."""
+    """Break a line of code as the browser does: its continuation is indented by two more columns."""
     further = " " * (len(line) - len(line.lstrip()) + 2)
     pieces = []
     while len(line) > most:

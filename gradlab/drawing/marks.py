@@ -1,4 +1,4 @@
-"""What a panel draws: a Drawing is axes and marks in the numbers of its axes, with roles for colours, and words.
+"""The marks of a panel: a Drawing is axes and marks in the numbers of its axes, with roles for colours, and texts.
 
 A panel knows no pixels and no fonts. Two painters lay a Drawing out: the browser's (``front/layout.js``, at the size
 that the page gives it) and matplotlib's own Axes (``paint.py``). Points beyond an axis are cut off there; a
@@ -20,7 +20,7 @@ AXES_EDGE = 1e300
 
 
 class AxisSpan(NamedTuple):
-    """Words below a part of the x axis, such as a statement of the loop; the first text that has room is written."""
+    """A label below a part of the x axis, such as a statement of the loop: the first of ``texts`` that fits."""
 
     low: float
     high: float
@@ -31,7 +31,7 @@ class AxisSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What one axis shows: its limits, its title, and how its ticks are written."""
+    """Limits, title (``words``) and format of the ticks of one axis."""
 
     low: float = 0.0
     high: float = 1.0
@@ -40,7 +40,7 @@ class Axis:
     ticks: str = "number"
     """"number", "updates", "bytes", "powers" (of 2), "shares" (of 1), "lines" (no numbers) or "none" (nothing)."""
     spans: tuple[AxisSpan, ...] = ()
-    """Words in place of ticks; with ``ticks="slanted"`` they are written at a slant."""
+    """Labels in place of ticks; with ``ticks="slanted"`` they are slanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Axes:
     """With a unit as long along both: "fit" makes the axes as large as that allows, "fill" shows more of one range."""
     zooms: bool = False  # whether a reader may choose a range of x; then y shows what lies in it
     share: float = 1.0  # of the panel's height, beside other axes of the same panel, which lie below
-    caption: str = ""  # words above the axes
+    caption: str = ""  # above the axes
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An entry of the key: a swatch with its words: the first, second or last of each, as they have room in a row."""
+    """An entry of the key: a swatch and its label, the first, second or last of ``texts``, as a row has room."""
 
     texts: tuple[str, ...]
     fill: str = ""
@@ -70,7 +70,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What all marks have."""
+    """The field that all marks have."""
 
     id: str
     """Names the mark within its Drawing, the same from frame to frame, so that only what changes is sent."""
@@ -85,13 +85,13 @@ class Line(Mark):
     width: float = 1.5
     dash: str = ""
     words: str = ""
-    readout: str = ""  # what to say of the point that is nearest to the pointer: ``"update {x}: loss {y}"``
+    readout: str = ""  # text for the point nearest to the pointer: ``"update {x}: loss {y}"``
     axes: int = 0  # which of the Drawing's axes it is on
 
 
 @dataclass(frozen=True, slots=True)
 class Area(Mark):
-    """What a closed line through ``points`` encloses; a pair of NaN begins another part."""
+    """The inside of a closed line through ``points``; a pair of NaN begins another part."""
 
     points: Any
     fill: str = ""
@@ -100,11 +100,11 @@ class Area(Mark):
     dash: str = ""
     hatch: str = ""
     words: str = ""
-    press: str = ""  # what pressing the mark tells the kernel, "" for nothing: ``"batch 38"``
+    press: str = ""  # message to the kernel when the mark is pressed, "" for none: ``"batch 38"``
     moves: bool = False
     """Whether the browser shows how it got from one moment to the next: new marks slide in, those gone are swept out.
 
-    What has the same ``press``, or else the same id, is the same thing at both moments.
+    Marks with the same ``press``, or else the same id, are the same thing at both moments.
     """
     axes: int = 0
 
@@ -127,7 +127,7 @@ class Dots(Mark):
     words: str = ""
     readout: str = ""
     drag: str = ""
-    """The name under which the kernel gets the numbers of the place it is dragged to. ``"weights"``: to begin there."""
+    """The name under which the kernel gets the point it is dragged to; ``"weights"``: to begin there."""
     moves: bool = False  # as of an Area
     axes: int = 0
 
@@ -142,9 +142,9 @@ class Arrow(Area):
 
 @dataclass(frozen=True, slots=True)
 class Text(Mark):
-    """Words at a point, or at another mark: the first of ``texts`` that has room is written, where it hides least.
+    """A text at a point, or at another mark: the first of ``texts`` that fits is written, where it hides least.
 
-    ``where`` names the places that it may have, the best first: "around" the point, "right" of it, "left", "above",
+    ``where`` names the positions that it may have, the best first: "around" the point, "right" of it, "left", "above",
     "below", at its "center"; "top" is a row below the upper edge of the axes; "margin" is beside the right edge, where
     all such texts are kept apart; "beside" and "on" are meant of the mark ``of``.
     """
@@ -159,8 +159,8 @@ class Text(Mark):
     bold: bool = False
     backed: bool = False  # on a patch of paper, where it stands on other marks
     clear: bool = False  # left out where it would hide a part of a mark
-    swatch: Key | None = None  # shown before the words
-    live: str = ""  # what is written instead where it can be acted on: "drag me"
+    swatch: Key | None = None  # shown before the text
+    live: str = ""  # written instead where the reader can act on it: "drag me"
     words: str = ""
     axes: int = 0
 
@@ -183,12 +183,12 @@ class Drawing:
     title: str
     marks: Sequence[Mark] = ()
     axes: tuple[Axes, ...] = (Axes(),)
-    words: str = ""  # the panel in a sentence or two, for readers who cannot see it
-    corner: tuple[str, ...] = ()  # words at the right of the title, the first of them that has room
+    words: str = ""  # the panel in a sentence or two, for screen readers
+    corner: tuple[str, ...] = ()  # at the right of the title, the first of them that fits
     corner_role: str = "ink"
-    notes: tuple[tuple[str, ...], ...] = ()  # lines below the title, of each the first text that has room
+    notes: tuple[tuple[str, ...], ...] = ()  # lines below the title, of each the first text that fits
     key: tuple[Key, ...] = ()
-    notice: str = ""  # a sentence in a frame in the middle of the axes; without marks, all that there is
+    notice: str = ""  # a sentence in a frame in the middle of the axes; without marks, all there is
     faint: bool = False  # whether it is out of date: painted with a part of its strength
 
     def find(self, id: str) -> Any:
@@ -199,13 +199,13 @@ class Drawing:
         raise KeyError(f"no mark {id!r} in {self.title!r}; there are: {', '.join(mark.id for mark in self.marks)}")
 
     def texts(self) -> list[str]:
-        """Return what may be written in the Drawing: of each text the longest form."""
+        """Return the texts of the Drawing, each in its longest form."""
         lines = [*self.corner[:1], *(note[0] for note in self.notes), *([self.notice] if self.notice else [])]
         return [self.title, *lines, *(mark.texts[0] for mark in self.marks if isinstance(mark, Text))]
 
 
 @singledispatch
 def draw(scene: Any) -> Drawing:
-    """Return the panel of a scene, as the function that is registered for its kind draws it; TypeError for no scene."""
-    known = ", ".join(kind.__name__ for kind in draw.registry if kind is not object)
-    raise TypeError(f"no panel draws a {type(scene).__name__}; scenes are: {known}")
+    """Return the panel of a scene, drawn by the function registered for its class; TypeError for no scene."""
+    kinds = ", ".join(kind.__name__ for kind in draw.registry if kind is not object)
+    raise TypeError(f"no panel draws a {type(scene).__name__}; scenes are: {kinds}")

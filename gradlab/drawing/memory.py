@@ -27,12 +27,12 @@ _ROLES = {
 }
 """Role and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
 BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
-"""What a card holds above the tensors, from the bottom to the top."""
-_LARGEST = 1e290
+"""Roles and hatches of the bytes of a card beyond the tensors, from the bottom to the top."""
+_MAX_BYTES = 1e290
 _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
-"""How many times the peak a level is drawn up to, while a higher one is said in words; and its dashes."""
-_ONE, _SEVERAL = 1.15, 1.3  # times the peak: above it is the number of its update, and of several its bytes
-_THIN = 0.007  # of the axis: a category that is nowhere thicker has no name
+"""Limit up to which a level is drawn, in units of the peak (a higher one is only described), and its dashes."""
+_ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # times the peak: room for the number of an update, and also for bytes
+_MIN_NAMED_SHARE = 0.007  # of the axis: a category that is nowhere thicker has no name
 _NOTHING = "No memory was watched yet"
 
 Edges = dict[str, tuple[Numbers, Numbers]]
@@ -43,14 +43,14 @@ def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterab
     rows = {name: row for row, name in enumerate((*_ROLES, *above), 1)}
     heights = np.zeros((len(rows) + 1, count))
     for name, values in categories.items():
-        sizes = np.clip(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0, _LARGEST)
+        sizes = np.clip(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0, _MAX_BYTES)
         heights[rows.get(name, rows["other"]), : len(sizes)] += sizes
     edges = np.cumsum(heights, axis=0)
     return {name: (edges[row - 1], edges[row]) for name, row in rows.items()}
 
 
-def area_look(name: str) -> dict[str, Any]:
-    """Return how the area of a category is drawn, as fields of a Band, an Area or a Key."""
+def area_style(name: str) -> dict[str, Any]:
+    """Return the fields of a Band, an Area or a Key for the area of a category."""
     role, hatch = (_ROLES | BESIDE_TENSORS)[name]
     if role != "grey":
         return {"fill": f"{role}/50", "stroke": role, "hatch": hatch}
@@ -64,13 +64,13 @@ def text_role(name: str) -> str:
 
 def category_name(name: str, texts: tuple[str, ...], y: float) -> Text:
     """Return the name of a category for the right of the axes, with a patch of its area."""
-    swatch = Key((name,), **area_look(name))
+    swatch = Key((name,), **area_style(name))
     return Text(f"name {name}", texts, y=y, where="margin", role=text_role(name), swatch=swatch)
 
 
 @draw.register
 def draw_memory(scene: Memory) -> Drawing:
-    """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
+    """Stack the categories, mark the peak of each update, and name the cause of the newest one."""
     if not scene.statements:
         return Drawing("memory", (), (Axes(Axis(ticks="none"), Axis(ticks="bytes")),), scene.note or _NOTHING)
     edges = stacked(scene.categories, max(map(len, scene.categories.values()), default=0))
@@ -81,18 +81,18 @@ def draw_memory(scene: Memory) -> Drawing:
     card, capacity = scene.capacity or ("", 0)
     sizes = zip(_LEVELS, (capacity, scene.allocated or 0, scene.reserved or 0), strict=True)
     levels = {name: float(size) for name, size in sizes if 0 < size <= _LEVELS[name][0] * peak}
-    room = peak * (_SEVERAL if len(layout.updates) > 1 else _ONE)
+    room = peak * (_ROOM_OF_SEVERAL if len(layout.updates) > 1 else _ROOM_OF_ONE)
     top = from_zero(max(room, *(size * 1.15 for size in levels.values()), 0.0))
     marks = [*_areas(scene, edges, layout), *_peaks(scene, total, layout, top)]
     for name, size in levels.items():
-        words = f"{card if name == 'capacity' else name} {bytes_text(size)}"
-        marks.append(Line(f"level {name}", (-AXES_EDGE, size, AXES_EDGE, size), "ink", 1.4, _LEVELS[name][1], words))
-        look: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
-        marks.append(Text(f"level name {name}", (words,), **look))
+        text = f"{card if name == 'capacity' else name} {bytes_text(size)}"
+        marks.append(Line(f"level {name}", (-AXES_EDGE, size, AXES_EDGE, size), "ink", 1.4, _LEVELS[name][1], text))
+        style: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
+        marks.append(Text(f"level name {name}", (text,), **style))
     for name, (low, high) in edges.items():  # beside its right end, or where it is thickest if it is gone by then
         thick = (high - low)[last]
-        if thick.max(initial=0.0) > _THIN * top:
-            point = -1 if thick[-1] > _THIN * top else int(thick.argmax())
+        if thick.max(initial=0.0) > _MIN_NAMED_SHARE * top:
+            point = -1 if thick[-1] > _MIN_NAMED_SHARE * top else int(thick.argmax())
             marks.append(category_name(name, (name,), float(low[last][point] + high[last][point]) / 2))
     causes, far = _causes(scene, layout, last.start + int(total[last].argmax()), newest) if newest > 0 else (), ""
     if scene.capacity and newest > 0 and ("capacity" not in levels or newest > capacity):
@@ -101,14 +101,14 @@ def draw_memory(scene: Memory) -> Drawing:
     remarks = [part for part in (reserved, scene.note) if part]
     corner = (" \u00b7 ".join(remarks), *remarks[1:]) if remarks else ()
     cause = causes[0].removeprefix("\u25bc ") if causes else ""
-    words = ". ".join(part for part in (cause[:1].upper() + cause[1:], far, scene.note) if part) or _NOTHING
+    description = ". ".join(part for part in (cause[:1].upper() + cause[1:], far, scene.note) if part) or _NOTHING
     notes = tuple(texts for texts in (causes, (far,)) if any(texts))
     axes = Axes(statement_axis(scene.statements, layout), Axis(0.0, top, ticks="bytes"))
-    return Drawing("memory", marks, (axes,), words, corner=corner, notes=notes)
+    return Drawing("memory", marks, (axes,), description, corner=corner, notes=notes)
 
 
 def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
-    """Return an empty area behind each statement, which says what it holds, and a Band for each category."""
+    """Return an empty area behind each statement, labelled with its bytes, and a Band for each category."""
     total = edges["other"][1]
     marks: list[Mark] = []
     for number, (statement, (begin, end)) in enumerate(zip(scene.statements, pairwise(layout.ends), strict=True)):
@@ -116,14 +116,14 @@ def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
             high = begin + int(total[begin:end].argmax())
             sizes = {name: float(upper[high] - lower[high]) for name, (lower, upper) in edges.items()}
             parts = [f"{name} {bytes_text(size)}" for name, size in sizes.items() if size > 0]
-            words = f"{statement}: {', '.join(parts) or 'nothing'}"
+            label = f"{statement}: {', '.join(parts) or 'nothing'}"
             a, b = layout.statements[number]
             corners = (a, -AXES_EDGE, a, AXES_EDGE, b, AXES_EDGE, b, -AXES_EDGE)
-            marks.append(Area(f"at {number}", corners, "paper", words=words))
+            marks.append(Area(f"at {number}", corners, "paper", words=label))
     x, points = layout.steps(total)
-    for name, (lower, upper) in edges.items():  # nothing where there are no bytes of it
+    for name, (lower, upper) in edges.items():  # NaN where there are no bytes of it
         triples = np.stack([np.where(upper[points] > lower[points], x, np.nan), lower[points], upper[points]], -1)
-        marks.append(Band(name, triples.ravel(), width=1.2, **area_look(name)))
+        marks.append(Band(name, triples.ravel(), width=1.2, **area_style(name)))
     for number, (update, _) in enumerate(layout.updates[1:]):
         middle = (layout.statements[update.start][0] + layout.statements[update.start - 1][1]) / 2
         marks.append(Line(f"divider {number}", (middle, -AXES_EDGE, middle, AXES_EDGE), "faint"))
@@ -131,7 +131,7 @@ def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
 
 
 def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -> list[Mark]:
-    """Return the number of each update, a mark on its peak, and the bytes of this when there are several."""
+    """Return the number of each update, a mark on its peak, and with several updates its bytes."""
     numbers, texts, tips = dict(scene.updates), list[Mark](), list[float]()
     for update, (statements, points) in reversed(list(enumerate(layout.updates if numbers else ()))):  # newest first
         low, high = layout.statements[statements.start][0], layout.statements[statements.stop - 1][1]
@@ -144,14 +144,14 @@ def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -
             y = float(total[point]) + top / 30  # its tip touches the area
             tips += [x, y]
             if len(layout.updates) > 1:
-                half = layout.wide / 10  # of the words, which stay within their update
+                half = layout.wide / 10  # of the text, which stays within its update
                 x = min(max(x, low + half), max(high - half, low))
                 texts.append(Text(f"peak {update}", (bytes_text(total[point]),), x, y, where="above", size=11.0))
     return [Dots("peaks", tuple(tips), "down", 8.0, "ink"), *texts] if tips else texts
 
 
 def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> tuple[str, ...]:
-    """Say the newest peak and what it comes from, with the name of the module ever shorter."""
+    """Return the newest peak and its cause, with ever shorter names of the module."""
     if not scene.updates:  # no update was watched: what is there between two of them is no peak
         return (f"{bytes_text(size)} at rest, between two updates",)
     statement = scene.statements[bisect_right(layout.ends, point) - 1]
@@ -161,18 +161,18 @@ def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> 
     return tuple(f"\u25bc peak {bytes_text(size)} {peak_location(statement, cut)}" for cut in cuts)
 
 
-# The x axis: where statements lie from left to right, their words, and brackets for many ----------------------------
+# The x axis: positions of statements, their labels, and brackets for repeated ones ---------------------------------
 
-_STILL = 0.4  # the width of a statement in which no byte moves, such as the head of a ``for``; one that does has 1
+_STILL_WIDTH = 0.4  # of a statement without a change of bytes, such as the head of a ``for``; that of others is 1
 _GAP = 0.03  # of the whole width, between two updates
 _COLUMNS = 400  # of the points in each of these, the highest is drawn
-_NARROW, _SHORT = 1 / 6, 0.1  # of the whole width: a block that is narrower has a bracket, unless all are shorter
+_BRACKET_BELOW, _MIN_BRACKET = 1 / 6, 0.1  # of the whole width: a narrower block has a bracket, unless all are shorter
 _LETTERS = 44  # that have room along the axis
-_FIRST = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
+_RANKED = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
 
 
 class StatementLayout(NamedTuple):
-    """Where statements and their points lie, in widths of a statement."""
+    """Positions of statements and their points, in widths of a statement."""
 
     statements: list[tuple[float, float]]  # the left and the right end of each
     ends: list[int]  # the first point of each statement, and then the number of points
@@ -197,11 +197,11 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
     ``tops`` has a row for each category and a column for each point.
     """
     statements, points = len(scene.statements), tops.shape[1]
-    known = np.clip(np.array([0, *scene.starts[1:statements]], dtype=np.int64), 0, points)
-    ends = np.append(np.maximum.accumulate(known), [points] * (statements + 1 - len(known)))
+    starts = np.clip(np.array([0, *scene.starts[1:statements]], dtype=np.int64), 0, points)
+    ends = np.append(np.maximum.accumulate(starts), [points] * (statements + 1 - len(starts)))
     changes = np.append(0, np.cumsum((np.diff(tops, axis=1, prepend=-1.0) != 0).any(axis=0)))[ends]
     counts = np.maximum(np.diff(ends), 1)
-    widths = np.where(np.diff(changes) > 0, 1 + np.log2(counts), _STILL)
+    widths = np.where(np.diff(changes) > 0, 1 + np.log2(counts), _STILL_WIDTH)
     cuts = sorted({0, statements, *(start for start, _ in scene.updates if 0 < start < statements)})
     gaps = np.zeros(statements)
     gaps[cuts[1:-1]] = _GAP * widths.sum()
@@ -215,23 +215,23 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
 
 
 def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
-    """Return the axis with the words of statements, and a bracket for a block of them that comes many times."""
+    """Return the axis with the labels of statements, and a bracket for a block of them that repeats."""
     spans: list[AxisSpan] = []
     for update, _ in layout.updates:
         start, length, times = repeated(tuple(labels[update]))
         block = range(update.start + start, update.start + start + length * times)
         low, high = (layout.statements[block[0]][0], layout.statements[block[-1]][1]) if block else (0.0, 0.0)
-        bracket = times * _NARROW > (high - low) / layout.wide > _SHORT
+        bracket = times * _BRACKET_BELOW > (high - low) / layout.wide > _MIN_BRACKET
         for number in range(update.start, update.stop):
             if not (bracket and number in block):
-                rank = _FIRST.index(labels[number]) if labels[number] in _FIRST else len(_FIRST)
+                rank = _RANKED.index(labels[number]) if labels[number] in _RANKED else len(_RANKED)
                 spans.append(AxisSpan(*layout.statements[number], (str(labels[number]),), rank))
         if bracket:
             trains = Label.BACKWARD in labels[block.start : block.stop]
             name = f"{times} micro-batches" if trains else f"{times} \u00d7 {labels[block[0]]}"
             texts = (name, f"{times} batches", f"{times} \u00d7", f"{times}")
             spans.append(AxisSpan(low, high, texts, bracket=True))
-    chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_FIRST)]
+    chief = [(span.low + span.high, len(span.texts[0])) for span in spans if span.rank < len(_RANKED)]
     crowded = any((b - a) / layout.wide * _LETTERS < long + longer + 2 for (a, long), (b, longer) in pairwise(chief))
     slanted = crowded and not any(span.bracket for span in spans)
     return Axis(0.0, layout.wide, ticks="slanted" if slanted else "none", spans=tuple(spans))

@@ -1,4 +1,4 @@
-"""Drawings as PNG and SVG: matplotlib's Axes lay them out, at a size that is given. It knows nothing of torch.
+"""Drawings as PNG and SVG: matplotlib's Axes lay them out, at a given size. Independent of torch.
 
 The figure is a canvas of its own: a learner's own figures and rcParams stay as they are.
 """
@@ -31,7 +31,7 @@ from .marks import DASHES, SHAPES, Arrow, Band, Dots, Drawing, Image, Line, Mark
 from .palette import colour
 from .plots import INCH, POINTS_PER_PX, Places, Sheet, add_plots
 
-_LOOK: dict[str, Any] = {
+_STYLE: dict[str, Any] = {
     "font.family": ["DejaVu Sans"],
     "text.color": colour("ink"),
     "axes.edgecolor": colour("grey"),
@@ -43,21 +43,21 @@ _LOOK: dict[str, Any] = {
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 9.0),
     "lines.linewidth": 1.8,
 }
-"""What is not as matplotlib has it; a learner's own rcParams (dark_background, usetex, xkcd) change nothing."""
+"""Differences from matplotlib's defaults; a learner's own rcParams (dark_background, usetex, xkcd) change nothing."""
 
 
-def own_look() -> AbstractContextManager[None]:
-    """Make artists with the settings of this module, whatever the learner's rcParams say."""
-    return matplotlib.style.context(["default", _LOOK])
+def gradlab_style() -> AbstractContextManager[None]:
+    """Make artists with the settings of this module, whatever the learner's rcParams are."""
+    return matplotlib.style.context(["default", _STYLE])
 
 
 _MARKERS = dict(zip(SHAPES, "oo^vDx+", strict=True))
 _DASHES: dict[str, Any] = dict(zip(DASHES, ["solid", (0, (4, 2.5)), (0, (1.2, 1.8)), (0, (6, 2, 1.2, 2))], strict=True))
-_THINNEST, _THICKEST = 5.0, 18.0  # CSS pixels across a usual arrow
+_MIN_ARROW_PX, _MAX_ARROW_PX = 5.0, 18.0  # CSS pixels across a usual arrow
 
 
 class Placed(NamedTuple):
-    """A Drawing or the loop, with its place and its size on the sheet in CSS pixels."""
+    """A Drawing or the loop, with its position and its size on the sheet in CSS pixels."""
 
     drawing: Drawing | Listing
     left: float
@@ -66,8 +66,8 @@ class Placed(NamedTuple):
     height: float
 
 
-_PLANE = 380.0  # CSS pixels of the height of a square plane's panel
-_APART = 10.0  # CSS pixels between what stands beside, and the panels
+_PLANE_PX = 380.0  # CSS pixels of the height of a square plane's panel
+_GAP_PX = 10.0  # CSS pixels between the panels and the listing beside them
 
 
 def in_rows(
@@ -90,7 +90,7 @@ def in_rows(
         placed, top = [Placed(above, 0.0, 0.0, above.width, above.height)], above.height
     if beside is not None:
         placed.append(Placed(beside, 0.0, top, beside.width, beside.height))
-        left = beside.width + _APART
+        left = beside.width + _GAP_PX
     for begin in range(0, len(drawings), columns):
         x, tall = left, 0.0
         for number, drawing in enumerate(drawings[begin : begin + columns], begin):
@@ -98,31 +98,31 @@ def in_rows(
             width = last if last and number == len(drawings) - 1 else width
             if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a square has little room in a low one
                 x_axis, y_axis = drawing.axes[0].x, drawing.axes[0].y
-                height = max(height, min(_PLANE, width * (y_axis.high - y_axis.low) / (x_axis.high - x_axis.low)))
+                height = max(height, min(_PLANE_PX, width * (y_axis.high - y_axis.low) / (x_axis.high - x_axis.low)))
             placed.append(Placed(drawing, x, top, width, height))
-            x, tall = x + width + _APART * isinstance(drawing, Listing), max(tall, height)
+            x, tall = x + width + _GAP_PX * isinstance(drawing, Listing), max(tall, height)
         top += tall
     return placed
 
 
 def to_png(placed: Sequence[Placed], density: float = 2.0) -> bytes:
     """Paint a sheet, ``density`` pixels for each CSS pixel; return a PNG with few colours."""
-    with own_look():
+    with gradlab_style():
         figure = make_figure(placed, density)
         canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for it
         canvas.draw()
     picture = Picture.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba()).convert("RGB")
-    vars(canvas.renderer).clear()  # every text holds the renderer, and its pixels would wait for a garbage collection
-    figure.clear()  # figure and canvas hold each other
+    vars(canvas.renderer).clear()  # every text refers to it: its pixels would wait for a garbage collection
+    figure.clear()  # figure and canvas refer to each other
     return small_png(picture)
 
 
 def to_svg(placed: Sequence[Placed]) -> str:
     """Paint a sheet as ``to_png`` does; return SVG, the same text for the same Drawings."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG  # only who saves SVG needs it
+    from matplotlib.backends.backend_svg import FigureCanvasSVG  # only SVG needs it
 
     out = io.StringIO()
-    with own_look(), matplotlib.rc_context({"svg.hashsalt": "gradlab", "svg.fonttype": "path"}):
+    with gradlab_style(), matplotlib.rc_context({"svg.hashsalt": "gradlab", "svg.fonttype": "path"}):
         figure = make_figure(placed, 1.0)
         canvas: Any = FigureCanvasSVG(figure)
         canvas.print_svg(out, metadata={"Date": None, "Creator": None})
@@ -139,7 +139,7 @@ def small_png(picture: Picture.Image) -> bytes:
 
 
 def make_figure(placed: Sequence[Placed], density: float) -> Figure:
-    """Return a figure with Drawings and the loop, each in its place."""
+    """Return a figure with Drawings and the loop, each at its position."""
     wide = max((each.left + each.width for each in placed), default=1)
     tall = max((each.top + each.height for each in placed), default=1)
     figure = Figure(figsize=(wide / INCH, tall / INCH), dpi=INCH * density, facecolor=colour("paper"))
@@ -156,7 +156,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
     plots, texts = add_plots(drawing, sheet), [mark for mark in drawing.marks if isinstance(mark, Text)]
     ends = (sheet.places(plots[0], mark.points) for mark in drawing.marks if isinstance(mark, Arrow))
     longest = max((math.dist(*pair) for pair in ends), default=0.0)
-    unit = max(min(sheet.width / 32, sheet.height / 32, longest / 8, _THICKEST), _THINNEST)
+    unit = max(min(sheet.width / 32, sheet.height / 32, longest / 8, _MAX_ARROW_PX), _MIN_ARROW_PX)
     panel = TransformedBbox(Bbox.from_bounds(0, 0, sheet.width, sheet.height), sheet.pixels)
     marks: dict[str, tuple[Mark, list[Places]]] = {}
     for order, mark in enumerate(drawing.marks, 3):  # in the order of the marks, in front of the axes
@@ -180,7 +180,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
 
 
 def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
-    """Write a sentence into the middle of the axes; low, in a frame, where something else is there."""
+    """Write a sentence into the middle of the axes; low, in a frame, where there are marks."""
     left, top, right, bottom = sheet.edges(plot)
     framed = bool(drawing.marks)
     lines = wrapped(drawing.notice, max((right - left) * 0.9 - 24, sheet.width / 2), 13.0)
@@ -188,16 +188,16 @@ def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
     x = min(max((left + right) / 2, wide / 2 + 2), sheet.width - wide / 2 - 2)
     y = bottom - 6 - tall / 2 if framed else (top + bottom) / 2
     if framed:
-        look: dict[str, Any] = {"linestyle": "dashed", "zorder": 1e6}
-        sheet.add_box(x - wide / 2, y - tall / 2, wide, tall, "paper", "ink", 1.5, **look)
+        style: dict[str, Any] = {"linestyle": "dashed", "zorder": 1e6}
+        sheet.add_box(x - wide / 2, y - tall / 2, wide, tall, "paper", "ink", 1.5, **style)
     for number, line in enumerate(lines, 1):
         height = y - tall / 2 + 19 * number - 5.5
         sheet.write(x, height, line, size=13.0, bold=framed, anchor="center", zorder=1e6)
-    sheet.words.append(Bbox.from_bounds(x - wide / 2, y - tall / 2, wide, tall))
+    sheet.text_boxes.append(Bbox.from_bounds(x - wide / 2, y - tall / 2, wide, tall))
 
 
 def _paint_mark(mark: Any, plot: Plot, sheet: Sheet, unit: float) -> tuple[list[Places], list[Any]]:
-    """Return where a mark lies, as lines, and what paints it."""
+    """Return the outlines of a mark and its artists."""
     if isinstance(mark, Image):
         x, y = np.sort(np.asarray(mark.points, dtype=np.float64).reshape(2, 2), axis=0).T
         image = AxesImage(plot, interpolation="nearest", origin="upper", extent=(x[0], x[1], y[0], y[1]))
@@ -214,10 +214,10 @@ def _paint_mark(mark: Any, plot: Plot, sheet: Sheet, unit: float) -> tuple[list[
     if isinstance(mark, Dots):
         left, top, right, bottom = sheet.edges(plot)
         inside = places[(places > (left - 1, top - 1)).all(axis=1) & (places < (right + 1, bottom + 1)).all(axis=1)]
-        look: dict[str, Any] = {"linestyle": "none", "marker": _MARKERS[mark.shape], "transform": sheet.pixels}
-        look |= {"markersize": mark.size * POINTS_PER_PX, "markerfacecolor": colour(mark.fill)}
-        look |= {"markeredgecolor": colour(mark.stroke or mark.fill or "paper")}
-        return [inside], [Line2D(*inside.T, markeredgewidth=mark.width * POINTS_PER_PX * bool(mark.stroke), **look)]
+        style: dict[str, Any] = {"linestyle": "none", "marker": _MARKERS[mark.shape], "transform": sheet.pixels}
+        style |= {"markersize": mark.size * POINTS_PER_PX, "markerfacecolor": colour(mark.fill)}
+        style |= {"markeredgecolor": colour(mark.stroke or mark.fill or "paper")}
+        return [inside], [Line2D(*inside.T, markeredgewidth=mark.width * POINTS_PER_PX * bool(mark.stroke), **style)]
     if isinstance(mark, Line):
         pieces = _pieces(places)
         return pieces, _patches(mark, pieces, sheet, mark.width, closed=False)
@@ -240,20 +240,20 @@ def _arrow_corners(tail: Places, head: Places, width: float) -> Places:
 
 
 def _patches(mark: Any, pieces: list[Places], sheet: Sheet, width: float, *, closed: bool = True) -> list[PathPatch]:
-    """Return what strokes the lines of a mark, and fills and hatches them when they are ``closed``."""
+    """Return a patch that strokes the lines of a mark, and fills and hatches them if they are ``closed``."""
     if not pieces:
         return []
     rings = ([*piece, piece[0]] if closed else piece for piece in pieces)
     outline = Outline.make_compound_path(*(Outline(ring, closed=closed) for ring in rings))
     hatch = mark.hatch if closed else ""
-    look: dict[str, Any] = {"capstyle": "butt", "joinstyle": "round", "linestyle": _DASHES[mark.dash]}
-    look |= {"facecolor": colour(mark.fill if closed else ""), "edgecolor": colour(mark.stroke or "ink")}
-    look["hatch"] = hatch + hatch[:1] or None  # a little denser than matplotlib's own
+    style: dict[str, Any] = {"capstyle": "butt", "joinstyle": "round", "linestyle": _DASHES[mark.dash]}
+    style |= {"facecolor": colour(mark.fill if closed else ""), "edgecolor": colour(mark.stroke or "ink")}
+    style["hatch"] = hatch + hatch[:1] or None  # a little denser than matplotlib's own
     line = width * POINTS_PER_PX * bool(mark.stroke)
-    return [PathPatch(outline, linewidth=line, transform=sheet.pixels, **look)]
+    return [PathPatch(outline, linewidth=line, transform=sheet.pixels, **style)]
 
 
 def _pieces(rows: Places) -> list[Places]:
-    """Cut rows where the pen is lifted."""
+    """Split rows at NaN."""
     parts = np.split(rows, np.flatnonzero(~np.isfinite(rows).all(axis=1)))
     return [piece for part in parts if len(piece := part[np.isfinite(part).all(axis=1)])]

@@ -1,4 +1,4 @@
-"""matplotlib's Axes of a Drawing: where they lie on a sheet, their ticks, and the words around them."""
+"""matplotlib's Axes of a Drawing: their positions on a sheet, their ticks, and the texts around them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .palette import colour
 
 INCH = 96.0  # CSS pixels in an inch
 POINTS_PER_PX = 72 / INCH  # points in a CSS pixel
-_MARGIN, _TITLE, _LINE, _RIGHT, _TICK = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
-_WIDEST = 0.4  # of the width, for words at the right of the axes
+_MARGIN_PX, _TITLE_PX, _LINE_PX, _RIGHT_PX, _TICK_PX = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
+_MAX_MARGIN_SHARE = 0.4  # of the width, for texts at the right of the axes
 _SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # of an entry of the key: a swatch with its gap, and apart
-_TALL = 1.15  # the height of a line, in sizes of its letters
-_SMALL = 11.0
-_FAR_OUT = 4000.0  # CSS pixels from the sheet at which a point is as good as anywhere
-_SLANT, _HIGHEST = 50.0, 76.0  # degrees, and CSS pixels that words below the axis may take
+_LINE_HEIGHT = 1.15  # the height of a line, in sizes of its letters
+_SMALL_PX = 11.0
+_CLIP_PX = 4000.0  # CSS pixels from the sheet, beyond which points are clipped
+_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # degrees, and CSS pixels for labels below the axis
 
 Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left corner of a sheet, n x 2
 
@@ -42,14 +42,14 @@ class Sheet:
         self.figure, self.left, self.top, self.width, self.height = figure, left, top, width, height
         inches = Affine2D().translate(left, top - figure.get_figheight() * INCH).scale(1 / INCH, -1 / INCH)
         self.pixels = inches + figure.dpi_scale_trans
-        self.words: list[Bbox] = []
+        self.text_boxes: list[Bbox] = []
 
     def places(self, plot: Plot, points: Any) -> Places:
-        """Return where points of a plot lie on the sheet: those of ``AXES_EDGE`` on the edge, those far out near it."""
+        """Return points of a plot in CSS pixels of the sheet: ``AXES_EDGE`` is the edge, distant points are clipped."""
         rows = np.array(points, dtype=np.float64).reshape(-1, 2)
         edges = np.array([plot.get_xlim(), plot.get_ylim()])
         rows = np.where(rows >= AXES_EDGE, edges[:, 1], np.where(rows <= -AXES_EDGE, edges[:, 0], rows))
-        return np.clip(self.pixels.inverted().transform(plot.transData.transform(rows)), -_FAR_OUT, _FAR_OUT)
+        return np.clip(self.pixels.inverted().transform(plot.transData.transform(rows)), -_CLIP_PX, _CLIP_PX)
 
     def edges(self, plot: Plot) -> tuple[float, float, float, float]:
         """Return left, top, right and bottom of a plot."""
@@ -58,80 +58,80 @@ class Sheet:
 
     def write(
         self, x: float, y: float, text: str, *, size: float = 12.0, role: str = "ink", bold: bool = False,
-        anchor: str = "left", **look: Any,
+        anchor: str = "left", **options: Any,
     ) -> None:  # fmt: skip
         """Write a text, the middle of its height at y."""
-        if text and "rotation" not in look:
-            self.words.append(text_box(x, y, text, size, bold, anchor))
-        look |= {"va": "center", "ha": anchor, "fontsize": size * POINTS_PER_PX, "color": colour(role)}
-        look |= {"fontweight": "bold" if bold else "normal", "parse_math": False, "transform": self.pixels}
-        self.figure.text(x, y, text, **look)
+        if text and "rotation" not in options:
+            self.text_boxes.append(text_box(x, y, text, size, bold, anchor))
+        options |= {"va": "center", "ha": anchor, "fontsize": size * POINTS_PER_PX, "color": colour(role)}
+        options |= {"fontweight": "bold" if bold else "normal", "parse_math": False, "transform": self.pixels}
+        self.figure.text(x, y, text, **options)
 
     def add_box(
         self, x: float, y: float, wide: float, tall: float, fill: str = "", stroke: str = "", width: float = 1.0,
-        **look: Any,
+        **options: Any,
     ) -> None:  # fmt: skip
         """Paint a rectangle from its upper left corner on."""
-        look = {"edgecolor": colour(stroke), "facecolor": colour(fill), "transform": self.pixels, **look}
-        self.figure.add_artist(Rectangle((x, y), wide, tall, linewidth=width * POINTS_PER_PX * bool(stroke), **look))
+        options = {"edgecolor": colour(stroke), "facecolor": colour(fill), "transform": self.pixels, **options}
+        self.figure.add_artist(Rectangle((x, y), wide, tall, linewidth=width * POINTS_PER_PX * bool(stroke), **options))
 
     def add_swatch(self, entry: Key, x: float, y: float, wide: float, tall: float) -> None:
-        """Paint a small box with the look of an area, the middle of its height at y."""
-        look: dict[str, Any] = {"linestyle": "dashed" if entry.dash else "solid", "hatch": entry.hatch * 2 or None}
-        look["edgecolor"] = colour(entry.stroke or "ink")
-        self.add_box(x, y - tall / 2, wide, tall, entry.fill, entry.stroke, entry.width, **look)
+        """Paint a small box in the style of an area, the middle of its height at y."""
+        style: dict[str, Any] = {"linestyle": "dashed" if entry.dash else "solid", "hatch": entry.hatch * 2 or None}
+        style["edgecolor"] = colour(entry.stroke or "ink")
+        self.add_box(x, y - tall / 2, wide, tall, entry.fill, entry.stroke, entry.width, **style)
 
 
 def text_box(x: float, y: float, text: str, size: float = 12.0, bold: bool = False, anchor: str = "left") -> Bbox:
-    """Return what a text covers, in CSS pixels."""
-    wide, tall = text_width(text, size, bold), size * _TALL
+    """Return the bounding box of a text, in CSS pixels."""
+    wide, tall = text_width(text, size, bold), size * _LINE_HEIGHT
     left = x - {"left": 0.0, "center": wide / 2, "right": wide}[anchor]
     return Bbox.from_bounds(left, y - tall / 2, wide, tall)
 
 
 def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
-    """Add the axes of a Drawing with all that stands around them."""
+    """Add the axes of a Drawing with the texts around them."""
     top = _add_head(drawing, sheet)
     names = [mark for mark in drawing.marks if isinstance(mark, Text) and mark.where == "margin"]
     widths = (text_width(name.texts[0], name.size, name.bold) + 15 * (name.swatch is not None) for name in names)
     half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 + 3 for axes in drawing.axes)  # of the last tick
-    right = sheet.width - max(_RIGHT, half, min(_WIDEST * sheet.width, max(widths, default=0.0) + 12))
+    right = sheet.width - max(_RIGHT_PX, half, min(_MAX_MARGIN_SHARE * sheet.width, max(widths, default=0.0) + 12))
     feet = [_foot(axes.x) for axes in drawing.axes]
-    room = sheet.height - top - sum(feet) - _LINE * sum(bool(axes.caption) for axes in drawing.axes)
+    room = sheet.height - top - sum(feet) - _LINE_PX * sum(bool(axes.caption) for axes in drawing.axes)
     shares = sum(axes.share for axes in drawing.axes)
     heights = [max(room, 20.0) * axes.share / shares for axes in drawing.axes]
-    left = _MARGIN + max(_side(axes.y, tall) for axes, tall in zip(drawing.axes, heights, strict=True))
+    left = _MARGIN_PX + max(_side(axes.y, tall) for axes, tall in zip(drawing.axes, heights, strict=True))
     plots = []
     for axes, tall, foot in zip(drawing.axes, heights, feet, strict=True):
-        top += _LINE * bool(axes.caption)
+        top += _LINE_PX * bool(axes.caption)
         plots.append(_add_axes(axes, sheet, (left, top, max(right, left + 20), top + tall)))
         top += tall + foot
     return plots
 
 
 def _add_head(drawing: Drawing, sheet: Sheet) -> float:
-    """Write the title, the corner, notes and key; return where they end."""
-    room, y = sheet.width - 2 * _MARGIN, 15.0
-    size = min(_TITLE, max(_SMALL, _TITLE * room / max(text_width(drawing.title, _TITLE, True), 1.0)))
+    """Write the title, the corner, notes and key; return the y at which they end."""
+    room, y = sheet.width - 2 * _MARGIN_PX, 15.0
+    size = min(_TITLE_PX, max(_SMALL_PX, _TITLE_PX * room / max(text_width(drawing.title, _TITLE_PX, True), 1.0)))
     title = shorten(drawing.title, room, size, bold=True)
-    sheet.write(_MARGIN, y, title, size=size, bold=True)
+    sheet.write(_MARGIN_PX, y, title, size=size, bold=True)
     free = room - text_width(title, size, True) - 12
-    forms = [(text, size) for size in (12.0, _SMALL) for text in drawing.corner if text_width(text, size) <= free]
+    forms = [(text, size) for size in (12.0, _SMALL_PX) for text in drawing.corner if text_width(text, size) <= free]
     notes = [(fitting(note, room), "ink") for note in drawing.notes]
     if forms:
         text, size = forms[0]
-        sheet.write(sheet.width - _MARGIN, y, text, size=size, role=drawing.corner_role, anchor="right")
+        sheet.write(sheet.width - _MARGIN_PX, y, text, size=size, role=drawing.corner_role, anchor="right")
     elif drawing.corner:
         notes.insert(0, (fitting(drawing.corner, room), drawing.corner_role))
     for text, role in notes:
-        y += _LINE
-        sheet.write(_MARGIN, y, text, role=role)
-    y, x = y + (_LINE + 2) * bool(drawing.key), _MARGIN
+        y += _LINE_PX
+        sheet.write(_MARGIN_PX, y, text, role=role)
+    y, x = y + (_LINE_PX + 2) * bool(drawing.key), _MARGIN_PX
     rows = [[entry.texts[:rank][-1] for entry in drawing.key] for rank in (1, 2)]
     fit = (row for row in rows if sum(_SWATCH + text_width(text) + _ENTRY_GAP for text in row) - _ENTRY_GAP <= room)
     for entry, text in zip(drawing.key, next(fit, [entry.texts[-1] for entry in drawing.key]), strict=True):
-        if x > _MARGIN and x + _SWATCH + text_width(text) > sheet.width - _MARGIN:
-            x, y = _MARGIN, y + _LINE
+        if x > _MARGIN_PX and x + _SWATCH + text_width(text) > sheet.width - _MARGIN_PX:
+            x, y = _MARGIN_PX, y + _LINE_PX
         sheet.add_swatch(entry, x, y, _SWATCH - _SWATCH_GAP, 12.0)
         sheet.write(x + _SWATCH, y, text)
         x += _SWATCH + text_width(text) + _ENTRY_GAP
@@ -140,12 +140,12 @@ def _add_head(drawing: Drawing, sheet: Sheet) -> float:
 
 def _foot(x: Axis) -> float:
     """Return the CSS pixels below a pair of axes."""
-    words = 17.0 * bool(x.words)
+    title = 17.0 * bool(x.words)
     if x.spans:
         brackets = 22.0 * any(span.bracket for span in x.spans)
-        longest = max(text_width(span.texts[0], _SMALL) for span in x.spans)
-        return (min(longest, _HIGHEST) * 0.77 + 14 if x.ticks == "slanted" else 24.0) + brackets + words
-    return (8.0 if x.ticks in ("none", "lines") else 24.0) + words
+        longest = max(text_width(span.texts[0], _SMALL_PX) for span in x.spans)
+        return (min(longest, _MAX_LABEL_PX) * 0.77 + 14 if x.ticks == "slanted" else 24.0) + brackets + title
+    return (8.0 if x.ticks in ("none", "lines") else 24.0) + title
 
 
 def _side(y: Axis, tall: float) -> float:
@@ -153,7 +153,7 @@ def _side(y: Axis, tall: float) -> float:
     if y.ticks == "none":
         return 20.0 * bool(y.words)
     widest = max((text_width(_FORMATS[y.ticks](value)) for value in tick_values(y, tall, 38.0)), default=12.0)
-    return max(widest, 12.0) + _TICK + 20 * bool(y.words)
+    return max(widest, 12.0) + _TICK_PX + 20 * bool(y.words)
 
 
 def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) -> Plot:
@@ -171,13 +171,13 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
         for value in values:
             across, down = sheet.places(plot, (value, value))[0]
             middle, height, anchor = (across, bottom + 14, "center") if axis is x else (left - 6, down, "right")
-            words = text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor)
-            if not any(words.padded(3, 0).overlaps(other) for other in sheet.words):
+            label_box = text_box(middle, height, _FORMATS[axis.ticks](value), anchor=anchor)
+            if not any(label_box.padded(3, 0).overlaps(other) for other in sheet.text_boxes):
                 shown.append(value)
-                sheet.words.append(words)
+                sheet.text_boxes.append(label_box)
         lines.set_ticks(shown, [_FORMATS[axis.ticks](value) for value in shown])
         lines.set_ticks([], minor=True)
-        lines.set_tick_params(length=_TICK * POINTS_PER_PX, pad=2)
+        lines.set_tick_params(length=_TICK_PX * POINTS_PER_PX, pad=2)
     plot.spines["left"].set_visible(y.ticks != "none")
     plot.spines["bottom"].set_visible(not x.ticks == y.ticks == "none")
     middle = (left + right) / 2
@@ -191,7 +191,7 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
 
 
 def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axis, Axis, tuple[float, ...]]:
-    """Return limits and a place (left, top, right, bottom) with a unit as long along both, where that is wanted."""
+    """Return limits and a box (left, top, right, bottom) with a unit as long along both, if that is wanted."""
     x, y, (left, top, right, bottom) = axes.x, axes.y, box
     wide, tall = right - left, bottom - top
     shape = (x.high - x.low) / (y.high - y.low) * tall / wide  # below 1 where x has room to spare
@@ -205,13 +205,13 @@ def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axi
 
 
 def _widened(axis: Axis, times: float) -> Axis:
-    """Return an axis that shows so many times as much, around its middle."""
+    """Return an axis that shows ``times`` as much, around its middle."""
     middle, half = (axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times
     return replace(axis, low=middle - half, high=middle + half)
 
 
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
-    """Write words below parts of the x axis, those of the lowest rank first."""
+    """Write labels below parts of the x axis, those of the lowest rank first."""
     taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     below = bottom + 22.0 * any(span.bracket for span in x.spans)
     for span in sorted(x.spans, key=lambda each: (not each.bracket, each.rank, each.low - each.high)):
@@ -221,21 +221,21 @@ def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
             across, down = (start + 1, start + 1, end - 1, end - 1), np.array([3, 7, 7, 3]) + bottom
             line = Line2D(across, down, color=colour("grey"), linewidth=1.2 * POINTS_PER_PX, transform=sheet.pixels)
             sheet.figure.add_artist(line)
-        text = fitting(span.texts, _HIGHEST if slanted else max(end - start, _HIGHEST), _SMALL)
-        half = 8.0 if slanted else text_width(text, _SMALL) / 2 + 3
-        left = 0.65 * text_width(text, _SMALL) + 8 if slanted else half
+        text = fitting(span.texts, _MAX_LABEL_PX if slanted else max(end - start, _MAX_LABEL_PX), _SMALL_PX)
+        half = 8.0 if slanted else text_width(text, _SMALL_PX) / 2 + 3
+        left = 0.65 * text_width(text, _SMALL_PX) + 8 if slanted else half
         if middle < left or middle + half > sheet.width or any(
             middle - half < other and this < middle + half for this, other in taken[span.bracket]
         ):  # fmt: skip
             continue
         taken[span.bracket].append((middle - half, middle + half))
-        look = {"anchor": "right", "rotation": _SLANT, "rotation_mode": "anchor"} if slanted else {"anchor": "center"}
+        turn: dict[str, Any] = {"rotation": _SLANT_DEGREES, "rotation_mode": "anchor"} if slanted else {}
         height = bottom + 17 if span.bracket else below + (8 if slanted else 12)
-        sheet.write(middle, height, text, size=_SMALL, **look)
+        sheet.write(middle, height, text, size=_SMALL_PX, anchor="right" if slanted else "center", **turn)
 
 
 def byte_ticks(top: float) -> list[float]:
-    """Return up to six places from 0 to ``top`` on round numbers of KiB, MiB, GiB or TiB."""
+    """Return up to six values from 0 to ``top`` on round numbers of KiB, MiB, GiB or TiB."""
     unit = max((unit for unit in (1024.0**power for power in range(6)) if unit <= top / 1.5), default=1.0)
     steps = (256, 512) if 0.97 * top > 999 * unit else (1, 2, 5, 10, 20, 50, 100, 200)  # none is written "0.98 MiB"
     step = next((s * unit for s in steps if top / (s * unit) <= 5.5), top / 4)

@@ -1,4 +1,4 @@
-"""Drawings on the wire: JSON, and from frame to frame only what has changed.
+"""Drawings on the wire: JSON, and from frame to frame only the changes.
 
 A number is sent to a ten-thousandth of its axis, a whole one exactly, so a curve that grows by a point sends that point
 alone. ``front/wire.js`` reads it.
@@ -30,7 +30,7 @@ _Encoded = tuple[dict[str, Any], Numbers | None]
 
 
 class Encoder:
-    """Writes the Drawings of one panel one after the other; ``encode`` writes all of it, ``change`` what is new."""
+    """Writes the Drawings of one panel one after the other; ``encode`` writes all of it, ``change`` the differences."""
 
     def __init__(self) -> None:
         """Start with nothing sent."""
@@ -46,18 +46,18 @@ class Encoder:
         return {**self._head, "ids": [mark.id for mark in drawing.marks], "marks": marks}
 
     def change(self, drawing: Drawing) -> Panel:
-        """Return what has changed since the Drawing before."""
+        """Return the changes since the previous Drawing."""
         before = self._drawing
         if drawing is before:
             return {}
         if before is None:
             return self.encode(drawing)
         same_axes = drawing.axes == before.axes  # on others numbers may be rounded otherwise
-        known = {old.id: (old, encoded) for old, encoded in zip(before.marks, self._marks, strict=True)}
+        encoded_by_id = {old.id: (old, encoded) for old, encoded in zip(before.marks, self._marks, strict=True)}
         new: list[_Encoded] = []
         changes: list[list[Any]] = []
         for index, mark in enumerate(drawing.marks):
-            old, encoded = known.get(mark.id, (None, None))
+            old, encoded = encoded_by_id.get(mark.id, (None, None))
             if encoded is not None and mark is old and same_axes:
                 new.append(encoded)
                 continue
@@ -65,7 +65,7 @@ class Encoder:
             if difference := _difference(encoded, new[-1]):
                 changes.append([index, difference])
         head, ids = _encode_fields(drawing, "marks"), [mark.id for mark in drawing.marks]
-        panel = _changed_fields(self._head, head) | ({} if ids == [*known] else {"ids": ids})
+        panel = _changed_fields(self._head, head) | ({} if ids == [*encoded_by_id] else {"ids": ids})
         self._drawing, self._head, self._marks = drawing, head, new
         return {**panel, "set": changes} if changes else panel
 
@@ -83,7 +83,7 @@ def _encode_mark(mark: Mark, drawing: Drawing) -> _Encoded:
 
 
 def _encode_fields(part: Any, *but: str) -> dict[str, Any]:
-    """Return the fields of a dataclass that are not at their defaults, as JSON has them, but for ``id`` and some."""
+    """Return the fields of a dataclass that are not at their defaults, for JSON, without ``id`` and ``but``."""
     return {
         name: _encode(value)
         for name, default in _defaults(part.__class__)
@@ -99,7 +99,7 @@ def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def _encode(value: Any) -> Any:
-    """Return a value as JSON has it: a dataclass as its fields that are not at their defaults."""
+    """Return a value for JSON: a dataclass as its fields that are not at their defaults."""
     if isinstance(value, float):
         return float(f"{value:.7g}")
     if isinstance(value, tuple):
@@ -108,11 +108,11 @@ def _encode(value: Any) -> Any:
 
 
 _encode_part = lru_cache(maxsize=1024)(_encode_fields)
-"""The same for the axes, keys and swatches of a Drawing, which seldom change."""
+"""The same for the axes, keys and swatches of a Drawing, which rarely change."""
 
 
 def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
-    """Round points of ``each`` numbers to what can be told apart on their axes; whole numbers stay."""
+    """Round points of ``each`` numbers to the resolution of their axes; whole numbers stay."""
     rounded = points.copy()
     for column in range(each):
         axis, values = axes.y if column else axes.x, points[column::each]
@@ -125,7 +125,7 @@ def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
 
 
 def _difference(old: _Encoded | None, new: _Encoded) -> dict[str, Any]:
-    """Return what has to be sent of a mark: its fields that differ, and its points from where they differ."""
+    """Return the fields of a mark that differ, and its points from the first that differs."""
     encoded, points = new
     if old is None or old[0]["k"] != encoded["k"]:
         return encoded if points is None else {**encoded, "p": _to_json(points)}

@@ -93,7 +93,7 @@ def _run(
             if group["foreach"] is None:
                 group["foreach"] = True
         ledger = Ledger(model, [optimizer], inputs)
-        ledger.place = lambda: ""  # statements are named as they end
+        ledger.current_statement = lambda: ""  # statements are named as they end
         with ledger:
             _run_updates(program, namespace, ledger)
     if any(p.grad is not None and p.grad.is_sparse for p in model.parameters()):

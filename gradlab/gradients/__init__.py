@@ -1,4 +1,4 @@
-"""Which backward is in which ``.grad``, and how many steps have applied each of them."""
+"""The backward passes in each ``.grad``, and the number of steps that have applied them."""
 
 from __future__ import annotations
 

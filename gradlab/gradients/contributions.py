@@ -1,10 +1,10 @@
-"""What is in the ``.grad`` of each parameter, and how much each batch contributed to it, measured.
+"""The contents of each parameter's ``.grad``, and the measured contribution of each batch.
 
-What is in it is written as spans, runs of consecutive batches as pairs (first, last).
+Contents are spans: runs of consecutive batches, as pairs (first, last).
 
-Of a small model the newest contributions are kept as they came, and what happened to ``.grad`` since (clipping, the
-scaler's ``unscale_``) is kept beside them as ratios of norms. Of a larger model only dot products are kept, which tell
-the newest contribution from all the older ones together.
+Of a small model the newest contributions are kept as they came, and later changes of ``.grad`` (clipping, the scaler's
+``unscale_``) beside them as ratios of norms. Of a larger model only dot products are kept, which separate the newest
+contribution from the sum of the older ones.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ def within(number: int, spans: Iterable[Span]) -> bool:
 
 
 class GradEvent(Enum):
-    """What happened to one ``.grad``, with a value that says more."""
+    """An event of one ``.grad``, which has a value."""
 
     ADDED = auto()
     """A backward added to it; the value is the number of the backward."""
     WRITTEN = auto()
-    """It was written to from outside, or became None; the value is its norm, on the device: 0 if it was cleared."""
+    """It was written to from outside, or became None; the value is its norm, on the device: 0 if cleared."""
     STEPPED = auto()
     """A step used it; the value is the number of the step."""
 
 
 class Rhythm(NamedTuple):
-    """From batch ``first`` on, which came after ``steps`` steps, ``window`` batches came before each further step."""
+    """From batch ``first``, which came after ``steps`` steps, each further step followed ``window`` batches."""
 
     first: int
     steps: int
@@ -73,39 +73,38 @@ _NO_STEP_YET = 2**62  # the window of a rhythm whose first step is still to come
 
 
 class ParameterHistory:
-    """Events of one parameter, worked into ``batches`` and ``steps`` when they are asked for.
+    """Events of one parameter, and the ``batches`` and ``steps`` that ``sync`` derives from them.
 
-    It holds neither the parameter nor its gradient, so it lives as long as the hooks on the parameter and keeps no
-    memory that the loop has let go of.
+    It refers to neither the parameter nor its gradient, so it keeps no memory alive that the loop has released.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.batches: list[Span] = []
-        self.steps = 0  # that applied what was in .grad
-        self.rhythms: list[Rhythm] = []  # how many of them before each of the batches: a step applies all that is there
+        self.steps = 0  # that applied the contents of .grad
+        self.rhythms: list[Rhythm] = []  # number of them before each batch: a step applies all of .grad
         self.reused: tuple[int, Span] | None = None  # the newest step that applied batches again, and which
         self.events: list[tuple[GradEvent, Any]] = []
-        self.last_grad_ref: TensorWeakRef | None = None  # the tensor that .grad was when last seen ...
+        self.last_grad_ref: TensorWeakRef | None = None  # .grad at the last look ...
         self.version = -1  # ... and its version then
-        self.had_grad = False  # was something in .grad when last looked at, as before each backward?
-        self.incoming: Tensor | None = None  # squared length of what a backward brings, its dot product with .grad, and
-        # the squared length of that, if they are taken
-        self.was_added = False  # was the newest contribution added to something?
+        self.had_grad = False  # whether .grad was a tensor at the last look, as before each backward
+        self.incoming: Tensor | None = None  # squared length of the incoming gradient, its dot product with .grad, and
+        # the squared length of that, if measured
+        self.was_added = False  # whether the newest contribution was added to a tensor
         self.newest: Tensor | None = None  # the same of the newest contribution
 
     def changed(self, grad: Tensor) -> bool:
-        """Was ``.grad`` written to or exchanged since it was last seen?"""
+        """Return whether ``.grad`` was written to or exchanged since the last ``remember``."""
         return self.last_grad_ref is None or grad._version != self.version or self.last_grad_ref() is not grad
 
     def remember(self, grad: Tensor) -> None:
-        """Take ``.grad`` as it is now for known."""
+        """Note ``.grad`` and its version as they are now."""
         if self.last_grad_ref is None or self.last_grad_ref() is not grad:
             self.last_grad_ref = TensorWeakRef(grad)
         self.version = grad._version
 
     def sync(self) -> None:
-        """Work the waiting events into ``batches``, ``steps`` and ``reused``."""
+        """Apply the waiting events to ``batches``, ``steps`` and ``reused``."""
         for kind, value in self.events:
             if kind is GradEvent.ADDED:
                 self._add(value)
@@ -119,12 +118,12 @@ class ParameterHistory:
         self.events.clear()
 
     def times_applied(self, number: int) -> int:
-        """Return how many steps have applied a batch that is in ``.grad``."""
+        """Return the number of steps that have applied a batch in ``.grad``."""
         rhythm = next(rhythm for rhythm in reversed(self.rhythms) if rhythm.first <= number)
         return self.steps - rhythm.steps_before(number)
 
     def applied(self, least: int = 1) -> list[Span]:
-        """Return the batches in ``.grad`` that at least so many steps have applied; the older, the more have."""
+        """Return the batches in ``.grad`` that at least ``least`` steps have applied; older ones have more."""
         newest, until = self.steps - least, self.batches[-1][1] if self.batches else 0
         for rhythm in reversed(self.rhythms):
             if rhythm.steps <= newest:
@@ -134,13 +133,13 @@ class ParameterHistory:
         return []
 
     def take(self, other: ParameterHistory) -> None:
-        """Become as another one that is synced, and take nothing for known."""
+        """Copy the state of another one that is synced, without its last look at ``.grad``."""
         self.batches, self.reused = list(other.batches), other.reused
         self.steps, self.rhythms = other.steps, list(other.rhythms)
         self.events, self.last_grad_ref = [], None
 
     def copy(self) -> ParameterHistory:
-        """Return a synced copy that takes nothing for known."""
+        """Return a synced copy without its last look at ``.grad``."""
         self.sync()
         copy = ParameterHistory(self.name)
         copy.take(self)
@@ -156,7 +155,7 @@ class ParameterHistory:
             self.batches[:2] = [(self.batches[0][0], self.batches[1][1])]
 
     def _note_steps(self, number: int) -> None:
-        """Note how many steps were taken before a batch that comes now: nothing while the rhythm tells it."""
+        """Note the number of steps before a new batch, unless the newest rhythm implies it."""
         if self.rhythms:
             rhythm = self.rhythms[-1]
             if rhythm.steps_before(number) == self.steps:
@@ -170,13 +169,13 @@ class ParameterHistory:
 
 
 MOST_KEPT = 32
-"""Contributions that are kept at most, twice the longest window of a Recipe; what is older is told as one."""
+"""Maximum of kept contributions, twice the longest window of a Recipe; older ones are one part."""
 Times = Callable[[int], int]
-"""Returns how many steps have applied a batch."""
+"""Returns the number of steps that have applied a batch."""
 _MOST_BYTES = 16 * 2**20
-_FEWEST_KEPT = 8  # with room for fewer, two parts are told
+_FEWEST_KEPT = 8  # with room for fewer, only two parts are distinguished
 _ROUNDING_OF_RATIO = 1e-5
-_ROUNDING = 1e-4  # of the lengths of all contributions: a rest that is shorter comes from rounding
+_ROUNDING = 1e-4  # of the lengths of all contributions: a shorter remainder is rounding
 
 
 @dataclass(frozen=True)
@@ -185,17 +184,17 @@ class GradContents:
 
     is_none: bool  # every .grad is None
     holds: list[Span]
-    applied: list[Span]  # of these, what at least one step has applied
-    reused: list[Span]  # of these, what at least two steps have applied
+    applied: list[Span]  # of these, those applied by at least one step
+    reused: list[Span]  # of these, those applied by at least two steps
     norm: float
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one backward, or several older ones together, contributed to ``.grad`` as it is now."""
+    """The contribution of one backward, or of several older ones together, to ``.grad`` as it is now."""
 
     batches: Span | None  # the numbers of the backwards; None for what anything but a backward wrote into ``.grad``
-    applied: tuple[int, int]  # how many steps have applied it; of several, the fewest and the most
+    applied: tuple[int, int]  # number of steps that have applied it; of several, the fewest and the most
     share: float
     """Its projection on the sum, as a part of the sum: negative where it points the other way. All add up to 1."""
     along: float  # the same in units of the gradient
@@ -204,7 +203,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Contributions:
-    """The parts of ``.grad`` over all parameters, the oldest first, and the norm of their sum; no parts without any."""
+    """The parts of ``.grad`` over all parameters, the oldest first, and the norm of their sum."""
 
     parts: tuple[Contribution, ...]
     norm: float  # the length of the sum, ``.grad`` itself
@@ -222,21 +221,21 @@ class Vectors:
 
 
 def number_to_keep(elements: int, element_size: int = 4) -> int:
-    """Return the number of contributions to keep of a model of so many elements; 0 where two parts must do."""
+    """Return the number of contributions to keep of a model with ``elements``; 0 if it is too large."""
     count = min(MOST_KEPT, _MOST_BYTES // (element_size * max(elements, 1)))
     return count if count >= _FEWEST_KEPT else 0
 
 
 class _Change(NamedTuple):
     upto: int  # the newest backward when .grad was compared
-    norms: list[Tensor]  # 1-norm of each .grad then, and after them of each as that backward had left it
+    norms: list[Tensor]  # 1-norm of each .grad then, followed by those of each as that backward left it
 
 
 class KeptContributions:
     """The newest contributions to the ``.grad`` of some parameters; only ``vectors`` waits for the device.
 
-    They are the rows of a ring, as they came. ``.grad`` may have been multiplied since, by clipping or by the scaler's
-    ``unscale_``. So before each backward, a ``.grad`` that was written to is compared with what it held before.
+    They are the rows of a ring buffer, as they came. ``.grad`` may have been multiplied since, by clipping or by the
+    scaler's ``unscale_``. So before each backward, a ``.grad`` that was written to is compared with its old contents.
     """
 
     def __init__(self, params: Sequence[Tensor], most: int, begun: int) -> None:
@@ -244,7 +243,7 @@ class KeptContributions:
         self._begun = self._newest = begun
         reals = [plain(param) for param in params]  # of a complex parameter, twice as many
         self._sizes = [real.numel() for real in reals]
-        # One row more than is told: the row of the pass under way may turn out to be no contribution.
+        # One row more than ``most``: the row of the pass under way may turn out to be no contribution.
         self._ring = torch.zeros(most + 1, sum(self._sizes), dtype=reals[0].dtype, device=reals[0].device)
         self._rows = [
             [part.view(real.shape) for part, real in zip(row.split(self._sizes), reals, strict=True)]
@@ -255,7 +254,7 @@ class KeptContributions:
         self._changes: deque[_Change] = deque(maxlen=most)
 
     def begin(self, newest: int, *, changed: bool) -> None:
-        """Get ready for a backward; ``changed``: anything but the ``newest`` may have written into ``.grad`` since."""
+        """Prepare for a backward; ``changed``: ``.grad`` may have been written to since the ``newest``."""
         if not changed:
             if newest != self._newest:
                 self._before += self._ring[self._under_way]
@@ -269,16 +268,16 @@ class KeptContributions:
         self._ring[self._under_way].zero_()
 
     def take(self, index: int, grad: Tensor) -> None:
-        """Keep what comes in for a parameter."""
+        """Keep the incoming gradient of a parameter."""
         self._rows[self._under_way][index].copy_(grad)
 
     def vectors(self, inside: Sequence[Sequence[Span]], newest: int) -> Vectors:
-        """Return what ``.grad`` holds; ``inside`` are the batches of each parameter, ``newest`` the newest backward."""
+        """Return the parts of ``.grad``; ``inside``: the batches of each parameter, ``newest``: the newest backward."""
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
         holds = union(chain(*inside))
         numbers = [n for begin, end in holds for n in range(max(begin, first), end + 1)]
-        every_row = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # one row more, for what is older
+        every_row = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # one row more, for older ones
         indices = torch.tensor([n % len(self._ring) for n in numbers], dtype=torch.long, device=every_row.device)
         torch.index_select(self._ring, 0, indices, out=every_row[1:])
         every_row = every_row.float()
@@ -299,7 +298,7 @@ class KeptContributions:
         return Vectors(tuple(spans), rows, total)
 
     def put_back(self, saved: Vectors) -> None:
-        """Take up what ``vectors`` of another one gave, after every ``.grad`` has been put back."""
+        """Restore the ``vectors`` of another one, after every ``.grad`` has been restored."""
         for span, row in zip(saved.spans, saved.rows, strict=True):
             if span is not None and span[0] == span[1]:
                 self._ring[span[0] % len(self._ring)] = row
@@ -314,17 +313,17 @@ class KeptContributions:
         return torch.cat(grads).to(self._ring)
 
     def _change(self, newest: int, grads: Tensor) -> _Change:
-        """Compare what every ``.grad`` holds with what the newest backward left in it."""
+        """Compare every ``.grad`` with its contents after the newest backward."""
         before = self._before if newest == self._newest else self._before + self._ring[self._under_way]
         norms = _torch.foreach_norm([*grads.split(self._sizes), *before.split(self._sizes)], 1)
         return _Change(newest, list(norms))
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
-        """Return what scaled each contribution (a row) in each parameter, 0 where it is not inside; [] for all ones."""
+        """Return the factor of each contribution (a row) in each parameter, 0 if it is not inside; [] for all ones."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
         norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, -1)
         ratios = (norms[:, 0] / norms[:, 1]).tolist()
-        # A ratio is 1 where nothing was scaled, up to rounding, and where there was nothing to scale.
+        # A ratio is 1 up to rounding without scaling, and NaN or infinite if there was nothing to scale.
         ratios = [[r if abs(r - 1) > _ROUNDING_OF_RATIO and r < math.inf else 1.0 for r in row] for row in ratios]
         if set(chain.from_iterable(ratios)) == {1.0} and all(spans == inside[0] for spans in inside):
             return []
@@ -338,7 +337,7 @@ class KeptContributions:
 
 
 def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contributions:
-    """Measure parts in full and along their sum; ``scale`` is what ``.grad`` is multiplied by."""
+    """Measure parts in full and along their sum; ``scale`` is the factor in ``.grad``."""
     spans, rows, norm = vectors.spans, vectors.rows, float(vectors.total.norm())
     if not spans or not norm or not math.isfinite(norm):
         measures = [(math.nan, math.nan)] * (len(spans) if norm else 0)
@@ -349,9 +348,9 @@ def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contrib
 
 
 def newest_and_older(holds: Span, times: Times, sums: tuple[float, float, float], norm: float) -> Contributions:
-    """Tell the newest contribution from all the older ones together; ``norm`` is that of ``.grad`` now.
+    """Separate the newest contribution from the sum of the older ones; ``norm`` is that of ``.grad`` now.
 
-    ``sums`` as it came: its squared length, its dot product with ``.grad`` before it, the squared length of that.
+    ``sums``: its squared length as it came, its dot product with the previous ``.grad``, the squared length of that.
     """
     oldest, newest = holds
     spans = [(oldest, newest - 1), (newest, newest)]
@@ -373,7 +372,7 @@ def make_contributions(
     scale: float = 1.0,
     rows: Tensor | None = None,
 ) -> Contributions:
-    """Return the contributions of these batches: along the sum, and their lengths, still multiplied by ``scale``."""
+    """Return the contributions of batches from ``measures``, (along the sum, length) of each, divided by ``scale``."""
     parts = []
     for span, (along, length) in zip(spans, measures, strict=False):
         applied = (times(span[1]), times(span[0])) if span else (0, 0)

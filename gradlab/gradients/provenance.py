@@ -1,12 +1,12 @@
-"""Which backward is in which ``.grad``, and how many steps have applied each of them.
+"""The backward passes in each ``.grad``, and the number of steps that have applied them.
 
 Every ``backward()`` that reaches a watched parameter gets a number: 1, 2, 3, ... For each parameter a ParameterHistory
-keeps the numbers that are inside ``.grad`` now, and how many steps its optimizer had taken when each of them came. A
-step applies all that is in ``.grad``, so a batch has been applied once for each step since.
+keeps the numbers that are inside ``.grad`` now, and the steps that its optimizer had taken when each of them came. A
+step applies all of ``.grad``, so a batch has been applied once for each step since.
 
 Nothing waits for the device, and no gradient is copied unless contributions are kept. Two hooks a parameter write
-events into its history. Whether an in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left
-on the device as a norm until somebody asks: a gradient of nothing but zeros holds no batch.
+events into its history. Whether an in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) stays on
+the device as a norm until ``sync``: a gradient of zeros holds no batch.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ HistoriesCopy = tuple[list[ParameterHistory], int, int, Vectors | None]
 
 
 class Provenance:
-    """Watches the parameters of a model, and the optimizers that it is told of, until ``close()``."""
+    """Watches the parameters of a model, and the optimizers of ``watch()``, until ``close()``."""
 
     def __init__(self, named_parameters: Iterable[tuple[str, Tensor]]) -> None:
         self.histories: list[ParameterHistory] = []
         self.params: list[Tensor] = []
         self.backwards = 0
         self.steps = 0
-        self.measure = False  # tell the newest contribution from those before? it costs a little
+        self.measure = False  # whether to separate the newest contribution from those before; costs a little
         self.on_backward: Callable[[], None] | None = None
-        # Gets the gradients of every fourth step, and of each while ``measure`` is on: all would cost 7 % of an update.
+        # Gets the gradients of every fourth step, of each while ``measure`` is on: all would cost 7 % of an update.
         self.on_step: Callable[[list[Tensor]], None] | None = None
-        self._kept: KeptContributions | None = None
-        self._written = True  # was any .grad written to since the newest backward, by anything else?
+        self._kept_contributions: KeptContributions | None = None
+        self._written = True  # whether any .grad was written to since the newest backward
         self._has_scaler = False
         self._tracked: dict[int, tuple[ParameterHistory, Tensor]] = {}  # by the id of the parameter
         self._added = (GradEvent.ADDED, 0)
@@ -67,7 +67,7 @@ class Provenance:
         self._numbered = -1
         self._handles: list[Any] = []
         self._on_optimizers: list[Any] = []
-        provenance = weakref.ref(self)  # the hooks live on the parameters: through them it must not keep itself alive
+        provenance = weakref.ref(self)  # the parameters' hooks must not keep it alive
         for name, param in named_parameters:
             if not param.requires_grad:
                 continue
@@ -79,9 +79,9 @@ class Provenance:
             self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, index)))
 
     def watch(self, optimizers: Iterable[torch.optim.Optimizer], *, has_scaler: bool = False) -> None:
-        """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step is none.
+        """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step does not count.
 
-        ``has_scaler`` says that a GradScaler unscales ``.grad``, which no version counts.
+        ``has_scaler``: a GradScaler unscales ``.grad``, without a change of its version.
         """
         self._has_scaler = has_scaler
         provenance = weakref.ref(self)
@@ -101,45 +101,45 @@ class Provenance:
         self._handles, self._on_optimizers = [], []
 
     def contents(self) -> GradContents:
-        """Return what is in ``.grad`` now; this waits for the device."""
+        """Return the contents of ``.grad`` now; this waits for the device."""
         self.sync()
-        alike = self._different()
-        holds = union(span for history in alike for span in history.batches)
-        applied, reused = (union(span for history in alike for span in history.applied(least)) for least in (1, 2))
+        distinct = self._distinct()
+        holds = union(span for history in distinct for span in history.batches)
+        applied, reused = (union(span for history in distinct for span in history.applied(least)) for least in (1, 2))
         grads = [plain(param.grad).float() for param in self.params if param.grad is not None]
         norm = math.hypot(*map(float, _torch.foreach_norm(grads))) if grads else 0.0
         return GradContents(not grads, holds, applied, reused, norm)
 
     def times_applied(self, number: int) -> int:
-        """Return how many steps have applied a batch that is in ``.grad``: of all parameters the most."""
-        histories = (history for history in self._different() if within(number, history.batches))
+        """Return the number of steps that have applied a batch in ``.grad``, the highest of all parameters."""
+        histories = (history for history in self._distinct() if within(number, history.batches))
         return max((history.times_applied(number) for history in histories), default=0)
 
-    def _different(self) -> Collection[ParameterHistory]:
-        """Return the histories, one of those that are alike: mostly all are."""
+    def _distinct(self) -> Collection[ParameterHistory]:
+        """Return the distinct histories: mostly all are alike."""
         return {(h.steps, *h.batches, *h.rhythms): h for h in self.histories}.values()
 
     @property
     def keeps_contributions(self) -> bool:
         """Whether each contribution is kept from now on; False for a model that is too large for it."""
-        return self._kept is not None
+        return self._kept_contributions is not None
 
     @keeps_contributions.setter
     def keeps_contributions(self, on: bool) -> None:
         size = max((param.element_size() for param in self.params), default=4)
         most = number_to_keep(sum(param.numel() for param in self.params), size) if self.params else 0
-        if on and most and self._kept is None:
-            self._kept = KeptContributions(self.params, most, self.backwards)
+        if on and most and self._kept_contributions is None:
+            self._kept_contributions = KeptContributions(self.params, most, self.backwards)
         elif not on:
-            self._kept = None
+            self._kept_contributions = None
 
     def contributions(self, scale: float = 1.0, contents: GradContents | None = None) -> Contributions | None:
-        """Return how much each batch contributed to ``.grad``: its share and its length.
+        """Return the contribution of each batch to ``.grad``: its share and its length.
 
-        ``scale`` is what ``.grad`` is still multiplied by, ``contents`` what ``contents()`` returns now, if known.
+        ``scale`` is the factor still in ``.grad``, ``contents`` the result of ``contents()``, if known.
 
-        With c_k what backward k added, over all parameters and scaled by what has scaled ``.grad`` since (clipping,
-        unscaling), and g = c_1 + ... + c_n what ``.grad`` holds:
+        With c_k the addition of backward k, over all parameters and scaled as ``.grad`` has been since (clipping,
+        unscaling), and g = c_1 + ... + c_n the ``.grad`` of now:
 
         - ``share`` = (c_k . g) / (g . g), no unit.
         - ``along`` = (c_k . g) / |g|, ``length`` = |c_k|, ``norm`` = |g|: in units of the gradient, without ``scale``.
@@ -160,18 +160,18 @@ class Provenance:
         return None if sums is None else newest_and_older((holds[0][0], holds[-1][1]), self.times_applied, sums, norm)
 
     def _vectors(self) -> Vectors | None:
-        if self._kept is None:
+        if self._kept_contributions is None:
             return None
         with outside_dispatch_modes():
-            return self._kept.vectors(list(map(attrgetter("batches"), self.histories)), self.backwards)
+            return self._kept_contributions.vectors(list(map(attrgetter("batches"), self.histories)), self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
-        """Add up over all parameters what was taken as the newest contribution came; None if it was not taken."""
+        """Add up over all parameters the measures of the newest contribution; None if it was not measured."""
         sums = [0.0, 0.0, 0.0]
         for history, param in self._tracked.values():
             if param.grad is None or not history.batches:
                 continue
-            if history.batches[-1][1] != newest:  # it got nothing this time
+            if history.batches[-1][1] != newest:  # the newest backward did not reach it
                 sums[2] += float(plain(param.grad).square().sum())
             elif not history.was_added:
                 sums[0] += float(plain(param.grad).square().sum())
@@ -193,29 +193,29 @@ class Provenance:
             history.sync()
 
     def copy_histories(self) -> HistoriesCopy:
-        """Return all that ``restore_histories`` needs to come back to this moment."""
+        """Return the state for ``restore_histories``."""
         self.sync()
         return [history.copy() for history in self.histories], self.backwards, self.steps, self._vectors()
 
     def restore_histories(self, saved: HistoriesCopy) -> None:
-        """Go back to the moment of ``copy_histories``, after the gradients have been put back."""
+        """Restore the state of ``copy_histories``, after the gradients have been restored."""
         histories, self.backwards, self.steps, vectors = saved
         for history, old in zip(self.histories, histories, strict=True):
             history.take(old)
         self._written = True
-        if self._kept is not None:  # what was added since is no longer inside
+        if self._kept_contributions is not None:  # later contributions are no longer inside
             self.keeps_contributions = False
             self.keeps_contributions = True
             if vectors is not None:
-                self._kept.put_back(vectors)
+                self._kept_contributions.put_back(vectors)
 
     def _begin(self, number: int) -> None:
-        """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
+        """Examine every ``.grad`` as a backward pass reaches its first parameter, before it adds to any."""
         self._pass = number
         self._detect_changes(self._tracked.values())
-        if self._kept is not None:
+        if self._kept_contributions is not None:
             with outside_dispatch_modes():
-                self._kept.begin(self.backwards, changed=self._written or self._has_scaler)
+                self._kept_contributions.begin(self.backwards, changed=self._written or self._has_scaler)
         self._written = False
 
     def _detect_changes(self, tracked: Iterable[tuple[ParameterHistory, Tensor]]) -> None:
@@ -240,7 +240,7 @@ class Provenance:
                 history.events.append((GradEvent.WRITTEN, norm))
 
     def _number(self) -> None:
-        """The pass under way does add to ``.grad`` (``torch.autograd.grad`` does not): it gets the next number."""
+        """Number the pass under way, once it adds to ``.grad`` (``torch.autograd.grad`` does not)."""
         self._numbered = self._pass
         self.backwards += 1
         self._added = (GradEvent.ADDED, self.backwards)
@@ -265,10 +265,10 @@ class Provenance:
 
 
 def _before_adding(provenance: weakref.ref[Provenance], index: int, param: Tensor) -> Callable[[Tensor], None]:
-    of = weakref.ref(param)  # a hook must not keep the parameter alive on which it lives
+    reference = weakref.ref(param)  # a hook must not keep its own parameter alive
 
     def hook(grad: Tensor) -> None:
-        alive, param = provenance(), of()
+        alive, param = provenance(), reference()
         if alive is None or param is None:
             return
         if (number := _torch.current_graph_task()) != alive._pass:
@@ -276,8 +276,8 @@ def _before_adding(provenance: weakref.ref[Provenance], index: int, param: Tenso
         history = alive.histories[index]
         with outside_dispatch_modes():
             history.incoming = None
-            if alive._kept is not None:
-                alive._kept.take(index, plain(grad))
+            if alive._kept_contributions is not None:
+                alive._kept_contributions.take(index, plain(grad))
             elif alive.measure and history.had_grad:
                 history.incoming = _sums_of(grad, param.grad)
 
@@ -301,7 +301,7 @@ def _after_adding(provenance: weakref.ref[Provenance], index: int) -> Callable[[
 
 
 def _sums_of(new: Tensor, old: Tensor | None) -> Tensor:
-    """Return the squared length of what comes in, its dot product with ``.grad``, and the squared length of that."""
+    """Return the squared length of the incoming gradient, its dot product with ``.grad``, and the latter's."""
     new = plain(new).float()
     old = torch.zeros_like(new) if old is None else plain(old).float()
     return torch.stack([new.square().sum(), (new * old).sum(), old.square().sum()])

@@ -11,14 +11,14 @@ from .._torch import outside_dispatch_modes
 
 
 class TrackedBatches(list[Any]):
-    """A list of batches that tells how far it has been read, so that a loop can be taken up where it stood.
+    """A list of batches that reports how far it has been read, so that a loop can be resumed.
 
-    Each batch is handed out as a copy, as a DataLoader does: it lives as long as the loop holds it, so that its bytes
+    Each batch is returned as a copy, as a DataLoader does: it lives as long as the loop refers to it, so that its bytes
     come and go, and a loop that changes it in place does not change the data.
     """
 
     def __init__(self, items: Sequence[Any], note_read: Callable[[int], None], first: int = 0) -> None:
-        """Hold ``items``, of which the first is batch number ``first`` (from 0) of the epoch."""
+        """``items`` begin with batch ``first`` (from 0) of the epoch; ``note_read`` gets the number of those read."""
         super().__init__(items)
         self._note_read, self._first = note_read, first
 

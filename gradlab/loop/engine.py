@@ -1,6 +1,6 @@
-"""A Program at work on a task: its namespace and its place in the batches, and the Engine that runs it by statements.
+"""A Program bound to a task, with its namespace and position in the batches, and the Engine that runs it by statements.
 
-The Engine goes over from one program to another, and finds its way back when a program fails.
+The Engine switches from one program to another, and goes back when a program fails.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from .program import LoopError, Program
 from .recipe import LONGEST_WINDOW
 
 MOST_BATCHES = 10_000
-"""Batches that one statement may read; a loop inside a function or a ``with`` block would read for ever."""
-_SHORT = 0.1  # seconds: a statement that takes longer than this may never end
+"""Batches that one statement may read; a loop inside a function or a ``with`` block would never pause."""
+_SHORT_S = 0.1  # seconds: a statement that takes longer than this may never end
 EPOCHS = 10**9
-"""What ``epochs`` is for a loop that plays until somebody pauses it."""
+"""The value of ``epochs`` for a loop that plays until it is paused."""
 
 
 class BoundProgram:
-    """A program in a namespace of its own, which can be taken up within an epoch.
+    """A program in a namespace of its own, which can be resumed within an epoch.
 
     Its set-up runs at once. ``statements`` then runs the rest of the interrupted epoch, as the text with
     ``epochs = 1`` and the remaining ``batches``, and after that the text with all of them.
     """
 
     def __init__(self, program: Program, task: Any, model: nn.Module, *, is_edited: bool = False) -> None:
-        """Run the set-up; whatever it raises comes out as it is. ``is_edited`` marks a text of the learner's own."""
+        """Run the set-up; its errors pass unchanged. ``is_edited`` marks a text of the learner's own."""
         self.is_edited = is_edited
         self.program = program
         self.reads_since_pause = 0
-        self.read = 0  # batches of this epoch that have been handed out
-        self.updated = False  # has the statement that just ran completed an update?
+        self.read = 0  # batches of this epoch that have been read
+        self.updated = False  # whether the statement that just ran completed an update
         self.losses: deque[Tensor] = deque(maxlen=MOST_BATCHES)
         self.backwards = 0
         """Backward passes since the newest update."""
@@ -63,7 +63,7 @@ class BoundProgram:
         }
         self.index = -1
         self.settings: AbstractContextManager[None] = KernelSettings() if is_edited else nullcontext()
-        """What a text of the learner's own sets for the whole kernel; its statements run inside of it."""
+        """Global settings by a text of the learner's own; its statements run inside this context."""
         with self.settings:
             for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
                 self.reads_since_pause = 0
@@ -87,15 +87,15 @@ class BoundProgram:
         yield from self.program.loop(self.namespace)
 
     def position(self) -> int:
-        """Return how many batches of the epoch have been read, 0 at its end."""
+        """Return the number of batches of the epoch that have been read, 0 at its end."""
         return self.read % len(self._task.batches)
 
     def copy_optimizer_state_from(self, other: BoundProgram) -> list[str]:
-        """Carry over the state of an earlier loop's optimizers and scalers; return the optimizers that start anew."""
+        """Copy the state of an earlier loop's optimizers and scalers; return the optimizers that start empty."""
         fresh = []
         for name, optimizer in self.optimizers.items():
             old = other.optimizers.get(name)
-            # The learning rate may change without a new start.
+            # The learning rate may change without a restart.
             if type(old) is type(optimizer) and old.defaults | {"lr": 0} == optimizer.defaults | {"lr": 0}:
                 optimizer.state.update(old.state)
             else:
@@ -106,7 +106,7 @@ class BoundProgram:
         return fresh
 
     def on_backward(self) -> None:
-        """Note the loss whose backward is under way, and an update whose ``scaler.update()`` never came."""
+        """Note the loss whose backward is under way, and an update without its ``scaler.update()``."""
         if self._attempted:
             self._complete()
         self.backwards += 1
@@ -117,7 +117,7 @@ class BoundProgram:
         self._loss = None
 
     def pop_update(self) -> tuple[list[Tensor], float | None, bool]:
-        """Hand over the newest update: its losses, the scale that they were multiplied by, whether it was skipped."""
+        """Return the newest update and forget it: its losses, their scale, and whether it was skipped."""
         losses = list(self.losses)
         self.window = min(max(self.window, self.backwards), LONGEST_WINDOW)
         self.losses.clear()
@@ -130,7 +130,7 @@ class BoundProgram:
         return None if scaler is None else float(scaler.get_scale())
 
     def scale_in_grad(self) -> float:
-        """Return what the newest contributions in ``.grad`` are still multiplied by."""
+        """Return the factor still in the newest contributions to ``.grad``."""
         return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
 
     def discard_update(self) -> None:
@@ -139,7 +139,7 @@ class BoundProgram:
         self.backwards, self._loss = 0, None
         self._attempted = self._applied = self._unscaled = False
         for scaler in self.scalers.values():
-            if scaler.is_enabled():  # it remembers an unscale_() until update(), and would refuse the next one
+            if scaler.is_enabled():  # it remembers an unscale_() until update(), and would reject the next one
                 getattr(scaler, "_per_optimizer_states", {}).clear()
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class BoundProgram:
             handle.remove()
 
     def _note_read(self, position: int) -> None:
-        """Note how far the epoch has been read; a RuntimeError ends a statement that never comes to a pause."""
+        """Note how far the epoch has been read; a RuntimeError ends a statement that never pauses."""
         self.read = position
         self.reads_since_pause += 1
         if self.reads_since_pause > MOST_BATCHES:
@@ -163,7 +163,7 @@ class BoundProgram:
         loss = self._task.loss_fn(*args, **kwargs)
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._loss = loss.detach() if loss.requires_grad else self._loss
-        elif not self.is_edited:  # a text of the learner's own may reduce or take apart what it gets
+        elif not self.is_edited:  # a text of the learner's own may reduce or split the loss
             got = f"tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
             raise TypeError(f"Task: loss_fn must return a tensor with one value, got a {got}")
         return loss
@@ -174,7 +174,7 @@ class BoundProgram:
             self._complete()
 
     def _watch_scaler(self, scaler: torch.amp.GradScaler) -> None:
-        """Put the scaler's own ``step`` and ``update`` behind wrappers: a skipped step fires no optimizer hook."""
+        """Wrap the scaler's own methods: a skipped step fires no optimizer hook."""
         step, update, unscale_ = scaler.step, scaler.update, scaler.unscale_
 
         def watched_unscale(*args: Any, **kwargs: Any) -> None:
@@ -197,7 +197,7 @@ class BoundProgram:
             if self._attempted:
                 self._complete()
 
-        # This one object only; the class stays as it is.
+        # Only this object; the class stays as it is.
         scaler.unscale_ = watched_unscale  # type: ignore[method-assign]
         scaler.step, scaler.update = watched_step, watched_update  # type: ignore[method-assign]
 
@@ -212,27 +212,27 @@ class Snapshot:
 
     def __init__(self, model: nn.Module, loop: BoundProgram, provenance: Provenance, rng: RandomStream) -> None:
         self._provenance, self._rng = provenance, rng
-        self._put_back = copy_state([model, *loop.optimizers.values(), *loop.scalers.values()])
+        self._restore_state = copy_state([model, *loop.optimizers.values(), *loop.scalers.values()])
         self._random = rng.state()
         self._histories = provenance.copy_histories()
         self.position = loop.position()
 
     def restore(self) -> None:
-        """Put everything back, any number of times; the loop's generator is the caller's to renew."""
+        """Restore everything, any number of times; the caller must renew the loop's generator."""
         self._rng.set_state(self._random)
-        self._put_back()
+        self._restore_state()
         self._provenance.restore_histories(self._histories)
 
 
 MOST_STATEMENTS = 200_000
-"""Statements without an update after which a loop is taken to make none."""
+"""Statements without an update after which a loop counts as making none."""
 
 
 class Engine:
-    """The program that runs now, its place in it, and the way back; it begins at batch ``first_batch`` of an epoch.
+    """The running program, its position, and the last checkpoint; it begins at batch ``first_batch`` of an epoch.
 
     At every boundary (between two updates) it can switch to another program. One with ``is_edited`` is a learner's own
-    text: the state is copied at each boundary, and an error takes everything back there.
+    text: the state is copied at each boundary, and restored after an error.
     """
 
     def __init__(
@@ -265,9 +265,9 @@ class Engine:
             self._checkpoint = Snapshot(model, self.loop, provenance, self.rng)
 
     def switch_program(self, program: Program, *, is_edited: bool = False) -> list[str]:
-        """Go over to another program at a boundary; return the optimizers whose state starts empty.
+        """Switch to another program at a boundary; return the optimizers whose state starts empty.
 
-        It goes on with the next batch of the epoch; an edited one begins an epoch of its own.
+        It continues with the next batch of the epoch; an edited one begins a new epoch.
         Raises LoopError if its set-up fails; then everything stays as it was.
         """
         old = self.loop
@@ -279,7 +279,7 @@ class Engine:
         except BaseException as error:
             if checkpoint is not None:
                 checkpoint.restore()
-            old.discard_update()  # it was told of backwards in the set-up
+            old.discard_update()  # it has noted backwards in the set-up
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise program.explain(error) from error
             raise
@@ -334,12 +334,12 @@ class Engine:
             raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
 
     def end_soon(self) -> bool:
-        """End the run under way once its statement is done; return whether that is to be expected soon."""
+        """End the run under way after its current statement; return whether that is likely to be soon."""
         self.deadline = -math.inf
-        return time.perf_counter() - self._statement_began < _SHORT
+        return time.perf_counter() - self._statement_began < _SHORT_S
 
     def _install(self, loop: BoundProgram, first_batch: int, old: Program | None = None) -> None:
-        loop.discard_update()  # of one cut short, or of backwards in the set-up of another loop
+        loop.discard_update()  # one cut short, or backwards in the set-up of another loop
         self.index = _counterpart(old, self.index, loop.program) if old and self.index >= 0 else loop.index
         self.loop = loop
         loop.read = first_batch
@@ -351,13 +351,13 @@ class Engine:
         self._provenance.watch(loop.optimizers.values(), has_scaler=bool(loop.scalers))
 
     def recover(self) -> None:
-        """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""
+        """Return to the last boundary if there is a copy of it, ready to run on from there."""
         self._statements.close()
         program, position = self.loop.program, self.loop.position()
         if self._checkpoint is not None:
             self._checkpoint.restore()
             position = self._checkpoint.position
-            if self._previous_program is not None:  # the new text completed no update: the one before comes back
+            if self._previous_program is not None:  # the new text completed no update: restore the previous one
                 self.loop.close()
                 self.loop, self._previous_program = self._previous_program, None
                 self._checkpoint = self._checkpoint if self.loop.is_edited else None
@@ -370,7 +370,7 @@ class Engine:
 
 
 def _counterpart(old: Program, index: int, new: Program) -> int:
-    """Return the statement of another program that does what this one of ``old`` does, -1 for none."""
+    """Return the index of the statement in ``new`` with the same label and occurrence as in ``old``, -1 for none."""
     labels = [statement.label for statement in old.statements]
     earlier = labels[:index].count(labels[index])
     same = [i for i, statement in enumerate(new.statements) if statement.label == labels[index]]

@@ -1,8 +1,8 @@
-"""What a run writes: one row an update, in columns of bounded size.
+"""The history of a run: one row an update, in columns of bounded size.
 
-A million updates must not need a million rows, and thinning out would lie about a loss that swings: every 32nd value of
-a swing of period 20 is another swing. So rows are gathered in buckets of 1, 2, 4, ... updates which keep the mean, the
-lowest and the highest loss.
+A million updates must not need a million rows, and sampling would misrepresent a loss that oscillates: every 32nd
+value of an oscillation of period 20 is another oscillation. So rows are merged into buckets of 1, 2, 4, ... updates
+with the mean, the lowest and the highest loss.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _over_finite(rule: Callable[[list[float]], float]) -> Callable[[Sequence[flo
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(value / len(values) for value in values)  # divided first: two losses of 1e308 must not become inf
+    return sum(value / len(values) for value in values)  # divided first, so that two losses of 1e308 do not overflow
 
 
 class History:
@@ -83,22 +83,20 @@ class History:
                 "skipped": sum,  # updates whose step the scaler skipped
             }
         )
-        self.path = BoundedTable(
-            {"x": itemgetter(-1), "y": itemgetter(-1)}
-        )  # the weights of a model that has two of them
+        self.path = BoundedTable({"x": itemgetter(-1), "y": itemgetter(-1)})  # the weights of a model with two of them
         self.updates = 0  # made so far; the newest may still wait to be written
         self.loss = math.nan
         self.norm = math.nan
         self.skipped: list[int] = []  # the newest updates whose step was skipped ...
-        self.skips = 0  # ... and how many there were in all
+        self.skips = 0  # ... and the number of all
         self.switches: list[tuple[int, str]] = []
         self.broken: int | None = None
 
     def write(
         self, update: int, loss: float | None, norm: float, scale: float, underflow: float, *, skipped: bool
     ) -> None:
-        """Write the row of one update, counted from 1; the loss is None if nothing went backward in it."""
-        if loss is None:  # a second step on the same gradient: the loss is the one before
+        """Write the row of one update, counted from 1; the loss is None if no backward ran in it."""
+        if loss is None:  # a second step on the same gradient: the previous loss
             loss = self.loss
         elif not math.isfinite(loss) and self.broken is None:
             self.broken = update
@@ -108,11 +106,11 @@ class History:
             self.skipped = [*self.skipped[-_MOST_SWITCHES:], update]
         self.rows.append(update, loss, loss, loss, norm, scale, underflow, float(skipped))
 
-    def mark_switch(self, words: str) -> None:
-        """Mark this moment; switches at the same update share a mark."""
+    def mark_switch(self, label: str) -> None:
+        """Mark a switch at this update; switches at the same update share a mark."""
         if self.switches and self.switches[-1][0] == self.updates:
-            words = f"{self.switches.pop()[1]}, {words}"
-        self.switches = [*self.switches[-_MOST_SWITCHES:], (self.updates, words)]
+            label = f"{self.switches.pop()[1]}, {label}"
+        self.switches = [*self.switches[-_MOST_SWITCHES:], (self.updates, label)]
 
 
 _FLUSH_EVERY = 64
@@ -120,7 +118,7 @@ _FP16_VANISHES = 2.0**-25  # magnitudes up to this round to zero in fp16, whose 
 
 
 class HistoryWriter:
-    """Writes the history of one run after some updates; of the parameters that it is given, norms and path, too."""
+    """Writes the history of one run after some updates; with parameters also norms and path."""
 
     def __init__(self, params: Iterable[Tensor] = (), *, updates: int = 0) -> None:
         self._params = list(params)
@@ -146,7 +144,7 @@ class HistoryWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Write all that waits; this waits for the device."""
+        """Write all pending rows; this waits for the device."""
         for losses, norms, scale, underflow, skipped in self._rows:
             self._written += 1
             values = _floats(losses)
@@ -162,16 +160,17 @@ class HistoryWriter:
             self.record.path.append(x, y)
 
     def _underflow(self) -> Tensor:
-        """Of the (unscaled) gradient's elements that are not zero, the share that would be zero in fp16."""
+        """Return the share of the (unscaled) gradient's non-zero elements that would be zero in fp16."""
         sizes = [param.grad.detach().to_dense().abs() for param in self._params if param.grad is not None]
         if not sizes:
             return torch.tensor(0.0)
-        held, alive = (torch.stack([(size > least).sum() for size in sizes]).sum() for least in (_FP16_VANISHES, 0.0))
-        return (alive - held) / alive.clamp(min=1)
+        limits = (_FP16_VANISHES, 0.0)
+        representable, nonzero = (torch.stack([(size > limit).sum() for size in sizes]).sum() for limit in limits)
+        return (nonzero - representable) / nonzero.clamp(min=1)
 
 
 def _floats(tensors: list[Tensor]) -> list[float]:
-    if len(tensors) > 1 and tensors[0].is_cuda:  # one wait for all of them
+    if len(tensors) > 1 and tensors[0].is_cuda:  # one transfer for all
         gathered: Any = torch.stack([tensor.float() for tensor in tensors]).tolist()
         return list(gathered)
     return [tensor.item() for tensor in tensors]

@@ -1,9 +1,9 @@
 """From the loop's text to a generator that pauses after each statement.
 
 The text is parsed, a ``yield`` is put after every statement, and the result is run as it stands: there is no second
-implementation of the loop. A pause comes *after* its statement, so the line that is lit is the one whose effect is on
-the pictures. ``for``, ``while`` and ``if`` pause once their header has run. A ``with`` or ``try`` block is one
-statement: a generator that rests inside ``with torch.autocast(...)`` would leave autocast on for all of the kernel.
+implementation of the loop. A pause comes *after* its statement, so the highlighted line is the one whose effect the
+pictures show. ``for``, ``while`` and ``if`` pause once their header has run. A ``with`` or ``try`` block is one
+statement: a generator paused inside ``with torch.autocast(...)`` would leave autocast on for the whole kernel.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LoopError(ValueError):
     """
 
     def __init__(self, line: int, problem: str, text: str = "", *, owner: str = "") -> None:
-        """Name the line, quote it when the text is at hand, and say what went wrong; ``owner`` comes first."""
+        """Compose the message: ``owner``, the line, the problem, and the quoted line if there is a text."""
         shown = text.splitlines()[line - 1].strip()[:80] if 0 < line <= len(text.splitlines()) else ""
         super().__init__(f"{owner}line {line}: {problem}" + (f"   ({shown})" if shown else ""))
         self.line = line
@@ -39,7 +39,7 @@ class LoopError(ValueError):
 
 @dataclass(frozen=True)
 class Statement:
-    """One stop of a program: the lines that have just run, and a word for them."""
+    """One stop of a program: the lines that have just run, and a label for them."""
 
     line: int
     last_line: int
@@ -47,7 +47,7 @@ class Statement:
 
 
 class Program:
-    """The loop's text, ready to run: ``setup`` is all that stands before the first loop, ``loop`` is the rest."""
+    """The loop's text, ready to run: ``setup`` is the part before the first loop, ``loop`` is the rest."""
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
@@ -56,7 +56,7 @@ class Program:
         self.filename = f"<loop {hashlib.sha1(text.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()[:8]}>"
         self.statements: list[Statement] = []
         try:
-            compile(text, self.filename, "exec")  # what plain Python says of it, before anything is inserted
+            compile(text, self.filename, "exec")  # Python's own errors, before anything is inserted
             module = parse_python(text, self.filename)
             names = _names_bound(module, text)
             first = next(
@@ -65,7 +65,7 @@ class Program:
             self.setup = partial(_start, self._compile(module.body[:first], names))
             """Runs the statements before the first loop in a namespace; yields indices into ``statements``."""
             self.loop = partial(_start, self._compile(module.body[first:], names))
-            """Runs the first loop and what follows it likewise."""
+            """The same for the first loop and the statements after it."""
         except LoopError:
             raise
         except SyntaxError as error:
@@ -80,7 +80,7 @@ class Program:
         frames = traceback.walk_tb(error.__traceback__)
         line = next((line for frame, line in frames if frame.f_code.co_filename == self.filename), 0)
         message = next(iter(str(error).strip().splitlines()), "")
-        if len(message) > _LONGEST_MESSAGE:  # what PyTorch's dispatcher has no kernel for it tells at length
+        if len(message) > _LONGEST_MESSAGE:  # PyTorch's dispatcher reports missing kernels at length
             message = message.partition(". ")[0][:_LONGEST_MESSAGE]
         name = type(error).__name__
         return LoopError(line, f"{name}: {message}" if message else name, self.text)
@@ -110,7 +110,7 @@ class Program:
             if statement.orelse:
                 statement.orelse = [header, *self._with_pauses(statement.orelse)]
             return [statement]
-        if isinstance(statement, (ast.Break, ast.Continue)):  # nothing runs after these, so the pause goes before
+        if isinstance(statement, (ast.Break, ast.Continue)):  # control leaves here, so the pause goes before
             return [self._pause(statement, _label(statement)), statement]
         # An annotated name cannot also be declared global.
         return [_Unannotated().visit(statement), self._pause(statement, _label(statement))]
@@ -122,7 +122,7 @@ class Program:
 
 
 _FUNCTION = "__gradlab_loop__"
-_LONGEST_MESSAGE = 300  # letters of an exception's first line; of a longer one its first sentence is quoted
+_LONGEST_MESSAGE = 300  # letters of an exception's first line; a longer one is cut to its first sentence
 
 
 def _start(code: Any, namespace: dict[str, Any]) -> Generator[int, None, None]:
@@ -136,7 +136,7 @@ def _names_bound(module: ast.Module, text: str) -> list[str]:
     symbols = symtable.symtable(text, "<loop>", "exec").get_symbols()
     names = {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
     for node in ast.walk(module):
-        if isinstance(node, ast.NamedExpr):  # inside a comprehension the symbol table files it elsewhere
+        if isinstance(node, ast.NamedExpr):  # inside a comprehension it is in another symbol table
             names.add(node.target.id)
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
             raise LoopError(node.lineno, "'import *' does not work here: name what you import", text)
@@ -160,7 +160,7 @@ class _Unannotated(ast.NodeTransformer):
 
 
 def _label(statement: ast.stmt) -> str:
-    """A short word for a statement: the method it calls, the name it assigns, or the keyword that it starts with."""
+    """Return the label of a statement: the method it calls, the name it assigns, or its keyword."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute):

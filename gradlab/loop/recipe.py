@@ -1,10 +1,9 @@
-"""Recipe: every switch of the training loop, and the text of the loop that it makes.
+"""Recipe: every switch of the training loop, and the text of the loop.
 
-It is the loop that a PyTorch teacher would write on the board, and it is the program: a Run executes it line by line,
-the code pane shows it, and ``exec`` of it in a namespace that holds only ``torch``, ``model``, ``loss_fn``,
-``batches``, ``device`` and ``epochs`` trains just the same. The kind of a switch says what values it may have and how a
-value is written: from it follow the check in Recipe, the control in a Lab, a ForecastLab or an instrument, and the
-option on the command line.
+The text is the loop that a PyTorch teacher would write on the board, and also the program: a Run executes it line by
+line, the code pane shows it, and ``exec`` of it in a namespace that holds only ``torch``, ``model``, ``loss_fn``,
+``batches``, ``device`` and ``epochs`` trains just the same. The class of a switch defines its values and their text:
+Recipe's check, the control in a Lab, a ForecastLab or an instrument, and the option on the command line use it.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, did_you_mean, number, on_of
 
 @dataclass(frozen=True, kw_only=True)
 class Switch(ABC):
-    """What is declared of one switch besides its name and its value; those of a Recipe's are those of its field."""
+    """The declaration of a switch without its name and value; in a Recipe these are a field's."""
 
-    kind: ClassVar[str]  # what the browser shows: ``front/controls.js`` has an element for each
-    label: str = ""  # how learners read its name, where that is not the field's: "AMP" for ``amp``
-    option: str = ""  # its option on the command line, "" for a switch that no command needs
-    metavar: str | None = None  # what the command line's help says of the option's value ...
-    help: str | None = None  # ... and of the option
+    kind: ClassVar[str]  # ``front/controls.js`` has an element for each
+    label: str = ""  # its name for learners, if not the field's: "AMP" for ``amp``
+    option: str = ""  # its option on the command line, "" for none
+    metavar: str | None = None  # the option's value in the command line's help ...
+    help: str | None = None  # ... and the text on the option
     matters: Callable[[Any], bool] | None = None
-    """Whether it has an effect in a recipe, None for always; its control is greyed out where it has none."""
+    """Whether it has an effect in a recipe, None for always; without effect its control is greyed out."""
 
     @abstractmethod
     def check(self, name: str, value: object) -> Any:
-        """Return the value as it is kept; ValueError says the name, the value and what is allowed."""
+        """Return the value in its stored form; ValueError names the name, the value and what is allowed."""
 
     def text(self, value: Any) -> str:
         """Write a value."""
         return str(value)
 
     def read(self, name: str, typed: object) -> Any:
-        """Return the value that was chosen or typed in a control; ValueError says what is allowed."""
+        """Return the value that was chosen or typed in a control; ValueError names what is allowed."""
         return self.check(name, typed)
 
 
@@ -66,19 +65,19 @@ class Choice(Switch):
 
     kind = "choice"
     options: tuple[Any, ...]
-    words: tuple[str, ...] = ()
-    """How the options are written, where that is not as they are."""
+    labels: tuple[str, ...] = ()
+    """Texts of the options, if not the options themselves."""
 
     def check(self, name: str, value: object) -> Any:
         """Return one of the options; 1 is 1.0, as in JSON, but not True."""
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and value in self.options:
             return self.options[self.options.index(value)]
-        near = did_you_mean(value, [known for known in self.options if isinstance(known, str)])
+        near = did_you_mean(value, [option for option in self.options if isinstance(option, str)])
         raise ValueError(f"{name} must be one of {', '.join(map(repr, self.options))}, got {value!r}{near}")
 
     def text(self, value: Any) -> str:
         """Write an option."""
-        return self.words[self.options.index(value)] if self.words else str(value)
+        return self.labels[self.options.index(value)] if self.labels else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +91,7 @@ class Whole(Switch):
     def check(self, name: str, value: object) -> int:
         """Return an int within the range."""
         allowed = f"{self.low} to {self.high}"
-        if isinstance(value, bool) or not isinstance(value, Integral):  # of a whole number, only its size is wrong
+        if isinstance(value, bool) or not isinstance(value, Integral):  # else only the size is wrong
             allowed = f"a whole number, {allowed}"
         return whole_number(name, value, self.low, self.high, allowed=allowed, kind=ValueError)
 
@@ -100,13 +99,13 @@ class Whole(Switch):
         """Take a typed whole number: ``"4"``, but not ``"2.5"``."""
         if isinstance(typed, str) and re.fullmatch(r"[+-]?\d{1,18}", typed.strip(), re.ASCII):
             count = int(typed)
-            return self.check(name, count if self.low <= count <= self.high else typed)  # refused as it was typed
+            return self.check(name, count if self.low <= count <= self.high else typed)  # rejected as it was typed
         return self.check(name, typed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Positive(Switch):
-    """A finite number above 0; with ``offered``, numbers that a control offers, it may be None as well, "off"."""
+    """A finite number above 0; with ``offered``, the numbers in its control, also None, "off"."""
 
     kind = "number"
     offered: tuple[float, ...] = ()
@@ -125,7 +124,7 @@ class Positive(Switch):
                 return self.check(name, None)
             if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", typed.strip(), re.ASCII):
                 amount = float(typed)
-                return self.check(name, amount if 0 < amount < math.inf else typed)  # refused as it was typed
+                return self.check(name, amount if 0 < amount < math.inf else typed)  # rejected as it was typed
         return self.check(name, typed)
 
     def text(self, value: Any) -> str:
@@ -134,7 +133,7 @@ class Positive(Switch):
 
 
 def declare(default: Any, switch: Switch) -> Any:
-    """Return a dataclass field with this default that carries what is declared of the switch."""
+    """Return a dataclass field with this default and the switch in its metadata."""
     return field(default=default, metadata={"switch": switch})
 
 
@@ -193,7 +192,7 @@ class Recipe:
     lr: float = declare(0.1, Positive())
 
     def __new__(cls, *_: Any, **values: Any) -> Recipe:
-        """Refuse a name that is no switch with a ValueError, as every other bad value."""
+        """Reject a name that is no switch with a ValueError, like any other bad value."""
         for name in values:
             one_of("Recipe: a switch", name, SWITCHES)
         return super().__new__(cls)
@@ -204,7 +203,7 @@ class Recipe:
             object.__setattr__(self, name, switch.check(f"Recipe: {name}", getattr(self, name)))
 
     def source(self, batch: Any = None) -> str:
-        """Return the loop as Python text: the set-up, then the epochs; it is this text that a Run executes.
+        """Return the loop as Python text: the set-up, then the epochs; a Run executes this text.
 
         ``batch`` is one of those that the loop reads; None stands for a pair (x, y), as two in a tuple or list do. Any
         other goes to the loss as a whole, ``loss_fn(output, batch)``, and to the model as ``model(**batch)`` if it is
@@ -221,7 +220,7 @@ class Recipe:
         return replace(self, **changes)
 
     def changes_from(self, other: Recipe) -> list[str]:
-        """Say in a few words each what differs from ``other``: ``["zero_grad off", "lr 0.05"]``."""
+        """Return the differences from ``other``: ``["zero_grad off", "lr 0.05"]``."""
         return [
             f"{switch.label or name} {switch.text(getattr(self, name))}"
             for name, switch in SWITCHES.items()
@@ -230,11 +229,11 @@ class Recipe:
 
 
 SWITCHES: dict[str, Switch] = {each.name: each.metadata["switch"] for each in fields(Recipe)}
-"""What is declared of each switch, by the name of its field."""
+"""The declaration of each switch, by the name of its field."""
 
 
 class _Reading(NamedTuple):
-    """How the text reads a batch: its names, the line that moves it, and what the model and the loss get of it."""
+    """The names of a batch in the text, the line that moves it, and the arguments of the model and the loss."""
 
     names: str
     move: str
@@ -260,13 +259,13 @@ def _stars(value: Any) -> str:
 
 
 def _batch(recipe: Recipe, reading: _Reading) -> list[str]:
-    """One update for each batch."""
+    """Return a loop with one update for each batch."""
     body = [reading.move, _clear(recipe), *_forward_backward(recipe, reading, "loss"), *_update(recipe)]
     return [f"for {reading.names} in batches:", *_indented(body)]
 
 
 def _window(recipe: Recipe, reading: _Reading) -> list[str]:
-    """One update for each window of batches; the last one may be shorter and is divided by its own size."""
+    """Return a loop with one update for each window of batches; a shorter last one is divided by its own size."""
     loss = "loss / len(window)" if recipe.divide_loss else "loss"
     body = [reading.move, *_forward_backward(recipe, reading, loss)]
     each = [f"for {reading.names} in window:", *_indented(body)]
@@ -276,7 +275,7 @@ def _window(recipe: Recipe, reading: _Reading) -> list[str]:
 
 
 def _clear(recipe: Recipe) -> str:
-    """The line that clears ``.grad``; it stays in sight as a comment when it is switched off."""
+    """Return the line that clears ``.grad``, as a comment if it is switched off."""
     line = f"optimizer.zero_grad({'' if recipe.set_to_none else 'set_to_none=False'})"
     return line if recipe.zero_grad else f"# {line}"
 
@@ -286,7 +285,7 @@ def _forward_backward(recipe: Recipe, reading: _Reading, loss: str) -> list[str]
     if recipe.amp != "off":
         autocast = f"with torch.autocast(device_type=device, dtype={_AUTOCAST[recipe.amp]}):"
         forward = [autocast, *_indented(forward)]
-    # ``loss`` itself is never divided or scaled, so that what is logged is the loss and not a share of it.
+    # ``loss`` itself is never divided or scaled, so that the logged value is the loss and not a share of it.
     if recipe.amp == "fp16":
         return [*forward, f"scaler.scale({loss}).backward()"]
     return [*forward, f"{loss}.backward()" if loss == "loss" else f"({loss}).backward()"]

@@ -1,4 +1,4 @@
-"""Run: a task and a recipe at work, by statements or many updates at once; Counterfactual: a copy without a switch."""
+"""Run: trains a task by a recipe, by statements or many updates at once; Counterfactual: a copy without a switch."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from .recipe import Recipe
 
 _SEEDS = "a whole number, 0 to 2**32 - 1"
 _SECONDS = "a finite number from 0"
-_UPDATES_KEPT = 3  # of those whose memory was watched
-_SLICE = 0.05  # seconds between two looks at what waits for the main thread
-_PATIENCE = 1.0  # seconds for an update of a learner's own loop that is to end before another loop runs
+_UPDATES_KEPT = 3  # updates with watched memory that are kept
+_SLICE_S = 0.05  # seconds between two looks at the work that waits for the main thread
+_PATIENCE_S = 1.0  # seconds for an update of a learner's own loop to end before another loop runs
 
 
 class Run:
-    """A task trained by a recipe's loop: the text is what runs, and everything that it does is written down.
+    """A task trained by a recipe's loop: its text is executed, and everything that it does is recorded.
 
     ``task`` is a Task, ``recipe`` a Recipe (None: the default one at the task's own ``lr``), ``seed`` a whole number
-    that sets the weights and every random number that the loop draws. Raises TypeError or ValueError that names what is
-    wrong.
+    that sets the weights and every random number that the loop draws. Raises TypeError or ValueError that names the bad
+    argument.
     """
 
     def __init__(self, task: Any, recipe: Recipe | None = None, seed: int = 0) -> None:
@@ -108,7 +108,7 @@ class Run:
         return self.line
 
     def step(self) -> int:
-        """Do the same as ``run_statement``, whose name until version 0.2 it was."""
+        """Run one statement: the name of ``run_statement`` until version 0.2."""
         warnings.warn("Run.step is now Run.run_statement", DeprecationWarning, stacklevel=2)
         return self.run_statement()
 
@@ -137,7 +137,7 @@ class Run:
         self.engine.deadline = began + limit
         try:
             while not (last or self.engine.done):
-                slice_end = min(now + _SLICE, self.engine.deadline)
+                slice_end = min(now + _SLICE_S, self.engine.deadline)
                 with self.engine.rng:  # once for all updates of a slice
                     while True:
                         last = now >= end if updates is None else done == updates - 1
@@ -147,7 +147,7 @@ class Run:
                         now = time.perf_counter()
                         if last or self.engine.done or main_thread.is_wanted or now > slice_end:
                             break
-                if not _torch.dispatch_mode_stack():  # such as a Ledger, which would see what is done for labs, too
+                if not _torch.dispatch_mode_stack():  # such as a Ledger, which would count the work for labs, too
                     main_thread.serve()
                 if (now := time.perf_counter()) > self.engine.deadline:
                     break
@@ -157,14 +157,14 @@ class Run:
         return done
 
     def complete_update(self) -> None:
-        """Run what is left of the update under way.
+        """Run the rest of the update under way.
 
-        A loop of the learner's own that does not come to its end within a second goes back to where it began.
+        A loop of the learner's own that does not complete it within a second goes back to its beginning.
         """
         if self.engine.at_boundary:
             return
         before = self.updates
-        self.advance(updates=1, limit=_PATIENCE if self.loop.is_edited else inf)
+        self.advance(updates=1, limit=_PATIENCE_S if self.loop.is_edited else inf)
         if self.updates == before and not self.engine.done:
             self.engine.recover()
             self._forget_failed_loop()
@@ -174,7 +174,7 @@ class Run:
         self._change_loop(_checked(recipe))
 
     def unswitched(self) -> Counterfactual:
-        """Return a copy that goes on without the next switch; raises what a model raises that cannot be copied."""
+        """Return a copy that continues without the next switch; raises the model's error if it cannot be copied."""
         if not self.engine.at_boundary or self.loop.is_edited:
             raise ValueError("Run.unswitched: only between two updates of a recipe's loop")
         return Counterfactual(self.task, self.recipe, self.model, self.engine, self.updates)
@@ -182,8 +182,8 @@ class Run:
     def edit(self, text: str) -> None:
         """Run a text of the learner's own, once the update under way is complete; it begins an epoch of its own.
 
-        A LoopError names the line of a mistake. One found at once leaves everything as it is; one found while an update
-        runs takes the run back to where that update began, and to the loop before if the new one never got through one.
+        A LoopError names the line of a mistake. One found at once changes nothing; one found during an update takes the
+        run back to the start of that update, and to the previous loop if the new one never completed one.
         """
         self._change_loop(text)
 
@@ -191,7 +191,7 @@ class Run:
         """Begin again with the same seed; a LoopError in the loop's set-up changes nothing.
 
         ``weights`` are the numbers that the model begins with, as many as it has, instead of the task's own. ``loop``
-        is what runs from then on, a Recipe or a text of the learner's own; None for the loop as it is now.
+        is the loop from then on, a Recipe or a text of the learner's own; None for the current one.
         """
         start = None if weights is None else self._checked_weights(weights)
         loop = self.loops[-1][1] if loop is None else loop
@@ -227,20 +227,20 @@ class Run:
             raise program.explain(error) from error
         engine.on_update = self._note_update
         self.recipe = loop if isinstance(loop, Recipe) else self.recipe
-        self.start_weights = weights  # with which it began, where ``reset`` was given some
+        self.start_weights = weights  # given to ``reset``, or None
         self.model: nn.Module = model
         self.provenance = provenance
         self._recorder, self._newest_loop = recorder, engine.loop
         self.record: History = recorder.record
         """The history since the last reset."""
         self.engine = engine
-        """What runs the loop: whether it stands between two updates (``at_boundary``), and whether it is ``done``."""
+        """The engine of the loop: whether it is between two updates (``at_boundary``), and whether it is ``done``."""
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)
-        """The updates whose memory was watched last, oldest first, as (number of the update, what was alive)."""
+        """The last updates with watched memory, oldest first, as (number of the update, its timeline)."""
         self.ledger: Ledger | None = None
-        """The newest of them as the Ledger that watched it."""
+        """The Ledger of the newest of them."""
         self.loops: list[tuple[int, Recipe | str]] = [(0, loop)]
-        """What ran since the last reset, as (updates made before it, a Recipe or a text of one's own)."""
+        """The loops since the last reset, as (updates made before it, a Recipe or a text of the learner's own)."""
         self.restarted_optimizers: list[str] = []
         """Names of the optimizers whose state began empty at the newest switch."""
 
@@ -258,26 +258,26 @@ class Run:
         return tuple(float(w) for w in values)
 
     def _change_loop(self, loop: Recipe | str) -> None:
-        """Complete the update under way, and go over to a recipe's loop or to a learner's own."""
+        """Complete the update under way, and switch to a recipe's loop or to a learner's own."""
         program = self._program(loop)
         self.complete_update()
         edited = self.loop.is_edited
         self.restarted_optimizers = self.engine.switch_program(program, is_edited=isinstance(loop, str))
-        words = ["your own loop"]
+        changes = ["your own loop"]
         if isinstance(loop, Recipe):
-            words = loop.changes_from(self.recipe) + ["the recipe's own loop again"] * edited
+            changes = loop.changes_from(self.recipe) + ["the recipe's own loop again"] * edited
             self.recipe = loop
-        self.record.mark_switch(", ".join(words) or "the same recipe")
+        self.record.mark_switch(", ".join(changes) or "the same recipe")
         self.loops.append((self.updates, loop))
         self._newest_loop = self.loop
 
     def _forget_failed_loop(self) -> None:
-        """Take a text of the learner's own off ``loops`` if it never got through an update: the loop before is back."""
+        """Remove a text of the learner's own from ``loops`` if it never completed an update and was replaced."""
         if self.loop is not self._newest_loop:
             self.loops, self._newest_loop = self.loops[:-1], self.loop
 
     def _run_measured(self, max_statements: int, window: float = inf) -> None:
-        """Run up to an update while the norm of each contribution is taken, and bytes are counted."""
+        """Run up to an update while contributions are measured and bytes are counted."""
         self.provenance.measure = True
         ledger = self._open_ledger() if self.watch_memory else None
         try:
@@ -288,7 +288,7 @@ class Run:
                 self.watched[-1] = self.watched[-1][0], [point for point in ledger.timeline if point.statement]
 
     def _open_ledger(self) -> Ledger:
-        """Return the ledger of this update; a fresh one counts what the loop holds when the update begins."""
+        """Return the ledger of this update; a new one counts the tensors of the loop at the start of the update."""
         if self.ledger is None or self.engine.at_boundary or self.engine.at_batch:
             if self.watched and self.watched[-1][0] > self.updates:  # an earlier batch of this update
                 self.watched.pop()
@@ -298,7 +298,7 @@ class Run:
                 self.loop.optimizers.values(),
                 [value for value in names if isinstance(value, Tensor) and not value.requires_grad],
             )
-            self.ledger.place = lambda: ""  # the engine tells it what has run
+            self.ledger.current_statement = lambda: ""  # the engine marks the statements that ran
             self.watched.append((self.updates + 1, []))
         return self.ledger
 
@@ -309,24 +309,24 @@ def _checked(recipe: object) -> Recipe:
     return recipe
 
 
-_BURST_BUDGET_MS = 500.0  # of work that may be done before any is allowed for: it catches up after a pause
+_BURST_BUDGET_MS = 500.0  # of work that may be done in advance: it catches up after a pause
 
 
 class Counterfactual:
-    """A copy of a run that goes on with the loop as it was before a switch, while the run itself goes on with another.
+    """A copy of a run that continues with the loop before a switch, while the run itself continues with another.
 
-    It has the run's weights, ``.grad``, state of optimizer and scaler, random numbers and place in the batches at the
-    moment when it is made, and shares none of them. Whatever goes wrong ends it, and never the run.
+    It copies the run's weights, ``.grad``, state of optimizer and scaler, random numbers and position in the batches,
+    and shares none of them. Any error ends it, and never the run.
     """
 
     def __init__(self, task: Any, recipe: Recipe, model: nn.Module, engine: Engine, updates: int) -> None:
-        """Copy a run at a boundary, ``updates`` after its start; raises what a model raises that has no copy."""
+        """Copy a run at a boundary, ``updates`` after its start; raises the model's error if it cannot be copied."""
         self.task = task
-        self.recipe = recipe  # that goes on
-        self.switched = ""  # what the switch would have left as it was: "zero_grad on"
-        self.begun = self.updates = updates  # those of the run when it was copied, and those of the copy
-        self.ended = ""  # why it goes no further, "" while it goes on
-        self.after_update: Callable[[], None] | None = None  # called after each update, as Run has it
+        self.recipe = recipe  # that continues
+        self.switched = ""  # the setting without the switch: "zero_grad on"
+        self.begun = self.updates = updates  # of the run when it was copied, and of the copy
+        self.ended = ""  # why it ended, "" while it goes on
+        self.after_update: Callable[[], None] | None = None  # called after each update, as in Run
         self.model = copy.deepcopy(model)
         for param, of_run in zip(self.model.parameters(), model.parameters(), strict=True):
             param.grad = None if of_run.grad is None else of_run.grad.detach().clone()
@@ -344,7 +344,7 @@ class Counterfactual:
         self._budget_ms = _BURST_BUDGET_MS
 
     def follow(self, updates: int, allowed: float) -> None:
-        """Go on to this update, or end: it may keep a processor busy for ``allowed`` ms more."""
+        """Continue to this update, or end; ``allowed`` is added to its budget of processor time, in ms."""
         if self.ended:
             return
         self._budget_ms = max(min(self._budget_ms + allowed, _BURST_BUDGET_MS), allowed)
@@ -357,14 +357,14 @@ class Counterfactual:
                     if self._budget_ms < 0:
                         self.end("going on would take more than a tenth of a processor core")
             self._write()
-        except Exception as error:  # memory, or whatever the learner's model raises: the run itself is in order
+        except Exception as error:  # out of memory, or an error of the learner's model: the run itself goes on
             self.end(f"then it stopped with {type(error.__cause__ or error).__name__}")
         except BaseException:
             self.end("then it was interrupted")
             raise
 
     def end(self, why: str) -> None:
-        """Go no further, and let go of all that training needs; the losses so far stay."""
+        """End it, and release all that training needs; the losses so far stay."""
         if self.ended:
             return
         self.ended = why

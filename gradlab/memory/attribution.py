@@ -1,4 +1,4 @@
-"""Attribution: which module and which line of the reader's code is at work, forward and backward."""
+"""Attribution: the module and the line of the reader's code at work, forward and backward."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .._frames import calling_and_innermost_frame
 from .._process import ThreadHook
 
 _MOST_MARKS = 50_000
-_NO_NUMBER = 2**63  # that of AccumulateGrad: its place is the last
+_NO_NUMBER = 2**63  # that of AccumulateGrad, which has no position
 _COMPILED = "_orig_mod"
-"""Where torch.compile keeps the module that it was given, in one of its own."""
+"""The attribute with the original module in the module that torch.compile returns."""
 
 
 def refuse_compiled(module: nn.Module) -> None:
-    """Raise RuntimeError if a module was compiled: what compiled code allocates goes past the dispatch mode."""
+    """Raise RuntimeError if a module was compiled: its allocations bypass the dispatch mode."""
     if getattr(module, "_compiled_call_impl", None) is not None or _COMPILED in module._modules:
         raise RuntimeError(
             f"Ledger: {type(module._modules.get(_COMPILED, module)).__name__} is compiled, and what compiled code "
@@ -58,18 +58,18 @@ class ModuleTracker:
         return [add(self._enter, "forward_pre_hooks"), add(self._leave, "forward_hooks", "forward_hooks_always_called")]
 
     def forget(self) -> None:
-        """Leave every module: an error may have ended the one that was at work."""
+        """Leave every module: an error may have ended the current one."""
         self._stack.clear()
 
     def now(self, node: Any) -> str:
-        """Return the name of the module at work; ``node`` is the graph's node that is, None outside of backward."""
+        """Return the name of the module at work; ``node`` is the graph's node at work, None outside of backward."""
         if self._stack:  # forward, also when it runs again inside backward
             return self._stack[-1]
         if node is None:
             self._last = ""
         elif hasattr(node, "_sequence_nr") and (number := node._sequence_nr()) < _NO_NUMBER:
-            at = bisect_right(self._starts, number) - 1
-            self._last = self._started[at] if at >= 0 else ""
+            index = bisect_right(self._starts, number) - 1
+            self._last = self._started[index] if index >= 0 else ""
         return self._last
 
     def _enter(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
@@ -82,7 +82,7 @@ class ModuleTracker:
 
     def _leave(self, module: nn.Module, inputs: object, output: object) -> None:
         self._on_output(output)
-        if self._stack:  # it may have been entered before anybody watched
+        if self._stack:  # it may have been entered before the hooks were there
             self._stack.pop()
             self._mark()
 

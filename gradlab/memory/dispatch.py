@@ -1,4 +1,4 @@
-"""StorageDispatchMode: every operation of PyTorch, below autograd, tells which storages it has read and made."""
+"""StorageDispatchMode: reports the storages that every operation of PyTorch, below autograd, reads and makes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
 class StorageDispatchMode(DispatchMode):
-    """Hands what every operation reads and makes to ``storages``, with the place at which it happens."""
+    """Reports the tensors that every operation reads and makes to ``storages``, with its statement and module."""
 
     def __init__(self, storages: Storages, modules: ModuleTracker, statement: Callable[[], str]) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class StorageDispatchMode(DispatchMode):
         self._pending: Tensor | None = None  # a leaf whose .grad is just being set
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.prim.device.default:  # only fake tensors are asked where they are, and all the time
+        if func is torch.ops.prim.device.default:  # only of fake tensors, and very often
             return func(*args)
         storages, kwargs = self._storages, kwargs or {}
         self.flush_pending_grad()
@@ -36,40 +36,40 @@ class StorageDispatchMode(DispatchMode):
             if statement != storages.statement:
                 storages.refresh_gradients()
             storages.begin_interval(statement, module)
-        given = list(iter_tensors((args, kwargs)))
-        for tensor in given:
+        arguments = list(iter_tensors((args, kwargs)))
+        for tensor in arguments:
             self._read(tensor, func, node)
         result = func(*args, **kwargs)
-        moved = func is torch.ops.aten._to_copy.default and not given[0].requires_grad  # of a batch, to a device
-        moved = moved and all(entry.base == INPUTS for entry in storages.track(given[0]))
+        moved = func is torch.ops.aten._to_copy.default and not arguments[0].requires_grad  # of a batch, to a device
+        moved = moved and all(entry.base == INPUTS for entry in storages.track(arguments[0]))
         for tensor in iter_tensors(result):
-            storages.track(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
+            storages.track(tensor, INPUTS if moved and tensor.device != arguments[0].device else OTHER)
         if node is not None and node.name() == _ACCUMULATE:
             self._pending = node.variable  # only this kind of node has it
         return result
 
     def is_on(self) -> bool:
-        """Return whether operations come here now, as on a thread of autograd's own that works for this one."""
+        """Return whether this mode is on, also on a thread of autograd's own that works for this one."""
         return self in _torch.dispatch_mode_stack()
 
     def flush_pending_grad(self) -> None:
-        """See what AccumulateGrad has put into ``.grad``: it does so after its last operation."""
+        """Track the ``.grad`` that AccumulateGrad has set, which it does after its last operation."""
         if self._pending is not None:
             leaf, self._pending = self._pending, None
-            self._storages.leaf(leaf)
+            self._storages.watch_leaf(leaf)
 
     def _read(self, tensor: Tensor, func: Any, node: Any) -> None:
-        """A tensor that no operation made is a weight if it wants a gradient, and a batch if it is only read."""
-        # Autograd asks a wrapping tensor (torch.nested) for its size under a lock that ``is_leaf`` would wait for, too.
+        """Track an input: made by no operation, it is a weight if it requires grad, and a batch if it is only read."""
+        # Autograd asks a wrapping tensor (torch.nested) for its size under a lock that ``is_leaf`` needs, too.
         wanting = tensor.requires_grad and not is_wrapping(tensor)
         computed = wanting and not tensor.is_leaf
         leaf = wanting and not computed
-        if node is not None:  # if backward is the first to read it, the graph has saved it before anybody looked
+        if node is not None:  # first read by backward: the graph saved it before the ledger began
             base = WEIGHTS if leaf else ACTIVATIONS
         else:
             base = WEIGHTS if leaf else OTHER if computed or func._schema.is_mutable else INPUTS
         for entry in self._storages.track(tensor, base):
             if computed:
                 entry.computed = True
-            elif entry.found and entry.base == OTHER and not leaf and not func._schema.is_mutable:
+            elif entry.preexisting and entry.base == OTHER and not leaf and not func._schema.is_mutable:
                 self._storages.mark_input(tensor)

@@ -1,4 +1,4 @@
-"""Growth: which line and which module made the bytes that stay from update to update."""
+"""Growth: the lines and modules that made the bytes that stay from update to update."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _Snapshot = dict[tuple[CategoryTotals, _Line, str, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class GrowthRow:
-    """The storages that one line in one module made, and that stay."""
+    """The storages made by one line in one module that stay."""
 
     bytes: int
-    """By how many bytes they have grown from update ``first`` to update ``last``."""
+    """Bytes by which they have grown from update ``first`` to update ``last``."""
     line: str
     """The innermost line of your own code, as "train.py:12: kept.append(x * 2)"; "" if it is not known."""
     module: str
@@ -63,17 +63,17 @@ class Growth:
         when = f"from {unit} {self.first} to {unit} {self.last} ({'end' if unit == UPDATE else 'begin'}: {self.clock})"
         if not self.rows:
             return f"Growth: none {when}. {_NODES}"
-        places = (" in ".join(filter(None, (row.line, row.module))) for row in self.rows)
+        sites = (" in ".join(filter(None, (row.line, row.module))) for row in self.rows)
         rows = (
-            f"\n  {r.category:12}{r.bytes / between:>16,.0f}  {at}" for r, at in zip(self.rows, places, strict=True)
+            f"\n  {r.category:12}{r.bytes / between:>16,.0f}  {site}" for r, site in zip(self.rows, sites, strict=True)
         )
         return f"Growth: {self.bytes_per_update:,.0f} bytes for each {unit}, {when}{''.join(rows)}\n  {_NODES}"
 
 
 class GrowthTracker:
-    """Takes snapshots of what has stayed, at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on.
+    """Takes snapshots of the storages that have stayed, at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on.
 
-    The distances grow, so that looking at all storages costs little however many updates there are. The last three
+    The distances grow, so that snapshots cost little over many updates. The last three
     snapshots are kept.
     """
 
@@ -93,7 +93,7 @@ class GrowthTracker:
         self._snapshots: list[tuple[int, _Snapshot]] = []
 
     def tick(self, unit: str, line: _Line) -> None:
-        """Note that a line has ended an update; the line that does so most often tells the updates apart.
+        """Note that a line has ended an update; the most frequent such line defines the updates.
 
         With several optimizers only one ends the update. Where none steps, as in an evaluation, calls of a model do.
         """
@@ -112,15 +112,15 @@ class GrowthTracker:
             self._snapshots = [*self._snapshots[1 - _MIN_SNAPSHOTS :], (run, self._snapshot(end))]
 
     def _snapshot(self, newest: int) -> _Snapshot:
-        """Return the number and the bytes of the storages that were there when the update before ended, by place."""
-        places: _Snapshot = {}
+        """Return number and bytes of the storages from before the end of the previous update, by group."""
+        groups: _Snapshot = {}
         for entry in self._storages.alive():
             if entry.number > newest:
                 break
-            place = entry.totals, entry.line, entry.module, entry.category
-            count, size = places.get(place, (0, 0))
-            places[place] = count + 1, size + entry.bytes
-        return places
+            group = entry.totals, entry.line, entry.module, entry.category
+            count, size = groups.get(group, (0, 0))
+            groups[group] = count + 1, size + entry.bytes
+        return groups
 
     def growth(self, totals: CategoryTotals, describe: Callable[[str, int], str]) -> Growth:
         """Compare the snapshots; ``describe(file, number)`` returns a line as text."""
@@ -129,10 +129,10 @@ class GrowthTracker:
             return Growth((), 0, 0, unit, clock)
         (_, earlier), (first, before), (last, after) = self._snapshots
         rows = []
-        for place, (count, size) in after.items():
-            count_before, size_before = before.get(place, (0, 0))
-            rising = earlier.get(place, (0, 0))[0] < count_before < count
-            if place[0] is totals and rising and size > size_before:
-                _, line, module, category = place
+        for group, (count, size) in after.items():
+            count_before, size_before = before.get(group, (0, 0))
+            rising = earlier.get(group, (0, 0))[0] < count_before < count
+            if group[0] is totals and rising and size > size_before:
+                _, line, module, category = group
                 rows.append(GrowthRow(size - size_before, describe(*line), module, CATEGORIES[category]))
         return Growth(tuple(sorted(rows, key=lambda row: -row.bytes)), first, last, unit, clock)

@@ -53,31 +53,31 @@ class Ledger:
                 raise TypeError(f"Ledger: optimizers must be torch.optim.Optimizer, got {optimizer!r}")
         if not isinstance(inputs, (Tensor, dict, list, tuple)):
             raise TypeError(f"Ledger: inputs must be tensors, in lists, tuples or dicts if you like, got {inputs!r}")
-        self._given: tuple[nn.Module | None, list[torch.optim.Optimizer], Any] | None = (model, optimizers, inputs)
+        self._arguments: tuple[nn.Module | None, list[torch.optim.Optimizer], Any] | None = (model, optimizers, inputs)
         self._search = model is None and not optimizers
         self._lines = LineTracker()
         self._storages = Storages(self._lines)
         self._modules = ModuleTracker(self._called, self._storages.mark_output)
         self._growth = GrowthTracker(self._storages)
-        self._counting = StorageDispatchMode(self._storages, self._modules, lambda: self.place())
+        self._counting = StorageDispatchMode(self._storages, self._modules, lambda: self.current_statement())
         self._depth = 0
         self._open = ExitStack()
-        self.place: Callable[[], str] = self._lines.now
-        """What tells the statement at work; replaced by whoever runs statements one by one and knows better."""
+        self.current_statement: Callable[[], str] = self._lines.now
+        """Returns the statement at work; replaced by callers that run statements one by one."""
 
     def __enter__(self) -> Ledger:
         if self._depth:
             self._depth += 1
             return self
         self._lines.root_frame = sys._getframe(1)
-        if self._given is not None:
+        if self._arguments is not None:
             if self._search and (others := learner_threads()):
                 raise RuntimeError(
                     f"Ledger: the thread {others[0]!r} runs code of yours, so searching this process for models and "
                     "tensors is not safe; name what to count, as in Ledger(model, optimizers, inputs)"
                 )
-            self._begin(*self._given)
-            self._given = None
+            self._begin(*self._arguments)
+            self._arguments = None
         self._storages.pause(paused=False)
         with ExitStack() as stack:
             stack.enter_context(tracking_saved_tensors(self._storages))
@@ -89,7 +89,7 @@ class Ledger:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop counting and take every hook away; what dies later changes ``current``, and not the timeline."""
+        """Stop counting and remove every hook; later releases change ``current``, but not the timeline."""
         self._depth -= 1
         if self._depth == 0:
             self._open.close()
@@ -101,7 +101,7 @@ class Ledger:
 
     @property
     def device(self) -> str:
-        """The device that the numbers are about: "cuda" if anything was there, else "cpu"."""
+        """The device of the numbers: "cuda" if anything was there, else "cpu"."""
         devices = self._storages.totals_by_device.items()
         return next((name for name, totals in devices if name not in ("cpu", "meta") and totals.peak), "cpu")
 
@@ -133,25 +133,25 @@ class Ledger:
 
     @property
     def timeline(self) -> list[MemoryPoint]:
-        """What was alive, interval by interval; neighbours are merged when they become too many."""
+        """The bytes alive, interval by interval; neighbours are merged when there are too many."""
         self._storages.refresh_gradients()
         return self._totals.points()
 
     def growth(self) -> Growth:
-        """Return which line and which module made the bytes that stay from update to update; ``print`` shows it.
+        """Return the lines and modules that made the bytes that stay from update to update; ``print`` shows them.
 
         An update ends with ``optimizer.step()``; where none is called, each call of the model counts. Compared are the
         ends of three updates: with n updates the last lies after 2/3 of them, and each next one about half as far on.
         At each, the storages alive that were made in an earlier update are sorted by line, module and category. A
         group has grown if their number was higher at the second end than at the first, and higher again at the
         third; its bytes are those of the third less those of the second. So weights, optimizer state, gradients, a
-        list of fixed length and a cache that is full are no growth, nor is one tensor that is replaced by a larger
-        one. Before three updates there are no rows. Nodes of autograd's graph are no storages and are not counted.
+        list of fixed length and a full cache are no growth, nor is a tensor replaced by a larger one. Before three
+        updates there are no rows. Nodes of autograd's graph are no storages and are not counted.
         """
         return self._growth.growth(self._totals, self._lines.describe)
 
     def mark(self, statement: str) -> None:
-        """Say what statement has run since the last mark, for a loop that is run statement by statement."""
+        """Name the statement that has run since the last mark, for a loop that is run statement by statement."""
         self._counting.flush_pending_grad()
         self._storages.refresh_gradients()
         for totals in self._storages.totals_by_device.values():
@@ -159,15 +159,15 @@ class Ledger:
         self._storages.begin_interval("", "", anew=True)
 
     def forget(self) -> None:
-        """Begin the timeline and the peak anew; what is alive stays counted."""
+        """Restart the timeline and the peak; storages alive stay counted."""
         self._growth.forget()
         for totals in self._storages.totals_by_device.values():
             totals.forget()
 
     def __repr__(self) -> str:
         rows = "".join(f"\n  {name:12}{size:>16,}" for name, size in self.at_peak.items())
-        at = self.peak_at
-        where = " in ".join(part for part in (at.statement, at.module) if part)
+        peak = self.peak_at
+        where = " in ".join(part for part in (peak.statement, peak.module) if part)
         text = f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
         growth = self.growth()
         return "\n".join(
@@ -191,7 +191,7 @@ class Ledger:
         self.forget()
 
     def _find(self) -> None:
-        """Look for modules, optimizers and tensors that are alive: no op has told of them."""
+        """Find modules, optimizers and tensors that are alive: no operation has reported them."""
         fake = any(isinstance(mode, _torch.FakeTensorMode) for mode in _torch.dispatch_mode_stack())
 
         def ours(parameters: Iterable[Tensor]) -> bool:
@@ -200,7 +200,7 @@ class Ledger:
         alive = gc.get_objects()
         graphs: list[Any] = []
         for thing in alive:
-            # By type(), since isinstance() would wake up proxies; a module without parts has not been initialised.
+            # By type(), since isinstance() would resolve proxies; a module without parts has not been initialised.
             if issubclass(type(thing), nn.Module) and "_parameters" in vars(thing) and ours(thing.parameters()):
                 self._weights(thing)
         for thing in alive:
@@ -208,7 +208,7 @@ class Ledger:
                 if ours(parameter for group in thing.param_groups for parameter in group["params"]):
                     self._storages.mark_optimizer_state(thing)
             elif issubclass(type(thing), Tensor) and ours([thing]):
-                entries = self._storages.track(thing, found=True)
+                entries = self._storages.track(thing, preexisting=True)
                 if thing.requires_grad and thing.is_leaf:
                     self._storages.mark_weight(thing)
                 elif thing.requires_grad:

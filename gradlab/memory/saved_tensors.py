@@ -1,7 +1,7 @@
-"""Which storages autograd's graph keeps for backward, seen where PyTorch lets one see it, in the pack hook.
+"""The storages that autograd's graph keeps for backward, as seen by the pack hook.
 
-What is packed is the tensor itself, so nothing is copied and backward computes what it would have computed. A hook
-switches off PyTorch's own check that a saved tensor was not modified in place, so ``unpack`` makes that check.
+The packed object refers to the tensor itself, so nothing is copied and backward computes the same. A hook disables
+PyTorch's own check that a saved tensor was not modified in place, so ``unpack`` makes that check.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from .timeline import ACTIVATIONS, INPUTS, OTHER
 
 
 class SavedTensor:
-    """A tensor in the hands of the graph; when the graph lets go of it, the storages of every ledger hear of it."""
+    """A tensor saved by the graph; when the graph releases it, the storages of every ledger are notified."""
 
     __slots__ = ("entries", "tensor", "version")
 
     def __init__(self, tensor: Tensor, watching: Iterable[Storages]) -> None:
-        """Count it as saved for all who are ``watching``."""
+        """Count it as saved for all ledgers ``watching``."""
         computed = tensor.grad_fn is not None
-        # An output saved by its own node must not hold on to that node: the two would keep each other for ever.
+        # An output saved by its own node must not refer to that node, or the two would never be freed.
         self.tensor = tensor.detach() if computed else tensor
         self.version = tensor._version
         self.entries: list[StorageRecord] = [entry for storages in watching for entry in storages.track(tensor)]
@@ -38,7 +38,7 @@ class SavedTensor:
             entry.computed |= computed
 
     def watch_too(self, storages: Storages) -> None:
-        """Count it as saved for one more ledger, and as no batch if those who know it say that it is none."""
+        """Count it as saved for one more ledger, and as no batch if the other ledgers count it as none."""
         batch = any(entry.base == INPUTS for entry in self.entries)
         for entry in storages.track(self.tensor):
             entry.save()
@@ -55,7 +55,7 @@ class SavedTensor:
 def unpack(saved: SavedTensor) -> Tensor:
     """Give the graph its tensor back, unless it was modified in place."""
     now = saved.tensor._version
-    if now != saved.version:  # the words are PyTorch's own, so that a search finds its explanations
+    if now != saved.version:  # PyTorch's own message, so that a search finds explanations
         raise RuntimeError(
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
             f"[{saved.tensor.type()} {list(saved.tensor.shape)}] is at version {now}; expected version {saved.version} "
@@ -67,30 +67,30 @@ def unpack(saved: SavedTensor) -> Tensor:
 
 @contextmanager
 def tracking_saved_tensors(storages: Storages) -> Iterator[None]:
-    """Tell ``storages`` what the graph saves and lets go of, in this thread; hooks of others keep working.
+    """Report the tensors that the graph saves and releases in this thread to ``storages``; others' hooks keep working.
 
-    PyTorch calls only the hooks on top of the stack. So all ledgers of a thread share one pair. What others put on top
-    (checkpointing, ``save_on_cpu``) is wrapped to see what it keeps, and ours step aside for ``torch.func``, which
-    allows none.
+    PyTorch calls only the hooks on top of the stack. So all ledgers of a thread share one pair. Hooks that others put
+    on top (checkpointing, ``save_on_cpu``) are wrapped to see what they keep, and ours are removed for ``torch.func``,
+    which allows none.
     """
     with _WATCHING_HOOKS:
         thread = threading.get_ident()
-        own = _BY_THREAD.get(thread) or _Hooks()
-        if not own.watching:
-            own.push()
-            _BY_THREAD[thread] = own
-        own.watching.append(storages)
+        hooks = _BY_THREAD.get(thread) or _Hooks()
+        if not hooks.watching:
+            hooks.push()
+            _BY_THREAD[thread] = hooks
+        hooks.watching.append(storages)
         try:
             yield
         finally:
-            own.watching.remove(storages)
-            if not own.watching:
+            hooks.watching.remove(storages)
+            if not hooks.watching:
                 _BY_THREAD.pop(thread, None)
-                own.remove()
+                hooks.remove()
 
 
 class _Hooks:
-    """The pack and unpack hooks of all ledgers of a thread, and the watch on what comes on top of them."""
+    """The pack and unpack hooks of all ledgers of a thread, and the wrappers of hooks on top of them."""
 
     def __init__(self) -> None:
         self.watching: list[Storages] = []
@@ -103,7 +103,7 @@ class _Hooks:
         self.pair = hooks
 
     def remove(self) -> None:
-        """Take the pair away, wherever it is in the stack."""
+        """Remove the pair, wherever it is in the stack."""
         above: list[tuple[Any, Any]] = []
         while (top := _top()) is not None and not self.on_top():
             above.append(top)
@@ -122,17 +122,17 @@ class _Hooks:
         return SavedTensor(tensor, self.watching)
 
     def watched(self, pack: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
-        """Wrap somebody's pack hook: a storage that it keeps, or a copy of its own, counts as saved until it dies."""
+        """Wrap the pack hook of others: a storage that it keeps, or its copy, counts as saved until it dies."""
 
         def watched(tensor: Tensor) -> Any:
             before = _uses(tensor)
             try:
                 packed = pack(tensor)
-            finally:  # checkpointing ends its second forward with an error, once it has the last tensor that it wants
+            finally:  # checkpointing ends its second forward by an error, once it has the last tensor that it needs
                 if _uses(tensor) > before:
                     self._keep(tensor)
-            for kept in iter_tensors(packed):
-                self._keep(kept)
+            for part in iter_tensors(packed):
+                self._keep(part)
             return packed
 
         return watched
@@ -156,25 +156,25 @@ def _uses(tensor: Tensor) -> int:
     return int(_torch.storage_use_count(tensor.untyped_storage()._cdata)) if _torch.has_storage(tensor) else 0
 
 
-def _own() -> _Hooks | None:
+def _hooks_of_thread() -> _Hooks | None:
     return _BY_THREAD.get(threading.get_ident())
 
 
-def _step_aside() -> _Hooks | None:
-    """Take the pair of this thread away if it is on top, and return it then."""
-    own = _own()
-    if own is None or not own.on_top():
+def _remove_from_top() -> _Hooks | None:
+    """Remove the pair of this thread if it is on top, and return it then."""
+    hooks = _hooks_of_thread()
+    if hooks is None or not hooks.on_top():
         return None
-    own.remove()
-    return own
+    hooks.remove()
+    return hooks
 
 
 def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """Count the states of the random numbers (5 kB each, checkpointing keeps some): no operation makes them."""
+    """Count the states of random numbers (5 kB each, checkpointing keeps some), which no operation makes."""
 
     def counted() -> Tensor:
-        state, own = get_rng_state(), _own()
-        for storages in own.watching if own else ():
+        state, hooks = get_rng_state(), _hooks_of_thread()
+        for storages in hooks.watching if hooks else ():
             storages.track(state)
         return state
 
@@ -183,8 +183,8 @@ def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
 
 def _entering(enter: Callable[[saved_tensors_hooks], None]) -> Callable[[saved_tensors_hooks], None]:
     def entered(hooks: saved_tensors_hooks) -> None:
-        own, pack = _own(), hooks.pack_hook
-        hooks.pack_hook = own.watched(pack) if own else pack
+        thread_hooks, pack = _hooks_of_thread(), hooks.pack_hook
+        hooks.pack_hook = thread_hooks.watched(pack) if thread_hooks else pack
         try:
             enter(hooks)
         finally:
@@ -195,7 +195,7 @@ def _entering(enter: Callable[[saved_tensors_hooks], None]) -> Callable[[saved_t
 
 def _leaving(leave: Callable[..., None]) -> Callable[..., None]:
     def left(hooks: saved_tensors_hooks, *error: object) -> None:
-        aside = _step_aside()  # theirs is older than ours: PyTorch would take ours away
+        aside = _remove_from_top()  # theirs is older than ours: PyTorch would remove ours
         leave(hooks, *error)
         if aside:
             aside.push()
@@ -205,10 +205,10 @@ def _leaving(leave: Callable[..., None]) -> Callable[..., None]:
 
 def _disabling(disable: Callable[..., None]) -> Callable[..., None]:
     def disabled(*message: Any) -> None:
-        aside = _step_aside()
+        aside = _remove_from_top()
         try:
             disable(*message)
-        except RuntimeError:  # there are others beneath ours
+        except RuntimeError:  # there are others below ours
             if aside:
                 aside.push()
             raise
@@ -219,13 +219,13 @@ def _disabling(disable: Callable[..., None]) -> Callable[..., None]:
 def _enabling(enable: Callable[[], None]) -> Callable[[], None]:
     def enabled() -> None:
         enable()
-        if (own := _own()) and own.pair is None:
-            own.push()
+        if (hooks := _hooks_of_thread()) and hooks.pair is None:
+            hooks.push()
 
     return enabled
 
 
-_AUTOGRAD: Any = _torch.place("saved_tensors_hooks_disable")[0]
+_AUTOGRAD: Any = _torch.locate("saved_tensors_hooks_disable")[0]
 _WATCHING_HOOKS = Patches(
     (saved_tensors_hooks, "__enter__", _entering),
     (saved_tensors_hooks, "__exit__", _leaving),
@@ -235,58 +235,58 @@ _WATCHING_HOOKS = Patches(
 )
 
 
-# What the graphs that are alive when a Ledger begins have saved: no hook has told of it. It is given the hooks that it
-# would have if the Ledger had been there. Where others have put hooks of their own, what those hold counts as saved
-# until it dies. Nothing here keeps a graph alive.
+# Tensors saved by graphs from before a Ledger began, unseen by its hooks. They get the hooks that they would have if
+# the Ledger had been there. With hooks of others, the storages that those keep count as saved until they die. Nothing
+# here keeps a graph alive.
 
 
 def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tensor], bool]) -> None:
-    """Count what the graphs behind these nodes have saved; ``wanted`` tells which tensors are to be counted.
+    """Count what the graphs behind these nodes have saved; ``wanted(tensor)`` selects tensors.
 
-    The tensors that Python knows must have been found before: a batch is one of them. What nobody but the graph has,
-    such as the mask of a dropout, is none.
+    Tensors with a Python object must have been found before, batches among them. A tensor that only the graph has, such
+    as the mask of a dropout, is no batch.
     """
     entries: list[StorageRecord] = []
     for saved, tensor in _saved_by(nodes):
         if tensor is not None:
             if wanted(tensor):
-                saved.register_hooks(lambda kept: SavedTensor(kept, [storages]), unpack)  # packs at once
-                for entry in saved.data.entries:  # as the node gives it away: an output is packed without its grad_fn
+                saved.register_hooks(lambda part: SavedTensor(part, [storages]), unpack)  # packs at once
+                for entry in saved.data.entries:  # as the node returns it: an output is packed without its grad_fn
                     entry.computed |= tensor.grad_fn is not None
                 entries += saved.data.entries
         elif isinstance(saved.data, SavedTensor):  # that of another ledger
             if wanted(saved.data.tensor):
                 saved.data.watch_too(storages)
         else:
-            for entry in (entry for kept in filter(wanted, iter_tensors(saved.data)) for entry in storages.track(kept)):
+            for entry in (entry for part in filter(wanted, iter_tensors(saved.data)) for entry in storages.track(part)):
                 if entry.base == OTHER:
                     entry.set_category(ACTIVATIONS)
     for entry in entries:
-        entry.computed |= not entry.found
+        entry.computed |= not entry.preexisting
     for entry in entries:
         if entry.base == OTHER and not entry.computed:
             entry.set_category(INPUTS, retroactive=True)
 
 
 def _saved_by(nodes: Iterable[Any]) -> Iterator[tuple[Any, Tensor | None]]:
-    """Yield what the graphs have saved, with its tensor, or with None if it is in the hands of hooks."""
+    """Yield the raw saved tensors of the graphs, each with its tensor, or with None if hooks have packed it."""
     hook = _torch.saved_unpack_hook
     if hook is None:
         return
     for node in graph_nodes(nodes):
         for name in [name for name in dir(node) if name.startswith("_raw_saved_")]:
-            plain = name.removeprefix("_raw")  # a Function of the user's own calls it saved_tensors
+            plain = name.removeprefix("_raw")  # a user's Function calls it saved_tensors
             try:
                 saved = _tuple(getattr(node, name))
-                if any(hook.__get__(one) is not None for one in saved):
+                if any(hook.__get__(raw) is not None for raw in saved):
                     tensors: tuple[Tensor | None, ...] = (None,) * len(saved)
                 else:
                     tensors = _tuple(getattr(node, plain) if hasattr(type(node), plain) else node.saved_tensors)
             except RuntimeError:  # freed, or modified in place: then backward must say so
                 continue
-            for one, tensor in zip(saved, tensors, strict=True):
-                if one is not None and (tensor is not None or hook.__get__(one) is not None):
-                    yield one, tensor
+            for raw, tensor in zip(saved, tensors, strict=True):
+                if raw is not None and (tensor is not None or hook.__get__(raw) is not None):
+                    yield raw, tensor
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:
@@ -294,7 +294,7 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 
 def graph_nodes(roots: Iterable[Any]) -> list[Any]:
-    """Return nodes of autograd's graph and all that they lead to, each after all that pass a gradient to it."""
+    """Return nodes of autograd's graph and all reachable from them, each after all that pass a gradient to it."""
     ordered: list[Any] = []
     visited: set[Any] = set()
     stack = [(root, False) for root in roots]

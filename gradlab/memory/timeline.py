@@ -1,4 +1,4 @@
-"""The ledger's own measures, in numbers only: bytes by category as they are, at their peak, and by interval."""
+"""The ledger's measures, in numbers only: bytes by category now, at their peak, and by interval."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 CATEGORIES = ("weights", "optimizer", "inputs", "gradients", "activations", "other")
-"""What a storage can be for: parameters and buffers; the optimizer's state; batches; somebody's ``.grad``; saved for
-backward; and everything else that is alive, such as the passing results of a computation. What stays comes first."""
+"""The categories of storages: parameters and buffers; the optimizer's state; batches; ``.grad``; saved for backward;
+and everything else alive, such as the temporary results of a computation. The most lasting come first."""
 WEIGHTS, OPTIMIZER, INPUTS, GRADIENTS, ACTIVATIONS, OTHER = range(len(CATEGORIES))
 
 MOST_POINTS = 2000
@@ -19,15 +19,15 @@ class MemoryPoint:
     """An interval of work on one statement in one module, in bytes by category."""
 
     statement: str
-    """The statement at work: its word in a Run, the line of code under a ``Ledger``."""
+    """The statement at work: its label in a Run, the line of code under a ``Ledger``."""
     module: str
     """Dotted name of the innermost module at work, forward or backward; "" outside of any."""
     bytes: dict[str, int]
     """Alive at the end of the interval."""
     high: dict[str, int]
-    """Alive at its highest moment: how that total was made up, not the most that each category ever had."""
+    """Alive at the interval's highest total: its composition, not the maximum of each category."""
     number: int = 0
-    """Which statement it belongs to, counted from 1: the same line may run twice in a row."""
+    """Number of the statement, counted from 1: the same line may run twice in a row."""
 
     @property
     def total(self) -> int:
@@ -50,9 +50,9 @@ class Interval:
 
     __slots__ = ("began", "end", "end_moment", "high", "high_moment", "module", "number", "statement", "top")
 
-    def __init__(self, place: tuple[str, str, int], now: list[int], moment: int) -> None:
-        """Begin with what is alive ``now``; a place is statement, module and the number of the statement."""
-        self.statement, self.module, self.number = place
+    def __init__(self, site: tuple[str, str, int], now: list[int], moment: int) -> None:
+        """Begin with the bytes ``now``; a site is statement, module and the number of the statement."""
+        self.statement, self.module, self.number = site
         self.end = now.copy()
         self.high = now.copy()
         self.top = sum(now)
@@ -71,13 +71,13 @@ class Interval:
 class CategoryTotals:
     """Bytes by category on one device."""
 
-    def __init__(self, place: tuple[str, str, int] = ("", "", 1)) -> None:
-        """Start with nothing alive; a place is statement, module and the number of the statement."""
+    def __init__(self, site: tuple[str, str, int] = ("", "", 1)) -> None:
+        """Start with nothing alive; a site is statement, module and the number of the statement."""
         self.now = [0] * len(CATEGORIES)
         self.total = 0
         self._moment = 0
         self._paused = False
-        self._interval = Interval(place, self.now, 0)
+        self._interval = Interval(site, self.now, 0)
         self._past: list[Interval] = []
         self._peak_in = self._interval
 
@@ -88,7 +88,7 @@ class CategoryTotals:
 
     @property
     def peak_at(self) -> MemoryPoint:
-        """The interval in which that moment came."""
+        """The interval of that moment."""
         return self._ended(self._peak_in)
 
     def points(self) -> list[MemoryPoint]:
@@ -96,43 +96,43 @@ class CategoryTotals:
         return [self._ended(interval) for interval in (*self._past, self._interval)]
 
     def change(self, category: int, size: int) -> int:
-        """Count bytes that came or, with a negative ``size``, went; return the moment, a number that rises."""
+        """Count bytes that came or, with a negative ``size``, went; return the moment, an increasing number."""
         self._moment = moment = self._moment + 1
         self.now[category] += size
         self.total += size
         if self.total > self._interval.top:
             interval = self._interval
-            # In one statement, and without a call: a collection of garbage cannot change one of them in between.
+            # In one statement without a call, so that a garbage collection cannot change one of them in between.
             interval.high, interval.high_moment, interval.top = [*self.now], moment, self.total
             if interval.top > self._peak_in.top:
                 self._peak_in = interval
         return moment
 
     def move(self, before: int, after: int, size: int) -> int:
-        """Count bytes as something else from now on; return the moment."""
+        """Count bytes in another category from now on; return the moment."""
         self._moment += 1
         self.now[before] -= size
         self.now[after] += size
         return self._moment
 
     def correct(self, history: list[tuple[int, int, int]], category: int) -> None:
-        """Say that a storage has been something else all along: in what is alive now and in the intervals before."""
+        """Change the category of a storage for all its life, now and in earlier intervals."""
         for interval in chain((self._interval,), reversed(self._past)):
             interval.correct(history, category)
             if interval.began < history[0][0]:
                 break
         self.move(history[-1][1], category, history[-1][2])
 
-    def begin_interval(self, place: tuple[str, str, int]) -> None:
-        """Begin another interval at a place: statement, module and the number of the statement."""
+    def begin_interval(self, site: tuple[str, str, int]) -> None:
+        """Begin another interval at a site: statement, module and the number of the statement."""
         self._end()
         self._past.append(self._interval)
-        self._interval = Interval(place, self.now, self._moment)
+        self._interval = Interval(site, self.now, self._moment)
         if len(self._past) >= MOST_POINTS:
             self._thin()
 
     def label_statement(self, statement: str) -> None:
-        """Give the intervals of the statement under way its name."""
+        """Name the statement under way in its intervals."""
         self._interval.statement = statement
         for interval in reversed(self._past):
             if interval.number != self._interval.number:
@@ -140,16 +140,16 @@ class CategoryTotals:
             interval.statement = statement
 
     def pause(self, *, paused: bool) -> None:
-        """Leave the timeline as it is while nobody counts: what dies then belongs to no statement."""
+        """Suspend the timeline, or resume it: releases meanwhile belong to no statement."""
         if paused and not self._paused:
             self._end()
         self._paused = paused
 
     def forget(self) -> None:
-        """Begin the timeline and the peak anew with what is alive now."""
+        """Restart the timeline and the peak with the bytes alive now."""
         self._past.clear()
-        place = self._interval.statement, self._interval.module, self._interval.number
-        self._interval = self._peak_in = Interval(place, self.now, self._moment)
+        site = self._interval.statement, self._interval.module, self._interval.number
+        self._interval = self._peak_in = Interval(site, self.now, self._moment)
 
     def _end(self) -> None:
         self._interval.end, self._interval.end_moment = [*self.now], self._moment
@@ -161,12 +161,12 @@ class CategoryTotals:
         return MemoryPoint(interval.statement, interval.module, end, high, interval.number)
 
     def _thin(self) -> None:
-        """Halve the number of intervals: neighbours become one, which keeps its highest moment."""
-        kept = []
+        """Halve the number of intervals: merge neighbours, with their highest moment."""
+        thinned = []
         for first, second in zip(self._past[::2], self._past[1::2], strict=True):
             higher = first if first.top > second.top else second
             higher.end, higher.end_moment = second.end, second.end_moment
             if self._peak_in in (first, second):
                 self._peak_in = higher
-            kept.append(higher)
-        self._past = kept
+            thinned.append(higher)
+        self._past = thinned

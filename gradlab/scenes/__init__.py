@@ -1,4 +1,4 @@
-"""A moment of a run, a forecast or an error, as plain numbers and words."""
+"""A moment of a run, a forecast or an error, as plain numbers and texts."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from .kinds import Scene as Scene
     from .kinds import StatementLabel as StatementLabel
     from .kinds import UnswitchedCurve as UnswitchedCurve
-    from .words import explain_oom as explain_oom
-    from .words import find_oom as find_oom
-    from .words import fit_sentence as fit_sentence
-    from .words import free_after_oom as free_after_oom
-    from .words import memory_scene as memory_scene
-    from .words import need_sentence as need_sentence
-    from .words import peak_location as peak_location
-    from .words import percent as percent
-    from .words import share_of_gpu as share_of_gpu
-    from .words import status_line as status_line
-    from .words import suggestions as suggestions
-    from .words import times_as_much as times_as_much
-    from .words import unapplied as unapplied
-    from .words import warning as warning
-    from .words import with_article as with_article
+    from .sentences import explain_oom as explain_oom
+    from .sentences import find_oom as find_oom
+    from .sentences import fit_sentence as fit_sentence
+    from .sentences import free_after_oom as free_after_oom
+    from .sentences import memory_scene as memory_scene
+    from .sentences import need_sentence as need_sentence
+    from .sentences import peak_location as peak_location
+    from .sentences import percent as percent
+    from .sentences import share_of_gpu as share_of_gpu
+    from .sentences import status_line as status_line
+    from .sentences import suggestions as suggestions
+    from .sentences import times_as_much as times_as_much
+    from .sentences import unapplied as unapplied
+    from .sentences import warning as warning
+    from .sentences import with_article as with_article
 
 load_lazily(__name__, needs_torch=False)

@@ -1,4 +1,4 @@
-"""How far the picture of ``.grad`` reaches in a run: one scale, so that a sum that grows is seen to grow."""
+"""The reach of the pictures of ``.grad`` in a run: one scale, so that a growing sum is seen to grow."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from statistics import median
 
 BEFORE, BESIDE = 0.1, 0.22  # of the reach, that a flat picture shows before the arrows' start, and on either side
 
-_ROOM = {True: 2.0, False: 1.4}  # times what the first picture needs, laid flat or not: a sum of flat ones will grow
-_STAYS = 3  # batches for which the arrows may leave the picture before the camera pulls back
-_STEP, _LEAP = 1.5, 6.0  # times as far, at least, that it then reaches; the first time in another loop
-_FILM = 12  # batches from picture to picture at most: farther apart nobody saw the arrows leave it
+_MARGIN_FACTORS = {True: 2.0, False: 1.4}  # of the first reach, for arrows laid flat or not: a flat sum will grow
+_MAX_BATCHES_OUTSIDE = 3  # batches for which the arrows may leave the picture before the camera pulls back
+_MIN_GROWTH, _MIN_GROWTH_NEW_LOOP = 1.5, 6.0  # factors by which it then reaches farther, first in another loop
+_MAX_BATCHES_BETWEEN = 12  # most batches between two pictures: farther apart, the arrows were not seen to leave
 _MOST_LENGTHS = 31
 
 
@@ -29,39 +29,39 @@ class Camera:
         self.reach = 0.0  # of the picture, in units of the gradient
         self.one_batch = 0.0
         """A usual length of one batch: the median of the newest ones seen while none was applied again."""
-        self._newest, self._left, self._leap = 0, 0, 0.0
+        self._newest, self._left_at, self._min_growth = 0, 0, 0.0
         self._loop = ""
         self._reaches: dict[str, float] = {}
         self._lengths: deque[float] = deque(maxlen=_MOST_LENGTHS)
 
-    def look(self, loop: str, newest: int, need: tuple[float, float], length: float, *, usual: bool) -> None:
-        """Take in the picture after batch ``newest`` of some ``length``, ``usual`` if none is applied again."""
+    def observe(self, loop: str, newest: int, need: tuple[float, float], length: float, *, usual: bool) -> None:
+        """Note the arrows after batch ``newest`` of this ``length``, ``usual`` if none is applied again."""
         if newest < self._newest:
             self.__init__(flat=self._flat)  # type: ignore[misc]
-        most = max(need)
-        if newest == self._newest or not 0 < most < math.inf:
+        needed = max(need)
+        if newest == self._newest or not 0 < needed < math.inf:
             return
-        follows, self._newest = newest - self._newest <= _FILM, newest
+        is_continuous, self._newest = newest - self._newest <= _MAX_BATCHES_BETWEEN, newest
         if length > 0 and (usual or not self._lengths):
             self._lengths.append(length)
             self.one_batch = median(self._lengths)
         if loop != self._loop:
             self._reaches[self._loop] = self.reach
-            self.reach = self._reaches.get(loop, min(self.reach, 2 * _ROOM[self._flat] * most))
-            self._loop, self._leap = loop, _LEAP if self._loop else 0.0
-        if most <= self.reach:
-            self._left = 0
+            self.reach = self._reaches.get(loop, min(self.reach, 2 * _MARGIN_FACTORS[self._flat] * needed))
+            self._loop, self._min_growth = loop, _MIN_GROWTH_NEW_LOOP if self._loop else 0.0
+        if needed <= self.reach:
+            self._left_at = 0
         elif not self.reach:
-            self.reach = _ROOM[self._flat] * most
-        elif follows and need[1] <= self.reach and newest - (self._left or newest) < _STAYS:
-            self._left = self._left or newest
+            self.reach = _MARGIN_FACTORS[self._flat] * needed
+        elif is_continuous and need[1] <= self.reach and newest - (self._left_at or newest) < _MAX_BATCHES_OUTSIDE:
+            self._left_at = self._left_at or newest
         else:
-            steps = math.ceil(math.log(most / self.reach, _STEP) - 1e-9)
-            self.reach, self._left, self._leap = self.reach * max(_STEP**steps, self._leap), 0, 0.0
+            steps = math.ceil(math.log(needed / self.reach, _MIN_GROWTH) - 1e-9)
+            self.reach, self._left_at, self._min_growth = self.reach * max(_MIN_GROWTH**steps, self._min_growth), 0, 0.0
 
 
 def needed_reach(ends: Sequence[tuple[float, float]], *, flat: bool) -> tuple[float, float]:
-    """Return how far a picture must reach for the ends of arrows, head to tail, and of their sum: ahead, and aside.
+    """Return the reach that a picture needs for the ends of arrows, head to tail, and of their sum: ahead, and aside.
 
     ``flat``: they are laid flat (``lay_flat``); a picture of those may let them leave it ahead, not at its sides.
     """

@@ -1,4 +1,4 @@
-"""RunScenes: what each panel shows of a run, read off without changing it, as a scene; the model is evaluated aside."""
+"""RunScenes: the scene of each panel, read from a run without changing it; the model is evaluated aside."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from .kinds import (
     Scene,
     UnswitchedCurve,
 )
-from .words import memory_scene
+from .sentences import memory_scene
 
-_FEWEST_ARROWS = 4  # of a gradient that holds many; a whole window is always drawn
+_MIN_ARROWS = 4  # of a gradient that holds many; a whole window is always drawn
 _SHOWN_DIGITS = 12
 _SURFACE_POINTS = 41  # along each side of the surface
-_WIDEST = 1e6  # half a side of it, which grows by the factor
+_MAX_HALF_SIDE = 1e6  # half a side of it; it grows by the factor
 _GROWTH = 1.5
-_AROUND = 1.6  # times as far as the way of the weights goes: an arrow of .grad points away from the minimum
+_PATH_MARGIN = 1.6  # times as far as the path of the weights: an arrow of .grad points away from the minimum
 
 
 class RunScenes:
-    """The scenes of one run; it keeps what is costly to work out and seldom changes (contours, a grid of points)."""
+    """The scenes of one run; it caches what is costly and rarely changes (contours, a grid of points)."""
 
     def __init__(self, run: Run) -> None:
-        """Be ready to look at a run; ``Run.reset`` needs no new one."""
+        """``run`` may be reset; that needs no new RunScenes."""
         self.run = run
         self.unswitched: Counterfactual | None = None
         """The run without its newest switch, beside whose losses those of the run are shown."""
@@ -54,7 +54,7 @@ class RunScenes:
         self._camera = Camera(flat=not run.record.is_two_weights)
         self._surface: Contours | None = None
         self._path_has_arrows = False
-        self._surface_of = 0  # the newest batch when it was made or found to do
+        self._surface_of = 0  # the newest batch when it was made or last checked
         self._half = 0.0  # a side of its square
 
     def names(self) -> list[PanelName]:
@@ -70,7 +70,7 @@ class RunScenes:
         return names
 
     def scene(self, name: PanelName) -> Scene:
-        """Return the scene of a panel: what the method of its name returns."""
+        """Return the scene of a panel, by the method of its name."""
         method: Callable[[], Scene] = getattr(self, name.name.lower())
         return method()
 
@@ -109,7 +109,7 @@ class RunScenes:
         return self._held_out
 
     def gradient(self) -> Arrows:
-        """What each batch contributed to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
+        """The contribution of each batch to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
         run, scale = self.run, self.run.loop.scale_in_grad()
         contents = run.provenance.contents()
         measured = run.provenance.contributions(scale, contents)
@@ -130,10 +130,11 @@ class RunScenes:
             xs, ys = accumulate(arrow.x for arrow in arrows), accumulate(arrow.y for arrow in arrows)
             ends = [total, *zip(xs, ys, strict=True)]
             length, need = arrows[-1].length if arrows else 0.0, needed_reach(ends, flat=not contours)
-            self._camera.look(run.source, run.provenance.backwards, need, length, usual=not contents.reused)
+            self._camera.observe(run.source, run.provenance.backwards, need, length, usual=not contents.reused)
         elements = 0 if contours else sum(param.numel() for param in params)
-        known, reach, one_batch = measured is not None, self._camera.reach, self._camera.one_batch
-        return Arrows(arrows, total, contents.holds, contours, known, elements, reach, path, move, one_batch)
+        reach, one_batch = self._camera.reach, self._camera.one_batch
+        is_known, holds = measured is not None, contents.holds
+        return Arrows(arrows, total, holds, contours, is_known, elements, reach, path, move, one_batch)
 
     def _path(self) -> list[tuple[float, float]]:
         path = self.run.record.path
@@ -176,7 +177,7 @@ class RunScenes:
         return ScalerHistory(rows["update"], rows["scale"], self.run.record.skipped, rows["underflow"])
 
     def picture(self) -> Samples:
-        """Held-out images with what the model says of them; accuracy is over all that are held out."""
+        """Held-out images with the model's predictions; accuracy is over all that are held out."""
         model, device, picture = self.run.model, self.run.task.device, self.run.task.picture
         with evaluating(model):
             predicted = model(picture.x.to(device)).argmax(1).cpu()
@@ -185,18 +186,18 @@ class RunScenes:
         return Samples(images, predicted[:_SHOWN_DIGITS].tolist(), picture.y[:_SHOWN_DIGITS].tolist(), right)
 
     def about_batch(self, number: int) -> str:
-        """Say which batch a number in ``.grad`` stands for, and whether an optimizer step has applied it."""
+        """Describe the batch of a number in ``.grad``, and whether an optimizer step has applied it."""
         provenance = self.run.provenance
         provenance.sync()
         if not 1 <= number <= provenance.backwards:
             return f"No backward has the number {number:,} yet."
         count = len(self.run.task.batches)
         epoch, index = divmod(number - 1, count)
-        times, words = provenance.times_applied(number), "It is no longer in .grad"
+        times, state = provenance.times_applied(number), "It is no longer in .grad"
         if any(within(number, history.batches) for history in provenance.histories):
-            words = ("It is in .grad, and no step has applied it yet", "One step has applied it")[min(times, 1)]
-            words = words if times < 2 else f"It has been applied {times:,} times, and it is still in .grad"
-        return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {words}."
+            state = ("It is in .grad, and no step has applied it yet", "One step has applied it")[min(times, 1)]
+            state = state if times < 2 else f"It has been applied {times:,} times, and it is still in .grad"
+        return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {state}."
 
     def _contours(self) -> Contours:
         """Return contours around the task's minimum; others only once a batch comes after weights near the edge."""
@@ -207,9 +208,9 @@ class RunScenes:
         centre = picture.minimum if isinstance(picture, TwoWeights) else (0.0, 0.0)
         finite = [value for value in (*path["x"], *path["y"]) if math.isfinite(value)]
         far = [abs(end - c) for end in (min(finite), max(finite)) for c in centre] if finite else [1.0]
-        need = min(_AROUND * max(far), _WIDEST) or 1.0
+        need = min(_PATH_MARGIN * max(far), _MAX_HALF_SIDE) or 1.0
         if self._surface is None or need > self._half:
-            # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
+            # The first square fits; later ones grow by half, so that a run that swings ever wider rarely needs one.
             self._half = max(need, _GROWTH * self._half)
             self._surface = _loss_surface(self.run, centre, self._half)
         return self._surface
@@ -218,11 +219,11 @@ class RunScenes:
 def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) -> list[BatchArrow]:
     """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones.
 
-    ``x`` and ``y`` are the two numbers of a model that has no more; of others ``x`` is how far it goes along the sum.
+    ``x`` and ``y`` are the two numbers of a model that has no more; of others ``x`` is its projection on the sum.
     """
-    singles, styles = max(_FEWEST_ARROWS, window), [min(part.applied[0], 2) for part in parts]
+    singles, styles = max(_MIN_ARROWS, window), [min(part.applied[0], 2) for part in parts]
     older = len(parts) - singles if len(parts) > singles + 1 else 0
-    cuts = [at for at in range(len(parts) + 1) if not 0 < at < older or styles[at] != styles[at - 1]]
+    cuts = [index for index in range(len(parts) + 1) if not 0 < index < older or styles[index] != styles[index - 1]]
     arrows = []
     for first, last in pairwise(cuts):
         members = parts[first:last]
@@ -239,7 +240,7 @@ def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) 
 
 
 def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
-    """Give arrows their distances from the line of the sum, on sides that take turns, so that they end on that line.
+    """Give arrows their distances from the line of the sum, on alternating sides, so that they end on that line.
 
     To end there exactly, all that go up are made a little longer and all that go down a little shorter, or the reverse.
     """
@@ -254,7 +255,7 @@ def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
     return [replace(arrow, y=y * times[y < 0]) for arrow, y in zip(arrows, asides, strict=True)]
 
 
-# What a model says beside its training, without leaving a trace ------------------------------------------------------
+# Evaluation of a model beside its training, without side effects ----------------------------------------------------
 
 
 @contextmanager
@@ -279,7 +280,7 @@ def loss_curve(history: History) -> Curve:
 
 
 class HeldOutLoss:
-    """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
+    """Measures a run's loss on the held-out examples of its task, from its construction on."""
 
     def __init__(self, run: Run | Counterfactual) -> None:
         """Measure after each update of ``run`` from now on; its task must have held-out examples."""
@@ -291,8 +292,8 @@ class HeldOutLoss:
         run.after_update = self._measure
 
     def curve(self) -> Curve:
-        """Return what was measured as a scene."""
-        if self._run.updates < self._last:  # the run began again, and has made no update since
+        """Return the measured losses as a scene."""
+        if self._run.updates < self._last:  # the run was reset, and has made no update since
             self._begin(self._run.updates)
         self._writer.flush()
         switches = tuple(self._run.record.switches)

@@ -1,4 +1,4 @@
-"""What the panels draw: plain numbers, read off a run at one moment.
+"""Scenes, the contents of panels: plain numbers, read from a run at one moment.
 
 A scene is the border between the half of gradlab that knows PyTorch and the half that draws. RunScenes fills scenes
 from a run; `drawing` turns scenes into marks. Nothing here imports torch or matplotlib, so a panel can be tested with
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class PanelName(StrEnum):
-    """The panels that there are."""
+    """The names of all panels."""
 
     LOSS = "loss"
     HELD_OUT = "held-out loss"
-    """The loss of examples that no batch contains; not shown unless it is asked for."""
+    """The loss of examples that no batch contains; shown only on request."""
     GRADIENT = "gradient"
     PICTURE = "picture"
-    """What the task has to show: digits with predictions."""
+    """The task's own picture: digits with predictions."""
     LANDSCAPE = "landscape"
     SCALER = "scaler"
     MEMORY = "memory"
 
 
 class StatementLabel(StrEnum):
-    """Labels of statements that pictures and words know; another statement has what it assigns or begins with."""
+    """Labels of statements with a meaning for pictures and texts; others are named by their target or keyword."""
 
     ZERO_GRAD = "zero_grad"
     OUTPUT = "output"
@@ -50,13 +50,13 @@ BEATS = frozenset({StatementLabel.BACKWARD, StatementLabel.STEP, StatementLabel.
 
 @dataclass(frozen=True)
 class UnswitchedCurve:
-    """How the loss would have gone on if the learner had left it alone, measured in a copy of the run."""
+    """The loss without the newest switch, measured in a copy of the run."""
 
     updates: Sequence[float]
     mean: Sequence[float]
-    switched: str  # what stays as it was: "zero_grad on"
+    switched: str  # the setting that stays: "zero_grad on"
     now: float = math.nan  # the newest loss
-    ended: str = ""  # why the curve goes no further, "" while it does
+    ended: str = ""  # why the curve ends, "" while it goes on
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,12 @@ class Curve:
     switches: Sequence[tuple[int, str]] = ()  # (update, what was switched), oldest first: "zero_grad off"
     broken: int | None = None  # the first update whose loss was inf or NaN; the curve ends there
     now: float = math.nan
-    """The loss of the newest update, which the status line tells too; its bucket may not be full yet."""
+    """The loss of the newest update, as in the status line; its bucket may not be full yet."""
     title: str = "loss"
     unswitched: UnswitchedCurve | None = None
 
 
-@dataclass(frozen=True, eq=False)  # known by what it is, so that what is drawn of it can be kept
+@dataclass(frozen=True, eq=False)  # compared by identity, so that its drawing can be cached
 class Contours:
     """The loss over the plane of two weights: ``loss[i][j]`` belongs to ``(x[j], y[i])``."""
 
@@ -87,7 +87,7 @@ class Contours:
 
 @dataclass(frozen=True)
 class BatchArrow:
-    """What one batch, or several older ones together, contributed to ``.grad``, in gradient units."""
+    """The contribution of one batch, or of several older ones together, to ``.grad``, in gradient units."""
 
     batches: Span | None
     """The first and the last of them; None for what anything but a backward wrote into ``.grad``."""
@@ -95,13 +95,13 @@ class BatchArrow:
     y: float
     share: float  # its projection on the sum, as a part of the sum: negative where it points the other way
     applied: tuple[int, int] = (0, 0)  # how many optimizer steps have applied it; of several, the fewest and the most
-    names: Sequence[str] = ()  # what it is called, the longest first; empty for the numbers of its batches
+    names: Sequence[str] = ()  # its names, the longest first; empty for the numbers of its batches
     length: float = math.nan  # over all parameters; NaN where it is not known
 
 
 @dataclass(frozen=True)
 class Arrows:
-    """What ``.grad`` holds: the measured contributions, drawn head to tail from a common start.
+    """The contents of ``.grad``: the measured contributions, drawn head to tail from a common start.
 
     Of a model with two weights they lie on its ``contours``, from where the weights are. Of any other they are laid
     flat: each has its true length and goes as far along the sum, ``x``, as it truly does; their sides take turns.
@@ -111,21 +111,21 @@ class Arrows:
     total: tuple[float, float]  # what ``.grad`` holds
     holds: Sequence[Span] = ()  # batches inside ``.grad`` over all parameters
     contours: Contours | None = None
-    measured: bool = True  # False where nobody measured as the newest batch came
+    measured: bool = True  # False if the newest batch was not measured when it came
     elements: int = 0  # numbers that ``.grad`` has, of arrows laid flat
     reach: float = 0.0  # how much of ``.grad`` the picture holds (``Camera``); 0 for as much as the arrows need
-    path: Sequence[tuple[float, float]] = ()  # the way of two weights, the oldest first, to where they are
+    path: Sequence[tuple[float, float]] = ()  # the path of two weights, the oldest first
     move: tuple[float, float] | None = None  # what the next step adds to two weights, where plain SGD takes it
     one_batch: float = 0.0  # a usual length of one batch, as a yardstick; 0 for none
 
 
 @dataclass(frozen=True)
 class Landscape:
-    """The loss surface of a two-weight model with the way that the weights went (oldest first, thinned)."""
+    """The loss surface of a two-weight model with the path of the weights (oldest first, thinned)."""
 
     contours: Contours
     path: Sequence[tuple[float, float]]
-    arrows: Arrows | None = None  # what ``.grad`` holds there
+    arrows: Arrows | None = None  # the contents of ``.grad`` there
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Memory:
     """
 
     statements: Sequence[str]
-    """A short word for each statement of all shown updates, in the order in which they ran: "zero_grad", ..."""
+    """The label of each statement of all shown updates, in the order in which they ran: "zero_grad", ..."""
     starts: Sequence[int] = ()  # the index of each statement's first point
     categories: dict[str, Sequence[int]] = field(default_factory=dict)
     """"weights", "gradients", ... -> bytes at every point."""
@@ -168,18 +168,18 @@ class Memory:
     capacity: tuple[str, int] | None = None  # name and usable bytes of the card that the peak is held against
     allocated: int | None = None  # CUDA only: bytes that the allocator has handed out now
     reserved: int | None = None  # CUDA only: bytes that the allocator holds from the driver now
-    note: str = ""  # what else the learner should know: "1 update in 12 is watched"
+    note: str = ""  # a remark for the learner: "1 update in 12 is watched"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Peaks of memory against cards: will it fit?"""
+    """Peaks of memory against the capacities of cards."""
 
     bars: Sequence[tuple[str, dict[str, int]]]
-    """(label, bytes by category at the peak and beside the tensors), left to right; the last is what is asked about."""
+    """(label, bytes by category at the peak and beside the tensors), left to right; the last is the one in question."""
     cards: Sequence[tuple[str, int]]  # (name, usable bytes) of each card that is drawn as a line
     title: str = ""
-    verdict: str = ""  # what the last bar fits, in words
+    verdict: str = ""  # whether the last bar fits a card, in words
 
 
 Scene = Curve | Arrows | Landscape | ScalerHistory | Samples | Memory | Fit

@@ -26,17 +26,17 @@ def names() -> list[str]:
 def get(name: str, **options: Any) -> Task:
     """Return a task by its name; the options are those of the function of that name.
 
-    Raises TypeError for a name that is no text, ValueError for another name.
+    Raises TypeError for a name that is no text, ValueError for an unknown one.
     """
     return _TASKS[one_of("tasks.get: name", name, names())](**options)
 
 
-def resolve(task: Any, who: str) -> Task:
-    """Return a task that was given as itself or by its name; TypeError and ValueError name ``who`` asked for it."""
+def resolve(task: Any, caller: str) -> Task:
+    """Return a task given as itself or by its name; TypeError and ValueError begin with ``who``."""
     if isinstance(task, Task):
         return task
     if isinstance(task, str) and task in _TASKS:
         return get(task)
     error = ValueError if isinstance(task, str) else TypeError
     allowed = f"a Task or one of {', '.join(map(repr, names()))}"
-    raise error(f"{who}: task must be {allowed}, got {without_values(task)}{did_you_mean(task, names())}")
+    raise error(f"{caller}: task must be {allowed}, got {without_values(task)}{did_you_mean(task, names())}")

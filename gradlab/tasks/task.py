@@ -21,7 +21,7 @@ DEVICES = ("auto", "cpu", "cuda")
 def checked_device(name: str, value: object) -> str:
     """Return "cpu" or "cuda" for "auto", "cpu" or "cuda"; "auto" takes the GPU where PyTorch sees one.
 
-    Raises TypeError for what is no text, ValueError for another name and for "cuda" where there is no GPU.
+    Raises TypeError for a value that is no text, ValueError for another name and for "cuda" without a GPU.
     """
     device, gpu = _checks.one_of(name, value, DEVICES), torch.cuda.is_available()
     if device == "cuda" and not gpu:
@@ -67,7 +67,7 @@ class HeldOutImages:
 Picture = TwoWeights | HeldOutImages
 
 
-@dataclass(frozen=True, eq=False)  # eq=False: two tasks are the same only if they are one; tensors have no plain ==
+@dataclass(frozen=True, eq=False)  # tasks are compared by identity; tensors have no plain ==
 class Task:
     """A model, its data and its loss, all seeded, ready for a training loop.
 
@@ -109,15 +109,15 @@ class Task:
         # A frozen dataclass is written through object: what is kept is checked and is a copy of ours.
         object.__setattr__(self, "batches", _checked_batches(self.batches))
         checked_device("Task: device", _checks.one_of("Task: device", self.device, DEVICES[1:]))
-        given: object = self.picture
-        if not isinstance(given, Picture | None):
+        picture: object = self.picture
+        if not isinstance(picture, Picture | None):
             kinds = "TwoWeights(...) or HeldOutImages(...) of gradlab.tasks"
-            raise TypeError(f"Task: picture must be None or {kinds}, got {without_values(given)}")
+            raise TypeError(f"Task: picture must be None or {kinds}, got {without_values(picture)}")
         object.__setattr__(self, "lr", _checks.number("Task: lr", self.lr, 1e-12, 1e12))
 
     @property
     def held_out(self) -> tuple[Tensor, Tensor] | None:
-        """What no batch contains, as (x, y), where the task has such data."""
+        """The held-out examples as (x, y), None without any."""
         return (self.picture.x, self.picture.y) if isinstance(self.picture, HeldOutImages) else None
 
     def build(self, seed: int = 0) -> nn.Module:
@@ -153,8 +153,8 @@ class Task:
 def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
     """Return (x, y) in batches of `size` rows, the last with what is left, each with memory of its own.
 
-    Without the copies all batches would be views of one storage, and whoever counts bytes by storage would find the
-    whole data set in every batch.
+    Without the copies all batches would be views of one storage, and a count of bytes by storage would find the whole
+    data set in every batch.
     """
     return [(a.clone(), b.clone()) for a, b in zip(x.split(size), y.split(size), strict=True)]
 
@@ -171,7 +171,7 @@ def _require_no_parameters(loss_fn: object) -> None:
 
 
 def _require_function(name: str, value: object, form: str, arguments: int) -> None:
-    """Raise TypeError for what cannot be called with this number of arguments, and for a module to be built."""
+    """Raise TypeError for a value not callable with this number of arguments, and for an instance or class mixed up."""
     wrong = ""
     if not callable(value) or (isinstance(value, nn.Module) and name == "builder"):
         wrong = brief(value)
@@ -189,7 +189,7 @@ def _require_function(name: str, value: object, form: str, arguments: int) -> No
 
 
 def _checked_batches(batches: object) -> list[Any]:
-    """Return a list of batches of one kind, each a dict, a tuple or a tensor, or raise for what is none."""
+    """Return a list of batches of one kind, each a dict, a tuple or a tensor, or raise TypeError or ValueError."""
     allowed = (
         "Task: batches must be a list of (x, y) pairs of tensors, of dicts or tuples of tensors, or of single tensors; "
         "list(loader) makes one from a DataLoader"
@@ -201,9 +201,9 @@ def _checked_batches(batches: object) -> list[Any]:
     if isinstance(batches, tuple) and isinstance(batches[0], Tensor):
         raise TypeError(f"{allowed}, got a tuple of tensors; if it is one batch, write [batch]")
     checked: list[Any] = []
-    for i, given in enumerate(batches):
-        batch = tuple(given) if isinstance(given, list | tuple) else given
-        batch = dict(given) if isinstance(given, Mapping) else batch
+    for i, item in enumerate(batches):
+        batch = tuple(item) if isinstance(item, list | tuple) else item
+        batch = dict(item) if isinstance(item, Mapping) else batch
         parts: list[tuple[Any, Any]] = [("batch", batch)]
         if isinstance(batch, dict):
             parts = list(batch.items())
@@ -211,7 +211,7 @@ def _checked_batches(batches: object) -> list[Any]:
             parts = list(zip("xy" if len(batch) == 2 else [f"item {n}" for n in range(len(batch))], batch, strict=True))
         if not parts or (checked and _kind(batch) != _kind(checked[0])):
             other = f"; batches[0] is {without_values(checked[0])}" if checked else ""
-            raise TypeError(f"{allowed}, got {without_values(given)} as batches[{i}]{other}")
+            raise TypeError(f"{allowed}, got {without_values(item)} as batches[{i}]{other}")
         for part, value in parts:
             if not isinstance(part, str):
                 raise TypeError(f"{allowed}, got a dict with the key {brief(part)}, which is no text, as batches[{i}]")

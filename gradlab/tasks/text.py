@@ -57,7 +57,7 @@ class CharTransformer(nn.Module):
 
 
 IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
-PAD = 0  # the input character at padding: the end of a line; no real position ever looks at it
+PAD = 0  # the input character at padding: the end of a line; no real position attends to it
 ORDER_SEED = 0
 
 
@@ -72,15 +72,15 @@ def passages() -> list[str]:
     Unequal lengths are the point: the mean of two batches' losses is then not the mean over their characters.
     """
     sonnets = files("gradlab.tasks").joinpath("data/sonnets.txt").read_text(encoding="ascii").strip().split("\n\n")
-    found: list[str] = []
+    texts: list[str] = []
     sizes = cycle((1, 2, 3))
     for sonnet in sonnets:
         verses = sonnet.split("\n")
         while verses:
             size = next(sizes)
-            found.append("\n".join(verses[:size]) + "\n")
+            texts.append("\n".join(verses[:size]) + "\n")
             verses = verses[size:]
-    return found
+    return texts
 
 
 def characters() -> str:

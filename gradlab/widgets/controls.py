@@ -82,7 +82,7 @@ class Control:
         labels, values = (), tuple(options)
         if isinstance(values[0], tuple):
             labels, values = zip(*values, strict=True)
-        return cls(name, Choice(label=label, options=values, words=labels), start)
+        return cls(name, Choice(label=label, options=values, labels=labels), start)
 
     @classmethod
     def slider(
@@ -98,7 +98,7 @@ class Control:
         """Return a slider over these values. ``plays`` adds a button that moves it along, in ms per value."""
         every = 250 if plays is True else int(plays)
         labels = tuple(map(text, values))
-        return cls(name, Slider(label=label, options=tuple(values), words=labels, every=every), start)
+        return cls(name, Slider(label=label, options=tuple(values), labels=labels, every=every), start)
 
     @classmethod
     def number(cls, name: str, label: str, start: float, low: float, high: float, step: float) -> Control:
@@ -129,7 +129,7 @@ class Control:
         if not isinstance(switch, Choice):
             return self
         left = [value for value in switch.options if value in values]
-        return replace(self, switch=replace(switch, options=tuple(left), words=tuple(map(switch.text, left))))
+        return replace(self, switch=replace(switch, options=tuple(left), labels=tuple(map(switch.text, left))))
 
     @property
     def data(self) -> dict[str, Any]:

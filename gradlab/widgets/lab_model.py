@@ -88,7 +88,7 @@ class LabModel:
         """Return the picture of a lab: the warning above, the loop with its texts, and the panels."""
         ran, texts = self.runner.statement, (self.note, status_line(self.runner, whole=False))
         lit = range(ran.line, ran.last_line + 1)
-        listing = partial(Listing, self.runner.source, lit=lit, changed=self.changed, words=[*filter(None, texts)])
+        listing = partial(Listing, self.runner.source, lit=lit, changed=self.changed, sentences=[*filter(None, texts)])
         return lab_rows(self.drawings(), listing, self.warning)
 
     @property

@@ -33,7 +33,7 @@ def lab_rows(panels: Sequence[Drawing], listing: Callable[[float], Listing], war
     in_line = count in _PANEL_SIZES_PX  # the loop is in the rows of the panels, or else beside them
     size = _PANEL_SIZES_PX.get(count, _SMALL_PANEL_PX)
     loop = listing(_LAB_WIDTH_PX - _GAP_PX - (size[0] if in_line else 2 * size[0]))
-    above = Listing("", _LAB_WIDTH_PX, words=[warning]) if warning else None
+    above = Listing("", _LAB_WIDTH_PX, sentences=[warning]) if warning else None
     if in_line:
         return in_rows([loop, *panels], 2, size, above=above, last=_LAB_WIDTH_PX if count == 2 else size[0])
     return in_rows(panels, 2, size, beside=loop, above=above, last=size[0] * (1 + count % 2))

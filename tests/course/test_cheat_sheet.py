@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader
 from gradlab import Recipe, formatting, tasks
 from gradlab.course import launch
 from gradlab.course.cheat_sheet import Pitfall, cheat_sheet
-from gradlab.drawing import applied_words, batch_area, batch_style, colour
+from gradlab.drawing import applied_text, batch_area, batch_style, colour
 from gradlab.formatting import lesson_address, link_html
 from gradlab.tasks import Task
 
@@ -278,7 +278,7 @@ def test_the_picture_shows_what_grad_holds_after_each_call() -> None:
             optimizer.step()
             times = [each + 1 for each in times]
         assert len(times) == (0 if w.grad is None else str(int(w.grad)).count("1"))
-        assert contents == (", ".join(map(applied_words, times)) or "no gradient")
+        assert contents == (", ".join(map(applied_text, times)) or "no gradient")
         assert re.findall("\u00d7 \\d+", drawn) == [f"\u00d7 {each}" for each in times if each > 1]
         looks = re.findall(r'<polygon points="[^"]+" fill="([^"]+)" stroke="([^"]+)"', drawn)
         arrows = [batch_area(batch_style(each)) for each in times]

@@ -28,11 +28,11 @@ DIGITS = np.random.default_rng(0).random((6, 8, 8)).tolist()
 
 
 def curve(count: int, **more: Any) -> Curve:
-    """A falling loss over so many updates."""
-    at = np.arange(1, count + 1)
-    mean = 0.3 + np.exp(-at / 40) + 0.1 * np.sin(at)
+    """A falling loss over ``count`` updates."""
+    updates = np.arange(1, count + 1)
+    mean = 0.3 + np.exp(-updates / 40) + 0.1 * np.sin(updates)
     more.setdefault("now", float(mean[-1]) if count else NAN)
-    return Curve(at.tolist(), mean.tolist(), (mean * 0.9).tolist(), (mean * 1.1).tolist(), **more)
+    return Curve(updates.tolist(), mean.tolist(), (mean * 0.9).tolist(), (mean * 1.1).tolist(), **more)
 
 
 def arrows(reused: bool, scale: float = 1.0) -> Arrows:
@@ -58,8 +58,8 @@ def plane(scale: float = 1.0) -> Arrows:
 def memory(peak: int = 90_000) -> Memory:
     """One update of four statements."""
     sizes = {"weights": [40_000] * 4, "gradients": [0, 0, 40_000, 40_000], "activations": [0, peak, 100, 0]}
-    words = ["zero_grad", "forward", "backward", "step"]
-    return Memory(words, range(4), {**sizes, "odd": [9] * 4}, [(0, 41)], allocated=150_000, reserved=200_000)
+    statements = ["zero_grad", "forward", "backward", "step"]
+    return Memory(statements, range(4), {**sizes, "odd": [9] * 4}, [(0, 41)], allocated=150_000, reserved=200_000)
 
 
 USUAL: list[Any] = [
@@ -124,12 +124,12 @@ def random_scene(seed: int) -> Any:
 
 def _curve(chance: random.Random) -> Curve:
     count, scale = chance.randint(0, 1024), 10 ** chance.uniform(-6, 6)
-    mean = [scale * (0.2 + chance.random() + math.exp(-at / 99)) for at in range(count)]
+    mean = [scale * (0.2 + chance.random() + math.exp(-i / 99)) for i in range(count)]
     stride = 2 ** chance.randint(0, 12)
     names = ["zero_grad off", "lr 0.3", "accumulate 4, optimizer adam", "a very long name of a switch that was turned"]
     turned = sorted((chance.randint(0, count * stride), chance.choice(names)) for _ in range(chance.randint(0, 9)))
     broken = count * stride if chance.random() < 0.2 else None
-    x = [at * stride + 1 for at in range(count)]
+    x = [i * stride + 1 for i in range(count)]
     now = mean[-1] * chance.random() if mean else NAN
     return Curve(x, mean, [0.5 * y for y in mean], [1.4 * y for y in mean], tuple(turned), broken, now)
 
@@ -143,8 +143,8 @@ def random_arrows(chance: random.Random) -> Arrows:
     steps = _points(chance, chance.randint(0, 12), scale)
     first = chance.randint(2, 10**5)
     some = [
-        BatchArrow((first + at, first + at), x, y, chance.gauss(0, 1), (chance.randrange(3),) * 2)
-        for at, (x, y) in enumerate(steps)
+        BatchArrow((first + i, first + i), x, y, chance.gauss(0, 1), (chance.randrange(3),) * 2)
+        for i, (x, y) in enumerate(steps)
     ]
     if chance.random() < 0.5:
         (x, y), span = _points(chance, 1, scale)[0], (1, first - 1) if chance.random() < 0.8 else None
@@ -158,8 +158,8 @@ def random_arrows(chance: random.Random) -> Arrows:
 
 def _memory(chance: random.Random) -> Memory:
     window, updates, blocks = chance.choice([1, 2, 4, 16]), chance.randint(1, 3), chance.randint(1, 40)
-    words = ["zero_grad", *["for", "x, y", "output", "loss", "backward"] * window, "step"]
-    counts = [chance.randint(0, blocks) for _ in words] * updates
+    statements = ["zero_grad", *["for", "x, y", "output", "loss", "backward"] * window, "step"]
+    counts = [chance.randint(0, blocks) for _ in statements] * updates
     starts = [0, *itertools.accumulate(counts)]
     size = 10 ** chance.uniform(1, 12)
     names = ["weights", "gradients", "optimizer", "activations", "inputs", "other"]
@@ -174,8 +174,8 @@ def _memory(chance: random.Random) -> Memory:
             "reserved": int(5 * size * chance.random()),
             "note": "1 update in 12 is watched",
         }
-    numbers = [(at * len(words), first + at) for at in range(updates)]
-    return Memory(words * updates, starts[:-1], sizes, numbers, modules, **more)
+    numbers = [(i * len(statements), first + i) for i in range(updates)]
+    return Memory(statements * updates, starts[:-1], sizes, numbers, modules, **more)
 
 
 def _fit(chance: random.Random) -> Fit:

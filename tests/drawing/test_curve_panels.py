@@ -137,9 +137,7 @@ def test_the_scale_is_in_powers_of_two() -> None:
     drawing = draw(ScalerHistory([1, 2, 3, 4], [65536, 32768, 32768, 16384], [1, 3], [0, 0.5, 0.25, 1]))
     steps = rows(drawing, "scale")
     assert [2**power for power in steps[:, 1]] == [65536, 65536, 32768, 32768, 16384, 16384]
-    assert all(
-        (one == other).any() for one, other in pairwise(steps.tolist()) for one, other in [map(np.array, (one, other))]
-    )
+    assert all(x == next_x or y == next_y for (x, y), (next_x, next_y) in pairwise(steps.tolist()))
     assert rows(drawing, "skipped").tolist() == [[1, 16], [3, 15]]
     assert rows(drawing, "underflow").tolist() == [[1, 0], [2, 0.5], [3, 0.25], [4, 1]]
     assert (drawing.find("underflow").axes, drawing.axes[1].y.high) == (1, 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import hypothesis
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from gradlab.drawing import Drawing, Line, draw
@@ -34,14 +35,14 @@ def edges(drawing: Drawing, id: str) -> tuple[float, float]:
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.floats(0.5, 6000), min_size=1, max_size=4))
+@hypothesis.given(st.lists(st.floats(0.5, 6000), min_size=1, max_size=4))
 def test_bars_are_as_high_as_their_bytes(gib: list[float]) -> None:
-    drawing = shown(*((f"n{at}", bar(size)) for at, size in enumerate(gib)), cards=[])
-    for at, size in enumerate(gib):
-        assert edges(drawing, f"weights {at}") == pytest.approx((0, size), abs=1e-8)
-        assert at < drawing.find(f"weights {at}").points[0] < drawing.find(f"sum {at}").x < at + 1
+    drawing = shown(*((f"n{i}", bar(size)) for i, size in enumerate(gib)), cards=[])
+    for i, size in enumerate(gib):
+        assert edges(drawing, f"weights {i}") == pytest.approx((0, size), abs=1e-8)
+        assert i < drawing.find(f"weights {i}").points[0] < drawing.find(f"sum {i}").x < i + 1
     assert max(gib) * GIB < drawing.axes[0].y.high < 2 * max(gib) * GIB
-    assert [span.texts[0] for span in drawing.axes[0].x.spans] == [f"n{at}" for at in range(len(gib))]
+    assert [span.texts[0] for span in drawing.axes[0].x.spans] == [f"n{i}" for i in range(len(gib))]
 
 
 def test_the_parts_of_a_bar_stand_on_each_other() -> None:
@@ -59,7 +60,7 @@ def test_the_parts_of_a_bar_stand_on_each_other() -> None:
 
 @pytest.mark.parametrize("bars", [[(0.5, 0.5, 2)], [(30, 30, 60), (15, 15, 0, 4)], [(1512, 1512, 3024, 450)]])
 def test_cards_are_lines_at_their_bytes_while_they_are_in_sight(bars: list[tuple[float, ...]]) -> None:
-    drawing = shown(*((str(at), bar(*sizes)) for at, sizes in enumerate(bars)))
+    drawing = shown(*((str(i), bar(*sizes)) for i, sizes in enumerate(bars)))
     highest = max(sum(sizes) for sizes in bars) * GIB
     in_sight = sorted((holds, name) for name, holds in ALL if holds <= IN_SIGHT * highest)
     lines = [mark for mark in drawing.marks if isinstance(mark, Line)]

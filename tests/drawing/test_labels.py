@@ -46,12 +46,12 @@ def test_no_words_overprint_others_or_leave_the_panel(scene: Any) -> None:
 def test_nor_in_a_comparison_or_below_an_axis() -> None:
     for count in range(8):
         names = ["zero_grad", "none", "a recipe with a name that is far too long for its place", "d", "e", "f", "g"]
-        curves = {name: curve(90 - at, broken=40 if at == 3 else None) for at, name in enumerate(names[:count])}
+        curves = {name: curve(90 - i, broken=40 if i == 3 else None) for i, name in enumerate(names[:count])}
         for size in SIZES:
             check_labels(draw_comparison(curves, "bowl: loss"), *size)
-    words = ["zero_grad", "forward", "loss.backward()", "step", "a statement that is far too long"]
+    labels = ["zero_grad", "forward", "loss.backward()", "step", "a statement that is far too long"]
     for ticks, bracket in itertools.product(("number", "slanted"), (False, True)):
-        spans = [AxisSpan(at, at + 1, (word, word[:4]), at % 2) for at, word in enumerate(words)]
+        spans = [AxisSpan(i, i + 1, (word, word[:4]), i % 2) for i, word in enumerate(labels)]
         spans += [AxisSpan(0, 3, ("repeated 16 times", "16 times"), bracket=True)] * bracket
         axis = Axis(0, 5, words="statements", ticks=ticks, spans=tuple(spans))
         check_labels(Drawing("memory", [Line("l", (0, 0, 5, 1))], (Axes(axis, Axis(words="bytes")),)), 465, 260)
@@ -107,7 +107,7 @@ def test_a_text_takes_the_place_that_hides_least() -> None:
     assert edge[:, 0].max() > 300 - 14 - 12
     beside = written(line, Text("a", ("name of it",), of="line", where="beside"))["name of it"]
     assert min(abs(beside[:, 1] - 92)) < 12
-    two = written(*(Text(f"{at}", (f"word {at}",), 5, 5, where="margin") for at in range(2)))
+    two = written(*(Text(f"{i}", (f"word {i}",), 5, 5, where="margin") for i in range(2)))
     assert abs(two["word 0"][0, 1] - two["word 1"][0, 1]) >= 14
     assert "gone" not in written(Text("a", ("gone",), of="nothing"))
     assert written(Area("a", (0, 0, 9, 0, 9, 9, 0, 9), fill="ink"), Text("t", ("on it",), 5, 5, where="center"))
@@ -133,7 +133,7 @@ SOURCES = [Recipe().source(), Recipe(optimizer="adamw", accumulate=4, amp="fp16"
 @pytest.mark.parametrize("width", [300, 390, 600])
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_line_of_a_loop_is_whole_and_inside_its_frame(source: str, width: int) -> None:
-    listing = Listing(source, width, lit=[1], changed=[2], words=["a sentence that is broken into lines " * 4])
+    listing = Listing(source, width, lit=[1], changed=[2], sentences=["a sentence that is broken into lines " * 4])
     for line, (_, pieces) in zip(source.splitlines(), listing.lines, strict=True):
         assert "".join([pieces[0], *(piece.lstrip() for piece in pieces[1:])]) == line
         ends = [f"{above[-1]}{below.lstrip()[:1]}" for above, below in itertools.pairwise(pieces)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+import hypothesis
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from gradlab.drawing import Axes, Axis, numbers, value_axis
@@ -17,7 +17,7 @@ from gradlab.formatting import bytes_text
 POSITIVE = st.floats(1e-290, 1e290)
 
 
-@given(POSITIVE)
+@hypothesis.given(POSITIVE)
 def test_a_step_is_the_next_rung(value: float) -> None:
     step = nice_step(value)
     assert value * (1 - 1e-9) <= step <= 2.01 * value
@@ -25,7 +25,7 @@ def test_a_step_is_the_next_rung(value: float) -> None:
     assert min(abs(mantissa - rung) for rung in (1, 1.5, 2, 3, 4, 5, 6, 8, 10)) < 1e-6
 
 
-@given(st.lists(st.floats(-1e250, 1e250), min_size=1, max_size=20), st.floats(1, 1.5))
+@hypothesis.given(st.lists(st.floats(-1e250, 1e250), min_size=1, max_size=20), st.floats(1, 1.5))
 def test_an_axis_holds_all_values(values: list[float], room: float) -> None:
     axis = value_axis(np.array(values), room, log_from=300)
     assert axis.low < axis.high
@@ -42,7 +42,7 @@ def test_a_spread_of_more_than_300_is_logarithmic() -> None:
     assert not value_axis(np.array([1.0, 1e6])).log
 
 
-@given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e9), st.booleans(), st.sampled_from(["number", "updates"]))
+@hypothesis.given(st.floats(-1e6, 1e6), st.floats(1e-9, 1e9), st.booleans(), st.sampled_from(["number", "updates"]))
 def test_ticks_lie_on_the_axis(low: float, span: float, log: bool, kind: str) -> None:
     axis = (
         Axis(abs(low) + 1e-9, abs(low) + 1e-9 + span, log=True) if log else Axis(*around(low, low + span), ticks=kind)
@@ -62,7 +62,7 @@ def test_ticks_lie_on_round_bytes(top: float) -> None:
     assert all(float(bytes_text(tick).split()[0]) * 2 % 1 == 0 for tick in ticks)
 
 
-@given(
+@hypothesis.given(
     st.floats(1e-3, 10), st.floats(1e-3, 10), st.floats(50, 900), st.floats(50, 400), st.sampled_from(["fit", "fill"])
 )
 def test_a_unit_is_as_long_along_both_axes_and_nothing_is_lost(

@@ -6,9 +6,9 @@ import dataclasses
 import itertools
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from gradlab.drawing import Drawing, draw, stacked
@@ -20,32 +20,32 @@ MIB = 2**20
 
 
 def update(window: int = 1, blocks: int = 3, peak: int = 8 * MIB) -> tuple[list[str], list[int], list[int], list[str]]:
-    """One update of a model of some blocks: words, points a statement, activations at every point, modules."""
-    words, counts, bytes_, modules = ["zero_grad"], [2], [0, 0], ["", ""]
+    """One update of a model of some blocks: labels, points a statement, activations at every point, modules."""
+    statements, counts, bytes_, modules = ["zero_grad"], [2], [0, 0], ["", ""]
     up = np.linspace(0, peak, 2 * blocks + 1)[1:].astype(int).tolist()
-    names = [f"blocks.{at // 2}" for at in range(2 * blocks)]
+    names = [f"blocks.{i // 2}" for i in range(2 * blocks)]
     for _ in range(window):
-        words += ["x, y", "output", "loss", "backward"]
+        statements += ["x, y", "output", "loss", "backward"]
         counts += [1, 2 * blocks, 1, 2 * blocks]
         bytes_ += [0, *up, up[-1], *up[-2::-1], 0]
         modules += ["", *names, "", *names[::-1]]
-    return [*words, "step"], [*counts, 2], [*bytes_, 0, 0], [*modules, "", ""]
+    return [*statements, "step"], [*counts, 2], [*bytes_, 0, 0], [*modules, "", ""]
 
 
 def memory(updates: int = 1, window: int = 1, blocks: int = 3, peak: int = 8 * MIB, **more: Any) -> Memory:
     """A scene of some updates with flat weights and activations that rise and fall."""
-    words, counts, activations, modules = update(window, blocks, peak)
+    statements, counts, activations, modules = update(window, blocks, peak)
     starts = [0, *itertools.accumulate(counts * updates)][:-1]
     categories = {"weights": [2 * MIB] * len(activations) * updates, "activations": activations * updates}
-    numbers = [(at * len(words), 40 + at) for at in range(updates)]
-    return Memory(words * updates, starts, categories, numbers, modules * updates, **more)
+    numbers = [(i * len(statements), 40 + i) for i in range(updates)]
+    return Memory(statements * updates, starts, categories, numbers, modules * updates, **more)
 
 
 def changed(scene: Memory, name: str, bytes_at: dict[int, int]) -> Memory:
     """The scene with other bytes of a category at some points."""
     values = list(scene.categories[name])
-    for at, size in bytes_at.items():
-        values[at] = size
+    for index, size in bytes_at.items():
+        values[index] = size
     return dataclasses.replace(scene, categories={**scene.categories, name: values})
 
 
@@ -73,19 +73,19 @@ def test_every_point_is_drawn_at_its_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "module", "said"),
+    ("statement", "module", "text"),
     [
         ("backward", "blocks.2", "while backward ran, in blocks.2"),
         ("step", "", "while step ran"),
         ("output", "1", "at output, in module 1"),
     ],
 )
-def test_the_peak_is_told_with_its_cause(statement: str, module: str, said: str) -> None:
+def test_the_peak_is_named_with_its_cause(statement: str, module: str, text: str) -> None:
     sizes = {"weights": [5, 5, 5, 5], "activations": [0, 1, 407, 2]}
     modules = ["", "", module, "elsewhere"]
     drawing = draw(Memory(["zero_grad", statement, "last"], [0, 1, 3], sizes, [(0, 7)], modules))
-    assert f"\u25bc peak 412 B {said}" in drawing.texts()
-    assert drawing.words.startswith(f"Peak 412 B {said}")
+    assert f"\u25bc peak 412 B {text}" in drawing.texts()
+    assert drawing.words.startswith(f"Peak 412 B {text}")
     area = band(drawing, "activations")
     left, right = area[area[:, 2] == 412, 0]
     x, y = drawing.find("peaks").points
@@ -103,8 +103,8 @@ def test_words_are_about_the_newest_update() -> None:
     scene = changed(memory(updates=3), "activations", {5: 30 * MIB, -3: 20 * MIB})  # the newest at the end of backward
     drawing = draw(scene)
     assert "\u25bc peak 22 MiB while backward ran, in blocks.0" in drawing.texts()
-    assert [drawing.find(f"peak {at}").texts[0] for at in range(3)] == ["32 MiB", "10 MiB", "22 MiB"]
-    assert [drawing.find(f"update {at}").texts[0] for at in range(3)] == ["update 40", "update 41", "update 42"]
+    assert [drawing.find(f"peak {i}").texts[0] for i in range(3)] == ["32 MiB", "10 MiB", "22 MiB"]
+    assert [drawing.find(f"update {i}").texts[0] for i in range(3)] == ["update 40", "update 41", "update 42"]
     assert len(drawing.find("peaks").points) == 6
     assert len(ids(drawing, "divider")) == 2
 
@@ -112,16 +112,16 @@ def test_words_are_about_the_newest_update() -> None:
 def test_each_statement_says_what_it_holds() -> None:
     scene = Memory(["output", "backward"], [0, 2], {"weights": [5, 5, 5, 5], "activations": [7, 2, 0, 90]}, [(0, 41)])
     drawing = draw(scene)
-    one, other = (drawing.find(f"at {at}") for at in (0, 1))
-    assert one.words == "output: weights 5 B, activations 7 B"
-    assert other.words == "backward: weights 5 B, activations 90 B"
+    first, second = (drawing.find(f"at {i}") for i in (0, 1))
+    assert first.words == "output: weights 5 B, activations 7 B"
+    assert second.words == "backward: weights 5 B, activations 90 B"
     x = drawing.axes[0].x
-    assert (one.points[0], one.points[4], other.points[4]) == pytest.approx((x.low, other.points[0], x.high))
-    assert [(span.low, span.texts) for span in x.spans] == [(0, ("output",)), (one.points[4], ("backward",))]
+    assert (first.points[0], first.points[4], second.points[4]) == pytest.approx((x.low, second.points[0], x.high))
+    assert [(span.low, span.texts) for span in x.spans] == [(0, ("output",)), (first.points[4], ("backward",))]
 
 
 @pytest.mark.parametrize(
-    ("more", "lines", "said"),
+    ("more", "lines", "texts"),
     [
         ({"capacity": ("T4", 15 * MIB)}, [15], {"T4 15 MiB"}),  # the peak is 10 MiB
         ({"capacity": ("T4", 15 * 1024 * MIB)}, [], {"T4 holds 15 GiB: 0.07 % used at the peak"}),
@@ -132,14 +132,14 @@ def test_each_statement_says_what_it_holds() -> None:
     ],
 )
 def test_a_level_in_sight_is_a_line_and_one_far_above_is_words(
-    more: dict[str, Any], lines: list[float], said: set[str]
+    more: dict[str, Any], lines: list[float], texts: set[str]
 ) -> None:
     drawing = draw(memory(**more))
     levels = [drawing.find(id).points[1] for id in ids(drawing, "level ") if "name" not in id]
     assert levels == [line * MIB for line in lines]
     assert max(levels, default=0) < drawing.axes[0].y.high
-    assert said <= set(drawing.texts())
-    assert all(text in drawing.words for text in said if " holds " in text)
+    assert texts <= set(drawing.texts())
+    assert all(text in drawing.words for text in texts if " holds " in text)
 
 
 def test_micro_batches_share_a_bracket() -> None:
@@ -165,18 +165,19 @@ def test_two_thousand_points_show_their_peak() -> None:
     assert len(band(drawing, "weights")) <= 2 * 401
 
 
-@given(st.lists(st.sampled_from("abc"), max_size=14))
-def test_the_longest_repetition_is_found(words: list[str]) -> None:
+@hypothesis.given(st.lists(st.sampled_from("abc"), max_size=14))
+def test_the_longest_repetition_is_found(labels: list[str]) -> None:
     best = 0
-    for at, length, count in itertools.product(range(len(words)), range(1, 6), range(3, 15)):
-        if at + length * count <= len(words) and words[at : at + length] * count == words[at : at + length * count]:
+    for start, length, count in itertools.product(range(len(labels)), range(1, 6), range(3, 15)):
+        block, run = labels[start : start + length], labels[start : start + length * count]
+        if start + length * count <= len(labels) and block * count == run:
             best = max(best, length * count)
-    at, length, count = repeated(tuple(words))
+    start, length, count = repeated(tuple(labels))
     assert length * count == best
-    assert words[at : at + length] * count == words[at : at + length * count]
+    assert labels[start : start + length] * count == labels[start : start + length * count]
 
 
-@given(
+@hypothesis.given(
     st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=60),
     st.sets(st.integers(1, 59), max_size=2),
 )
@@ -186,17 +187,17 @@ def test_statements_share_the_width(statements: list[tuple[int, bool]], cuts: se
     points = np.repeat(levels, counts).astype(float)[None]
     starts = [0, *itertools.accumulate(counts)][:-1]
     scene = Memory(["a"] * len(counts), starts, {}, [(cut, cut) for cut in sorted({0, *cuts}) if cut < len(counts)])
-    where = layout_statements(scene, points)
-    edges = [edge for place in where.statements for edge in place]
+    layout = layout_statements(scene, points)
+    edges = [edge for span in layout.statements for edge in span]
     assert edges == sorted(edges)
-    assert (edges[0], edges[-1]) == (0, where.wide)
-    wide = [b - a for a, b in where.statements]
-    moved[next((at for at, count in enumerate(counts) if count), 0)] |= sum(counts) > 0  # the first point is news
-    for one, other in itertools.pairwise(range(len(counts))):
-        if moved[one] and (not moved[other] or counts[one] > counts[other]):
-            assert wide[one] > wide[other]
-    assert (np.diff(where.left) > 0).all()
-    assert sum(points.stop - points.start for _, points in where.updates) == sum(counts)
+    assert (edges[0], edges[-1]) == (0, layout.wide)
+    wide = [b - a for a, b in layout.statements]
+    moved[next((i for i, count in enumerate(counts) if count), 0)] |= sum(counts) > 0  # the first point is news
+    for index, following in itertools.pairwise(range(len(counts))):
+        if moved[index] and (not moved[following] or counts[index] > counts[following]):
+            assert wide[index] > wide[following]
+    assert (np.diff(layout.left) > 0).all()
+    assert sum(points.stop - points.start for _, points in layout.updates) == sum(counts)
 
 
 def test_categories_stack_in_one_order_and_strangers_are_other() -> None:

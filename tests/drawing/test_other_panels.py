@@ -40,10 +40,10 @@ def test_the_scale_is_read_in_its_own_numbers() -> None:
 
 def test_digits_have_their_answers_and_wrong_ones_a_cross() -> None:
     drawing = draw(Samples(DIGITS, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 7], 0.8))
-    for at in range(6):
-        image = drawing.find(f"digit {at}")
+    for i in range(6):
+        image = drawing.find(f"digit {i}")
         shades = [int(role.partition("/")[2]) / 80 for role in image.palette]
-        assert [shades[cell] for cell in image.cells] == pytest.approx(np.ravel(DIGITS[at]), abs=0.04)
+        assert [shades[cell] for cell in image.cells] == pytest.approx(np.ravel(DIGITS[i]), abs=0.04)
     assert [mark.id for mark in drawing.marks if mark.id.startswith("cross")] == ["cross 5"]
     assert "6, is 7" in drawing.texts()
     assert "6 for 7" in drawing.words
@@ -52,12 +52,12 @@ def test_digits_have_their_answers_and_wrong_ones_a_cross() -> None:
 def test_digits_stand_in_a_grid_with_their_answers_below() -> None:
     drawing = draw(Samples(DIGITS * 2, [1] * 12, [1] * 12, 1.0))
     x, y = drawing.axes[0].x, drawing.axes[0].y
-    corners = [drawing.find(f"digit {at}").points for at in range(12)]
+    corners = [drawing.find(f"digit {i}").points for i in range(12)]
     assert len({left for left, *_ in corners}) == 6
     assert len({top for _, top, *_ in corners}) == 2
     assert drawing.axes[0].equal == "fit"
-    for at, (left, top, right, bottom) in enumerate(corners):
-        answer = drawing.find(f"answer {at}")
+    for i, (left, top, right, bottom) in enumerate(corners):
+        answer = drawing.find(f"answer {i}")
         assert x.low <= left < answer.x < right <= x.high
         assert y.low <= answer.y < bottom < top <= y.high
         assert right - left == pytest.approx(top - bottom)
@@ -66,7 +66,7 @@ def test_digits_stand_in_a_grid_with_their_answers_below() -> None:
 def test_a_comparison_names_every_curve_and_dashes_it() -> None:
     curves = {"a": curve(90), "b": curve(80), "none": Curve([], [], [], []), "bad": curve(50, broken=9)}
     drawing = draw_comparison(curves, "two loops")
-    assert len({(drawing.find(f"curve {at}").stroke, drawing.find(f"curve {at}").dash) for at in range(4)}) == 4
+    assert len({(drawing.find(f"curve {i}").stroke, drawing.find(f"curve {i}").dash) for i in range(4)}) == 4
     assert "bad: inf at 9" in drawing.texts()
     assert {"a", "none"} <= {text.split()[0] for text in drawing.texts()}
     assert points(drawing, "curve 0")[:, 1].tolist() == curves["a"].mean

@@ -35,8 +35,8 @@ from gradlab.drawing import (
     Text,
     colour,
     draw,
+    gradlab_style,
     in_rows,
-    own_look,
     to_png,
     to_svg,
 )  # fmt: skip
@@ -56,14 +56,14 @@ class Painted:
     """The pixels of a Drawing, read at numbers of its axes; 2 for a CSS pixel."""
 
     def __init__(self, *marks: Mark, axes: tuple[Axes, ...] = (Axes(BARE, BARE),), **more: Any) -> None:
-        with own_look():
+        with gradlab_style():
             figure = make_figure(in_rows([Drawing("", marks, axes, **more)], 1, (222, 238)), 2.0)
             canvas = FigureCanvasAgg(figure)
             canvas.draw()
         self.pixels = np.asarray(canvas.buffer_rgba())[..., :3].astype(int)
         self.plots = figure.axes
 
-    def at(self, x: float, y: float, plot: int = 0) -> list[int]:
+    def pixel(self, x: float, y: float, plot: int = 0) -> list[int]:
         across, up = self.plots[plot].transData.transform((x, y))
         return self.pixels[len(self.pixels) - 1 - int(up), int(across)].tolist()
 
@@ -76,7 +76,7 @@ def square(low: float, high: float) -> tuple[float, ...]:
 
 
 def test_marks_are_painted_where_they_say() -> None:
-    seen = Painted(
+    painted = Painted(
         Area("area", (10, 10, 30, 10, 30, 25, 10, 25), fill="weights"),
         Band("band", np.array([50, 10, 20, 70, 20, 40]), fill="gradients/50", stroke="ink"),
         Dots("dots", (15, 40, 25, 40, -3, 40), shape="diamond", size=8, fill="reused"),
@@ -85,7 +85,7 @@ def test_marks_are_painted_where_they_say() -> None:
         Arrow("arrow", (10, 65, 40, 65), width=2.0, fill="fresh"),
         Area("edge", (90, -AXES_EDGE, AXES_EDGE, -AXES_EDGE, AXES_EDGE, 10, 90, 10), fill="loss"),
     )
-    places: dict[tuple[float, float], str] = {
+    spots: dict[tuple[float, float], str] = {
         (20, 15): "weights",
         (60, 20): "gradients/50",
         (15, 40): "reused",
@@ -101,23 +101,23 @@ def test_marks_are_painted_where_they_say() -> None:
     }
     others: Roles = {(99, 1): "loss", (30, 65): "fresh", (99, 80): "optimizer", (60, 85): "paper", (60, 15.2): "ink"}
     corners: Roles = {(10.5, 10.5): "weights", (29.5, 24.5): "weights", (9.5, 10.5): "paper", (30.5, 24): "paper"}
-    for place, role in {**places, **cells, **others, **corners}.items():
-        assert seen.at(*place) == pytest.approx(rgb(role), abs=2), place
-    left = int(seen.plots[0].get_window_extent().x0)
-    assert (seen.pixels[:, : left - 3] == 255).all(), "what is outside of the axes is cut off"
+    for point, role in {**spots, **cells, **others, **corners}.items():
+        assert painted.pixel(*point) == pytest.approx(rgb(role), abs=2), point
+    left = int(painted.plots[0].get_window_extent().x0)
+    assert (painted.pixels[:, : left - 3] == 255).all(), "what is outside of the axes is cut off"
 
 
 def test_log_axes_and_axes_below_have_numbers_of_their_own() -> None:
     axes = Axes(Axis(0, 10), Axis(1, 1e4, log=True)), Axes(Axis(0, 10), Axis(0, 1), share=0.5, caption="below")
-    seen = Painted(
+    painted = Painted(
         Line("a", (0, 100, 10, 100), "loss", 6), Line("b", (0, 0.5, 10, 0.5), "reused", 6, axes=1), axes=axes
     )
-    assert [seen.at(5, 100), seen.at(5, 0.5, 1)] == [rgb("loss"), rgb("reused")]
-    boxes = [plot.get_window_extent() for plot in seen.plots]
+    assert [painted.pixel(5, 100), painted.pixel(5, 0.5, 1)] == [rgb("loss"), rgb("reused")]
+    boxes = [plot.get_window_extent() for plot in painted.plots]
     assert boxes[0].height == pytest.approx(2 * boxes[1].height)
     assert boxes[0].y0 > boxes[1].y1
     middle = boxes[0].y0 + boxes[0].height / 2
-    assert seen.plots[0].transData.transform((5, 100))[1] == pytest.approx(middle)
+    assert painted.plots[0].transData.transform((5, 100))[1] == pytest.approx(middle)
 
 
 @pytest.mark.parametrize("equal", ["fit", "fill"])
@@ -132,19 +132,19 @@ def test_a_unit_is_as_long_along_both_axes(equal: str) -> None:
 
 def test_what_comes_later_lies_in_front_of_what_came_before() -> None:
     marks = Area("a", square(0, 100), fill="weights"), Area("b", square(30, 60), fill="loss")
-    assert [Painted(*marks).at(at, at) for at in (10, 40)] == [rgb("weights"), rgb("loss")]
-    faint = Painted(*marks, faint=True).at(10, 10)
+    assert [Painted(*marks).pixel(x, x) for x in (10, 40)] == [rgb("weights"), rgb("loss")]
+    faint = Painted(*marks, faint=True).pixel(10, 10)
     assert faint == pytest.approx(255 - 0.4 * (255 - np.array(rgb("weights"))), abs=2)
     notice = Painted(*marks, notice="inf or NaN in .grad")
-    assert notice.at(50, 20) != rgb("loss")
+    assert notice.pixel(50, 20) != rgb("loss")
     assert notice.count("paper") > Painted(*marks).count("paper")
     assert Painted(notice="nothing to show").count("ink") > 50
 
 
 def test_a_hatch_a_dash_and_every_shape_are_seen() -> None:
     for hatch in ("//", "\\\\", "..", "--"):
-        seen = Painted(Area("a", square(0, 100), fill="gradients/50", hatch=hatch))
-        assert 0.02 < seen.count("ink") / (400 * 400) < 0.4
+        painted = Painted(Area("a", square(0, 100), fill="gradients/50", hatch=hatch))
+        assert 0.02 < painted.count("ink") / (400 * 400) < 0.4
     whole, *parts = (Painted(Line("a", (0, 50, 100, 50), "ink", 3, dash)).count("ink") for dash in DASHES)
     assert all(20 < part < 0.8 * whole for part in parts)
     for shape in SHAPES:
@@ -162,12 +162,12 @@ def test_several_panels_stand_in_rows() -> None:
 
     loop = Listing("loss.backward()\nstep()", 100, lit=[1])
     panels = [panel("weights"), panel("reused"), panel("optimizer")]
-    sheet = in_rows(panels, 2, (120, 100), last=240, beside=loop, above=Listing("", 300, words=["careful"]))
-    seen = np.array(Picture.open(io.BytesIO(to_png(sheet, 1))).convert("RGB"))
-    assert seen.shape == (30 + 200, 100 + 10 + 240, 3)
+    sheet = in_rows(panels, 2, (120, 100), last=240, beside=loop, above=Listing("", 300, sentences=["careful"]))
+    pixels = np.array(Picture.open(io.BytesIO(to_png(sheet, 1))).convert("RGB"))
+    assert pixels.shape == (30 + 200, 100 + 10 + 240, 3)
     for (x, y), role in {(170, 100): "weights", (290, 100): "reused", (300, 200): "optimizer"}.items():
-        assert seen[y, x].tolist() == rgb(role)
-    assert (seen[30:80, :100] == rgb("activations/40")).all(axis=2).sum() > 1000
+        assert pixels[y, x].tolist() == rgb(role)
+    assert (pixels[30:80, :100] == rgb("activations/40")).all(axis=2).sum() > 1000
     assert to_png([])
     with pytest.raises(ValueError, match="columns must be at least 1, got 0"):
         in_rows([], 0, (9, 9))
@@ -176,11 +176,11 @@ def test_several_panels_stand_in_rows() -> None:
 def test_a_png_has_the_frequent_colours_exactly_and_is_small() -> None:
     sheet = in_rows([draw(scene) for scene in USUAL], 3, (465, 260))
     png = to_png(sheet)
-    seen = np.array(Picture.open(io.BytesIO(png)).convert("RGB")).astype(int)
+    pixels = np.array(Picture.open(io.BytesIO(png)).convert("RGB")).astype(int)
     assert len(png) < 400_000
     for role in ("paper", "ink", "fresh", "reused", "weights", "faint"):
-        assert (np.abs(seen - rgb(role)).max(axis=2) <= 2).any(), role
-    assert (seen == 255).all(axis=2).mean() > 0.5
+        assert (np.abs(pixels - rgb(role)).max(axis=2) <= 2).any(), role
+    assert (pixels == 255).all(axis=2).mean() > 0.5
 
 
 def test_degenerate_scenes_are_painted_without_a_warning() -> None:

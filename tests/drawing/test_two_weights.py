@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from made_scenes import BOWL, X, Y, arrows, plane
 from matplotlib.figure import Figure
@@ -40,8 +40,8 @@ def test_a_landscape_holds_contours_and_weights() -> None:
     assert rows(drawing, "start").tolist() == [[-2, 1]]
     for number, (level, _) in enumerate(surface_of(BOWL).levels):
         x, y = rows(drawing, f"contour {number}").T
-        known = np.isfinite(x)
-        assert x[known] ** 2 + 4 * y[known] ** 2 == pytest.approx(level, abs=0.15)  # to the resolution of the grid
+        finite = np.isfinite(x)
+        assert x[finite] ** 2 + 4 * y[finite] ** 2 == pytest.approx(level, abs=0.15)  # to the resolution of the grid
     (axes,) = drawing.axes
     assert (axes.equal, axes.x.words, axes.y.words) == ("fit", "slope", "bias")  # arrows look perpendicular to contours
     assert (axes.x.low, axes.x.high, axes.y.low, axes.y.high) == (-3, 3, -2, 2)
@@ -57,7 +57,7 @@ def test_what_stands_for_a_thing_moves() -> None:
 
 
 def test_the_path_fades_in_thirds_and_is_whole() -> None:
-    path = [(2 * math.cos(at / 20), math.sin(at / 20)) for at in range(120)]
+    path = [(2 * math.cos(i / 20), math.sin(i / 20)) for i in range(120)]
     drawing = draw(Landscape(BOWL, path))
     parts = [f"path {number}" for number in range(3)]
     assert [drawing.find(part).stroke for part in parts] == ["weights/20", "weights/45", "weights"]
@@ -89,7 +89,7 @@ def test_arrows_lie_head_to_tail_and_add_up_to_the_sum(scene: Arrows) -> None:
     assert {"40 batches \u00d7 2\u201341", "41", "batch 42"} <= set(drawing.texts())
 
 
-@given(st.lists(st.tuples(NUMBER, NUMBER), max_size=9), st.booleans(), st.tuples(NUMBER, NUMBER))
+@hypothesis.given(st.lists(st.tuples(NUMBER, NUMBER), max_size=9), st.booleans(), st.tuples(NUMBER, NUMBER))
 def test_axes_hold_all_arrows_and_nothing_is_no_number(
     steps: list[tuple[float, float]], on_contours: bool, weights: tuple[float, float]
 ) -> None:

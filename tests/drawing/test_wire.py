@@ -1,4 +1,4 @@
-"""What the wire carries is the drawings: as the browser reads them, whole and change by change."""
+"""Drawings on the wire, as the browser reads them: whole and change by change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LEFT_OPEN = 5e-5  # of what an axis shows, and on a log axis of a number: what r
 
 
 def read(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the browser has after each message."""
+    """Return the browser's panel after each message."""
     sent = "\n".join(json.dumps(message, allow_nan=False) for message in messages)
     return [json.loads(line) for line in deno("run", TESTS / "decode.js", text=sent).splitlines()]
 
@@ -103,22 +103,22 @@ def random_points(chance: np.random.Generator, count: int, each: int) -> Any:
 
 def random_drawing(chance: np.random.Generator) -> Drawing:
     """Marks of all kinds in any order, each there or not, with fields at their defaults or not."""
-    grown = [[0.1 * at, 0.1 * at * at] for at in range(int(chance.integers(0, 30)))]
-    words, stroke = str(chance.choice(["", "a", "\u221e"])), str(chance.choice(["ink", "loss", "grey/50"]))
+    grown = [[0.1 * i, 0.1 * i * i] for i in range(int(chance.integers(0, 30)))]
+    text, stroke = str(chance.choice(["", "a", "\u221e"])), str(chance.choice(["ink", "loss", "grey/50"]))
     marks: list[Mark] = [
-        Line("grown", np.array(grown).ravel(), stroke, words=words),
+        Line("grown", np.array(grown).ravel(), stroke, words=text),
         Line("any", random_points(chance, int(chance.integers(0, 9)), 2), stroke, dash="dashed"),
         Line("edge", (math.inf, -math.inf, 1.0, AXES_EDGE)),
         Band("band", random_points(chance, 5, 3), fill=stroke),
-        Dots("dots", random_points(chance, 3, 2), size=float(chance.integers(1, 9)), drag=words),
-        Arrow("arrow", random_points(chance, 2, 2), press=words, line=2.5),
-        Text("text", (words, "b")[: 1 + int(chance.integers(2))], 1 / 3, swatch=Key((words,), fill=stroke)),
+        Dots("dots", random_points(chance, 3, 2), size=float(chance.integers(1, 9)), drag=text),
+        Arrow("arrow", random_points(chance, 2, 2), press=text, line=2.5),
+        Text("text", (text, "b")[: 1 + int(chance.integers(2))], 1 / 3, swatch=Key((text,), fill=stroke)),
         Image("image", (0.0, 0.0, 1.0, 1.0), 3, chance.integers(0, 3, 9), ("ink", "paper", stroke)),
     ]
-    marks = [marks[int(at)] for at in chance.permutation(len(marks))[: int(chance.integers(len(marks) + 1))]]
-    x = Axis(1 / 3, float(chance.integers(1, 9)), words=words, spans=(AxisSpan(0.0, 1.0, (words, "b")),) * len(words))
+    marks = [marks[int(i)] for i in chance.permutation(len(marks))[: int(chance.integers(len(marks) + 1))]]
+    x = Axis(1 / 3, float(chance.integers(1, 9)), words=text, spans=(AxisSpan(0.0, 1.0, (text, "b")),) * len(text))
     axes = (Axes(x, Axis(log=bool(chance.integers(2)), low=1e-9)),) * int(chance.integers(1, 3))
-    return Drawing("any", marks, axes, words, corner=(words,) * len(words), notes=((words, "c"),), faint=bool(words))
+    return Drawing("any", marks, axes, text, corner=(text,) * len(text), notes=((text, "c"),), faint=bool(text))
 
 
 def test_any_drawing_arrives_as_it_was_sent() -> None:

@@ -97,7 +97,7 @@ def run_under_ledger(
     if "scaler" in names:
         names["scaler"] = torch.amp.GradScaler("cpu", init_scale=1.0)  # nothing overflows, as in a forecast
     ledger = Ledger(model, [names["optimizer"]], batches)
-    ledger.place = lambda: ""  # statements are named as they end
+    ledger.current_statement = lambda: ""  # statements are named as they end
     last = len(program.statements) - 1
     with ledger:
         loop = program.loop(names)

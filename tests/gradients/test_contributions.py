@@ -35,7 +35,7 @@ CASES = covering(
 
 
 class Account:
-    """What each batch has put into ``.grad``, worked out beside a run that goes statement by statement."""
+    """The contribution of each batch to ``.grad``, computed beside a run that goes statement by statement."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -92,9 +92,9 @@ class Account:
         lengths = sum(float(vector.norm()) for vector in self.inside.values())
         tolerance = 1e-3 * lengths / measured.norm  # rounding of the parts, seen from the sum
         expected = {number: float(vector @ whole / (whole @ whole)) for number, vector in self.inside.items()}
-        found = {part.batches: part for part in measured.parts}
-        older = expected.keys() - {first for first, last in filter(None, found) if first == last}
-        for span, part in found.items():
+        parts = {part.batches: part for part in measured.parts}
+        older = expected.keys() - {first for first, last in filter(None, parts) if first == last}
+        for span, part in parts.items():
             assert span is not None, "something that came from no backward"
             numbers = [span[0]] if span[0] == span[1] else older
             vector = sum(self.inside[number] for number in numbers)
@@ -125,9 +125,9 @@ def test_with_a_scaler_and_no_zero_grad_nearly_all_is_fresh() -> None:
 
 
 def measured(book: Provenance) -> Contributions:
-    found = book.contributions()
-    assert found is not None
-    return found
+    contributions = book.contributions()
+    assert contributions is not None
+    return contributions
 
 
 @pytest.fixture
@@ -148,10 +148,10 @@ def book(model: nn.Linear) -> Iterator[Provenance]:
     book.close()
 
 
-def places(book: Provenance) -> list[Any]:
-    found = measured(book)
-    assert found.vectors is not None
-    return list(zip((part.batches for part in found.parts), found.vectors.tolist(), strict=True))
+def spans_and_vectors(book: Provenance) -> list[Any]:
+    contributions = measured(book)
+    assert contributions.vectors is not None
+    return list(zip((part.batches for part in contributions.parts), contributions.vectors.tolist(), strict=True))
 
 
 def test_a_part_that_points_backwards_has_a_negative_share(model: nn.Linear, book: Provenance) -> None:
@@ -178,9 +178,9 @@ def test_what_is_clipped_is_scaled_with_all_before_it(model: nn.Linear, book: Pr
     add(model, 6, 8)
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     add(model, 1, 0)
-    assert places(book) == [((1, 1), pytest.approx([0.6, 0.8], rel=1e-4)), ((2, 2), [1.0, 0.0])]
+    assert spans_and_vectors(book) == [((1, 1), pytest.approx([0.6, 0.8], rel=1e-4)), ((2, 2), [1.0, 0.0])]
     nn.utils.clip_grad_norm_(model.parameters(), 0.1)
-    assert sum(row[0] for _, row in places(book)) == pytest.approx(float(model.weight.grad[0, 0]), rel=1e-5)
+    assert sum(row[0] for _, row in spans_and_vectors(book)) == pytest.approx(float(model.weight.grad[0, 0]), rel=1e-5)
 
 
 def test_what_somebody_writes_into_grad_is_told_apart(model: nn.Linear, book: Provenance) -> None:
@@ -193,12 +193,12 @@ def test_what_somebody_writes_into_grad_is_told_apart(model: nn.Linear, book: Pr
 def test_what_is_older_than_the_kept_ones_is_one_part(model: nn.Linear, book: Provenance) -> None:
     for number in range(1, 101):
         add(model, number, 2 * number)
-    found = places(book)
+    parts = spans_and_vectors(book)
     oldest = 100 - MOST_KEPT
-    assert found[0][0] == (1, oldest)
-    assert found[0][1] == pytest.approx([sum(range(1, oldest + 1)), 2 * sum(range(1, oldest + 1))])
-    assert [span for span, _ in found[1:]] == [(n, n) for n in range(oldest + 1, 101)]
-    assert all(row == [span[0], 2 * span[0]] for span, row in found[1:])
+    assert parts[0][0] == (1, oldest)
+    assert parts[0][1] == pytest.approx([sum(range(1, oldest + 1)), 2 * sum(range(1, oldest + 1))])
+    assert [span for span, _ in parts[1:]] == [(n, n) for n in range(oldest + 1, 101)]
+    assert all(row == [span[0], 2 * span[0]] for span, row in parts[1:])
 
 
 def test_keeping_may_begin_late(model: nn.Linear) -> None:
@@ -207,7 +207,7 @@ def test_keeping_may_begin_late(model: nn.Linear) -> None:
     add(model, 2, 0)
     book.keeps_contributions = True
     add(model, 0, 1)
-    assert places(book) == [((1, 2), [3.0, 0.0]), ((3, 3), [0.0, 1.0])]
+    assert spans_and_vectors(book) == [((1, 2), [3.0, 0.0]), ((3, 3), [0.0, 1.0])]
 
 
 def test_a_pass_that_misses_a_parameter_leaves_nothing_there() -> None:
@@ -221,7 +221,7 @@ def test_a_pass_that_misses_a_parameter_leaves_nothing_there() -> None:
     model(x).sum().backward()  # .grad is (3, 2)
     for param in model.parameters():
         param.grad *= 0.5
-    assert places(book) == [((1, 1), [0.5, 0.5]), ((2, 2), [0.5, 0.0]), ((3, 3), [0.5, 0.5])]
+    assert spans_and_vectors(book) == [((1, 1), [0.5, 0.5]), ((2, 2), [0.5, 0.0]), ((3, 3), [0.5, 0.5])]
 
 
 def test_a_large_model_is_told_in_two_parts(model: nn.Linear, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,9 +245,9 @@ def test_a_large_model_is_told_in_two_parts(model: nn.Linear, monkeypatch: pytes
     assert book.contributions() is None
 
 
-@pytest.mark.parametrize(("elements", "kept"), [(2, 32), (65_536, 32), (500_000, 8), (600_000, 0), (10**9, 0)])
-def test_how_many_are_kept_is_bounded_in_bytes(elements: int, kept: int) -> None:
-    assert number_to_keep(elements) == kept
+@pytest.mark.parametrize(("elements", "expected"), [(2, 32), (65_536, 32), (500_000, 8), (600_000, 0), (10**9, 0)])
+def test_how_many_are_kept_is_bounded_in_bytes(elements: int, expected: int) -> None:
+    assert number_to_keep(elements) == expected
 
 
 def test_reset_keeps_on_watching() -> None:
@@ -269,18 +269,18 @@ def test_what_is_put_back_is_told_as_before(model: nn.Linear, book: Provenance, 
         add(model, number, 1)
     nn.utils.clip_grad_norm_(model.parameters(), 5.0)
     assert model.weight.grad is not None
-    before, histories, grad = places(book), book.copy_histories(), model.weight.grad.clone()
+    before, histories, grad = spans_and_vectors(book), book.copy_histories(), model.weight.grad.clone()
     for number in range(more):
         model.weight.grad = None if number % 7 == 0 else model.weight.grad
         add(model, 1, number)
     model.weight.grad = grad
     book.restore_histories(histories)
-    assert [batches for batches, _ in places(book)] == [batches for batches, _ in before]
-    for (_, now), (_, then) in zip(places(book), before, strict=True):
+    assert [batches for batches, _ in spans_and_vectors(book)] == [batches for batches, _ in before]
+    for (_, now), (_, then) in zip(spans_and_vectors(book), before, strict=True):
         assert now == pytest.approx(then)
     add(model, 7, 7)
-    assert places(book)[-1] == ((21, 21), [7.0, 7.0])
-    assert len(places(book)) == 21
+    assert spans_and_vectors(book)[-1] == ((21, 21), [7.0, 7.0])
+    assert len(spans_and_vectors(book)) == 21
 
 
 class Phases(nn.Module):
@@ -297,8 +297,8 @@ class Phases(nn.Module):
         return (x * self.weights).sum(1, keepdim=True).abs() + self.shift
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_complex_gradients_are_measured_by_both_their_parts(kept: bool) -> None:
+@pytest.mark.parametrize("keeps", [True, False])
+def test_complex_gradients_are_measured_by_both_their_parts(keeps: bool) -> None:
     model, x = Phases(), torch.randn(3, 4, 3, generator=torch.Generator().manual_seed(1))
     expected = []
     for batch in x:
@@ -308,15 +308,14 @@ def test_complex_gradients_are_measured_by_both_their_parts(kept: bool) -> None:
         )
     parts = torch.tensor(expected, dtype=torch.float64)
     book = Provenance(model.named_parameters())
-    book.measure, book.keeps_contributions = True, kept
+    book.measure, book.keeps_contributions = True, keeps
     for batch in x:
         model(batch).square().mean().backward()
     total = parts.sum(0)
     shares = (parts @ total / total.square().sum()).tolist()
-    found = book.contributions()
-    assert found is not None
-    assert [part.share for part in found.parts] == pytest.approx(shares if kept else [sum(shares[:2]), shares[2]])
-    assert [found.norm, book.contents().norm] == pytest.approx([float(total.norm())] * 2)
+    result = measured(book)
+    assert [part.share for part in result.parts] == pytest.approx(shares if keeps else [sum(shares[:2]), shares[2]])
+    assert [result.norm, book.contents().norm] == pytest.approx([float(total.norm())] * 2)
     book.close()
 
 

@@ -1,4 +1,4 @@
-"""The book of gradients against a book kept by hand: loops that nobody rendered, watched from outside."""
+"""Provenance against a record kept by hand: loops without a Recipe, watched from outside."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import hypothesis
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -86,8 +87,8 @@ class Bench:
             assert {batch: entry.times_applied(batch) for batch in times} == times, entry.name
             for least in range(4):
                 assert entry.applied(least) == spans({b for b in times if times[b] >= least}), (entry.name, least)
-        for told, least in ((now.holds, 0), (now.applied, 1), (now.reused, 2)):
-            assert told == spans({b for times in self.times.values() for b in times if times[b] >= least})
+        for spans_shown, least in ((now.holds, 0), (now.applied, 1), (now.reused, 2)):
+            assert spans_shown == spans({b for times in self.times.values() for b in times if times[b] >= least})
         for batch in range(self.count + 2):
             assert self.book.times_applied(batch) == max(times.get(batch, 0) for times in self.times.values())
         grads = [p.grad.detach().flatten() for p in self.params.values() if p.grad is not None]
@@ -98,9 +99,9 @@ class Bench:
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    made = Bench()
-    yield made
-    made.book.close()
+    new = Bench()
+    yield new
+    new.book.close()
 
 
 def zero_fill(b: Bench) -> None:
@@ -232,11 +233,11 @@ def test_two_losses_in_one_backward_count_as_one(bench: Bench) -> None:
 def test_autograd_grad_leaves_no_trace(bench: Bench) -> None:
     bench.backward()
     bench.backward()
-    before, known = bench.book.contents(), bench.book.contributions()
+    before, contributions = bench.book.contents(), bench.book.contributions()
     torch.autograd.grad(100 * bench.loss(), list(bench.params.values()))
     bench.check()
     assert bench.book.contents() == before
-    assert bench.book.contributions() == known  # the newest contribution is still that of the second backward
+    assert bench.book.contributions() == contributions  # the newest contribution is still that of the second backward
     bench.book.measure = False
     torch.autograd.grad(bench.loss(), list(bench.params.values()))
     assert bench.book.contents() == before
@@ -375,9 +376,9 @@ def test_a_contribution_that_was_not_measured_is_unknown(bench: Bench) -> None:
     assert bench.book.contributions() is None
     bench.book.measure = True
     bench.backward()
-    known = bench.book.contributions()
-    assert known is not None
-    assert [part.share for part in known.parts] == pytest.approx([2 / 3, 1 / 3], rel=1e-5)
+    contributions = bench.book.contributions()
+    assert contributions is not None
+    assert [part.share for part in contributions.parts] == pytest.approx([2 / 3, 1 / 3], rel=1e-5)
 
 
 # Any order of everything
@@ -417,7 +418,7 @@ OPERATIONS: dict[str, Callable[[Bench], None]] = {
 
 
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
-@given(st.lists(st.sampled_from([*OPERATIONS]), max_size=25))
+@hypothesis.given(st.lists(st.sampled_from([*OPERATIONS]), max_size=25))
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_any_order_of_operations_agrees_with_the_pencil_book(operations: list[str]) -> None:
     b = Bench()
@@ -473,16 +474,16 @@ def test_watching_again_does_not_stack_hooks(bench: Bench) -> None:
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_model_and_provenance_are_freed_when_dropped(closed: bool) -> None:
-    bench, kept = Bench(), Bench()
-    for each in (bench, kept):
+    bench, other = Bench(), Bench()
+    for each in (bench, other):
         each.backward()
         each.backward()
         each.step()
     if closed:
         bench.book.close()
-    refs = [weakref.ref(thing) for thing in (bench.model, bench.book, bench.params["0.weight"], kept.book)]
-    model, optimizer, x = kept.model, kept.optimizer, kept.x
-    del bench, kept, each
+    refs = [weakref.ref(thing) for thing in (bench.model, bench.book, bench.params["0.weight"], other.book)]
+    model, optimizer, x = other.model, other.optimizer, other.x
+    del bench, other, each
     gc.collect()
     assert [ref() for ref in refs] == [None] * 4
     model(x).sum().backward()
@@ -523,6 +524,6 @@ def test_gradients_are_still_handed_over_without_a_copy() -> None:
     plain = allocated(None, watch=False)
     assert 0.9 * weight < plain[0] < 1.1 * weight
     assert allocated(None, watch=True) == plain
-    kept: list[Tensor] = []
-    copied = allocated(kept.append, watch=False)  # a hook that keeps its argument does cost a copy: this can fail
+    grads: list[Tensor] = []
+    copied = allocated(grads.append, watch=False)  # a hook that keeps its argument does cost a copy: this can fail
     assert copied[0] == plain[0] + weight

@@ -71,7 +71,7 @@ def refusal(call: Callable[[], Any]) -> str:
 
 @pytest.mark.parametrize("field", ALLOWED)
 def test_every_field_of_a_recipe_takes_only_what_it_says(field: str) -> None:
-    allowed, words = ALLOWED[field]
+    allowed, phrases = ALLOWED[field]
     for value in EVERYTHING:
         if allowed(value):
             recipe = Recipe(**{field: value})
@@ -81,7 +81,7 @@ def test_every_field_of_a_recipe_takes_only_what_it_says(field: str) -> None:
         message = refusal(lambda value=value: Recipe(**{field: value}))
         assert field in message
         assert repr(value) in message
-        assert all(word in message for word in words)
+        assert all(word in message for word in phrases)
         assert refusal(lambda value=value: Recipe().replace(**{field: value})) == message
 
 
@@ -133,14 +133,14 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], bool], list[str]]
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_run_refuses_what_it_does_not_take_and_goes_on(name: str) -> None:
-    call, allowed, words = REFUSED[name]
+    call, allowed, phrases = REFUSED[name]
     source, updates = RUN.source, RUN.updates
     more = [tasks.line, SimpleNamespace(name="x", build=print), Recipe, 2**32, 2**63]
     for value in EVERYTHING + (more if name != "updates" else []):
         if not allowed(value):
             message = refusal(lambda value=value: call(value))
             assert repr(value) in message
-            assert all(word in message for word in words)
+            assert all(word in message for word in phrases)
     assert (RUN.source, RUN.updates) == (source, updates)
     assert RUN.advance(updates=1) == 1
 
@@ -188,10 +188,10 @@ UNTRAINABLE: list[tuple[Callable[[], Task], Recipe, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "recipe", "words"), UNTRAINABLE)
-def test_what_cannot_be_trained_is_refused(make: Callable[[], Task], recipe: Recipe, words: str) -> None:
+@pytest.mark.parametrize(("make", "recipe", "message"), UNTRAINABLE)
+def test_what_cannot_be_trained_is_refused(make: Callable[[], Task], recipe: Recipe, message: str) -> None:
     task = make()
-    with nothing_left(), pytest.raises((ValueError, TypeError), match=words) as refused:
+    with nothing_left(), pytest.raises((ValueError, TypeError), match=message) as refused:
         train(task, recipe)
     assert len(str(refused.value)) < 300
 

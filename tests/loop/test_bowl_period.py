@@ -32,7 +32,7 @@ def swing(lr: float, curvature: float, updates: int, zero_grad: bool = False) ->
 
 
 def crossings(values: list[float]) -> list[float]:
-    """Where the straight line from each value to the next goes through 0, in updates."""
+    """Return the zeros of the straight lines from each value to the next, in updates."""
     pairs = enumerate(itertools.pairwise(values))
     return [i + a / (a - b) for i, (a, b) in pairs if a * b < 0 or (a == 0 != b)]
 

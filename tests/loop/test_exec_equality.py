@@ -64,7 +64,7 @@ def label(case: tuple[str, Recipe]) -> str:
 
 @dataclass
 class End:
-    """Where a training run ended: all weights, all gradients, and every loss on the way."""
+    """The end of a training run: all weights, all gradients, and every loss on the way."""
 
     weights: list[Tensor]
     grads: list[Tensor | None]
@@ -201,7 +201,7 @@ class ByHand:
                 self.optimizer.step()
 
     def switch(self, recipe: Recipe) -> None:
-        """What a learner would do by hand: the same optimizer keeps its state, another one starts without."""
+        """Switch as by hand: the same optimizer keeps its state, another one starts without."""
         if recipe.optimizer == self.recipe.optimizer:
             for group in self.optimizer.param_groups:
                 group["lr"] = recipe.lr
@@ -254,9 +254,10 @@ def assert_record_tells(run: Run, losses: list[Tensor]) -> None:
     size, n = len(run.task.batches), run.recipe.accumulate
     windows = [losses[e + s : min(e + s + n, e + size)] for e in range(0, len(losses), size) for s in range(0, size, n)]
     assert list(run.record.rows["update"]) == list(range(1, len(windows) + 1))
-    for told, window in zip(run.record.rows["loss"], windows, strict=True):
+    for recorded, window in zip(run.record.rows["loss"], windows, strict=True):
         expected = sum(float(loss) for loss in window) / len(window)
-        assert told == pytest.approx(expected, rel=1e-12) or not (math.isfinite(told) or math.isfinite(expected))
+        both_infinite = not (math.isfinite(recorded) or math.isfinite(expected))
+        assert recorded == pytest.approx(expected, rel=1e-12) or both_infinite
 
 
 # Switching

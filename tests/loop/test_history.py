@@ -47,14 +47,14 @@ def test_each_row_tells_of_its_updates_and_no_others(count: int) -> None:
     assert len(rows) == count // stride < MOST_ROWS
     for i in range(len(rows)):
         bucket = losses[i * stride : (i + 1) * stride]
-        at = range(i * stride + 1, (i + 1) * stride + 1)
-        assert rows["update"][i] == at[0]
+        updates = range(i * stride + 1, (i + 1) * stride + 1)
+        assert rows["update"][i] == updates[0]
         assert rows["low"][i] == min(bucket)
         assert rows["high"][i] == max(bucket)
         assert rows["loss"][i] == pytest.approx(math.fsum(bucket) / stride, rel=1e-9, abs=1e-9 * max(map(abs, bucket)))
-        assert rows["scale"][i] == 100 + at[-1]
-        assert rows["skipped"][i] == sum(u % 3 == 0 for u in at)
-        assert rows["underflow"][i] == pytest.approx(sum(0.25 if u % 2 else 0.75 for u in at) / stride)
+        assert rows["scale"][i] == 100 + updates[-1]
+        assert rows["skipped"][i] == sum(u % 3 == 0 for u in updates)
+        assert rows["underflow"][i] == pytest.approx(sum(0.25 if u % 2 else 0.75 for u in updates) / stride)
 
 
 @pytest.mark.parametrize("count", [900, 5000])
@@ -79,15 +79,15 @@ def test_nan_and_infinity_are_left_out_but_not_forgotten(count: int) -> None:
 
 
 def size_of(record: History) -> int:
-    """Bytes of a record and of all that it holds, code left out."""
-    found: dict[int, Any] = {}
+    """Bytes of a record and of all that it refers to, without code."""
+    visited: dict[int, Any] = {}
     waiting: list[Any] = [record]
     while waiting:
         thing = waiting.pop()
-        if id(thing) not in found and not isinstance(thing, type | ModuleType | FunctionType):
-            found[id(thing)] = thing
+        if id(thing) not in visited and not isinstance(thing, type | ModuleType | FunctionType):
+            visited[id(thing)] = thing
             waiting += gc.get_referents(thing)
-    return sum(map(sys.getsizeof, found.values()))
+    return sum(map(sys.getsizeof, visited.values()))
 
 
 def test_many_updates_take_bounded_memory() -> None:
@@ -130,7 +130,7 @@ def test_the_norm_is_what_the_step_used() -> None:
 
 
 def test_underflow_is_the_share_that_fp16_would_lose() -> None:
-    """What is zero anyway, as behind a ReLU that is off, cannot be lost."""
+    """Elements that are zero anyway, as behind a ReLU that is off, do not count."""
     run = Run(tasks.digits(), Recipe(amp="fp16"))
     run.advance(updates=1)
     grads = [p.grad for p in run.model.parameters() if p.grad is not None]

@@ -1,4 +1,4 @@
-"""What a loop of the learner's own sets for all of PyTorch is at work in that loop, and nowhere else."""
+"""Global settings by a loop of the learner's own hold in that loop, and nowhere else."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMES = ("dtypes", "devices", "calls", "steps")
 
 
 def plain_lists() -> dict[str, list[Any]]:
-    """Return what the text notes of itself in one epoch of plain Python; the process is then as before."""
+    """Return the lists that the text fills in one epoch of plain Python; the process is then as before."""
     before = process_state()
     names = {"torch": torch, "model": LINE.build(0), "loss_fn": LINE.loss_fn, "batches": LINE.batches, "epochs": 1}
     hooks = {name: dict(value) for name, value in hook_lists()}

@@ -140,8 +140,8 @@ def test_each_statement_stops_once_after_it_ran() -> None:
     program = Program(text)
     names: dict[str, Any] = {}
     assert [program.statements[i].line for i in program.setup(names)] == [1]
-    seen = [(program.statements[i].line, names["a"], names.get("b")) for i in program.loop(names)]
-    assert seen == [
+    stops = [(program.statements[i].line, names["a"], names.get("b")) for i in program.loop(names)]
+    assert stops == [
         *[(2, 1, None), (3, 1, None), (4, 1, None), (7, 1, 0)],
         *[(2, 1, 0), (3, 2, 0), (4, 2, 0), (5, 2, 2)],
         (8, 2, 2),
@@ -212,14 +212,14 @@ FAILING = {
 
 @pytest.mark.parametrize("name", FAILING)
 def test_a_run_time_error_names_its_line(name: str) -> None:
-    text, line, said = FAILING[name]
+    text, line, problem = FAILING[name]
     program = Program(text)
     names: dict[str, Any] = {}
     with pytest.raises(Exception, match=r"|.") as caught:
         [*program.setup(names), *program.loop(names)]
     error = program.explain(caught.value)
     assert error.line == line
-    assert error.problem.startswith(said)
-    assert str(error).startswith(f"line {line}: {said}")
+    assert error.problem.startswith(problem)
+    assert str(error).startswith(f"line {line}: {problem}")
     assert "\n" not in str(error)
     assert text.splitlines()[line - 1].strip() in str(error)

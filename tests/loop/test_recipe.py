@@ -1,4 +1,4 @@
-"""A recipe is a value: equal by its switches, hashable, frozen, and told apart in words."""
+"""A recipe is a value: equal by its switches, hashable, frozen, with its differences as text."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def test_the_switches_and_their_defaults() -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_one_changed_switch_is_another_recipe_and_is_told(name: str) -> None:
-    value, words = OTHERS[name]
+def test_one_changed_switch_is_another_recipe_and_is_named(name: str) -> None:
+    value, label = OTHERS[name]
     changed = Recipe().replace(**{name: value})
     assert getattr(changed, name) == value
     assert changed != Recipe()
-    assert changed.changes_from(Recipe()) == [words]
+    assert changed.changes_from(Recipe()) == [label]
     back = Recipe().changes_from(changed)
     assert len(back) == 1
-    assert back[0] != words
+    assert back[0] != label
     assert changed.replace(**{name: getattr(Recipe(), name)}) == Recipe()
 
 
@@ -50,7 +50,7 @@ def test_equal_recipes_are_one_key() -> None:
 
 @pytest.mark.parametrize("lr", [5e-324, 1 / 3, 1e22])
 def test_the_text_carries_the_very_number(lr: float) -> None:
-    found = Recipe(lr=lr, clip=lr).source()
-    assert f"lr={lr!r})" in found
-    assert f"max_norm={lr!r})" in found
-    assert float(found.split("lr=")[1].split(")")[0]) == lr
+    source = Recipe(lr=lr, clip=lr).source()
+    assert f"lr={lr!r})" in source
+    assert f"max_norm={lr!r})" in source
+    assert float(source.split("lr=")[1].split(")")[0]) == lr

@@ -50,8 +50,8 @@ def bits(value: Any) -> Any:
 
 
 def generator_state(run: Run) -> Tensor:
-    """Where the run's own random numbers are."""
-    with run.engine.rng:  # private: a loop can tell its random numbers only by drawing some
+    """The state of the run's own random numbers."""
+    with run.engine.rng:  # private: a loop can observe its random numbers only by drawing some
         return torch.get_rng_state()
 
 
@@ -135,7 +135,7 @@ def test_advance_by_time_runs_at_least_one_update() -> None:
 
 
 def ends(run: Run) -> list[tuple[str, dict[str, int]]]:
-    """What was alive at the end of each statement of the update that was watched last."""
+    """The bytes alive at the end of each statement of the update that was watched last."""
     groups = groupby(run.watched[-1][1], key=lambda point: point.number)
     return [(points[-1].statement, points[-1].bytes) for points in (list(group) for _, group in groups)]
 
@@ -146,11 +146,11 @@ def test_the_timeline_has_every_statement_of_the_last_update() -> None:
     run.advance(updates=3)
     assert [label for label, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
     size = sum(p.numel() for p in run.model.parameters()) * 4
-    held = dict(ends(run))
-    assert held["zero_grad"]["gradients"] == 0
-    assert held["backward"]["gradients"] == held["backward"]["weights"] == size
-    assert held["step"]["optimizer"] == 2 * size + 4 * len(list(run.model.parameters()))  # two moments, a count each
-    assert held["output"]["activations"] > 0 == held["backward"]["activations"]
+    bytes_after = dict(ends(run))
+    assert bytes_after["zero_grad"]["gradients"] == 0
+    assert bytes_after["backward"]["gradients"] == bytes_after["backward"]["weights"] == size
+    assert bytes_after["step"]["optimizer"] == 2 * size + 4 * len(list(run.model.parameters()))  # and a count each
+    assert bytes_after["output"]["activations"] > 0 == bytes_after["backward"]["activations"]
 
 
 def test_the_last_three_watched_updates_are_kept() -> None:
@@ -177,8 +177,8 @@ class Loader(list[Any]):
             yield copies
             del copies
 
-    def __getitem__(self, at: Any) -> Any:
-        return Loader(super().__getitem__(at))
+    def __getitem__(self, index: Any) -> Any:
+        return Loader(super().__getitem__(index))
 
 
 def test_a_loop_that_writes_into_batches_leaves_the_data_alone() -> None:
@@ -249,7 +249,7 @@ def test_reset_brings_back_the_first_state(recipe: Recipe) -> None:
 
 def test_resets_take_the_hooks_off_the_old_model_and_let_it_go() -> None:
     run = Run(POINTS, Recipe(optimizer="adam"))
-    seen = []
+    models = []
     for _ in range(2):
         run.advance(updates=2)
         old, optimizer = run.model, run.optimizer
@@ -260,10 +260,10 @@ def test_resets_take_the_hooks_off_the_old_model_and_let_it_go() -> None:
         assert not optimizer._optimizer_step_pre_hooks
         assert not optimizer._optimizer_step_post_hooks
         assert hooks(run.model) == 2 * len(list(run.model.parameters()))
-        seen.append(weakref.ref(old))
+        models.append(weakref.ref(old))
         del old, optimizer
     gc.collect()
-    assert [ref() for ref in seen] == [None] * 2
+    assert [ref() for ref in models] == [None] * 2
 
 
 # Switches in the record
@@ -337,16 +337,17 @@ UNDER_WAY = {
 def test_a_mistake_found_at_once_changes_nothing(name: str) -> None:
     text, line = AT_ONCE[name]
     run, untouched = started(), started()
-    before, source, at = state(run), run.source, run.line
+    before, source, line_before = state(run), run.source, run.line
     with pytest.raises(LoopError, match=f"^line {line}: "):
         run.edit(text)
     assert state(run) == before
-    assert (run.source, run.line, run.updates, run.loop.is_edited, run.record.switches) == (source, at, 4, False, [])
+    unchanged = (source, line_before, 4, False, [])
+    assert (run.source, run.line, run.updates, run.loop.is_edited, run.record.switches) == unchanged
     goes_on_like(run, untouched)
 
 
 def goes_on_like(run: Run, untouched: Run) -> None:
-    """After the mistake the run goes on just as one that nobody disturbed."""
+    """After the mistake the run goes on just as an undisturbed one."""
     for r in (run, untouched):
         r.advance(updates=9)
     assert state(run) == state(untouched)
@@ -409,11 +410,11 @@ def test_an_endless_loop_is_stopped_and_named(name: str, monkeypatch: pytest.Mon
     monkeypatch.setattr("gradlab.loop.engine.MOST_STATEMENTS", 1000)
     monkeypatch.setattr("gradlab.loop.run.MOST_STATEMENTS", 1000)
     monkeypatch.setattr("gradlab.loop.engine.MOST_BATCHES", 200)
-    text, lines, words = ENDLESS[name]
+    text, lines, message = ENDLESS[name]
     run, untouched = started(), started()
-    run.watch_memory = words == NO_STEP
+    run.watch_memory = message == NO_STEP
     before = state(run)
-    with pytest.raises(LoopError, match=words) as caught:
+    with pytest.raises(LoopError, match=message) as caught:
         edit_and_advance(run, text)
     assert caught.value.line in lines
     assert state(run) == before
@@ -450,12 +451,12 @@ class Interrupting:
     """A loss function that raises KeyboardInterrupt at one call, as a click on the stop button does."""
 
     loss_fn: Callable[..., Tensor]
-    at: int
+    interrupted_call: int
     calls: int = 0
 
     def __call__(self, *args: Any) -> Tensor:
         self.calls += 1
-        if self.calls == self.at:
+        if self.calls == self.interrupted_call:
             raise KeyboardInterrupt
         return self.loss_fn(*args)
 

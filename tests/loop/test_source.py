@@ -21,23 +21,23 @@ def lines_of(recipe: Recipe) -> list[str]:
     return recipe.source().splitlines()
 
 
-def place(lines: list[str], start: str) -> int:
-    """Where the one line that begins like this stands; -1 if there is none."""
-    found = [i for i, line in enumerate(lines) if line.strip().startswith(start)]
-    assert len(found) <= 1, start
-    return found[0] if found else -1
+def index_of(lines: list[str], start: str) -> int:
+    """The index of the one line that begins with ``start``; -1 if there is none."""
+    matches = [i for i, line in enumerate(lines) if line.strip().startswith(start)]
+    assert len(matches) <= 1, start
+    return matches[0] if matches else -1
 
 
 def test_every_combination_uses_only_names_it_has() -> None:
     for recipe in ALL:
         tree = ast.parse(recipe.source())
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-        made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
         used = {node.id for node in names if isinstance(node.ctx, ast.Load)}
-        assert used - made - GIVEN <= {"range", "len"} & set(dir(builtins))
-        assert not made & GIVEN
-        assert made <= {"optimizer", "scaler", "epoch", "start", "window", "x", "y", "output", "loss"}
-        assert ("scaler" in made) == (recipe.amp == "fp16")
+        assert used - assigned - GIVEN <= {"range", "len"} & set(dir(builtins))
+        assert not assigned & GIVEN
+        assert assigned <= {"optimizer", "scaler", "epoch", "start", "window", "x", "y", "output", "loss"}
+        assert ("scaler" in assigned) == (recipe.amp == "fp16")
         assert not any(isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef) for node in ast.walk(tree))
 
 
@@ -54,22 +54,22 @@ def test_every_combination_has_its_lines_in_the_right_order() -> None:
     for recipe in ALL:
         lines = lines_of(recipe)
         fp16 = recipe.amp == "fp16"
-        clear = place(lines, "optimizer.zero_grad(" if recipe.zero_grad else "# optimizer.zero_grad(")
+        clear = index_of(lines, "optimizer.zero_grad(" if recipe.zero_grad else "# optimizer.zero_grad(")
         divided = recipe.divide_loss and recipe.accumulate > 1
         plain = "(loss / len(window)).backward()" if divided else "loss.backward()"
-        backward = place(lines, "scaler.scale(" if fp16 else plain)
-        step = place(lines, "scaler.step(optimizer)" if fp16 else "optimizer.step()")
-        order = [clear, place(lines, "output = model(x)"), place(lines, "loss = loss_fn(output, y)"), backward]
+        backward = index_of(lines, "scaler.scale(" if fp16 else plain)
+        step = index_of(lines, "scaler.step(optimizer)" if fp16 else "optimizer.step()")
+        order = [clear, index_of(lines, "output = model(x)"), index_of(lines, "loss = loss_fn(output, y)"), backward]
         if recipe.clip is not None:
             if fp16:
-                order.append(place(lines, "scaler.unscale_(optimizer)"))
-            order.append(place(lines, "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)"))
+                order.append(index_of(lines, "scaler.unscale_(optimizer)"))
+            order.append(index_of(lines, "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)"))
         order.append(step)
         if fp16:
-            order.append(place(lines, "scaler.update()"))
+            order.append(index_of(lines, "scaler.update()"))
         assert -1 not in order
         assert order == sorted(order)
-        indents = [(len(lines[at]) - len(lines[at].lstrip())) // 4 for at in (clear, backward, step)]
+        indents = [(len(lines[index]) - len(lines[index].lstrip())) // 4 for index in (clear, backward, step)]
         assert indents == [2, 3 if recipe.accumulate > 1 else 2, 2]
         assert ("unscale_" in recipe.source()) == (fp16 and recipe.clip is not None)
         assert ("autocast" in recipe.source()) == (recipe.amp != "off")

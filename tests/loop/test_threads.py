@@ -87,12 +87,12 @@ def train_reset_and_switch() -> list[Tensor]:
     x, y = task.batches[0]
     picture = HeldOutImages(x, y, (2, 4))
     task = Task("dropout", build_with_numbers, task.batches, task.loss_fn, picture=picture)
-    run, found = Run(task, Recipe(lr=0.01), 5), []
+    run, results = Run(task, Recipe(lr=0.01), 5), []
     held_out = HeldOutLoss(run)
 
     def note(updates: int) -> None:
-        found.extend(weights_after(run, run.updates + updates, by="updates"))
-        found.append(torch.tensor([float(loss) for loss in held_out.curve().mean]))
+        results.extend(weights_after(run, run.updates + updates, by="updates"))
+        results.append(torch.tensor([float(loss) for loss in held_out.curve().mean]))
 
     note(20)
     copy = run.unswitched()
@@ -101,13 +101,13 @@ def train_reset_and_switch() -> list[Tensor]:
         run.run_statement()
     note(10)
     copy.follow(run.updates, 1e6)
-    found += [parameter.detach().clone() for parameter in copy.model.parameters()]
+    results += [parameter.detach().clone() for parameter in copy.model.parameters()]
     run.edit(run.source.replace("loss.backward()", "(loss * torch.rand(1)).backward()"))
     note(10)
     run.reset()
     note(10)
     run.close()
-    return found
+    return results
 
 
 def draw_until(over: threading.Event) -> list[float]:

@@ -48,7 +48,7 @@ def noisy() -> Task:
     """Digits with random numbers in the model, the batches shuffled."""
     short = TASKS["digits"]
     order = torch.randperm(len(short.batches), generator=torch.Generator().manual_seed(1)).tolist()
-    return replace(short, name="noisy", builder=lambda seed: Noisy(), batches=[short.batches[at] for at in order])
+    return replace(short, name="noisy", builder=lambda seed: Noisy(), batches=[short.batches[index] for index in order])
 
 
 EACH_TASK = {**TASKS, "bowl": tasks.bowl(device="cpu"), "noisy": noisy()}
@@ -67,8 +67,8 @@ def by_exec(task: Task, recipe: Recipe, epochs: int) -> End:
 
 def means(losses: list[Tensor], batches: int, window: int) -> list[float]:
     """The mean loss of each update."""
-    epochs = [losses[at : at + batches] for at in range(0, len(losses), batches)]
-    windows = [epoch[at : at + window] for epoch in epochs for at in range(0, len(epoch), window)]
+    epochs = [losses[start : start + batches] for start in range(0, len(losses), batches)]
+    windows = [epoch[start : start + window] for epoch in epochs for start in range(0, len(epoch), window)]
     return [sum(float(loss) / len(each) for loss in each) for each in windows]
 
 
@@ -95,9 +95,9 @@ def test_it_is_the_loop_that_was_never_switched(pair: tuple[Recipe, Recipe], nam
     assert_same(End.of(run.model, []), End.of(alone.model, []))
     never = by_exec(task, first, epochs)
     assert (copy.ended == "") == math.isfinite(copy.record.loss)
-    told = means(never.losses, len(task.batches), first.accumulate)[after:]
+    expected = means(never.losses, len(task.batches), first.accumulate)[after:]
     assert list(copy.record.rows["update"]) == list(range(after + 1, total + 1))
-    assert [repr(value) for value in copy.record.rows["loss"]] == [repr(value) for value in told]
+    assert [repr(value) for value in copy.record.rows["loss"]] == [repr(value) for value in expected]
     if not copy.ended:
         assert_same(End.of(copy.model, []), End(never.weights, never.grads, []))
 

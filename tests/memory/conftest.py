@@ -1,4 +1,4 @@
-"""What the tests of bytes have in common: one thread, and little for a Ledger to look through."""
+"""Common set-up of the tests of bytes: one thread, and few objects for a Ledger to search."""
 
 from __future__ import annotations
 

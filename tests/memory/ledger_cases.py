@@ -126,7 +126,7 @@ class _Sampled(ast.NodeTransformer):
 
 @dataclass
 class Events:
-    """What the CPU's allocator did while something ran, in bytes above those that it had given out before."""
+    """The events of the CPU's allocator while something ran, in bytes above those allocated before."""
 
     peak: int
     end: int
@@ -141,9 +141,9 @@ def mark() -> None:
 
 
 def events(make: Callable[[], Callable[[], object]]) -> Events:
-    """Run what ``make()`` returns and tell what the allocator's own events say, in the order in which they came.
+    """Run the function that ``make()`` returns, and evaluate the allocator's own events in their order.
 
-    ``make()`` runs inside the profile, too: the allocator only tells of the end of what it has told the beginning of.
+    ``make()`` runs inside the profile, too: the allocator reports the end only of those whose beginning it reported.
     """
     gc.collect()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:

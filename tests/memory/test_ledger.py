@@ -128,9 +128,9 @@ def test_gradients_set_kept_and_taken_away_by_hand() -> None:
     with Ledger(nn.ParameterList([p])) as ledger:
         p.grad = torch.ones(100)
         assert ledger.by_category["gradients"] == 400
-        kept, p.grad = p.grad, None
+        grad, p.grad = p.grad, None
         assert (ledger.by_category["gradients"], ledger.by_category["other"]) == (0, 400)
-        p.grad = kept
+        p.grad = grad
         assert ledger.by_category["gradients"] == 400
         p.grad = p.detach()  # a weight stays a weight
         assert ledger.by_category["gradients"] == 0
@@ -148,13 +148,13 @@ def test_entered_inside_and_after_itself_and_beside_another(parts: Any) -> None:
         assert ledger.by_category == other.by_category
         assert ledger.peak == other.peak
         assert ledger.at_peak == other.at_peak
-        kept = torch.randn(1000)
+        extra = torch.randn(1000)
         assert ledger.by_category["other"] == 4000
     later = torch.randn(50)
     with ledger:
         later.add_(1)
         assert ledger.by_category["other"] == 4200
-    del kept
+    del extra
     assert ledger.by_category["other"] == 200
 
 
@@ -175,10 +175,10 @@ def test_a_long_timeline_is_halved_and_keeps_its_highest_moments(grows: bool) ->
 # Where things happen.
 
 
-def words(ledger: Ledger) -> list[tuple[str, str]]:
+def sites_of(ledger: Ledger) -> list[tuple[str, str]]:
     """Statement (the text after the line's number) and module of every stretch, repetitions left out."""
-    places = [(point.statement.partition(": ")[2], point.module) for point in ledger.timeline]
-    return [place for place, _ in itertools.groupby(places)]
+    sites = [(point.statement.partition(": ")[2], point.module) for point in ledger.timeline]
+    return [site for site, _ in itertools.groupby(sites)]
 
 
 def test_statement_and_module_of_every_stretch(parts: Any) -> None:
@@ -195,7 +195,7 @@ def test_statement_and_module_of_every_stretch(parts: Any) -> None:
 
     with Ledger(model, optimizer, (x, y)) as ledger:
         train()
-    found = [place for place in words(ledger) if place != ("", "")]
+    sites = [site for site in sites_of(ledger) if site != ("", "")]
     forward = [("output = model(x)", name) for name in ("shared", "Twice", "shared", "head.0", "head.1")]
     backward = [("loss.backward()", name) for name in ("", "MSELoss", "head.1", "head.0", "shared", "Twice", "shared")]
     expected = [
@@ -205,7 +205,7 @@ def test_statement_and_module_of_every_stretch(parts: Any) -> None:
         *backward,
         ("optimizer.step()", ""),
     ]
-    assert found == expected
+    assert sites == expected
     line = train.__code__.co_firstlineno + 4
     assert f"test_ledger.py:{line}: loss.backward()" in [point.statement for point in ledger.timeline]
 
@@ -219,12 +219,12 @@ def test_the_place_of_the_peak() -> None:
     with Ledger(model, (), x) as ledger:
         y = model(x)
         y.sum()
-    at = ledger.peak_at
-    assert isinstance(at, MemoryPoint)
-    assert at.statement.endswith(": y = model(x)")
-    assert at.module == "1.0"
-    assert at.high == ledger.at_peak
-    assert at.top == ledger.peak >= 50 * 8000 * 4
+    point = ledger.peak_at
+    assert isinstance(point, MemoryPoint)
+    assert point.statement.endswith(": y = model(x)")
+    assert point.module == "1.0"
+    assert point.high == ledger.at_peak
+    assert point.top == ledger.peak >= 50 * 8000 * 4
     assert "model(x) in 1.0" in repr(ledger)
 
 

@@ -39,7 +39,7 @@ def sizes(tensors: Iterable[Tensor]) -> dict[int, int]:
 
 
 def by_hand(loop: Loop) -> dict[str, dict[int, int]]:
-    """What every category but activations holds: the storages of tensors that we can name."""
+    """The storages of every category but activations: those of tensors that have a name."""
     optimizer = loop.names.get("optimizer")
     parameters = list(loop.model.parameters())
     state = optimizer.state.values() if optimizer else ()
@@ -55,48 +55,48 @@ def run_with(case: Case, sample: Callable[[Loop], None]) -> Loop:
     """Run a case with ``sample`` after every statement, every module, and every gradient of a weight."""
     loop: Loop
 
-    def look(*_: Any) -> None:
+    def take_sample(*_: Any) -> None:
         sample(loop)
 
-    loop = case.ready(look)
+    loop = case.ready(take_sample)
     for module in loop.model.modules():
-        module.register_forward_hook(look)
+        module.register_forward_hook(take_sample)
     for p in loop.model.parameters():
-        p.register_post_accumulate_grad_hook(look)
+        p.register_post_accumulate_grad_hook(take_sample)
     return loop
 
 
 class Saved:
-    """A tensor in the hands of the graph."""
+    """A tensor saved by the graph."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor.detach() if tensor.grad_fn is not None else tensor
 
 
 class Pencil:
-    """Every saved tensor that the graph has not let go of, and what checkpointing holds."""
+    """Every saved tensor that the graph has not released, and those that checkpointing keeps."""
 
     def __init__(self) -> None:
         self.saved: weakref.WeakSet[Saved] = weakref.WeakSet()
         self.frames: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.found: list[int] = []
+        self.activations: list[int] = []
 
     def pack(self, tensor: Tensor) -> Saved:
         saved = Saved(tensor)
         self.saved.add(saved)
         return saved
 
-    def look(self, loop: Loop) -> None:
-        known = set().union(*by_hand(loop).values())
-        again = [t for frame in self.frames for held in frame.recomputed.values() for t in held.values()]
-        held = sizes([*(saved.tensor for saved in list(self.saved)), *again])
-        self.found.append(sum(size for key, size in held.items() if key not in known))
+    def observe(self, loop: Loop) -> None:
+        named = set().union(*by_hand(loop).values())
+        again = [t for frame in self.frames for part in frame.recomputed.values() for t in part.values()]
+        storages = sizes([*(saved.tensor for saved in list(self.saved)), *again])
+        self.activations.append(sum(size for key, size in storages.items() if key not in named))
 
 
 @pytest.mark.parametrize("case", [case(**row) for row in ROWS], ids=str)
 def test_each_category_is_what_a_count_by_hand_gives(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     pencil = Pencil()
-    loop = run_with(case, pencil.look)
+    loop = run_with(case, pencil.observe)
     begin = _CheckpointFrame.__init__
 
     def noted(frame: Any, *args: Any) -> None:
@@ -107,7 +107,7 @@ def test_each_category_is_what_a_count_by_hand_gives(case: Case, monkeypatch: py
     with saved_tensors_hooks(pencil.pack, lambda saved: saved.tensor):
         loop.run()
     monkeypatch.undo()
-    assert max(pencil.found) > 50_000
+    assert max(pencil.activations) > 50_000
     del loop
     gc.collect()
 
@@ -123,4 +123,4 @@ def test_each_category_is_what_a_count_by_hand_gives(case: Case, monkeypatch: py
     ledger = Ledger(loop.model, (), (loop.x, loop.y))
     with ledger:
         loop.run()
-    assert activations == pencil.found
+    assert activations == pencil.activations

@@ -63,7 +63,7 @@ def test_a_compiled_model_is_refused(make: Callable[..., nn.Module], called_befo
     refused = "^Ledger: Small is compiled, .* without torch.compile"
     with pytest.raises(RuntimeError, match=refused):
         Ledger(compiled)
-    with pytest.raises(RuntimeError, match=refused), Ledger(nn.Linear(2, 2)):  # one that it was not told of
+    with pytest.raises(RuntimeError, match=refused), Ledger(nn.Linear(2, 2)):  # a model that it does not know
         compiled(x)
     before = backend.compiled
     assert torch.equal(compiled(x), expected)

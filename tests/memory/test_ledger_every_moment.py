@@ -58,10 +58,10 @@ def gradients_accumulated_and_taken_over_by_the_optimizer() -> None:
             del part
         for rows, targets in zip(x.split(16), y.split(16), strict=True):
             (cross_entropy(model(rows), targets) / 4).backward()
-        kept = [p.grad for p in model.parameters()]
+        grads = [p.grad for p in model.parameters()]
         optimizer.step(lambda: cross_entropy(model(x), y))
         optimizer.zero_grad()
-        model.register_buffer("mean", kept[0])  # a weight from now on, and all along
+        model.register_buffer("mean", grads[0])  # a weight from now on, and all along
         optimizer.zero_grad(set_to_none=False)
 
 
@@ -141,5 +141,5 @@ def test_a_storage_that_changes_all_the_time_has_a_short_history() -> None:
     record.set_category(INPUTS, retroactive=True)
     points = totals.points()
     assert [point.bytes["inputs"] for point in points[-10:]] == [8] * 10
-    assert points[5].bytes["inputs"] == 0  # left as it was told
+    assert points[5].bytes["inputs"] == 0  # left as it was
     assert all(min(point.bytes.values()) >= 0 and point.total == 8 for point in points)

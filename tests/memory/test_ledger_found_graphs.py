@@ -77,9 +77,9 @@ def test_saved_activations_are_found_and_followed(outer: bool) -> None:
         loss = cross_entropy(model(x), y)
         late = Ledger()
         with late:
-            found = late.by_category
-            assert found["activations"] - none["activations"] == truth["activations"] - none["activations"]
-            assert found["inputs"] == x.nbytes + y.nbytes
+            before = late.by_category
+            assert before["activations"] - none["activations"] == truth["activations"] - none["activations"]
+            assert before["inputs"] == x.nbytes + y.nbytes
             loss.backward()
             after = late.by_category
             assert after["activations"] == none["activations"]

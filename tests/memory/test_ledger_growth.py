@@ -23,7 +23,7 @@ class Loop:
         torch.manual_seed(0)
         self.model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 1))
         self.optimizer = torch.optim.Adam(self.model.parameters())
-        self.kept: Any = []
+        self.stored: Any = []
         self.total: Any = 0
         self.sizes: list[int] = []
         self.alive: list[int] = []
@@ -39,7 +39,7 @@ class Loop:
                 keep(self, update, x, output, loss)
                 self.optimizer.step()
                 del x, output, loss
-                self.sizes.append(sum(bytes_of(self.kept).values()))
+                self.sizes.append(sum(bytes_of(self.stored).values()))
                 self.alive.append(ledger.current)
         return ledger
 
@@ -54,23 +54,23 @@ def number_of(function: Any, text: str) -> int:
 
 
 def keep_batch(loop: Loop, update: int, x: Tensor, output: Tensor, loss: Tensor) -> None:
-    loop.kept.append(x)
+    loop.stored.append(x)
 
 
 def keep_copy(loop: Loop, update: int, x: Tensor, output: Tensor, loss: Tensor) -> None:
-    loop.kept.append(output.detach().clone())
+    loop.stored.append(output.detach().clone())
 
 
 def keep_loss(loop: Loop, update: int, x: Tensor, output: Tensor, loss: Tensor) -> None:
-    loop.kept.append(loss)
+    loop.stored.append(loss)
 
 
 def keep_output(loop: Loop, update: int, x: Tensor, output: Tensor, loss: Tensor) -> None:
-    loop.kept.append(output)
+    loop.stored.append(output)
 
 
 def keep_gradients(loop: Loop, update: int, x: Tensor, output: Tensor, loss: Tensor) -> None:
-    loop.kept.append(loop.model[0].weight.grad)
+    loop.stored.append(loop.model[0].weight.grad)
 
 
 LEAKS = [
@@ -100,8 +100,8 @@ def test_a_leak_has_its_line_module_and_bytes(keep: Any, function: Any, text: st
 
 def test_all_rows_are_the_growth_of_what_is_alive() -> None:
     def keep(loop: Loop, update: int, *_: Any) -> None:
-        loop.kept += [torch.ones(30), torch.ones(20).double()]
-        loop.kept.append(loop.model[0](torch.ones(2, 8)))  # its graph keeps the input, too
+        loop.stored += [torch.ones(30), torch.ones(20).double()]
+        loop.stored.append(loop.model[0](torch.ones(2, 8)))  # its graph keeps the input, too
 
     loop = Loop()
     growth = loop.train(keep).growth()
@@ -117,17 +117,17 @@ def nothing(*_: Any) -> None:
 
 
 def keep_the_last_three(loop: Loop, update: int, x: Tensor, *_: Any) -> None:
-    loop.kept = deque([*loop.kept, x], maxlen=3)
+    loop.stored = deque([*loop.stored, x], maxlen=3)
 
 
 def fill_a_cache(loop: Loop, update: int, *_: Any) -> None:
     if update < 4:
-        loop.kept.append(torch.ones(1000))
+        loop.stored.append(torch.ones(1000))
 
 
 def keep_one_late(loop: Loop, update: int, *_: Any) -> None:
     if update == 6:  # between the last two ends that are compared
-        loop.kept.append(torch.ones(1000))
+        loop.stored.append(torch.ones(1000))
 
 
 def add_up(loop: Loop, update: int, x: Tensor, output: Tensor, loss: Tensor) -> None:
@@ -147,10 +147,10 @@ def test_what_does_not_grow_is_no_growth(keep: Any, set_to_none: bool) -> None:
 
 
 def test_outputs_that_a_hook_keeps_are_activations() -> None:
-    kept, copies = [], []
+    stored, copies = [], []
 
     def hook(module: nn.Module, inputs: object, output: Tensor) -> None:
-        kept.append(output)
+        stored.append(output)
         copies.append(output * 2)
 
     model = Loop().model
@@ -160,12 +160,12 @@ def test_outputs_that_a_hook_keeps_are_activations() -> None:
             model(torch.ones(4 + batch, 8))
     growth = ledger.growth()
     outputs, copied = growth.rows if growth.rows[0].category == "activations" else growth.rows[::-1]
-    grown = sum(t.untyped_storage().nbytes() for t in kept[growth.first - 2 : growth.last - 2])
+    grown = sum(t.untyped_storage().nbytes() for t in stored[growth.first - 2 : growth.last - 2])
     assert growth.unit == "call"
     assert (outputs.bytes, outputs.module, outputs.line) == (grown, "0", growth.clock)
     assert (copied.bytes, copied.category) == (grown, "other")
     assert "copies.append(output * 2)" in copied.line
-    old = kept[:-2]  # whether the last two stay is not known yet
+    old = stored[:-2]  # whether the last two stay is not known yet
     assert ledger.by_category["activations"] == sum(t.nbytes for t in old)
 
 
@@ -187,7 +187,7 @@ def test_one_of_two_optimizers_ends_the_update() -> None:
         second(x).sum().backward()
         other.step()
         other.step()
-        loop.kept.append(x)
+        loop.stored.append(x)
 
     growth = loop.train(keep, updates=6).growth()
     assert [row.category for row in growth.rows] == ["inputs"]

@@ -32,11 +32,11 @@ def mark() -> None:
 
 def begun(make: Callable[[], Iterator[None]]) -> Callable[[], None]:
     """Return the function that runs a story from its first ``yield`` on, with a mark at each later one."""
-    told = make()
-    next(told)
+    steps = make()
+    next(steps)
 
     def run() -> None:
-        for _ in told:
+        for _ in steps:
             mark()
 
     return run
@@ -94,17 +94,17 @@ def lbfgs():
 
 @story
 def gradients_handed_over_expanded_transposed_accumulated():
-    a, b, given = nn.Parameter(torch.randn(300, 200)), nn.Parameter(torch.randn(200, 300)), torch.randn(300, 200)
+    a, b, gradient = nn.Parameter(torch.randn(300, 200)), nn.Parameter(torch.randn(200, 300)), torch.randn(300, 200)
     yield
     for loss in (lambda: a.sum(), lambda: b.t().sum(), lambda: (b.t() * a).sum(), lambda: b.t().mul(2).sum()):
         loss().backward()
         yield
     a.grad = b.grad = None
     yield
-    a.backward(given)
+    a.backward(gradient)
     yield
     a.grad = None
-    (a * 1).backward(given)
+    (a * 1).backward(gradient)
     yield
     a.grad.zero_()
     (a * 2).sum().backward()
@@ -232,7 +232,7 @@ def functions_of_the_users_own_and_in_place_layers():
 
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in STORIES.items()])
 def test_every_moment_is_the_allocators(make: Callable[[], Iterator[None]]) -> None:
-    """A story runs three times: under the allocator's eyes, also between operations, then under the Ledger's."""
+    """A story runs three times: with the allocator's events, also between operations, then under a Ledger."""
     torch.manual_seed(0)
     where["mark"] = ledger_cases.mark
     truth = events(lambda: begun(make))
@@ -243,13 +243,13 @@ def test_every_moment_is_the_allocators(make: Callable[[], Iterator[None]]) -> N
     gc.collect()
     ledger, totals = Ledger(), []
 
-    def look() -> None:
+    def record_totals() -> None:
         totals.append(ledger.current - start)
         categories = ledger.by_category
         assert sum(categories.values()) == ledger.current
         assert min(categories.values()) >= 0
 
-    where["mark"] = look
+    where["mark"] = record_totals
     with ledger:
         start = ledger.current
         run()
@@ -264,10 +264,10 @@ def test_every_moment_is_the_allocators(make: Callable[[], Iterator[None]]) -> N
 
 
 def test_a_sparse_gradient_is_counted_with_its_indices() -> None:
-    table, words = nn.Embedding(5000, 32, sparse=True), torch.randint(0, 5000, (64,))
+    table, tokens = nn.Embedding(5000, 32, sparse=True), torch.randint(0, 5000, (64,))
     optimizer = torch.optim.SparseAdam(table.parameters())
     with Ledger(table, optimizer) as ledger:
-        table(words).pow(2).sum().backward()
+        table(tokens).pow(2).sum().backward()
         assert ledger.by_category["gradients"] == 64 * (32 * 4 + 8)  # a row of floats and an int64 for each word
         optimizer.step()
         assert ledger.by_category["optimizer"] == 2 * 5000 * 32 * 4

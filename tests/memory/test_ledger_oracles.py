@@ -36,15 +36,15 @@ EACH = pytest.mark.parametrize("case", [case(**row) for row in covering(FACTORS)
 class Watched:
     """A case run under a Ledger, with the total and the categories after every statement."""
 
-    def __init__(self, case: Case, told: bool = False, mode: Any = None) -> None:
+    def __init__(self, case: Case, named: bool = False, mode: Any = None) -> None:
         self.totals: list[int] = []
         self.categories: list[dict[str, int]] = []
         with mode or nullcontext():
-            loop = case.ready(self.look)
+            loop = case.ready(self.record)
             gc.collect()  # a model of an earlier test that dies now would be counted, too
             # What is found shows as a batch once it is read, and .to() reads a fake tensor but not a real one.
-            given: Any = (loop.model, (), (loop.x, loop.y)) if told else ()
-            self.ledger = Ledger(*given)
+            arguments: Any = (loop.model, (), (loop.x, loop.y)) if named else ()
+            self.ledger = Ledger(*arguments)
             with self.ledger:
                 self.start = self.ledger.current
                 loop.run()
@@ -53,7 +53,7 @@ class Watched:
         self.peak = self.ledger.peak - self.start
         self.at_peak = self.ledger.at_peak
 
-    def look(self) -> None:
+    def record(self) -> None:
         self.totals.append(self.ledger.current - self.start)
         self.categories.append(self.ledger.by_category)
 
@@ -93,13 +93,13 @@ def check_timeline(ledger: Ledger) -> None:
 
 @EACH
 def test_fake_tensors_give_the_very_bytes_of_real_ones(case: Case) -> None:
-    real = Watched(case, told=True)
-    fake = Watched(case, told=True, mode=FakeTensorMode(allow_non_fake_inputs=True))
+    real = Watched(case, named=True)
+    fake = Watched(case, named=True, mode=FakeTensorMode(allow_non_fake_inputs=True))
     check_timeline(fake.ledger)
     # In bf16, PyTorch's fake batch norm keeps its means and deviations in bf16, where the real one keeps float32.
     slack = 512 if case.name == "conv" and case.recipe.amp == "bf16" else 0
     moments = zip((*fake.categories, fake.at_peak), (*real.categories, real.at_peak), strict=True)
-    for one, other in moments:
-        assert all(abs(one[name] - other[name]) <= slack for name in CATEGORIES)
+    for fake_bytes, real_bytes in moments:
+        assert all(abs(fake_bytes[name] - real_bytes[name]) <= slack for name in CATEGORIES)
     places = [(ledger.peak_at.statement, ledger.peak_at.module) for ledger in (fake.ledger, real.ledger)]
     assert places[0] == places[1]

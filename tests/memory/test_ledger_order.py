@@ -18,13 +18,13 @@ from gradlab import Ledger
 
 
 def everything() -> list[Any]:
-    """What a Ledger changes in PyTorch while it is open."""
+    """The state of PyTorch that a Ledger changes while it is open."""
     return [*patched(), is_in_torch_dispatch_mode()]
 
 
 def same(before: list[Any], after: list[Any]) -> bool:
     functions = zip((*before[1], *before[2]), (*after[1], *after[2]), strict=True)
-    return before == after and all(one is other for one, other in functions)
+    return before == after and all(old is new for old, new in functions)
 
 
 ORDERS = [*itertools.permutations(range(3))]
@@ -59,7 +59,7 @@ def test_closed_in_any_order_the_others_count_on(order: tuple[int, ...], monkeyp
 
 
 class Counted(TorchDispatchMode):
-    """A mode of somebody else's, which must not be left or entered once more."""
+    """A mode of another library, which must not be left or entered once more."""
 
     def __init__(self) -> None:
         super().__init__()

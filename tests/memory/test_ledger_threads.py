@@ -81,7 +81,7 @@ def beside(work: Callable[[], Any]) -> Iterator[list[BaseException]]:
 
 
 def counts(updates: int = 30) -> Any:
-    """Return what a Ledger says of a few updates."""
+    """Return the numbers of a Ledger on a few updates."""
     loop = Loop()
     with loop.ledger() as ledger:
         for _ in range(updates):

@@ -106,8 +106,8 @@ def test_nothing_is_kept_alive() -> None:
     gc.collect()
     model, x = model_and_batch()
     optimizer = torch.optim.Adam(model.parameters())
-    given, bystander = Ledger(model, optimizer, x), torch.randn(5)
-    with Ledger() as ledger, given:
+    named_ledger, bystander = Ledger(model, optimizer, x), torch.randn(5)
+    with Ledger() as ledger, named_ledger:
         before = ledger.current  # other tests may have left tensors of their own
         y = model(x)
         y.sum().backward()
@@ -124,11 +124,11 @@ def test_nothing_is_kept_alive() -> None:
     gc.collect()
     assert [ref() for ref in alive] == [None] * len(alive)
     assert ledger.current < before  # and the Ledgers, that live on, know
-    assert given.current == 0
+    assert named_ledger.current == 0
 
 
 def count(kind: type) -> int:
-    """How many objects of a kind are alive."""
+    """The number of living objects of a class."""
     return sum(type(thing) is kind for thing in gc.get_objects())
 
 

@@ -15,33 +15,33 @@ from gradlab.scenes.from_run import lay_flat
 from gradlab.scenes.kinds import Arrows, BatchArrow
 
 
-def look(camera: Camera, newest: int, ahead: float, aside: float = 0.0, loop: str = "a", usual: bool = True) -> float:
-    camera.look(loop, newest, (ahead, aside), ahead, usual=usual)
+def reach(camera: Camera, newest: int, ahead: float, aside: float = 0.0, loop: str = "a", usual: bool = True) -> float:
+    camera.observe(loop, newest, (ahead, aside), ahead, usual=usual)
     return camera.reach
 
 
 def test_the_sum_leaves_the_picture_before_it_reaches_farther() -> None:
     camera = Camera(flat=True)
-    assert look(camera, 1, 1.0) == 2.0
-    assert [look(camera, newest, 2.5) for newest in (2, 3, 4, 5)] == [2.0, 2.0, 2.0, 3.0]
-    assert look(camera, 6, 0.1) == 3.0
-    assert look(camera, 6, 99.0) == 3.0  # no batch has come: a step, or zero_grad()
-    assert look(camera, 7, 1.0, aside=4.0) == 4.5  # at its sides nothing leaves it
-    assert look(camera, 50, 20.0) > 20.0  # nobody saw it leave
+    assert reach(camera, 1, 1.0) == 2.0
+    assert [reach(camera, newest, 2.5) for newest in (2, 3, 4, 5)] == [2.0, 2.0, 2.0, 3.0]
+    assert reach(camera, 6, 0.1) == 3.0
+    assert reach(camera, 6, 99.0) == 3.0  # no batch has come: a step, or zero_grad()
+    assert reach(camera, 7, 1.0, aside=4.0) == 4.5  # at its sides nothing leaves it
+    assert reach(camera, 50, 20.0) > 20.0  # it was not seen to leave
 
 
 def test_a_loop_that_comes_back_has_its_scale_again() -> None:
     camera = Camera(flat=True)
-    assert look(camera, 1, 1.0) == 2.0
-    assert look(camera, 60, 20.0, loop="b") > 20
-    assert look(camera, 61, 1.5) == 2.0
-    assert look(camera, 1, 0.1) == pytest.approx(0.2)  # the run has begun again
+    assert reach(camera, 1, 1.0) == 2.0
+    assert reach(camera, 60, 20.0, loop="b") > 20
+    assert reach(camera, 61, 1.5) == 2.0
+    assert reach(camera, 1, 0.1) == pytest.approx(0.2)  # the run has begun again
 
 
 def test_one_batch_is_usual_while_none_is_applied_again() -> None:
     camera = Camera(flat=True)
     for newest, length in enumerate((1.0, 3.0, 2.0, 9.0), 1):
-        look(camera, newest, length, usual=length < 9)
+        reach(camera, newest, length, usual=length < 9)
     assert camera.one_batch == 2.0
 
 
@@ -49,17 +49,17 @@ def test_the_range_stays_at_a_step_and_grows_with_the_sum() -> None:
     run = Run(tasks.digits(), Recipe(lr=0.2))
     scenes = RunScenes(run)
     scenes.watch_for([PanelName.GRADIENT])
-    seen: list[tuple[str, float]] = []
+    reaches: list[tuple[str, float]] = []
     for update in range(12):
         if update == 4:
             run.switch(Recipe(lr=0.2, zero_grad=False))
         goal = run.updates + 1
         while run.updates < goal:
             run.run_statement()
-            seen.append((run.statement.label, scenes.gradient().reach))
-    assert all(one == other or label == "backward" for (_, one), (label, other) in pairwise(seen))
-    assert all(one <= other for (_, one), (_, other) in pairwise(seen))
-    assert seen[-1][1] > 2 * seen[10][1]
+            reaches.append((run.statement.label, scenes.gradient().reach))
+    assert all(before == after or label == "backward" for (_, before), (label, after) in pairwise(reaches))
+    assert all(before <= after for (_, before), (_, after) in pairwise(reaches))
+    assert reaches[-1][1] > 2 * reaches[10][1]
 
 
 def test_arrows_laid_flat_keep_length_and_share() -> None:

@@ -1,4 +1,4 @@
-"""What the panels are told, against plain PyTorch; and looking changes nothing."""
+"""The scenes of the panels, against plain PyTorch; and reading them changes nothing."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_looking_changes_nothing(task: Task, amp: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
     for name, value in alone.model.state_dict().items():
         assert torch.equal(watched.model.state_dict()[name], value), name
-    for one, other in zip(watched.model.parameters(), alone.model.parameters(), strict=True):
-        assert torch.equal(one.grad, other.grad)
+    for watched_param, other in zip(watched.model.parameters(), alone.model.parameters(), strict=True):
+        assert torch.equal(watched_param.grad, other.grad)
     assert [module.training for module in watched.model.modules()] == modes
 
 
@@ -77,13 +77,13 @@ def test_arrows_are_gradients_of_batches_and_add_up_to_grad() -> None:
 def test_each_step_is_counted_for_all_that_it_applies() -> None:
     run = Run(tasks.line(), Recipe(lr=0.01, zero_grad=False))
     run.watch_gradients = True
-    scenes, seen = RunScenes(run), []
-    while len(seen) < 4:
+    scenes, shown = RunScenes(run), []
+    while len(shown) < 4:
         run.run_statement()
         if run.statement.label in ("backward", "step"):
-            seen.append([(arrow.batches, arrow.applied) for arrow in scenes.gradient().arrows])
+            shown.append([(arrow.batches, arrow.applied) for arrow in scenes.gradient().arrows])
     first, second = (1, 1), (2, 2)
-    assert seen == [
+    assert shown == [
         [(first, (0, 0))],
         [(first, (1, 1))],
         [(first, (1, 1)), (second, (0, 0))],
@@ -142,17 +142,17 @@ def test_contours_are_the_mean_loss() -> None:
         assert scene.contours.loss[i][j] == pytest.approx(float(mean), rel=1e-4)
 
 
-def test_contours_grow_with_the_path_but_seldom() -> None:
+def test_contours_grow_with_the_path_but_rarely() -> None:
     run = Run(tasks.bowl(), Recipe(lr=2.2))
     scenes = RunScenes(run)
-    seen = []
+    shown = []
     for _ in range(60):
         run.advance(updates=1)
         scene = scenes.landscape()
         assert isinstance(scene, Landscape)
-        seen.append(scene.contours)
+        shown.append(scene.contours)
         assert max(map(abs, scene.path[-1])) <= max(scene.contours.x[-1], scene.contours.y[-1])
-    assert len({id(contours) for contours in seen}) < 30
+    assert len({id(contours) for contours in shown}) < 30
 
 
 def test_the_digits_network_has_an_arrow_for_each_batch_in_grad() -> None:
@@ -192,9 +192,9 @@ def test_pictures_say_what_the_model_says() -> None:
     assert isinstance(scene, Samples)
     assert run.task.held_out is not None
     x, y = run.task.held_out
-    said = run.model(x).argmax(1)
-    assert scene.predicted == said[: len(scene.predicted)].tolist()
-    assert scene.accuracy == pytest.approx(float((said == y).float().mean()))
+    predicted = run.model(x).argmax(1)
+    assert scene.predicted == predicted[: len(scene.predicted)].tolist()
+    assert scene.accuracy == pytest.approx(float((predicted == y).float().mean()))
 
 
 def test_memory_counts_each_storage_once() -> None:

@@ -18,7 +18,7 @@ def losses_of_a_plain_loop(updates: int, lr: float, off: int) -> list[float]:
     model = task.build()
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
     x, y = task.held_out
-    found = []
+    losses = []
     for update in range(updates):
         if update < off:
             optimizer.zero_grad()
@@ -26,8 +26,8 @@ def losses_of_a_plain_loop(updates: int, lr: float, off: int) -> list[float]:
         task.loss_fn(model(batch), labels).backward()
         optimizer.step()
         with torch.no_grad():
-            found.append(float(task.loss_fn(model(x), y)))
-    return found
+            losses.append(float(task.loss_fn(model(x), y)))
+    return losses
 
 
 def test_the_curve_is_that_of_a_plain_loop() -> None:
@@ -45,9 +45,9 @@ def test_measuring_changes_no_bit() -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
     watched, alone = (Lab("digits", panels=names).run(20) for names in ([*PANELS, "memory"], ["memory"]))
-    for one, other in zip(watched.runner.model.parameters(), alone.runner.model.parameters(), strict=True):
-        assert torch.equal(one, other)
-        assert torch.equal(one.grad, other.grad)
+    for param, other in zip(watched.runner.model.parameters(), alone.runner.model.parameters(), strict=True):
+        assert torch.equal(param, other)
+        assert torch.equal(param.grad, other.grad)
     assert torch.equal(torch.get_rng_state(), before)
     assert watched.runner.watched[-1][1] == alone.runner.watched[-1][1]  # the bytes of an update are those of training
 

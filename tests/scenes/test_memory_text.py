@@ -1,4 +1,4 @@
-"""What is said of bytes and cards: shares, multiples, causes, and which cards a training fits."""
+"""Sentences on bytes and cards: shares, multiples, causes, and the cards that a training fits."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_what_fits_in_words() -> None:
 
 
 def test_what_is_needed_and_of_what_in_words() -> None:
-    said = need_sentence("llama-8b", 40 * GIB, 47 * GIB, "backward", "layers.31")
-    assert said == (
+    sentence = need_sentence("llama-8b", 40 * GIB, 47 * GIB, "backward", "layers.31")
+    assert sentence == (
         "llama-8b needs 47 GiB: 40 GiB of tensors at the peak (while backward ran, in layers.31) "
         "and 7 GiB more for PyTorch's allocator and CUDA"
     )
@@ -34,10 +34,10 @@ def test_what_is_needed_and_of_what_in_words() -> None:
 def test_shares_multiples_and_causes_in_words() -> None:
     shares = {0: "0 %", 1e-9: "under 0.001 %", 2.6e-5: "0.003 %", 0.0042: "0.4 %", 0.27: "27 %", 0.999: "100 %"}
     assert {share: percent(share) for share in shares} == shares
-    # Nearly a card is never told as a whole one.
+    # A need just above a card is never rounded to it.
     ratios = {1.0001: "1.01", 1.04: "1.04", 1.1: "1.1", 2.04: "2", 9.94: "9.9", 9.96: "10", 82.3: "82", 1234: "1,234"}
     assert {ratio: times_as_much(ratio) for ratio in ratios} == {
-        ratio: f"{said} times" for ratio, said in ratios.items()
+        ratio: f"{number} times" for ratio, number in ratios.items()
     }
     assert share_of_gpu("H100", 80 * GIB, 100 * GIB) == "H100 holds 80 GiB: the peak needs 1.2 times that"
     assert peak_location("scaler") == "at scaler"

@@ -14,7 +14,7 @@ from torch.utils.weak import TensorWeakRef
 
 from gradlab import Lab, Recipe, tasks
 from gradlab.loop.program import LoopError
-from gradlab.scenes.words import find_oom
+from gradlab.scenes.sentences import find_oom
 
 pytestmark = pytest.mark.slow
 
@@ -29,11 +29,11 @@ class Hungry(nn.Module):
 
     armed = False
     where = "forward"
-    held: TensorWeakRef | None = None
+    saved: TensorWeakRef | None = None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if x.grad_fn is not None:  # ReLU keeps its result for backward
-            Hungry.held = TensorWeakRef(x)
+            Hungry.saved = TensorWeakRef(x)
         if self.armed and not torch.is_autocast_enabled("cpu"):
             if self.where == "forward":
                 raise torch.OutOfMemoryError(SAID)
@@ -57,8 +57,8 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
     return Lab(dataclasses.replace(tasks.digits(), builder=build), Recipe(lr=0.05, optimizer="adam")).run(3)
 
 
-def words(lab: Lab) -> str:
-    """What the Lab says under its state."""
+def note_of(lab: Lab) -> str:
+    """The note of the Lab under its state."""
     return lab.model.note
 
 
@@ -70,15 +70,15 @@ def test_it_is_explained_and_the_graph_is_let_go(lab: Lab, monkeypatch: pytest.M
     gc.disable()
     try:
         lab.handle({"do": "update"})
-        assert Hungry.held is not None
-        assert Hungry.held() is None  # nobody holds the graph any more
+        assert Hungry.saved is not None
+        assert Hungry.saved() is None  # the graph is gone
     finally:
         gc.enable()
     assert all(torch.equal(a, b) for a, b in zip(before, lab.runner.model.parameters(), strict=True))
     assert not any(isinstance(v, torch.Tensor) and v.grad_fn for v in lab.runner.loop.namespace.values())
-    said = words(lab)
+    note = note_of(lab)
     line = {"forward": "line 7, output = model(x)", "backward": "line 9, loss.backward()"}[where]
-    assert said.startswith(f"Out of memory at {line}. Try smaller batches")
+    assert note.startswith(f"Out of memory at {line}. Try smaller batches")
     assert Page(lab).shown["wrong"] == {"forward": 7, "backward": 9}[where]
 
 
@@ -92,16 +92,16 @@ def test_the_lab_lives_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     assert page.stopped
     assert not lab.model.playing
     page.ask("update")  # it still does not fit, and says so again
-    assert "Out of memory" in words(lab)
+    assert "Out of memory" in note_of(lab)
     assert lab.runner.updates == 3
     page.turn("amp", "bf16")
-    assert words(lab) == ""  # what it said of memory is over
+    assert note_of(lab) == ""  # what it said of memory is over
     page.ask("update")
     assert lab.runner.updates == 4
     page.turn("amp", "off")
     for _ in range(5):
         page.ask("statement")
-    assert "Out of memory" in words(lab)
+    assert "Out of memory" in note_of(lab)
     monkeypatch.setattr(Hungry, "armed", False)
     lab.reset().run(2)
     assert lab.runner.updates == 2
@@ -120,7 +120,7 @@ def test_a_loop_of_ones_own_is_got_over_too(lab: Lab, monkeypatch: pytest.Monkey
     lab.run(2)
     monkeypatch.setattr(Hungry, "armed", True)
     lab.handle({"do": "update"})
-    assert "Out of memory at line 7, output = model(x)." in words(lab)
+    assert "Out of memory at line 7, output = model(x)." in note_of(lab)
     monkeypatch.setattr(Hungry, "armed", False)
     lab.run(2)
     assert lab.runner.source == source

@@ -1,4 +1,4 @@
-"""What is shown of each batch in ``.grad``, its length and its share, against copies that are kept beside the run."""
+"""The shown length and share of each batch in ``.grad``, against copies that are kept beside the run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def recipe_by(chance: random.Random) -> Recipe:
 
 
 class Copies:
-    """What each backward added, as a plain difference of ``.grad``; what scales ``.grad`` scales them too."""
+    """The addition of each backward, as a plain difference of ``.grad``, scaled whenever ``.grad`` is."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -86,6 +86,6 @@ def test_lengths_and_shares_are_those_of_copies(seed: int) -> None:
         rounding = 1e-6 * sum(float(part.norm()) for part in copies.added.values()) / scale
         assert arrow.length == pytest.approx(length, rel=2e-3, abs=rounding), (seed, arrow)
         assert arrow.share == pytest.approx(share, rel=2e-3, abs=2e-3 + rounding / float(total.norm())), (seed, arrow)
-        told = f"length {short(arrow.length)}, {share_of_sum(arrow.share)}, "
-        assert told in drawing.find(f"arrow {number}").words
+        text = f"length {short(arrow.length)}, {share_of_sum(arrow.share)}, "
+        assert text in drawing.find(f"arrow {number}").words
     assert not left

@@ -9,16 +9,16 @@ import torch
 
 from gradlab import Recipe, Run, tasks
 from gradlab.formatting import batches_text
-from gradlab.scenes.words import status_line, warning
+from gradlab.scenes.sentences import status_line, warning
 
 torch.set_num_threads(1)
 
 
 def counts(run: Run) -> tuple[int, int]:
-    """How many batches in ``.grad`` no step has applied twice, and how many were."""
+    """The number of batches in ``.grad`` not applied twice by steps, and of those that were."""
     contents = run.provenance.contents()
-    held, reused = (sum(last - first + 1 for first, last in spans) for spans in (contents.holds, contents.reused))
-    return held - reused, reused
+    total, reused = (sum(last - first + 1 for first, last in spans) for spans in (contents.holds, contents.reused))
+    return total - reused, reused
 
 
 def until(run: Run, word: str) -> None:
@@ -58,12 +58,12 @@ def test_a_second_step_on_the_same_gradient_reuses_it() -> None:
     assert warning(run) == "Step 2 applied batch 1 again: .grad was not cleared."
 
 
-@pytest.mark.parametrize(("set_to_none", "words"), [(True, ".grad is None"), (False, ".grad is all zeros")])
-def test_a_cleared_gradient_is_called_what_it_is(set_to_none: bool, words: str) -> None:
+@pytest.mark.parametrize(("set_to_none", "text"), [(True, ".grad is None"), (False, ".grad is all zeros")])
+def test_a_cleared_gradient_is_called_what_it_is(set_to_none: bool, text: str) -> None:
     run = Run(tasks.line(), Recipe(lr=0.01, set_to_none=set_to_none))
     run.advance(updates=2)
     until(run, "zero_grad")
-    assert words in status_line(run)
+    assert text in status_line(run)
 
 
 def test_a_diverged_run_is_named_with_the_update() -> None:
@@ -98,7 +98,7 @@ def test_skipped_steps_are_counted_while_their_bucket_is_filling(monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("these", "words"),
+    ("spans", "text"),
     [
         ([], "no batch"),
         ([(41, 41)], "batch 41"),
@@ -107,5 +107,5 @@ def test_skipped_steps_are_counted_while_their_bucket_is_filling(monkeypatch: py
         ([(1, 1), (3, 3), (5, 5), (1007, 1009)], "batches 1, \u2026, 1,007 to 1,009"),
     ],
 )
-def test_batches_in_words(these: list[tuple[int, int]], words: str) -> None:
-    assert batches_text(these) == words
+def test_batches_in_words(spans: list[tuple[int, int]], text: str) -> None:
+    assert batches_text(spans) == text

@@ -73,8 +73,8 @@ def test_the_text_run_plainly_gives_the_same_weights(kind: str, recipe: Recipe) 
 def test_a_forecast_is_what_a_ledger_counts(kind: str) -> None:
     task, recipe = make_task(kind), Recipe(optimizer="adam")
     ledger = run_under_ledger(task.build(), difference, KINDS[kind][:2], 1, Training(recipe))
-    found = forecast(task, recipe, device="cpu")
-    assert (found.peak, found.at_peak) == (ledger.peak, ledger.at_peak)
+    predicted = forecast(task, recipe, device="cpu")
+    assert (predicted.peak, predicted.at_peak) == (ledger.peak, ledger.at_peak)
 
 
 @KIND

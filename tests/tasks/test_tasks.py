@@ -54,7 +54,7 @@ def test_weights_and_data_are_the_same_every_time(task: Task) -> None:
     assert torch.equal(before, torch.get_rng_state())
     assert all(torch.equal(a, b) for a, b in zip(plain, built, strict=True))
     same = all(torch.equal(a, b) for a, b in zip(plain, other, strict=True))
-    assert same == (task.name == "bowl")  # the bowl starts where it was told to
+    assert same == (task.name == "bowl")  # the bowl starts at its ``start``
     for (x, y), (x2, y2) in zip(task.batches, again.batches, strict=True):
         assert torch.equal(x, x2)
         assert torch.equal(y, y2)

@@ -1,4 +1,4 @@
-"""What the tasks refuse, and how they say it."""
+"""Arguments that the tasks refuse, and the messages."""
 
 from __future__ import annotations
 
@@ -203,9 +203,9 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "words"), REFUSED)
-def test_a_refusal_is_one_sentence_and_leaves_nothing(make: Callable[[], object], words: str) -> None:
-    with nothing_left(), pytest.raises((TypeError, ValueError), match=words) as refused:
+@pytest.mark.parametrize(("make", "message"), REFUSED)
+def test_a_refusal_is_one_sentence_and_leaves_nothing(make: Callable[[], object], message: str) -> None:
+    with nothing_left(), pytest.raises((TypeError, ValueError), match=message) as refused:
         make()
     assert "\n" not in str(refused.value)
 

@@ -23,7 +23,7 @@ from gradlab.forecasting.cards import Need
 from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import MemoryPoint
 from gradlab.scenes.kinds import Fit
-from gradlab.scenes.words import memory_scene, suggestions
+from gradlab.scenes.sentences import memory_scene, suggestions
 from gradlab.widgets.forecast_lab import ForecastLab
 
 pytestmark = pytest.mark.slow

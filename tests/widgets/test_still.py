@@ -40,13 +40,13 @@ def test_it_holds_the_loop_the_words_and_every_panel(lab: Lab) -> None:
     still = lab.model.still()
     loop = loop_in(still)
     assert loop.source == lab.runner.source
-    *note, status = loop.words
+    *note, status = loop.sentences
     assert note == [text for text in [lab.model.note] if text]
     assert status.partition(" \u00b7 loss scale")[0] == f"update {lab.runner.updates:,}"
     panels = [each.drawing for each in still if isinstance(each.drawing, Drawing)]
     assert [each.title for each in panels] == [each.title for each in lab.model.drawings()]
     warnings = [each.drawing for each in still if isinstance(each.drawing, Listing) and not each.drawing.source]
-    assert [[*each.words] for each in warnings] == ([[lab.warning]] if lab.warning else [])
+    assert [[*each.sentences] for each in warnings] == ([[lab.warning]] if lab.warning else [])
 
 
 def test_the_line_that_ran_is_lit_and_what_changed_is_marked() -> None:

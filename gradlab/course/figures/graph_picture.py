@@ -16,7 +16,7 @@ from matplotlib.patheffects import withStroke
 from PIL import Image
 
 from ...drawing import colour as colour_of
-from ...drawing import own_look, small_png, tint
+from ...drawing import gradlab_style, small_png, tint
 from .graph import LEAF_NAMES, Graph, Node
 
 ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS = map(colour_of, ("activations", "gradients", "grey", "ink", "weights"))
@@ -73,7 +73,7 @@ def draw_graph(graph: Graph) -> GraphPicture:
         for i in column:
             middle[i] = 0.1 + step * number + _WIDE / 2, top - heights[i] / 2
             top -= heights[i] + _BETWEEN
-    with own_look():
+    with gradlab_style():
         figure = Figure(figsize=(wide, tall), dpi=_DENSITY, facecolor="white")
         canvas = FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))

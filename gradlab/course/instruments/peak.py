@@ -28,7 +28,7 @@ from ...drawing import (
     Mark,
     Placed,
     Text,
-    area_look,
+    area_style,
     from_zero,
     in_rows,
     stacked,
@@ -149,7 +149,7 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
                 break
         inputs = names.get("batches") or (names["x"], names["y"])
         with Ledger(names["model"], [names["optimizer"]], inputs) as ledger:
-            ledger.place = lambda: ""  # statements are named as they end
+            ledger.current_statement = lambda: ""  # statements are named as they end
             for statement in updates:
                 ledger.mark(str(statement))
     statements = program.statements
@@ -183,7 +183,7 @@ def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[
             owner.zero_grad = labelled("zero_grad", owner.zero_grad)
         model.forward, optimizer.step = labelled("forward", model.forward), labelled("step", optimizer.step)
         with Ledger(model, [optimizer], (x, y)) as ledger:
-            ledger.place = lambda: called[-1] if _torch.current_autograd_node() is None else "backward"
+            ledger.current_statement = lambda: called[-1] if _torch.current_autograd_node() is None else "backward"
             update(model, optimizer, x, y)
             labelled("", torch.empty)(0)  # ends the last phase
     return _update_memory(settings, ledger, model, str, (1, 1)), model
@@ -310,7 +310,7 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
         highest = f"{bytes_text(sum(phase.highest.values()))}: {parts_text(phase.highest)}"
         marks.append(Area(f"phase {number}", corners, "paper", words=f"{phase.name}, at its highest {highest}"))
     marks += [Line(f"phase end {x:.3f}", (x, -AXES_EDGE, x, AXES_EDGE), "faint", 1.0) for x in ends[1:-1]]
-    marks += [Band(name, _steps(now, name).ravel(), width=1.2, **area_look(name)) for name in CATEGORIES]
+    marks += [Band(name, _steps(now, name).ravel(), width=1.2, **area_style(name)) for name in CATEGORIES]
     tops = _steps(now)
     x = float(tops[tops[:, 2].argmax() :][:2, 0].mean())
     marks.append(Line("peak line", (0, now.peak, _BAR[0], now.peak), "ink", 1.0, "dotted"))
@@ -362,7 +362,7 @@ def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[AxisSpan, ..
 def _peak_marks(now: UpdateMemory) -> Iterator[Mark]:
     (left, right), low = _BAR, 0
     for name, size in now.at_peak.items():
-        style, label = area_look(name), f"{name} {bytes_text(size)}"
+        style, label = area_style(name), f"{name} {bytes_text(size)}"
         if size:
             corners = (left, low, right, low, right, low + size, left, low + size)
             yield Area(f"peak {name}", corners, width=1.2, words=f"at the peak: {label}", **style)

@@ -22,7 +22,7 @@ from ...drawing import (
     Line,
     Mark,
     Text,
-    applied_words,
+    applied_text,
     batch_area,
     batch_key,
     batch_style,
@@ -226,7 +226,7 @@ def _column_marks(number: int, call: LoopCall) -> list[Mark]:
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
     cleared = call.piece == "zero_grad"
     for level, (backward, times) in enumerate((call.before if cleared else call.after).times.items()):
-        label = f"turn {call.turn}, {call.piece}: gradient {backward}, {applied_words(times)}{', cleared' * cleared}"
+        label = f"turn {call.turn}, {call.piece}: gradient {backward}, {applied_text(times)}{', cleared' * cleared}"
         tile: dict[str, Any] = CALL_STYLES["zero_grad"] if cleared else batch_area(batch_style(times))
         id, box = f"{'cleared' if cleared else 'tile'} {number}.{backward}", box_points(middle, level + 0.5, 0.42, 0.48)
         marks.append(Area(id, box, words=label, **tile))

@@ -46,8 +46,8 @@ class BackwardListener(Listener):
 
     def patch(self, patches: Patches) -> None:
         """Replace what every kind of backward goes through."""
-        patches.replace(*_torch.place("engine_run_backward"), self._run_backward)
-        patches.replace(*_torch.place("make_grads"), self.around(self._note_given, anywhere=True))
+        patches.replace(*_torch.locate("engine_run_backward"), self._run_backward)
+        patches.replace(*_torch.locate("make_grads"), self.around(self._note_given, anywhere=True))
         patches.replace(Tensor, "backward", self.around(self._before_backward))
 
     def _before_backward(self, *given: Any, **named: Any) -> None:

@@ -28,8 +28,8 @@ class ScalingListener(Listener):
         patches.replace(scaler, "unscale_", self.around(self._before_unscale, self._after_unscale))
         patches.replace(scaler, "step", self._step)
         patches.replace(scaler, "update", self.around(after=self._updated))
-        patches.replace(*_torch.place("clip_grads_with_norm"), self._clip_norm)
-        patches.replace(*_torch.place("group_tensors"), self.around(self._before_grouping))
+        patches.replace(*_torch.locate("clip_grads_with_norm"), self._clip_norm)
+        patches.replace(*_torch.locate("group_tensors"), self.around(self._before_grouping))
 
     def _scaled(self, result: Any, scaler: Any, *given: Any, **named: Any) -> None:
         if not scaler.is_enabled():

@@ -75,7 +75,7 @@ class SchedulerListener(Listener):
 
         LRScheduler.step itself finds out whose line to blame in a warning: no frame may come between.
         """
-        update_lr, _ = _torch.place("update_lr")
+        update_lr, _ = _torch.locate("update_lr")
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
             patches.replace(kind, "__init__", self.outermost(self._made))  # its first step is not the learner's
             patches.replace(

@@ -1,4 +1,4 @@
-"""A run, memory and errors in words: for the reader, the screen reader and the saved notebook."""
+"""Sentences on a run, on memory and on errors: for the reader, the screen reader and the saved notebook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def status_line(run: Run, *, whole: bool = True) -> str:
-    """Say where the run is: update and loss scale; as a ``whole`` loss, what ``.grad`` holds, and bytes as well."""
+    """Return the state of a run: update and loss scale; with ``whole`` also loss, contents of ``.grad`` and bytes."""
     parts = [f"update {run.updates:,}"]
     if whole:
         parts += [f"loss {short(run.record.loss)}"] * (run.updates > 0) + [_gradient(run)]
@@ -33,7 +33,7 @@ def status_line(run: Run, *, whole: bool = True) -> str:
 
 
 def warning(run: Run) -> str:
-    """Say what the newest step did wrong, "" if nothing: it applied batches again, or the loss is lost."""
+    """Return the fault of the newest step, "" for none: it applied batches again, or the run has diverged."""
     reused = run.provenance.reused()
     if run.record.broken is not None:
         when = f"since update {run.record.broken:,}"
@@ -43,16 +43,16 @@ def warning(run: Run) -> str:
     return ""
 
 
-_USUAL_WINDOW = 8  # batches without a step of which nothing is said
+_USUAL_WINDOW = 8  # batches without a step that need no warning
 
 
 def unapplied(run: Run) -> str:
-    """Say that batches come and no step does, "" while that is as usual."""
+    """Return a warning that batches come without a step, "" while that is as usual."""
     count = run.loop.backwards
     if count <= max(run.loop.window, _USUAL_WINDOW):
         return ""
-    held = sum(last - first + 1 for first, last in run.provenance.contents().holds)
-    grad = ".grad keeps filling" if held > 1 else ".grad comes and goes"
+    batches = sum(last - first + 1 for first, last in run.provenance.contents().holds)
+    grad = ".grad keeps filling" if batches > 1 else ".grad comes and goes"
     return f"No step() in {count:,} batches: {grad}, and no weight moves."
 
 
@@ -62,24 +62,24 @@ def _gradient(run: Run) -> str:
         return ".grad is None"
     if not contents.holds:
         return ".grad is all zeros"
-    words = f"|grad| {short(contents.norm)} holds {batches_text(contents.holds)}"
+    text = f"|grad| {short(contents.norm)} holds {batches_text(contents.holds)}"
     counted = (contents.holds, contents.applied, contents.reused)
     batches, applied, reused = (sum(last - first + 1 for first, last in spans) for spans in counted)
     if reused:
         oldest = contents.reused[0][0]
-        words += f", {reused:,} of them reused" if reused < batches else ", reused"
-        words += f": batch {oldest:,} has been applied {run.provenance.times_applied(oldest):,} times"
+        text += f", {reused:,} of them reused" if reused < batches else ", reused"
+        text += f": batch {oldest:,} has been applied {run.provenance.times_applied(oldest):,} times"
     elif 0 < applied < batches:
-        words += f", {applied:,} of them already applied"
-    return f"{words}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else words
+        text += f", {applied:,} of them already applied"
+    return f"{text}, still times the loss scale" if run.loop.scale_in_grad() != 1.0 else text
 
 
 _CPU = re.compile(r"can't allocate memory|not enough memory", re.IGNORECASE)
-"""How the allocator of the CPU says it; it has no exception of its own."""
+"""Messages of the CPU's allocator; it has no exception of its own."""
 
 
 def find_oom(error: BaseException | None) -> BaseException | None:
-    """Return what said that memory ran out, the error itself or one that led to it; None if memory did not."""
+    """Return the out-of-memory error among an error and its causes; None if there is none."""
     import torch
 
     for cause in _causes(error):
@@ -90,7 +90,7 @@ def find_oom(error: BaseException | None) -> BaseException | None:
 
 
 def explain_oom(run: Run, error: BaseException) -> str:
-    """Say where memory ran out, and how to go on."""
+    """Name the line at which memory ran out, and ways to go on."""
     where = f"in update {run.updates + 1:,}"
     if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
         where = f"at line {error.line}, {lines[error.line - 1].strip()}"
@@ -101,7 +101,7 @@ def explain_oom(run: Run, error: BaseException) -> str:
 
 
 def free_after_oom(run: Run, error: BaseException) -> None:
-    """Let go of what the update that failed still holds: its graph, the frames of the error, the allocator's cache."""
+    """Release the memory of a failed update: its graph, the frames of the error, the allocator's cache."""
     import torch
 
     for cause in list(_causes(error)):
@@ -109,7 +109,7 @@ def free_after_oom(run: Run, error: BaseException) -> None:
         cause.__traceback__ = None
     for name, value in list(run.loop.namespace.items()):
         if isinstance(value, torch.Tensor) and value.grad_fn is not None:
-            # a loop of the learner's own may carry it from batch to batch; the recipe's makes it anew
+            # a loop of the learner's own may carry it from batch to batch; a recipe's loop computes it anew
             run.loop.namespace[name] = value.detach() if run.loop.is_edited else None
     gc.collect()
     if torch.cuda.is_available():
@@ -125,43 +125,43 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 _CALLS = frozenset(map(StatementLabel, ("zero_grad", "backward", "step", "update", "unscale_", "clip_grad_norm_")))
-"""Statements that are known by what they call; the others by what they assign or by how they begin."""
-_WORTH = 0.05  # of the peak: what is less would not help
+"""Statements that are named by a call; the others by what they assign or by their keyword."""
+_WORTH = 0.05  # of the peak: less would not help
 
 
 def peak_location(statement: str, module: str = "") -> str:
-    """Say where a peak lies: ``while backward ran, in head``."""
+    """Return the location of a peak: ``while backward ran, in head``."""
     when = f"while {statement} ran" if statement in _CALLS else f"at {statement}"
     kind = "module " if module.isdigit() else ""  # the parts of a Sequential have numbers for names
     return f"{when}, in {kind}{module}" if module else when
 
 
 def share_of_gpu(card: str, holds: float, peak: float) -> str:
-    """Say how much of a card a peak takes: ``T4 holds 15 GiB: 0.003 % used at the peak``."""
+    """Return the share of a card that a peak takes: ``T4 holds 15 GiB: 0.003 % used at the peak``."""
     if peak > holds > 0:
         return f"{card} holds {bytes_text(holds)}: the peak needs {times_as_much(peak / holds)} that"
     return f"{card} holds {bytes_text(holds)}: {percent(peak / holds if holds else 0.0)} used at the peak"
 
 
 def percent(share: float) -> str:
-    """Write a share of 1 in percent with the figures that matter: ``27 %``, ``0.003 %``."""
-    of = share * 100
-    if of >= 99.5 or of == 0:
-        return f"{of:.0f} %"
-    if of < 0.0005:
+    """Write a share of 1 in percent with one or two significant digits: ``27 %``, ``0.003 %``."""
+    value = share * 100
+    if value >= 99.5 or value == 0:
+        return f"{value:.0f} %"
+    if value < 0.0005:
         return "under 0.001 %"
-    return f"{of:.0f} %" if of >= 10 else f"{float(f'{of:.1g}'):g} %"
+    return f"{value:.0f} %" if value >= 10 else f"{float(f'{value:.1g}'):g} %"
 
 
 def times_as_much(ratio: float) -> str:
-    """Write how many times as much: ``1.3 times``, ``82 times``."""
+    """Write a ratio: ``1.3 times``, ``82 times``."""
     if ratio >= 9.95:
         return f"{ratio:,.0f} times"
     return f"{ratio:.2g} times" if ratio >= 1.1 else f"{max(ratio, 1.01):.2f} times"
 
 
 def need_sentence(what: str, tensors: int, total: int, statement: str, module: str = "") -> str:
-    """Say what is needed, of which ``tensors`` at the peak: ``llama-8b needs 151 GiB: 131 GiB of tensors ...``."""
+    """State the ``total`` need, with ``tensors`` at the peak: ``llama-8b needs 151 GiB: 131 GiB of tensors ...``."""
     return (
         f"{what} needs {bytes_text(total)}: {bytes_text(tensors)} of tensors at the peak "
         f"({peak_location(statement, module)}) and {bytes_text(total - tensors)} more for PyTorch's allocator and CUDA"
@@ -169,7 +169,7 @@ def need_sentence(what: str, tensors: int, total: int, statement: str, module: s
 
 
 def fit_sentence(card: str, usable: int, needed: int) -> str:
-    """Say whether so many bytes fit a card of so many usable ones."""
+    """State whether ``needed`` bytes fit a card with ``usable`` bytes."""
     share = f"{percent(needed / usable)} of" if needed <= usable else times_as_much(needed / usable)
     return f"{'fits' if needed <= usable else 'does not fit'} {with_article(card)}: {share} its {bytes_text(usable)}"
 
@@ -177,7 +177,7 @@ def fit_sentence(card: str, usable: int, needed: int) -> str:
 def suggestions(
     at_peak: Mapping[str, int], room: int, recipe: Recipe, *, statement: str, checkpoint: bool, batch: int
 ) -> str:
-    """Say what can make a peak smaller that is more than the ``room`` for tensors, the largest share first."""
+    """Name ways to reduce a peak above the ``room`` for tensors, the largest share first."""
     weights = at_peak.get("weights", 0)
     both = weights + at_peak.get("gradients", 0)
     for what, size in (("The weights", weights), ("Weights and gradients", both)):
@@ -205,13 +205,13 @@ def with_article(card: str) -> str:
 
 
 _MOST_UPDATES = 2
-_MOST_STATEMENTS = 130  # of several updates: one that is narrower than two pixels says nothing
+_MOST_STATEMENTS = 130  # of several updates: narrower than two pixels they cannot be read
 
 
 def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
     """Return the scene of some updates, each its number and its timeline; of every interval the peak and the end.
 
-    Only the newest updates are in it, of these fewer while they have too many statements.
+    Only the newest updates are in it, fewer if they have too many statements.
     """
     key, newest = attrgetter("number", "statement"), updates[-_MOST_UPDATES:]
     ran = [(update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in newest]
