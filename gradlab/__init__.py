@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._lazy import load_lazily
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if TYPE_CHECKING:
     from . import tasks as tasks
