@@ -73,6 +73,10 @@ _RUN = """async cells => {
   shared.insertCells(0, cells.map(cell => typeof cell === 'string' ? {...plain, source: cell} : {...plain, ...cell}));
   await jupyterapp.commands.execute('notebook:run-all-cells');
 }"""
+_RUN_CELL = """index => {
+  jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+  return jupyterapp.commands.execute('notebook:run-cell');
+}"""
 _ASK = """async expression => {
   const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
   const future = kernel.requestExecute({code: '', silent: true, user_expressions: {asked: expression}});
@@ -113,6 +117,21 @@ _BY_NAME = {"AMP": "amp", "window": "accumulate", "checkpointing": "checkpoint"}
 def chromium() -> str | None:
     """Return the path of Chromium, None without one."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+def evaluate_async(page: Any, script: str, argument: Any = None) -> Any:
+    """Return the result of a JavaScript function that returns a promise; Playwright itself would wait for ever."""
+    limit = f"new Promise((_, fail) => setTimeout(() => fail(new Error('no result')), {1000 * TIMEOUT_S}))"
+    return page.evaluate(f"argument => Promise.race([({script})(argument), {limit}])", argument)
+
+
+def run_cell(page: Any, index: int) -> None:
+    """Run a cell of the notebook that is open, and wait for its end."""
+    evaluate_async(page, _RUN_CELL, index)
+
+
+def save_notebook(page: Any) -> None:
+    evaluate_async(page, "() => jupyterapp.commands.execute('docmanager:save')")
 
 
 def next_frames(page: Any, count: int = 3) -> None:
@@ -257,7 +276,7 @@ class Notebook:
         self.page.set_viewport_size({"width": width, "height": height})
         if width < _NARROW_PX:
             self.side_bar(False)
-        self.page.evaluate(_RUN, list(cells))
+        evaluate_async(self.page, _RUN, list(cells))
         self.page.wait_for_selector(".gradlab canvas")
         into_view = "() => document.querySelector('.gradlab').scrollIntoView()"
         self.page.evaluate(into_view)  # the notebook may have scrolled to later cells; labs out of sight wait
@@ -266,13 +285,13 @@ class Notebook:
 
     def ask(self, expression: str) -> Any:
         """Evaluate an expression in the kernel; its ``repr`` must be a Python literal."""
-        reply = self.page.evaluate(_ASK, expression)
+        reply = evaluate_async(self.page, _ASK, expression)
         assert reply["status"] == "ok", reply
         return ast.literal_eval(reply["data"]["text/plain"])
 
     def lend_kernel(self, name: str) -> None:
         """Give the same kernel to a notebook that is not open yet."""
-        self.page.evaluate(_LEND, name)
+        evaluate_async(self.page, _LEND, name)
 
     def problems(self) -> list[str]:
         """Return the errors in the page or in the kernel since the last call."""
@@ -284,8 +303,10 @@ class Notebook:
 
     def theme(self, name: str) -> None:
         """Choose the "Light" or the "Dark" theme."""
-        self.page.evaluate(
-            "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", f"JupyterLab {name}"
+        evaluate_async(
+            self.page,
+            "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})",
+            f"JupyterLab {name}",
         )
         self.page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{json.dumps(name == 'Light')}'")
         self.page.wait_for_selector("#jupyterlab-splash", state="detached")

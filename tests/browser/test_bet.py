@@ -16,7 +16,7 @@ from refresh_notebooks import NO_TEXT, OPENS
 from gradlab import predict
 from gradlab.widgets.question import find_question
 
-from .driving import Notebook, next_frames
+from .driving import Notebook, next_frames, run_cell
 
 NAME = "04/a-frozen-body"  # its outcome is not the loss of a lab
 WRONG, RIGHT = "Further in each update, as gradients pile up", "By the same amount in each update"
@@ -63,10 +63,7 @@ def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebo
     page = notebook.page
     expect_covered(page)
     assert not page.locator(".jp-Cell", has_text="the outcome").locator("canvas").is_visible()
-    page.evaluate(
-        "async () => { const all = jupyterapp.shell.currentWidget.content; all.activeCellIndex = 5;"
-        " await jupyterapp.commands.execute('notebook:run-cell'); }"
-    )
+    run_cell(page, 5)
     next_frames(page)
     expect_covered(page)  # also after running it again
     option(page, WRONG).click()
@@ -150,10 +147,6 @@ def test_the_answer_can_be_had_at_once(lab_page: Callable[..., Notebook]) -> Non
 def test_after_a_reload_a_bet_works(notebook: Notebook, saved: bool) -> None:
     """In a saved, trusted notebook it is unchanged; else it asks to run its cell."""
     page = notebook.page.context.new_page()
-    run = (
-        "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0;"
-        " await jupyterapp.commands.execute('notebook:run-cell'); }"
-    )
     try:
         document = nbformat.v4.new_notebook(cells=stored_cells()[: 1 if saved else None])
         document.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -161,7 +154,7 @@ def test_after_a_reload_a_bet_works(notebook: Notebook, saved: bool) -> None:
         nbformat.write(document, notebook.jupyter.folder / name)
         notebook.lend_kernel(name)
         opened = Notebook(page, notebook.jupyter, name)
-        page.evaluate(run)
+        run_cell(page, 0)
         option(page, RIGHT).wait_for()
         if saved:
             page.evaluate("() => jupyterapp.shell.currentWidget.context.save()")
@@ -169,7 +162,7 @@ def test_after_a_reload_a_bet_works(notebook: Notebook, saved: bool) -> None:
         opened.wait_for_kernel()
         if not saved:
             page.get_by_text("To bet, run this cell where the notebook is live.").wait_for()
-            page.evaluate(run)
+            run_cell(page, 0)
         expect(option(page, RIGHT)).to_be_visible()
         expect(page.locator(".gl-bet-note:visible")).to_have_count(0)
         option(page, RIGHT).click()
@@ -198,10 +191,7 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         bet = page.locator(".gl-bet").first
         expect(bet).to_contain_text("To bet, run this cell")
         page.get_by_text("something else", exact=True).wait_for()
-        page.evaluate(
-            "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 0;"
-            " await jupyterapp.commands.execute('notebook:run-cell'); }"
-        )
+        run_cell(page, 0)
         expect_covered(page)
         further = page.locator("p", has_text="Further down.")
         expect(further).not_to_be_visible()  # its question did not run, but the page has the script now
@@ -211,10 +201,7 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         expect(code).to_have_count(0)
         expect(placeholder).to_be_visible()
         expect(page.locator("p", has_text="It tells.")).not_to_be_visible()
-        page.evaluate(
-            "async () => { jupyterapp.shell.currentWidget.content.activeCellIndex = 3;"
-            " await jupyterapp.commands.execute('notebook:run-cell'); }"
-        )
+        run_cell(page, 3)
         expect(bet.locator(".gl-bet-reply")).to_contain_text(f"You said: {RIGHT}. Yes. ")
         expect(page.locator("p", has_text="It tells.")).to_be_visible()
         expect_covered(page, False)

@@ -17,7 +17,7 @@ from nbconvert import HTMLExporter
 from gradlab.widgets.question import question_names
 
 from .bets import NOTEBOOKS, around_questions, expect_covered_until_the_choice, level, questions, stored
-from .driving import Notebook
+from .driving import Notebook, evaluate_async
 
 # In pages, the nightly run checks every bet, other runs those of three notebooks. With a kernel a bet takes a second,
 # so only two notebooks: 12, where a section ends above the next heading, and 13, with consecutive questions.
@@ -62,7 +62,7 @@ def kernel(notebook: Notebook) -> str:
 
 def in_jupyterlab(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Callable[[], object]]:
     def close() -> None:
-        notebook.page.evaluate(CLOSE)
+        evaluate_async(notebook.page, CLOSE)
         notebook.page.wait_for_function(BACK, arg=notebook.name)
 
     notebook.page.evaluate(OPEN, [name, kernel])
@@ -99,7 +99,7 @@ def test_what_follows_a_bet_is_covered_in_a_notebook(
             ]
             assert page.locator(".jp-Cell .jp-showHiddenCellsButton").count() == len(folded), "what is deeper is folded"
             page.evaluate("() => jupyterapp.commands.execute('notebook:expand-all-headings')")
-            page.evaluate(RUN, indices)
+            evaluate_async(page, RUN, indices)
             page.wait_for_function(LIVE_BETS, arg=len(indices))
             expect_covered_until_the_choice(page, document.cells)
         finally:

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from gradlab import Recipe, tasks
 
-from .driving import Notebook, next_frames
+from .driving import Notebook, next_frames, run_cell
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 WEIGHTS = "[v for p in lab.runner.model.parameters() for v in p.flatten().tolist()]"
@@ -178,10 +178,7 @@ def test_a_lab_whose_cell_is_run_again_goes_on(lab_page: Callable[..., Notebook]
     live.get_by_role("button", name="more", exact=True).click()
     live.get_by_role("button", name="1 update").click()
     live.get_by_text("update 1", exact=True).wait_for()
-    page.page.evaluate("""async () => {
-      jupyterapp.shell.currentWidget.content.activeCellIndex = 1;
-      await jupyterapp.commands.execute('notebook:run-cell');
-    }""")
+    run_cell(page.page, 1)
     page.wait_until_still()
     page.button("1 update").click()
     page.wait_for_updates(2)

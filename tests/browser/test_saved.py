@@ -7,16 +7,14 @@ from collections.abc import Callable
 
 import nbformat
 
-from .driving import Notebook
-
-SAVE = "async () => { await jupyterapp.commands.execute('docmanager:save'); }"
+from .driving import Notebook, save_notebook
 
 
 def test_a_saved_notebook_keeps_picture_and_words_of_a_lab(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page("from gradlab import Lab\nlab = Lab('bowl').run(7)\nlab")
     text = page.ask("lab.text")
     assert text.startswith(f"bowl: {page.text().splitlines()[0]}")
-    page.page.evaluate(SAVE)
+    save_notebook(page.page)
     saved = nbformat.read(page.jupyter.folder / page.name, as_version=4)
     nbformat.validate(saved)
     (output,) = saved.cells[0].outputs

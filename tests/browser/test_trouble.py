@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from .driving import Notebook, next_frames
+from .driving import Notebook, next_frames, save_notebook
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 KERNEL = "jupyterapp.shell.currentWidget.sessionContext.session.kernel"
-SAVE = "async () => { await jupyterapp.commands.execute('docmanager:save'); }"
 SCROLL = "to => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = to; }"
 STYLES = "() => [...document.querySelectorAll('style')].filter(each => each.textContent.includes('.gradlab')).length"
 BROKEN = "() => [...document.images].filter(image => image.complete && !image.naturalWidth).length"
@@ -39,7 +38,7 @@ def test_a_page_reloaded_while_playing_plays_on(lab_page: Callable[..., Notebook
     # A page restores every widget of its kernel, also those of earlier tests.
     forget = "import ipywidgets\nipywidgets.Widget.close_all()"
     page = lab_page(forget, LAB.format("'digits'"), "Lab('bowl')", height=1500)
-    page.page.evaluate(SAVE)
+    save_notebook(page.page)
     play(page, 20)
     page.page.evaluate("() => { window.onbeforeunload = null; }")
     page.page.reload()

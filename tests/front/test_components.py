@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from browser.driving import chromium
+from browser.driving import chromium, next_frames
 from playwright.sync_api import sync_playwright
 
 from gradlab.front import joined_module, style_sheet
@@ -112,7 +112,7 @@ def page(shared: tuple[Any, list[str]]) -> Iterator[Any]:
 
 def new_requests(page: Any) -> list[dict[str, Any]]:
     """The messages of the parts to the kernel since the last call."""
-    page.wait_for_timeout(70)  # messages while dragging wait for up to 50 ms
+    next_frames(page)
     requests: list[dict[str, Any]] = page.evaluate("() => asked.splice(0)")
     return requests
 
@@ -138,7 +138,7 @@ def panel(page: Any) -> Any:
         }""",
         PANEL,
     )
-    page.wait_for_timeout(50)
+    next_frames(page)
     return page
 
 
@@ -247,7 +247,7 @@ def marked_words(page: Any) -> Any:
         }""",
         PANEL,
     )
-    page.wait_for_timeout(50)
+    next_frames(page)
     return page
 
 
@@ -361,7 +361,7 @@ def strip(page: Any) -> Any:
         }""",
         PANEL,
     )
-    page.wait_for_timeout(50)
+    next_frames(page)
     return page
 
 
@@ -505,7 +505,7 @@ def test_no_line_lights_while_it_plays(code: Any) -> None:
       pane.show({code: {source: 'loss.backward()', html: ['loss.backward()']}});
     }""")
     code.locator("pre.gl .line").first.hover()
-    code.wait_for_timeout(500)
+    code.evaluate("() => wait(500)")  # its timer is due after that of the light
     assert code.evaluate("() => lights.filter(Boolean)") == []
 
 
@@ -627,7 +627,7 @@ def bar(page: Any) -> Any:
 
 def answer(page: Any, **change: Any) -> None:
     page.evaluate("change => { bar.show(change); for (const done of answers.splice(0)) done(); }", change)
-    page.wait_for_timeout(20)
+    next_frames(page)
 
 
 def turned(page: Any) -> list[Any]:
@@ -661,7 +661,7 @@ def test_a_tick_stands_until_the_newest_click_is_answered(bar: Any) -> None:
     box.click()
     # the answer to the first click, which comes late
     bar.evaluate("() => { bar.show({values: {zero_grad: false}}); answers.shift()(); }")
-    bar.wait_for_timeout(20)
+    next_frames(bar)
     assert box.is_checked(), "as the second click left it"
     box.click()
     assert turned(bar) == [("zero_grad", False), ("zero_grad", True), ("zero_grad", False)]
