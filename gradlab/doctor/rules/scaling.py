@@ -85,7 +85,7 @@ class Scaling(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for scaled gradients in a step, and for unscaled ones in a step of a scaler's."""
-        fresh, site = [held for held in facts.held if held.used_by < 0], facts.step.site
+        fresh, site = [held for held in facts.passes if held.used_by < 0], facts.step.site
         if not fresh or facts.edited:
             return
         passes = [held.backward for held in fresh]
@@ -222,7 +222,7 @@ class Clipping(Rule):
             self._open[event.site] = event, passes, -1
         self._covered |= event.params
         groups = [group for group in event.groups if group.params & covered]
-        held = [one for group in groups for one in group.held]
+        held = [one for group in groups for one in group.passes]
         fresh = [one for one in held if one.used_by < 0]
         if not groups or any(group.edited for group in groups) or any(one.backward.closure_of >= 0 for one in held):
             return  # in a closure, the step that calls it comes after all

@@ -105,7 +105,7 @@ class UncopiedState(Rule):
     def end(self, *, normal: bool) -> None:
         for site, load in self.context.log.models.uncopied.items():
             seen = f"{number_of(load.times, 'load')} of tensors that are in use; {number_of(load.steps, 'step')} since"
-            self.report(self.STATE_DICT_NOT_COPIED, site, seen, partial(_copied, load.made), kind=load.kind)
+            self.report(self.STATE_DICT_NOT_COPIED, site, seen, partial(_copied, load.dict_site), kind=load.kind)
 
 
 def _copied(made: Site) -> Edit | Cause | None:

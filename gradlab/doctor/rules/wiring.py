@@ -296,7 +296,7 @@ class MissingParams(Rule):
         models = self.context.log.models.all()
         registered = union_bits(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
-        held = [one.backward.number for group in self.context.state.groups(gone) for one in group.held]
+        held = [one.backward.number for group in self.context.state.groups(gone) for one in group.passes]
         if not registered or not gone or max(held, default=0) >= first:
             return False
         site = self.context.made_at(step.optimizer, step.site)
