@@ -11,7 +11,7 @@ from ..events import MANUAL_UPDATE, Clip, Site
 from ..finding import Cause, Code, Edit
 from ..source.blocks import used_up_iterator
 from ..source.calls import call_at, calls_on, receiver, replaced, statement_at, with_loss, without_brackets
-from ..source.syntax import function_around, loop_around, node_place, own_nodes, reworded, statements_around, words_of
+from ..source.syntax import function_around, loop_around, node_place, own_nodes, reworded, statements_around, text_of
 from ..state.facts import StepFacts
 from .base import Rule, RuleContext, numbered
 from .clearing import MissingZeroGrad, clear_below
@@ -279,7 +279,7 @@ class Clipping(Rule):
             calls, empty, missed = self.times[site], self.times[site, "empty"], self.times[site, "missed"]
             if empty >= _LEAST and 2 * empty > calls and (made := used_up_iterator(self.context.log.path(site))):
                 seen = f"it got no parameters in {empty} of {number_of(calls, 'call')}"
-                self.report(self.NOTHING_TO_CLIP, site, seen, reworded(made, f"list({words_of(made)})"))
+                self.report(self.NOTHING_TO_CLIP, site, seen, reworded(made, f"list({text_of(made)})"))
             elif missed == calls >= _LEAST:
                 clip, optimizer = self._wrong[site]
                 seen = f"{missed} of {number_of(calls, 'call')} clip what {self.context.name(optimizer)} does not step"

@@ -79,9 +79,9 @@ class OptimizerRemade(Rule):
 def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
     """Return whether the source looks as if the new optimizer was meant."""
     loops = loops_around(made)
-    if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].words.lower())):
+    if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].text.lower())):
         return True
-    if _MEANT.search(f"{loops[0].words} {loops[0].through}".lower().replace("_", " ")):
+    if _MEANT.search(f"{loops[0].text} {loops[0].through}".lower().replace("_", " ")):
         return True
     return len([loop for loop in loops_around(stepped) if loop not in loops]) >= 2  # several epochs for each
 

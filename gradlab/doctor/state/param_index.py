@@ -63,7 +63,6 @@ class ParamIndex:
         return 1 << number
 
     def _number(self, param: Tensor) -> int:
-        """Return a number for a new parameter."""
         reference = weakref.ref(param)
         if not self._free and len(self._params) >= self._reuse_above:
             self._free = [number for number, param_ref in enumerate(self._params) if param_ref() is None]
