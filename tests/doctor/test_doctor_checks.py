@@ -1,4 +1,4 @@
-"""Checks that no single loop of the corpus shows: a trainer's wrapper of an optimizer, and numbers of the whole run."""
+"""Checks that no loop of the corpus covers: a trainer's wrapper of an optimizer, and numbers of the whole run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gradlab.doctor import watch
 
 
 class Wrapper(torch.optim.Optimizer):
-    """What a trainer gives out instead of an optimizer, as accelerate does."""
+    """A trainer's wrapper of an optimizer, such as accelerate's."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
         self.optimizer = optimizer

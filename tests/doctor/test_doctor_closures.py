@@ -142,8 +142,8 @@ def inside_an_if(scaler: torch.amp.GradScaler) -> None:
 
 @pytest.mark.parametrize("loop", [jumped_over, inside_an_if])
 def test_an_update_left_out_is_not_told_as_unscaled_twice(loop: Callable[..., None]) -> None:
-    words = r"unscale_\(\) has already been called on this optimizer since the last update\(\)"
-    with pytest.raises(RuntimeError, match=words), watch() as report:
+    message = r"unscale_\(\) has already been called on this optimizer since the last update\(\)"
+    with pytest.raises(RuntimeError, match=message), watch() as report:
         loop(torch.amp.GradScaler("cpu"))
     (finding,) = report
     assert finding.code == "scaler-step-without-update", report.text

@@ -1,8 +1,8 @@
-"""The loops of tests/corpus: every broken one is told by its code at its line, and the others by nothing at all.
+"""The loops of tests/corpus: every broken loop gets its code at its line, and the others get no finding.
 
-A broken loop says in its header what is expected (``# expect: code``, and ``# raises: Error`` if the mistake ends it),
-and its guilty line ends in ``# <- code``; the lines to edit end in ``# <- cause`` (``# <- code, cause`` if both are the
-same). Lines and codes are read from there, so a new file is a new test.
+The header of a broken loop has its code (``# expect: code``, and ``# raises: Error`` if the mistake ends it), and the
+line of the finding ends in ``# <- code``; the lines to edit end in ``# <- cause`` (``# <- code, cause`` if both are
+the same). Lines and codes are read from there, so a new file is a new test.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def name(path: Path) -> str:
 
 
 def header(path: Path, word: str) -> str:
-    """Return what a comment at the top of a loop says: ``# word: ...``."""
+    """Return the value of a comment ``# word: ...`` at the top of a loop."""
     for line in path.read_text().splitlines():
         if not line.startswith("#"):
             break
@@ -55,29 +55,29 @@ def marks(path: Path) -> list[tuple[str, int]]:
 
 def marked(path: Path) -> tuple[str, int]:
     """Return code and line of the comment ``# <- code``."""
-    found = [(word, line) for word, line in marks(path) if word != "cause"]
-    assert len(found) == 1, f"{name(path)}: one line is to be marked"
-    return found[0]
+    matches = [(word, line) for word, line in marks(path) if word != "cause"]
+    assert len(matches) == 1, f"{name(path)}: mark one line"
+    return matches[0]
 
 
 def causes(path: Path) -> set[int]:
-    """Return the lines to edit, each of them right: those of the comments ``# <- cause``."""
+    """Return the lines to edit, any of them correct: those of the comments ``# <- cause``."""
     return {line for word, line in marks(path) if word == "cause"}
 
 
-def grave(report: Report) -> list[tuple[str, str, int]]:
-    """Return code, file and line of all that is more than a hint."""
-    return [(one.code, Path(one.file).name, one.line) for one in report.findings if one.severity != "hint"]
+def errors_and_warnings(report: Report) -> list[tuple[str, str, int]]:
+    """Return code, file and line of each error and warning."""
+    return [(bug.code, Path(bug.file).name, bug.line) for bug in report.findings if bug.severity != "hint"]
 
 
-def hinted(path: Path) -> bool:
-    """Is a hint all that can be asked for, since the same may be meant so?"""
+def is_hint(path: Path) -> bool:
+    """Return whether a hint is enough, since the code may be intended."""
     return header(path, "severity").startswith("hint")
 
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch):
-    """Give a script the state that a new interpreter has, and take back what it leaves."""
+    """Run a script in the state of a new interpreter, and restore the state after it."""
     matmul, dtype, threads = torch.get_float32_matmul_precision(), torch.get_default_dtype(), torch.get_num_threads()
     cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
     states = torch.random.get_rng_state(), random.getstate(), np.random.get_state()
@@ -102,14 +102,14 @@ def fresh(monkeypatch: pytest.MonkeyPatch):
 
 
 def watched(path: Path, fresh: pytest.MonkeyPatch) -> tuple[Report, BaseException | None]:
-    """Run a loop under watch as Python would run it, and return the report and how it ended."""
+    """Run a loop under watch as Python would run it, and return the report and the error that ended it."""
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
     fresh.setattr(sys, "argv", [str(path)])
     fresh.syspath_prepend(str(path.parent))
     ended: BaseException | None = None
-    if header(path, "warns"):  # what PyTorch warns about is told by the doctor, if it is not silenced
+    if header(path, "warns"):  # the doctor reports PyTorch's warnings, if they are not silenced
         warnings.simplefilter("default")
     report = watch()
     try:
@@ -134,9 +134,9 @@ def test_the_corpus_is_there():
     assert len(PROGRAMS) >= 2
 
 
-def mended(path: Path, finding: Finding, folder: Path) -> Path:
-    """Return a copy of a loop, beside copies of what it imports, in which the fix stands where the finding says."""
-    assert finding.cause is not None, "a line of code has a place"
+def fixed(path: Path, finding: Finding, folder: Path) -> Path:
+    """Return a copy of a loop and its modules, with the fix applied at the location of the finding."""
+    assert finding.cause is not None, "a line of code has a location"
     source = edited(finding.cause, finding.fix)
     assert source is not None, f"{finding.fix!r} is no Python there"
     shutil.copytree(path.parent, folder, dirs_exist_ok=True)
@@ -154,24 +154,24 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_no_other(path, fresh, tmp_p
     if header(path, "missed"):  # a known gap: when it is found, the header goes
         assert code not in report.codes
         return
-    found = {(one.code, Path(one.file).name, one.line) for one in report.findings}
-    assert (code, path.name, line) in found, report.text
-    assert set(grave(report)) == (set() if hinted(path) else {(code, path.name, line)}), report.text
-    (finding,) = (one for one in report.findings if (one.code, one.line) == (code, line))
-    for said in (finding.message, finding.evidence, finding.fix, finding.lesson, f"{path.name}:{line}"):
-        assert said
-        assert said in report.text
-    place = (Path(finding.cause.file).name, finding.cause.line) if finding.cause is not None else None
-    right = {(path.name, number) for number in causes(path)}
+    reported = {(each.code, Path(each.file).name, each.line) for each in report.findings}
+    assert (code, path.name, line) in reported, report.text
+    assert set(errors_and_warnings(report)) == (set() if is_hint(path) else {(code, path.name, line)}), report.text
+    (finding,) = (each for each in report.findings if (each.code, each.line) == (code, line))
+    for text in (finding.message, finding.evidence, finding.fix, finding.lesson, f"{path.name}:{line}"):
+        assert text
+        assert text in report.text
+    location = (Path(finding.cause.file).name, finding.cause.line) if finding.cause is not None else None
+    expected = {(path.name, number) for number in causes(path)}
     if header(path, "cause").startswith("another line"):
-        assert place not in {None, *right}, report.text
+        assert location not in {None, *expected}, report.text
     elif header(path, "cause"):  # "not found (why)": it is not guessed
-        assert place is None, report.text
+        assert location is None, report.text
     else:
-        assert place in right, report.text
+        assert location in expected, report.text
     if finding.fix_is_line:
         fresh.undo()
-        after, ended = watched(mended(path, finding, tmp_path / code), fresh)
+        after, ended = watched(fixed(path, finding, tmp_path / code), fresh)
         stays = header(path, "fix").startswith("stays")  # a known gap: when the finding goes, the header goes
         assert (code in after.codes) == stays, after.text
         assert stays or (ended is None and set(after.codes) <= set(report.codes)), after.text
@@ -181,6 +181,6 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_no_other(path, fresh, tmp_p
 def test_an_unusual_loop_that_is_right_gets_no_word(path, fresh):
     report, ended = watched(path, fresh)
     assert ended is None
-    assert grave(report) == [], report.text
-    hints = {one.code for one in report.findings}
+    assert errors_and_warnings(report) == [], report.text
+    hints = {finding.code for finding in report.findings}
     assert hints <= {header(path, "hint").split(" ")[0]}, report.text

@@ -1,4 +1,4 @@
-"""What the doctor reads off a loss changes nothing, and what it cannot read it says."""
+"""Reading a loss changes nothing, and the doctor says what it could not read."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def train(loss_of, updates: int = 4, *, rate: float = 0.1) -> torch.Tensor:
 
 @pytest.fixture
 def as_if_nothing_was_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another test of this process may have compiled something: then no calls would be followed."""
+    """Another test of this process may have compiled something: calls would not be traced."""
     monkeypatch.setattr("gradlab._torch.compiled_anything", lambda: False)
 
 
-def seen(loss_of, **how) -> tuple[Report, torch.Tensor]:
+def watched(loss_of, **options) -> tuple[Report, torch.Tensor]:
     with watch() as report:
-        weights = train(loss_of, **how)
+        weights = train(loss_of, **options)
     assert "failed" not in report.watched
     return report, weights
 
@@ -52,7 +52,7 @@ def test_calls_are_followed_in_a_few_updates_only() -> None:
         modes.append(torch._C._len_torch_function_stack() > 0)
         return twice(logits)
 
-    report, weights = seen(loss_of, updates=8)
+    report, weights = watched(loss_of, updates=8)
     assert report.codes == ["softmax-before-cross-entropy"]
     assert modes == [True, True, True, False, True, False, False, False]
     assert torch.equal(weights, train(twice, updates=8))
@@ -60,7 +60,7 @@ def test_calls_are_followed_in_a_few_updates_only() -> None:
 
 @pytest.mark.parametrize("updates", [1, 2, 3, 5])
 def test_a_loop_that_ends_early_leaves_no_mode(updates: int) -> None:
-    report, _ = seen(twice, updates=updates)
+    report, _ = watched(twice, updates=updates)
     assert report.codes == ["softmax-before-cross-entropy"]
     assert not torch._C._len_torch_function_stack()
 
@@ -79,7 +79,7 @@ def test_a_mode_of_the_learners_own_keeps_its_place() -> None:
 
 def test_the_learners_own_anomaly_mode_stays() -> None:
     with torch.autograd.set_detect_anomaly(True, check_nan=False):
-        seen(twice)
+        watched(twice)
         assert torch.is_anomaly_enabled()
 
 
@@ -129,14 +129,14 @@ def test_a_nan_behind_a_checkpoint_is_named_and_not_run_again() -> None:
         probabilities = checkpoint(inside, logits, use_reentrant=False)
         return torch.log(probabilities * 0).mean()
 
-    report, _ = seen(loss_of)
+    report, _ = watched(loss_of)
     assert report.codes == ["nan-loss"]
     assert "torch.log of 0" in report.findings[0].message
     assert len(runs) == 2 * 4  # forward and backward of each update, as without the doctor
 
 
 def test_a_rate_too_large_is_no_impossible_operation() -> None:
-    report, _ = seen(lambda logits: logits.pow(2).mean() * 1e3, updates=30, rate=1.0)
+    report, _ = watched(lambda logits: logits.pow(2).mean() * 1e3, updates=30, rate=1.0)
     assert report.codes == ["nan-loss"]
     assert "learning rate is too large" in report.findings[0].message
 
@@ -182,7 +182,7 @@ def test_a_literal_is_no_number_of_the_model() -> None:
         assert (logits * 0 + 0.5).mean().item() == 0.5  # an accuracy, say
         return F.cross_entropy(logits, Y) + 0.5
 
-    assert seen(loss_of, updates=6)[0].codes == []
+    assert watched(loss_of, updates=6)[0].codes == []
 
 
 @pytest.mark.usefixtures("as_if_nothing_was_compiled")
@@ -190,4 +190,4 @@ def test_a_number_of_the_model_that_is_added_is_told() -> None:
     def loss_of(logits: torch.Tensor) -> torch.Tensor:
         return F.cross_entropy(logits, Y) + logits.square().mean().item()
 
-    assert seen(loss_of, updates=6)[0].codes == ["loss-term-detached"]
+    assert watched(loss_of, updates=6)[0].codes == ["loss-term-detached"]

@@ -92,7 +92,7 @@ def steps_that_fail() -> Iterator[None]:
 )
 def test_memory_is_bounded(loop: Callable[[], Iterator[None]], updates: int) -> None:
     """By Python's count of small objects: an update has about five events, and each is more than one of them."""
-    with watch():  # what PyTorch and the doctor load when they are first used belongs to nobody
+    with watch():  # PyTorch and the doctor load modules at their first use
         warm = loop()
         for _ in range(50):
             next(warm)
@@ -112,16 +112,16 @@ def test_memory_is_bounded(loop: Callable[[], Iterator[None]], updates: int) -> 
     assert full < 25_000
 
 
-def waits(loop: Callable[[], Iterator[None]], updates: int) -> int:
-    """Return how often a number is taken from a tensor: on a GPU, each time the program waits for it."""
+def count_waits(loop: Callable[[], Iterator[None]], updates: int) -> int:
+    """Return the number of reads of a number from a tensor: on a GPU, each waits for the device."""
     with watch():
         steps = loop()
-        for _ in range(60):  # at first, gradients are looked at now and then
+        for _ in range(60):  # the first updates read some gradients
             next(steps)
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
             for _ in range(updates):
                 next(steps)
-    return sum(one.count for one in profile.key_averages() if one.key in ("aten::item", "aten::_local_scalar_dense"))
+    return sum(op.count for op in profile.key_averages() if op.key in ("aten::item", "aten::_local_scalar_dense"))
 
 
 def test_a_healthy_loop_never_waits_for_its_device():
@@ -137,11 +137,11 @@ def test_a_healthy_loop_never_waits_for_its_device():
             optimizer.zero_grad(set_to_none=False)
             yield
 
-    assert waits(with_all, 100) == 0
+    assert count_waits(with_all, 100) == 0
 
 
 def test_edited_gradients_are_waited_for_once_many_events():
-    assert waits(edited_by_hand, 150) <= 5  # not once an update and a parameter: that would be 300
+    assert count_waits(edited_by_hand, 150) <= 5  # not once an update and a parameter: that would be 300
 
 
 def test_the_learners_own_modes_do_not_see_the_doctor():

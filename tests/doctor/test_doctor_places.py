@@ -96,7 +96,7 @@ def judged(source: str, path: Path) -> Report:
 
 
 def missing_zero_grad(source: str, path: Path) -> Finding:
-    return next(one for one in judged(source, path) if one.code == "missing-zero-grad")
+    return next(finding for finding in judged(source, path) if finding.code == "missing-zero-grad")
 
 
 @pytest.mark.parametrize(
@@ -110,15 +110,15 @@ def missing_zero_grad(source: str, path: Path) -> Finding:
 )
 def test_the_place_and_the_line(source: str, what: str, fix: str, tmp_path: Path) -> None:
     finding = missing_zero_grad(source, tmp_path / "train.py")
-    (line,) = (at for at, one in enumerate(source.splitlines(), 1) if one.endswith("# here"))
+    (line,) = (number for number, text in enumerate(source.splitlines(), 1) if text.endswith("# here"))
     assert finding.cause is not None
     assert (finding.cause.line, finding.cause.insert) == (line, what)
     assert finding.fix_is_line
     assert finding.fix == fix
-    mended = edited(finding.cause, fix)
-    assert mended is not None
+    fixed = edited(finding.cause, fix)
+    assert fixed is not None
     with pytest.raises(StopIteration):
-        missing_zero_grad(mended, tmp_path / "mended.py")
+        missing_zero_grad(fixed, tmp_path / "mended.py")
 
 
 def test_a_train_without_brackets_counts_on_the_model_itself(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_a_train_without_brackets_counts_on_the_model_itself(tmp_path: Path) -> 
     (finding,) = judged(VALIDATES.format("clock.train\n    net.train"), path)
     assert (finding.code, finding.fix_is_line, finding.fix) == ("eval-mode-left-on", True, "net.train()")
     assert finding.cause is not None
-    mended = edited(finding.cause, finding.fix)
-    assert mended is not None
-    assert judged(mended, path).codes == []
+    fixed = edited(finding.cause, finding.fix)
+    assert fixed is not None
+    assert judged(fixed, path).codes == []
     (finding,) = judged(VALIDATES.format("clock.train"), path)
     assert finding.cause is not None
     assert (finding.cause.what, finding.fix) == ("insert above line 10", "net.train()")
@@ -172,5 +172,5 @@ def test_a_file_that_was_edited_between_two_watches(tmp_path: Path) -> None:
         os.utime(path, (number, number))  # a clock that is too coarse hides no edit
         with watch() as report:
             runpy.run_path(str(path), run_name="__main__")
-        (line,) = (at for at, one in enumerate(text.splitlines(), 1) if one.endswith("# here"))
-        assert [(one.code, one.line) for one in report] == [("graph-retained-memory-leak", line)], report.text
+        (line,) = (index for index, code in enumerate(text.splitlines(), 1) if code.endswith("# here"))
+        assert [(each.code, each.line) for each in report] == [("graph-retained-memory-leak", line)], report.text

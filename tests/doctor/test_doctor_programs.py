@@ -1,6 +1,6 @@
 """Whole programs under ``python -m gradlab doctor``: the same results, bit for bit, and no false alarm.
 
-Each program prints a line ``digest: ...`` over what it has learned.
+Each program prints a line ``digest: ...`` of its results.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ def test_a_program_prints_the_same_and_gets_no_word(path, tmp_path, monkeypatch,
     monkeypatch.setattr(sys, "argv", [str(path)])
     with contextlib.suppress(SystemExit):
         runpy.run_path(str(path), run_name="__main__")
-    bare, said = capfd.readouterr()
+    bare, errors = capfd.readouterr()
     assert "digest:" in bare
     code = main(["doctor", str(path)])
-    watched, complained = capfd.readouterr()
+    watched, watched_errors = capfd.readouterr()
     report = watched.removeprefix(bare)
     assert watched.startswith(bare)
     assert report.startswith("\nNo findings. Watched ") or report.startswith("\n1 finding. "), report
     assert code == 0, report
     assert "failed" not in report
-    assert complained == said
+    assert watched_errors == errors

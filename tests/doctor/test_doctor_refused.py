@@ -1,4 +1,4 @@
-"""What watch refuses: each names the argument, the value and what is allowed, and leaves nothing behind."""
+"""Arguments that watch refuses: the error names argument, value and valid values, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COUNT, _SECONDS = (
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ({"updates": "x"}, f"^{_COUNT} 'x'$"),
         ({"updates": 1.5}, f"^{_COUNT} 1.5$"),
@@ -33,21 +33,21 @@ _COUNT, _SECONDS = (
         ({"seconds": True}, f"^{_SECONDS} 0, got True$"),
     ],
 )
-def test_bad_arguments_of_watch_are_named(arguments: dict[str, Any], words: str) -> None:
-    with nothing_left(), pytest.raises((TypeError, ValueError), match=words):
+def test_bad_arguments_of_watch_are_named(arguments: dict[str, Any], message: str) -> None:
+    with nothing_left(), pytest.raises((TypeError, ValueError), match=message):
         watch(**arguments)
 
 
 @pytest.mark.parametrize(
-    ("codes", "words"),
+    ("codes", "message"),
     [
         ("nan-loss", r"^select must be a list of codes such as \['missing-zero-grad'\], got 'nan-loss'$"),
         ([3], "^select: there is no code 3; there are "),
         (["nan-los"], r"^select: there is no code 'nan-los'; did you mean 'nan-loss'\?$"),
     ],
 )
-def test_bad_codes_of_a_filter_are_named(codes: Any, words: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=words):
+def test_bad_codes_of_a_filter_are_named(codes: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
         FindingFilter(select=codes)
 
 

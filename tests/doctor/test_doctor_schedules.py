@@ -30,7 +30,7 @@ for epoch in range(EPOCHS):
 """
 
 
-def found(scheduler: str, epochs: int, folder: Path, *, each_batch: bool) -> list[str]:
+def codes(scheduler: str, epochs: int, folder: Path, *, each_batch: bool) -> list[str]:
     path, steps = folder / "train.py", ("scheduler.step()", "pass")
     batch, epoch = steps if each_batch else reversed(steps)
     path.write_text(LOOP.format(epochs=epochs, scheduler=scheduler, batch=batch, epoch=epoch))
@@ -51,8 +51,8 @@ def found(scheduler: str, epochs: int, folder: Path, *, each_batch: bool) -> lis
     ],
 )
 def test_a_schedule_of_epochs_is_too_fast_for_batches(scheduler: str, epochs: int, tmp_path: Path) -> None:
-    assert found(scheduler, epochs, tmp_path, each_batch=True) == ["scheduler-cadence"]
-    assert found(scheduler, epochs, tmp_path, each_batch=False) == []
+    assert codes(scheduler, epochs, tmp_path, each_batch=True) == ["scheduler-cadence"]
+    assert codes(scheduler, epochs, tmp_path, each_batch=False) == []
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_a_schedule_of_epochs_is_too_fast_for_batches(scheduler: str, epochs: in
     ],
 )
 def test_a_schedule_of_batches_gets_nowhere_in_epochs(scheduler: str, epochs: int, tmp_path: Path) -> None:
-    assert found(scheduler, epochs, tmp_path, each_batch=False) == ["scheduler-cadence"]
-    assert found(scheduler, epochs, tmp_path, each_batch=True) == []
+    assert codes(scheduler, epochs, tmp_path, each_batch=False) == ["scheduler-cadence"]
+    assert codes(scheduler, epochs, tmp_path, each_batch=True) == []
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_schedule_of_batches_gets_nowhere_in_epochs(scheduler: str, epochs: in
     ],
 )
 def test_a_schedule_of_batches_is_left_alone(scheduler: str, epochs: int, tmp_path: Path) -> None:
-    assert found(scheduler, epochs, tmp_path, each_batch=True) == []
+    assert codes(scheduler, epochs, tmp_path, each_batch=True) == []
 
 
 def test_what_a_loop_counts_to_is_found_without_running_code(tmp_path):

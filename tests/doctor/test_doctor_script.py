@@ -1,4 +1,4 @@
-"""``python -m gradlab doctor``: any script, any end, a clear word, and never a stack of the doctor's own."""
+"""``python -m gradlab doctor``: any script, any end, a clear message, and no traceback of the doctor's."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ import atexit, multiprocessing, pickle
 def square(x):
     return x * x
 
-class Kept:
+class Pickled:
     def __init__(self):
         self.value = 3
 
 if __name__ == "__main__":
-    assert pickle.loads(pickle.dumps(Kept())).value == 3
-    atexit.register(lambda: print(pickle.dumps(Kept())))
+    assert pickle.loads(pickle.dumps(Pickled())).value == 3
+    atexit.register(lambda: print(pickle.dumps(Pickled())))
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         print(sum(pool.map(square, range(4))))
 """
-OURS = str(Path(gradlab.__file__).parent) + os.sep  # a checkout may well lie in a folder of that name, .venv and all
+OURS = str(Path(gradlab.__file__).parent) + os.sep  # a checkout may be in a folder of that name, with its .venv
 
 
 @pytest.fixture
 def script(tmp_path, monkeypatch):
-    """Write a script of some text and return its path."""
+    """Write a script and return its path."""
     monkeypatch.chdir(tmp_path)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have jobs in the background ignore it
     state = [*sys.argv], [*sys.path]
@@ -74,7 +74,7 @@ def doctor(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
 
 
 @pytest.mark.parametrize(
-    ("text", "expected", "printed", "told"),
+    ("text", "expected", "printed", "errors"),
     [
         pytest.param(HEALTHY, CLEAN, [FINE], [], id="clean"),
         pytest.param(FORGETFUL, FINDINGS, [f"{WRONG}train.py:8"], [], id="a mistake"),
@@ -114,12 +114,12 @@ def doctor(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
         ),
     ],
 )
-def test_any_end_of_a_script_is_told(text, expected, printed, told, script, capfd):
+def test_any_end_of_a_script_is_told(text, expected, printed, errors, script, capfd):
     code, out, err = doctor(capfd, script(text))
     assert code == expected
-    assert all(words in out for words in printed), out
-    assert all(words in err for words in told), err
-    assert bool(err) == bool(told)
+    assert all(part in out for part in printed), out
+    assert all(part in err for part in errors), err
+    assert bool(err) == bool(errors)
     code, out, _ = doctor(capfd, "--json", script(text))
     assert code == expected
     assert bool(json.loads(out)["findings"]) == (expected == FINDINGS)
@@ -131,8 +131,8 @@ def test_json_is_alone_on_standard_output(script, capfd):
     assert code == FINDINGS
     assert (finding["code"], finding["severity"], finding["line"]) == (FORGETS, "error", 8)
     assert Path(finding["file"]).name == "train.py"
-    known = {"code", "severity", "message", "evidence", "file", "line", "fix", "fix_is_line", "lesson", "cause"}
-    assert set(finding) == known | {"excerpt"}
+    keys = {"code", "severity", "message", "evidence", "file", "line", "fix", "fix_is_line", "lesson", "cause"}
+    assert set(finding) == keys | {"excerpt"}
     assert err.splitlines() == ["hello", "bye"]
 
 
@@ -146,7 +146,7 @@ def test_a_script_gets_its_arguments_and_modules_beside_it(script, capfd):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "texts"),
     [
         (["none.py"], ["none.py", "no such file"]),
         (["."], [".", "a folder"]),
@@ -159,18 +159,18 @@ def test_a_script_gets_its_arguments_and_modules_beside_it(script, capfd):
     ],
     ids=" ".join,
 )
-def test_what_cannot_be_run_is_told_in_one_line(arguments, said, script, capfd):
+def test_what_cannot_be_run_is_told_in_one_line(arguments, texts, script, capfd):
     script(HEALTHY)
     code, out, err = doctor(capfd, *arguments)
     assert (code, out) == (NOT_RUN, "")
     assert len(err.splitlines()) == 1
-    assert all(words in err for words in said), err
+    assert all(text in err for text in texts), err
 
 
 @pytest.mark.slow
 def test_a_script_may_start_processes_and_save_at_exit(script):
-    asked = [sys.executable, "-m", "gradlab", "doctor", script(STARTS_AND_SAVES)]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "-m", "gradlab", "doctor", script(STARTS_AND_SAVES)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.startswith("14\n"), done.stderr
     assert "__main__" in done.stdout.splitlines()[-1]
     assert (done.returncode, done.stderr) == (NOT_RUN, "")  # nothing was trained

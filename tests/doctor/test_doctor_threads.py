@@ -1,4 +1,4 @@
-"""A watch beside other threads: it follows its own thread alone, and what the others run is as it was."""
+"""A watch beside other threads: it follows its own thread alone, and changes nothing in the others."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gradlab.doctor import watch
 
 
 class OlderThread:
-    """A thread that runs before a watch begins, and does one thing when it is asked to."""
+    """A thread that runs before a watch begins, and calls ``work`` on request."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
-        self._work, self._asked = work, threading.Event()
+        self._work, self._requested = work, threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
-        if self._asked.wait(60):
+        if self._requested.wait(60):
             self._work()
 
     def do(self) -> None:
-        self._asked.set()
+        self._requested.set()
         self._thread.join()
 
 

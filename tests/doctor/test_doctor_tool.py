@@ -1,4 +1,4 @@
-"""The doctor beside other tools: what it can run, which findings count, and the forms of its report."""
+"""The doctor beside other tools: runnable programs, findings that count, and formats of its report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 def test_what_a_child_prints_does_not_spoil_the_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "train.py").write_text(FORGETFUL + "import os\nos.system('echo child')\nprint('parent')")
     code, out, err = doctor(capfd, "--json", "train.py")
-    assert [one["code"] for one in json.loads(out)["findings"]] == [FORGETS]
+    assert [finding["code"] for finding in json.loads(out)["findings"]] == [FORGETS]
     assert {"child", "parent"} <= set(err.split())
     assert code == FINDINGS
 
@@ -43,9 +43,9 @@ def test_a_module_of_a_package(folder: Path, capfd: pytest.CaptureFixture[str], 
 
 
 def notebook(path: Path, *cells: str) -> str:
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    made.cells.insert(1, nbformat.v4.new_markdown_cell("Text is no cell that runs."))
-    nbformat.write(made, path)
+    document = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    document.cells.insert(1, nbformat.v4.new_markdown_cell("Text is no cell that runs."))
+    nbformat.write(document, path)
     return path.name
 
 
@@ -71,7 +71,7 @@ def test_a_notebook_ends_at_its_first_error(folder: Path, capfd: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    ("options", "expected", "told"),
+    ("options", "expected", "shown"),
     [
         ("--ignore missing-zero-grad", CLEAN, False),
         ("--ignore clip-without-effect", FINDINGS, True),
@@ -81,11 +81,11 @@ def test_a_notebook_ends_at_its_first_error(folder: Path, capfd: pytest.CaptureF
         ("--fail-on error", FINDINGS, True),
     ],
 )
-def test_which_findings_count(options: str, expected: int, told: bool, folder: Path, capfd) -> None:
+def test_which_findings_count(options: str, expected: int, shown: bool, folder: Path, capfd) -> None:
     (folder / "train.py").write_text(FORGETFUL)
     code, out, err = doctor(capfd, *options.split(), "train.py")
     assert (code, err) == (expected, "")
-    assert (FORGETS in out) is told
+    assert (FORGETS in out) is shown
 
 
 def test_a_comment_at_the_line_ignores_a_code(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -102,10 +102,10 @@ def test_a_comment_at_the_line_ignores_a_code(folder: Path, capfd: pytest.Captur
 def test_what_comments_ignore_is_counted_in_every_form(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ignoring = f"optimizer.step()  # gradlab: ignore[{FORGETS}]"
     (folder / "train.py").write_text(FORGETFUL.replace("optimizer.step()", ignoring))
-    told = {form: doctor(capfd, "--format", form, "train.py")[1] for form in FORMATS}
-    assert told["text"].startswith("\nNo findings, 1 ignored by comment. Watched 6 backward passes")
-    assert told["github"].startswith("::notice::No findings, 1 ignored by comment. Watched")
-    assert json.loads(told["json"])["ignored"] == 1
+    outputs = {form: doctor(capfd, "--format", form, "train.py")[1] for form in FORMATS}
+    assert outputs["text"].startswith("\nNo findings, 1 ignored by comment. Watched 6 backward passes")
+    assert outputs["github"].startswith("::notice::No findings, 1 ignored by comment. Watched")
+    assert json.loads(outputs["json"])["ignored"] == 1
     assert json.loads(doctor(capfd, "--json", "--ignore", FORGETS, "train.py")[1])["ignored"] == 0  # by an option
 
 
@@ -119,7 +119,7 @@ def test_settings_of_the_nearest_pyproject(folder: Path, capfd: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ('ignored = ["x"]', "no key 'ignored'"),
         ('ignore = "missing-zero-grad"', "must be a list of codes"),
@@ -128,12 +128,12 @@ def test_settings_of_the_nearest_pyproject(folder: Path, capfd: pytest.CaptureFi
         ("ignore = [", "pyproject.toml"),
     ],
 )
-def test_bad_settings_are_told_in_one_line(table: str, said: str, folder: Path, capfd) -> None:
+def test_bad_settings_are_told_in_one_line(table: str, message: str, folder: Path, capfd) -> None:
     (folder / "train.py").write_text(HEALTHY)
     (folder / "pyproject.toml").write_text(f"[tool.gradlab.doctor]\n{table}\n")
     code, out, err = doctor(capfd, "train.py")
     assert (code, out) == (NOT_RUN, "")
-    assert said in err
+    assert message in err
     assert len(err.splitlines()) == 1
 
 
@@ -143,7 +143,7 @@ BYE = "\nimport atexit\natexit.register(print, 'bye')" + FORGETFUL
 
 
 def piped(script: str) -> subprocess.CompletedProcess[str]:
-    """What bash says of a script, with the exit code of the first program of its pipe."""
+    """Run the doctor in a pipe of bash; the exit code is that of the first program."""
     home = str(Path(gradlab.__file__).parents[1])
     return subprocess.run(
         ["bash", "-c", f"{sys.executable} -m gradlab doctor {script}; exit ${{PIPESTATUS[0]}}"],
@@ -170,10 +170,10 @@ def test_annotations_of_github(folder: Path, capfd: pytest.CaptureFixture[str]) 
     (folder / "train.py").write_text(FORGETFUL)
     _, out, _ = doctor(capfd, "--format", "github", "train.py")
     (line,) = out.splitlines()  # a command is one line; %0A stands for a line's end
-    command, _, words = line.removeprefix("::").partition("::")
+    command, _, message = line.removeprefix("::").partition("::")
     kind, _, properties = command.partition(" ")
-    assert kind == "error"
-    assert dict(one.split("=") for one in properties.split(",")) == {"file": "train.py", "line": "8", "title": FORGETS}
-    assert "%0AFix: optimizer.zero_grad()" in words
+    fields = dict(pair.split("=") for pair in properties.split(","))
+    assert (kind, fields) == ("error", {"file": "train.py", "line": "8", "title": FORGETS})
+    assert "%0AFix: optimizer.zero_grad()" in message
     (folder / "train.py").write_text(HEALTHY)
     assert doctor(capfd, "--format", "github", "train.py")[1].startswith("::notice::")

@@ -31,7 +31,7 @@ def kinds(*roots: type) -> set[type]:
 
 
 def owners() -> list[object]:
-    """Return all modules and classes of PyTorch's in which a name could have been exchanged."""
+    """Return all modules and classes of PyTorch in which a name could be replaced."""
     modules = [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] == "torch"]
     classes = kinds(nn.Module, Optimizer, LRScheduler, ReduceLROnPlateau, torch.amp.GradScaler)
     lasting = (kind for kind in classes if "<locals>" not in kind.__qualname__)  # but for those that a tracer makes
@@ -39,22 +39,22 @@ def owners() -> list[object]:
 
 
 def names() -> dict[tuple[int, str], int]:
-    """Return what every name of PyTorch's stands for, and the hooks that all optimizers have."""
-    found = {
+    """Return the ids of PyTorch's functions and classes by name, and the numbers of global hooks."""
+    ids = {
         (id(owner), name): id(value)
         for owner in owners()
         for name, value in list(vars(owner).items())
         if callable(value) and not name.startswith(("__path", "__compiled"))
     }
-    found[0, "hooks"] = len(sys.modules["torch.optim.optimizer"]._global_optimizer_pre_hooks)
-    found[0, "post hooks"] = len(sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks)
-    found[0, "module hooks"] = len(torch.nn.modules.module._global_forward_hooks)
-    return found
+    ids[0, "hooks"] = len(sys.modules["torch.optim.optimizer"]._global_optimizer_pre_hooks)
+    ids[0, "post hooks"] = len(sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks)
+    ids[0, "module hooks"] = len(torch.nn.modules.module._global_forward_hooks)
+    return ids
 
 
 @pytest.fixture(scope="module")
 def at_first() -> dict[tuple[int, str], int]:
-    """All of PyTorch's names before anything was watched; what PyTorch loads when it is first used is there."""
+    """All of PyTorch's names before any watch, after it has loaded its lazy modules."""
     for loop in (LOOPS["sgd"], LOOPS["compile"]):
         loop()
     gc.collect()  # classes that PyTorch has made for the models of other tests, as parametrize does
@@ -79,8 +79,8 @@ def train(updates: int = 5, model: nn.Module | None = None) -> None:
         optimizer.step()
 
 
-def same(one: list[torch.Tensor], two: list[torch.Tensor]) -> bool:
-    return len(one) == len(two) and all(a.dtype == b.dtype and a.equal(b) for a, b in zip(one, two, strict=True))
+def same(left: list[torch.Tensor], right: list[torch.Tensor]) -> bool:
+    return len(left) == len(right) and all(a.dtype == b.dtype and a.equal(b) for a, b in zip(left, right, strict=True))
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -95,7 +95,7 @@ def test_what_is_computed_is_the_same_bit_for_bit(name):
     assert "failed" not in report.watched
     assert not report.wrong or name in ("forgotten", "second order"), report.text
     torch.manual_seed(6)
-    assert not same(bare, LOOPS[name]()), "these tensors would not tell"
+    assert not same(bare, LOOPS[name]()), "these tensors would show no difference"
 
 
 def test_all_is_put_back_after_an_exception(untouched):
@@ -115,12 +115,12 @@ def test_all_is_put_back_after_an_exception(untouched):
 def test_watches_may_end_in_any_order(untouched):
     for order in itertools.permutations(range(3)):
         watches = [watch() for _ in range(3)]
-        for one in watches:
-            one.__enter__()
+        for each in watches:
+            each.__enter__()
         for index in order:
             train(1)
             watches[index].__exit__(None, None, None)
-        assert all(one.watched.startswith("Watched") for one in watches)
+        assert all(each.watched.startswith("Watched") for each in watches)
 
 
 def test_a_watch_inside_a_watch_sees_the_same(untouched):
@@ -139,7 +139,7 @@ def test_a_watch_inside_a_watch_sees_the_same(untouched):
     with watch() as outer, watch() as inner:
         wrong()
     assert alone.codes == outer.codes == inner.codes == ["missing-zero-grad"]
-    assert [one.evidence for one in outer] == [one.evidence for one in alone]
+    assert [finding.evidence for finding in outer] == [finding.evidence for finding in alone]
 
 
 def test_one_watch_watches_once_at_a_time_and_again(untouched):
@@ -171,11 +171,11 @@ def test_a_function_that_was_kept_does_what_it_did_before():
     model = build()
     runner = RuleRunner()
     runner.start()
-    kept = model.zero_grad
+    zero_grad = model.zero_grad
     train(3, model)
     runner.stop()
     assert runner.log.passes.count == 3
-    kept()
+    zero_grad()
     assert all(p.grad is None for p in model.parameters())
     assert runner.log.events == [], "it goes on listening"
 
@@ -231,11 +231,11 @@ def test_neither_a_watch_nor_its_report_keeps_anything_alive():
         optimizer.step()
         for _ in range(4):
             nn.functional.mse_loss(model(x), y).backward()
-        kept = (model, optimizer, model[0].weight, model[0].weight.grad, x)
-        gone = [weakref.ref(one) for one in kept]
-        del model, optimizer, x, kept
+        objects = (model, optimizer, model[0].weight, model[0].weight.grad, x)
+        references = [weakref.ref(each) for each in objects]
+        del model, optimizer, x, objects
         gc.collect()
-        assert [one() for one in gone] == [None] * 5
+        assert [each() for each in references] == [None] * 5
     assert report.watched
 
 
@@ -296,11 +296,11 @@ def test_a_warning_about_a_scheduler_is_about_the_learners_line():
     with warnings.catch_warnings(record=True) as bare:
         warnings.simplefilter("always")
         early()
-    with warnings.catch_warnings(record=True) as seen, watch():
+    with warnings.catch_warnings(record=True) as watched, watch():
         warnings.simplefilter("always")
         early()
-    assert [(one.filename, one.lineno) for one in seen] == [(one.filename, one.lineno) for one in bare]
-    assert seen[0].filename == __file__
+    assert [(each.filename, each.lineno) for each in watched] == [(each.filename, each.lineno) for each in bare]
+    assert watched[0].filename == __file__
 
 
 def test_a_failure_of_the_doctor_never_reaches_the_loop(monkeypatch, untouched):
@@ -323,12 +323,12 @@ def test_a_failure_of_the_doctor_never_reaches_the_loop(monkeypatch, untouched):
 def test_tensors_of_all_kinds(device):
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    made = {"meta": {"device": "meta"}, "double": {"dtype": torch.float64}}.get(device, {})
+    options = {"meta": {"device": "meta"}, "double": {"dtype": torch.float64}}.get(device, {})
     with watch() as report, FakeTensorMode() if device == "fake" else contextlib.nullcontext():
         with torch.inference_mode(device == "inference"):
             build()(batch()[0])
-        x = torch.ones(6, 4, **made)
-        model = nn.LazyLinear(1) if device == "lazy" else nn.Linear(4, 1, **made)
+        x = torch.ones(6, 4, **options)
+        model = nn.LazyLinear(1) if device == "lazy" else nn.Linear(4, 1, **options)
         kind = torch.optim.SGD
         if device == "sparse":
             x, model, kind = torch.arange(6), nn.Embedding(9, 1, sparse=True), torch.optim.SparseAdam

@@ -1,4 +1,4 @@
-"""Where the training really runs: threads, processes, ranks of torchrun; and a watch that ends before the program."""
+"""Training in threads, processes and ranks of torchrun; and a watch that ends before the program."""
 
 from __future__ import annotations
 
@@ -136,15 +136,15 @@ def test_a_thread_that_only_looks_on_changes_nothing() -> None:
 
 
 def test_after_some_updates_nothing_is_patched() -> None:
-    before, seen = patched(), []
+    before, states = patched(), []
 
-    def look(number: int) -> None:
-        seen.append((patched() == before, report.codes))
+    def record(number: int) -> None:
+        states.append((patched() == before, report.codes))
 
     with watch(updates=3) as report:
-        train(6, on_update=look)
-    # It ends when the fourth backward pass begins, which comes after look(3).
-    assert seen == [(False, [])] * 4 + [(True, [FORGETS])] * 2
+        train(6, on_update=record)
+    # It ends when the fourth backward pass begins, which comes after record(3).
+    assert states == [(False, [])] * 4 + [(True, [FORGETS])] * 2
     assert "3 updates" in report.watched
     assert "Watched 3 backward passes" in report.watched
 
@@ -234,7 +234,7 @@ def test_the_first_process_reports_and_all_end_as_they_would(folder: Path, capfd
     code, out, _ = doctor(capfd, "--json", "--output", "report.json", "train.py")
     assert (code, out) == (FINDINGS, f"[{-signal.SIGTERM}, 0, 0]\n")
     report = json.loads((folder / "report.json").read_text())
-    assert [(one["code"], one["line"]) for one in report["findings"]] == [(FORGETS, 12)]
+    assert [(finding["code"], finding["line"]) for finding in report["findings"]] == [(FORGETS, 12)]
     assert report["watched"].startswith(
         "In the first process that it started: Watched 6 backward passes, 6 updates of "
     )
@@ -243,7 +243,7 @@ def test_the_first_process_reports_and_all_end_as_they_would(folder: Path, capfd
     code, out, _ = doctor(capfd, "healthy.py")
     assert code == CLEAN
     assert "No findings. In the first process that it started: Watched 6 backward passes" in out
-    code, out, _ = doctor(capfd, "train.py", "itself")  # what trains itself has the word
+    code, out, _ = doctor(capfd, "train.py", "itself")  # a process that trains itself is reported
     assert code == CLEAN
     assert "No findings. Watched 6 backward passes" in out
     assert "The doctor did not watch 3 other processes." in out
@@ -293,15 +293,15 @@ def test_another_rank_than_0_runs_as_it_is(folder: Path, capfd: pytest.CaptureFi
 @pytest.mark.parametrize("program", [["train.py"], ["-m", "pack.train"]])
 @pytest.mark.parametrize("logs", [[], ["--log-dir", "logs"], ["--redirects", "3"]])
 def test_torchrun_gets_the_doctor_instead_of_the_script(program: list[str], logs: list[str], folder: Path) -> None:
-    """torchrun's own parser says what it would run, and with which options."""
+    """Check against torchrun's own parser: the program it would run, and its options."""
     options, arguments = ["--nnodes=1", "--nproc-per-node", "2", *logs], ["--lr", "1", "-m", "x"]
     report = folder / "report.json"
-    made = watched_arguments([*options, *program, *arguments], {"updates": 5, "seconds": None}, report)
+    changed = watched_arguments([*options, *program, *arguments], {"updates": 5, "seconds": None}, report)
     before = vars(get_args_parser().parse_args([*options, *program, *arguments]))
-    after = vars(get_args_parser().parse_args(made))
+    after = vars(get_args_parser().parse_args(changed))
     assert (after.pop("module"), after.pop("training_script")) == (True, "gradlab")
-    given = after.pop("training_script_args")
-    assert given == ["doctor", "--report-to", str(report), "--updates", "5", *program, *arguments]
+    script_args = after.pop("training_script_args")
+    assert script_args == ["doctor", "--report-to", str(report), "--updates", "5", *program, *arguments]
     if not logs:
         assert after.pop("log_dir") == str(folder / "logs")  # which goes with the report
     assert after == {name: value for name, value in before.items() if name in after}

@@ -1,4 +1,4 @@
-"""The doctor is never quieter than PyTorch: its warnings and errors get the learner's line, and silence has a count."""
+"""The doctor reports PyTorch's warnings and errors at the learner's line, and counts those not shown."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ X, Y = torch.ones(4, 3), torch.zeros(4, 1)
 
 @pytest.fixture(autouse=True)
 def always() -> Iterator[None]:
-    """Show every warning, whatever the tests before this one have shown."""
+    """Show every warning, even if an earlier test has shown it."""
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        warnings.showwarning = lambda *words: None
+        warnings.showwarning = lambda *args: None
         torch.set_warn_always(True)
         yield
         torch.set_warn_always(False)
 
 
-def line_of(function: Callable[..., object], words: str) -> int:
-    """Return the number of the only line of a function that has some words."""
+def line_of(function: Callable[..., object], text: str) -> int:
+    """Return the number of the only line of a function that has a text."""
     lines, first = inspect.getsourcelines(function)
-    (found,) = [first + at for at, line in enumerate(lines) if words in line]
-    return found
+    (number,) = [number for number, line in enumerate(lines, first) if text in line]
+    return number
 
 
 def net(*parts: nn.Module) -> tuple[nn.Module, torch.optim.Optimizer]:
@@ -110,19 +110,19 @@ WARNED = [
 ]
 
 
-@pytest.mark.parametrize(("loop", "code", "severity", "words"), WARNED, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.parametrize(("loop", "code", "severity", "message"), WARNED, ids=lambda x: getattr(x, "__name__", ""))
 def test_a_warning_becomes_a_finding_at_the_learners_line(
-    loop: Callable[[], None], code: str, severity: str, words: str
+    loop: Callable[[], None], code: str, severity: str, message: str
 ) -> None:
-    said = ".*" + re.escape(words)
-    with pytest.warns(UserWarning, match=said) as alone:
+    pattern = ".*" + re.escape(message)
+    with pytest.warns(UserWarning, match=pattern) as alone:
         loop()
-    with pytest.warns(UserWarning, match=said) as passed_on, watch() as report:
+    with pytest.warns(UserWarning, match=pattern) as passed_on, watch() as report:
         loop()
-    assert [str(one.message) for one in passed_on] == [str(one.message) for one in alone]
-    here = (__file__, line_of(loop, "# here"))  # in place of one of gradlab's own, while calls are followed
-    assert {(one.filename, one.lineno) for one in passed_on} <= {(one.filename, one.lineno) for one in alone} | {here}
-    (finding,) = [one for one in report if one.code == code]
+    assert [str(each.message) for each in passed_on] == [str(each.message) for each in alone]
+    here = (__file__, line_of(loop, "# here"))  # instead of a line of gradlab's, while calls are traced
+    assert {(x.filename, x.lineno) for x in passed_on} <= {(x.filename, x.lineno) for x in alone} | {here}
+    (finding,) = [each for each in report if each.code == code]
     assert (finding.file, finding.line) == here, report.text
     assert finding.severity == severity
 
@@ -162,7 +162,7 @@ def test_what_is_not_about_training_or_not_pytorchs_is_none(loop: Callable[[], N
     with warnings.catch_warnings(record=True) as shown, watch() as report:
         loop()
     assert shown
-    assert [one for one in report if "worker" in one.evidence or "own" in one.evidence or "graph" in one.evidence] == []
+    assert [text for each in report for text in ("worker", "own", "graph") if text in each.evidence] == []
 
 
 # Errors
@@ -215,15 +215,15 @@ STOPPED = [
 ]
 
 
-@pytest.mark.parametrize(("loop", "words", "fix"), STOPPED, ids=lambda one: getattr(one, "__name__", ""))
-def test_an_error_of_pytorch_becomes_a_finding(loop: Callable[[], None], words: str, fix: str) -> None:
+@pytest.mark.parametrize(("loop", "message", "fix"), STOPPED, ids=lambda x: getattr(x, "__name__", ""))
+def test_an_error_of_pytorch_becomes_a_finding(loop: Callable[[], None], message: str, fix: str) -> None:
     with pytest.raises((RuntimeError, ValueError, IndexError)) as caught, watch() as report:
         loop()
-    assert words in str(caught.value)
+    assert message in str(caught.value)
     (finding,) = report
     assert (finding.code, finding.severity) == ("raised-by-pytorch", "error")
     assert (finding.file, finding.line) == (__file__, line_of(loop, "# here"))
-    assert words in finding.evidence
+    assert message in finding.evidence
     assert fix in finding.fix
     assert report.summary.startswith(f"1 finding. The block ended with {type(caught.value).__name__} in line ")
 

@@ -1,4 +1,4 @@
-"""Where a finding is explained: by notebook and section as long as the project has no address, and by address then."""
+"""The lesson of a finding: notebook and section while the project has no address, and a link once it has."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def test_a_lesson_is_told_in_every_form(filled: bool) -> None:
 
 
 LOOP = "for x in batches:\n    train(x)\n    step()"
-"""A loop whose last line has no end."""
+"""A loop without a newline at its end."""
 
 
 @pytest.mark.parametrize(
-    ("place", "line", "expected", "said"),
+    ("cause", "line", "expected", "verb"),
     [
         (
             Cause("", 2, insert="above"),
@@ -66,21 +66,21 @@ LOOP = "for x in batches:\n    train(x)\n    step()"
     ],
 )
 def test_a_fix_of_one_line_is_told_with_its_place(
-    place: Cause, line: str, expected: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cause: Cause, line: str, expected: str, verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text(LOOP)
     (finding,) = report().findings
-    place = dataclasses.replace(place, file="train.py")
-    told = Report([dataclasses.replace(finding, cause=place, fix=line, fix_is_line=True)], "1 update of SGD")
-    assert f"%0A{said}: train.py:{place.line}%0AFix: {line}%0A" in format_report(told, "github")
-    assert f"<div>Fix: <code>{line}</code></div>" in told._repr_html_()
-    assert json.loads(format_report(told, "json"))["findings"][0]["cause"]["insert"] == place.insert
-    assert edited(place, line) == expected + "\n"
+    cause = dataclasses.replace(cause, file="train.py")
+    changed = Report([dataclasses.replace(finding, cause=cause, fix=line, fix_is_line=True)], "1 update of SGD")
+    assert f"%0A{verb}: train.py:{cause.line}%0AFix: {line}%0A" in format_report(changed, "github")
+    assert f"<div>Fix: <code>{line}</code></div>" in changed._repr_html_()
+    assert json.loads(format_report(changed, "json"))["findings"][0]["cause"]["insert"] == cause.insert
+    assert edited(cause, line) == expected + "\n"
 
 
 def test_a_line_of_an_excerpt_that_ends_with_a_colon_is_shown() -> None:
     (finding,) = report().findings
-    told = Report([dataclasses.replace(finding, excerpt="a.py:\n3 | for x in batches:", fix="")])
-    assert [line.strip() for line in told.text.splitlines()[4:6]] == ["a.py:", "3 | for x in batches:"]
-    assert "fix:" not in told.text
+    changed = Report([dataclasses.replace(finding, excerpt="a.py:\n3 | for x in batches:", fix="")])
+    assert [line.strip() for line in changed.text.splitlines()[4:6]] == ["a.py:", "3 | for x in batches:"]
+    assert "fix:" not in changed.text

@@ -1,4 +1,4 @@
-"""Loops of a dozen kinds for the tests of watch: each returns all that it has computed."""
+"""Loops of a dozen kinds for the tests of watch: each returns all its results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def batch() -> tuple[torch.Tensor, torch.Tensor]:
     return x, x.sum(1, keepdim=True)  # before x may want a gradient
 
 
-def told(losses: list[Any], *models: nn.Module, optimizers: tuple[Any, ...] = ()) -> list[torch.Tensor]:
+def results(losses: list[Any], *models: nn.Module, optimizers: tuple[Any, ...] = ()) -> list[torch.Tensor]:
     """Return losses, weights, buffers, gradients, optimizer state and the generator's state."""
     tensors = [torch.as_tensor(loss).detach().clone() for loss in losses]
     for model in models:
@@ -42,7 +42,7 @@ def fit(
     after_backward: Callable[[], None] = lambda: None,
     after_step: Callable[[], None] = lambda: None,
 ) -> list[torch.Tensor]:
-    """Train with a loop as most are."""
+    """Train with a usual loop."""
     losses = []
     for _ in range(UPDATES):
         x, y = batch()
@@ -53,7 +53,7 @@ def fit(
         optimizer.step()
         after_step()
         losses.append(loss.detach())
-    return told(losses, model, optimizers=(optimizer,))
+    return results(losses, model, optimizers=(optimizer,))
 
 
 def plain(make: Callable[..., Any], **options: Any) -> list[torch.Tensor]:
@@ -77,24 +77,24 @@ def closure() -> list[torch.Tensor]:
 
     for _ in range(UPDATES):
         losses.append(optimizer.step(again).detach())
-    return told(losses, model)
+    return results(losses, model)
 
 
 def gan() -> list[torch.Tensor]:
     generator, critic, losses = build(), nn.Linear(1, 1), []
-    one, two = torch.optim.Adam(generator.parameters()), torch.optim.Adam(critic.parameters())
+    generator_adam, critic_adam = torch.optim.Adam(generator.parameters()), torch.optim.Adam(critic.parameters())
     for _ in range(UPDATES):
         x, y = batch()
-        two.zero_grad()
+        critic_adam.zero_grad()
         loss = critic(generator(x).detach()).mean() - critic(y).mean()
         loss.backward()
-        two.step()
-        one.zero_grad()
+        critic_adam.step()
+        generator_adam.zero_grad()
         fooled = -critic(generator(x)).mean()
         fooled.backward()
-        one.step()
+        generator_adam.step()
         losses += [loss.detach(), fooled.detach()]
-    return told(losses, generator, critic, optimizers=(one, two))
+    return results(losses, generator, critic, optimizers=(generator_adam, critic_adam))
 
 
 def accumulation() -> list[torch.Tensor]:
@@ -110,7 +110,7 @@ def accumulation() -> list[torch.Tensor]:
                 p.grad.mul_(0.5)
             optimizer.step()
             optimizer.zero_grad(set_to_none=False)
-    return told(losses, model, optimizers=(optimizer,))
+    return results(losses, model, optimizers=(optimizer,))
 
 
 def forgotten() -> list[torch.Tensor]:
@@ -122,7 +122,7 @@ def forgotten() -> list[torch.Tensor]:
         loss.backward()
         optimizer.step()
         losses.append(loss)  # and the graphs kept
-    return told(losses, model)
+    return results(losses, model)
 
 
 def amp() -> list[torch.Tensor]:
@@ -139,7 +139,7 @@ def amp() -> list[torch.Tensor]:
         scaler.step(optimizer)
         scaler.update()
         losses += [loss.detach(), torch.tensor(scaler.get_scale())]
-    return told(losses, model)
+    return results(losses, model)
 
 
 def checkpointing(reentrant: bool) -> list[torch.Tensor]:
@@ -166,7 +166,7 @@ def in_backward() -> list[torch.Tensor]:
         loss = nn.functional.mse_loss(model(x), y)
         loss.backward()
         losses.append(loss.detach())
-    return told(losses, model, optimizers=tuple(optimizers.values()))
+    return results(losses, model, optimizers=tuple(optimizers.values()))
 
 
 def second_order() -> list[torch.Tensor]:
@@ -182,7 +182,7 @@ def second_order() -> list[torch.Tensor]:
         loss.sum().backward(inputs=list(model.parameters()))
         optimizer.step()
         losses.append(loss.detach())
-    return told(losses, model)
+    return results(losses, model)
 
 
 def compiled() -> list[torch.Tensor]:

@@ -1,1 +1,1 @@
-"""One listener for each part of PyTorch that the doctor listens to."""
+"""One listener for each part of PyTorch that the doctor watches."""

@@ -1,4 +1,4 @@
-"""Backward passes: what they add to, and what their graphs tell."""
+"""Backward passes: the gradients they change, and their graphs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..source.calls import updates_by_hand
 from .event_log import EventLog, Listener, never_raises
 
 _MOST_CALL_PATHS = 512
-_VALUE_CHECKS = 12  # how often gradients that were there when a backward began are looked at
-_VALUE_CHECKS_AFTER = 24  # and those that a backward has left: twice as many, for windows of two or more
+_VALUE_CHECKS = 12  # passes at whose begin existing gradients are read
+_VALUE_CHECKS_AFTER = 24  # passes after which gradients are read: twice as many, for windows of two or more
 
 
 class BackwardListener(Listener):
@@ -33,29 +33,29 @@ class BackwardListener(Listener):
         self._losses = autograd_graph.Roots()
         self._watcher = LossWatcher(log.trace)
         self._retained = 0
-        self._steps = -1  # how many steps there were when the last pass began
-        self._call = threading.local()  # given: does the call under way in this thread give gradients?
+        self._steps = -1  # number of steps when the last pass began
+        self._call = threading.local()  # has_grads: whether the running call in this thread passes gradients
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
         self._began: dict[int, int] = {}  # call path -> autograd's number when its last pass began
 
     def hooks(self) -> list[Any]:
-        """Follow the calls of the first update; the record is switched off at the end, also of a slice."""
+        """Trace the calls of the first update; the trace ends with the watch, also of a slice."""
         if not self.log.passes.count or self.log.trace.waits:
             self.log.trace.start()
         return [self.log.trace]
 
     def patch(self, patches: Patches) -> None:
-        """Replace what every kind of backward goes through."""
+        """Replace the functions that every backward pass calls."""
         patches.replace(*_torch.locate("engine_run_backward"), self._run_backward)
-        patches.replace(*_torch.locate("make_grads"), self.around(self._note_given, anywhere=True))
+        patches.replace(*_torch.locate("make_grads"), self.around(self._note_grads, anywhere=True))
         patches.replace(Tensor, "backward", self.around(self._before_backward))
 
-    def _before_backward(self, *given: Any, **named: Any) -> None:
+    def _before_backward(self, *args: Any, **kwargs: Any) -> None:
         if self.log.thread.is_here():
             self.log.trace.before_backward()
 
-    def _note_given(self, outputs: Any, grads: Any, *rest: Any, **named: Any) -> None:
-        self._call.given = any(grad is not None for grad in grads)
+    def _note_grads(self, outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> None:
+        self._call.has_grads = any(grad is not None for grad in grads)
 
     def _run_backward(self, original: Original) -> Any:
         log, passes = self.log, self.log.passes
@@ -66,7 +66,7 @@ class BackwardListener(Listener):
                 passes.grad_calls += not kwargs.get("accumulate_grad")
             if not kwargs.get("accumulate_grad"):
                 return original.call(outputs, *args, **kwargs)
-            if not self._begins():
+            if not self._is_watched():
                 return original.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
             try:
@@ -79,8 +79,8 @@ class BackwardListener(Listener):
 
         return run_backward
 
-    def _begins(self) -> bool:
-        """Return whether the backward pass that is about to run is to be watched."""
+    def _is_watched(self) -> bool:
+        """Return whether to watch the backward pass that is about to run."""
         log = self.log
         if not log.thread.is_here():
             if not log.thread.goes_over(trained=log.passes.count > 0):
@@ -94,11 +94,11 @@ class BackwardListener(Listener):
 
     @never_raises
     def _failed(self, backward: Backward, outputs: Any) -> None:
-        trace, roots = self.log.trace, [one for one in outputs if isinstance(one, Tensor)]
-        backward.changes, nodes = list(trace.changes), autograd_graph.nodes(*(one.grad_fn for one in roots))
-        backward.made = [*filter(None, map(trace.of, nodes)), *(op for one in roots for op in ops_below(trace.op(one)))]
+        trace, roots = self.log.trace, [root for root in outputs if isinstance(root, Tensor)]
+        backward.changes, nodes = list(trace.changes), autograd_graph.nodes(*(root.grad_fn for root in roots))
+        backward.made = [*filter(None, map(trace.of, nodes)), *(op for x in roots for op in ops_below(trace.op(x)))]
         backward.carried = self.log.passes.last_update >= backward.previous >= 0 and any(
-            autograd_graph.older(one.grad_fn, backward.previous) for one in roots
+            autograd_graph.older(root.grad_fn, backward.previous) for root in roots
         )
 
     @never_raises
@@ -126,7 +126,7 @@ class BackwardListener(Listener):
         backward = Backward(passes.count, site, path, present)
         retain, backward.create, inputs = args[1], args[2], args[3]
         backward.retain = bool(retain) and not backward.create
-        backward.given = getattr(self._call, "given", False) or bool(inputs)
+        backward.given = getattr(self._call, "has_grads", False) or bool(inputs)
         if log.stepping:
             step = log.stepping[-1]
             versions = index.versions_of(step.params)
@@ -138,13 +138,13 @@ class BackwardListener(Listener):
         if isinstance(root := outputs[0], Tensor):
             self._watcher.look(backward, root, sys._getframe(2))
         if isinstance(root, Tensor) and (node := root.grad_fn) is not None:
-            if len(outputs) == 1 and log.steps == self._steps:  # no step since the last pass: windows are summed up
+            if len(outputs) == 1 and log.steps == self._steps:  # no step since the last pass: gradients accumulate
                 backward.mass, backward.scales, backward.tokens = weighed_means(node)
             backward.scaled = log.scales and autograd_graph.scaled(node)
             passes.compiled = self._watcher.compiled
-            self._look_at_graph(backward, node)
+            self._inspect_graph(backward, node)
         self._steps = log.steps
-        if backward.create:  # puts new tensors into .grad: while the old ones live, no new one can pass for one of them
+        if backward.create:  # replaces .grad: while the old tensors live, no new one can get their id
             passes.replaced = index.grads(backward.found)
         if backward.found and (self._checks or index.wanted_values & backward.found):
             self._checks = max(0, self._checks - 1)
@@ -154,7 +154,7 @@ class BackwardListener(Listener):
         return backward
 
     def _moved_by_hand(self, present: int, site: Site) -> None:
-        """The learner's own lines may step: weights have moved, and their gradients are still there."""
+        """Emit a step of the learner's own code: weights have moved, and still have their gradients."""
         log = self.log
         if moved := log.index.weights_changed() & present:
             log.passes.last_update = _torch.sequence_number()
@@ -162,15 +162,15 @@ class BackwardListener(Listener):
             log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, is_custom_class=True))
             log.emit(Step(updates_by_hand(site), MANUAL_UPDATE, moved, moved))
 
-    def _look_at_graph(self, backward: Backward, node: Any) -> None:
+    def _inspect_graph(self, backward: Backward, node: Any) -> None:
         number, log = backward.number, self.log
-        if number in (1, 2, 8) or not number % 512:  # parameters that no module and no optimizer has told of
+        if number in (1, 2, 8) or not number % 512:  # parameters that belong to no module and no optimizer
             leaves = autograd_graph.leaves(node)
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
             log.models.note_depths(leaves)
             log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
             if not log.optimizers:
-                log.index.weights_changed()  # what was found just now is compared from here on
+                log.index.weights_changed()  # record the new ones for later comparisons
         if backward.retain:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:
@@ -180,6 +180,6 @@ class BackwardListener(Listener):
             if backward.alive >= 6:
                 backward.holder = find_graph_holder(sys._getframe(4), number)
             if backward.holder is None and not number % (4 * autograd_graph.LOOK_EVERY):
-                models = [module for model in log.models.known() if (module := model.module()) is not None]
+                models = [module for model in log.models.recorded() if (module := model.module()) is not None]
                 backward.holder = find_hook_holder(models)
         self._losses.add(node, number)

@@ -1,4 +1,4 @@
-"""Modules: the calls of the learner's own code, in which mode, and new parameters."""
+"""Modules: calls from the learner's code and their modes, and new parameters."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ..graphs.op_trace import flat
 from ..state.watched import UncopiedLoad
 from .event_log import EventLog, Listener, never_raises
 
-_FEW = 64  # calls of a module, to see whether it is given what others have made
-_SMALL = 1_000_000  # elements
+_CHECKED = 64  # calls of a module whose arguments are checked for outputs of others
+_MOST_HASHED_ELEMENTS = 1_000_000
 _MOST_LINES = 512
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
 
 
 class ModuleListener(Listener):
-    """Listens to modules that are called from outside of any other."""
+    """Listens to modules that are called outside any other."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
@@ -42,43 +42,43 @@ class ModuleListener(Listener):
         """Replace methods of all modules."""
         patches.replace(nn.Module, "__call__", self._call)
         patches.replace(torch, "compile", self.around(self._before_compile, anywhere=True))
-        patches.replace(nn.Module, "train", self.outermost(self._turned))
+        patches.replace(nn.Module, "train", self.outermost(self._mode_set))
         patches.replace(nn.Module, "zero_grad", self.around(after=self._cleared))
         for kind in (nn.Module, Optimizer):
             patches.replace(kind, "state_dict", self.around(after=self._note_state))
             patches.replace(kind, "load_state_dict", self.around(self._before_load))
 
     def hooks(self) -> list[Any]:
-        """Hear of new parameters."""
+        """Register hooks on new parameters."""
         kinds = "parameter_registration_hooks", "module_registration_hooks"
         return [ThreadHook(self._registered, *kinds, every_thread=True)]
 
-    def _before_compile(self, *given: Any, **named: Any) -> None:
-        self.log.trace.remove()  # what is compiled beside a mode would be compiled again without it
+    def _before_compile(self, *args: Any, **kwargs: Any) -> None:
+        self.log.trace.remove()  # code compiled under a mode would be compiled again without it
 
     def _call(self, original: Original) -> Any:
         compiling = torch.compiler.is_compiling
         log, passes = self.log, self.log.passes
 
         def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            if self._inside or compiling() or not log.is_watched_thread():
+            if self._nested or compiling() or not log.is_watched_thread():
                 return original.call(module, *args, **kwargs)
-            self._inside, trace = True, log.trace
+            self._nested, trace = True, log.trace
             trace.busy = quiet = not torch.is_grad_enabled()
             try:
                 uses = passes.unused_graphs.uses
                 forward = self._emit_forward(module, args, kwargs)
                 result = original.call(module, *args, **kwargs)
-                # where something has gone back through a graph inside, forward() itself needs gradients
+                # a backward inside means that forward() itself needs gradients
                 if forward is not None and forward.grad and not forward.training and uses == passes.unused_graphs.uses:
-                    self._evaluated(forward, result)
+                    self._note_unused_graph(forward, result)
                 if isinstance(result, Tensor) and result.grad_fn is not None:
                     passes.outputs.add(result.grad_fn, passes.count)
                 if quiet and trace.on and forward is not None:
                     trace.module_result(result, (args, kwargs), forward.params)
                 return result
             finally:
-                self._inside = trace.busy = False
+                self._nested = trace.busy = False
 
         return call
 
@@ -88,7 +88,7 @@ class ModuleListener(Listener):
         if not model.params and not model.sensitive:
             return None
         where = outside_doctor(sys._getframe(1))
-        while where.f_code.co_filename == _COMPILED and where.f_back is not None:  # torch.compile's own __call__
+        while where.f_code.co_filename == _COMPILED and where.f_back is not None:  # torch.compile's __call__
             where = outside_doctor(where.f_back)
         frame = user_frame(where)
         train_kind, eval_kind = model.mode_kinds()
@@ -102,7 +102,7 @@ class ModuleListener(Listener):
             params=model.params,
             caller=frame.f_code.co_name if frame is not None else "",
             again=code_owner(where.f_code.co_filename) is Owner.OURS,
-            fed=model.calls <= _FEW and any(getattr(one, "requires_grad", False) for one in flat((args, kwargs))),
+            fed=model.calls <= _CHECKED and any(getattr(x, "requires_grad", False) for x in flat((args, kwargs))),
         )
         if module.training:
             forward.frozen_norms = model.frozen_norms
@@ -112,63 +112,63 @@ class ModuleListener(Listener):
         if frame is not None and key not in self._named and len(self._named) < _MOST_LINES:
             self._named.add(key)
             forward.names = _names(module, frame)
-        if train_kind and not forward.grad:  # no other rule asks
+        if train_kind and not forward.grad:  # for one rule only
             forward.first = self._serial(args[0] if args else None)
         self.log.note_callers(forward.site)
         self.log.emit(forward)
         return forward
 
     @never_raises
-    def _evaluated(self, forward: Forward, result: Any) -> None:
+    def _note_unused_graph(self, forward: Forward, result: Any) -> None:
         if not forward.again:
             self.log.passes.unused_graphs.built(result, call_lines(sys._getframe(3)))
 
     def _serial(self, argument: Any) -> int:
-        """Return a number for a tensor, or for its values; ids are given out again when a tensor is gone."""
-        if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _SMALL:
+        """Return a number for a tensor, or for its values; ids are reused when a tensor is gone."""
+        if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _MOST_HASHED_ELEMENTS:
             return hash((argument.shape, float(argument.detach().double().abs().sum())))
         number = next(self._numbers)
         return int(self._serials.setdefault(argument, number)) if isinstance(argument, Tensor) else number
 
     @never_raises
-    def _turned(self, module: nn.Module, seen: None, mode: bool = True) -> None:
-        rested = self.log.models.rested
-        rested.pop(module, None) if mode else rested.setdefault(module, True)
+    def _mode_set(self, module: nn.Module, value: None, mode: bool = True) -> None:
+        in_eval = self.log.models.in_eval
+        in_eval.pop(module, None) if mode else in_eval.setdefault(module, True)
         self.log.note_callers(site := call_site())
         self.log.emit(Mode(site, id(module), bool(mode)))
 
-    def _cleared(self, result: None, module: nn.Module, *given: Any, **named: Any) -> None:
+    def _cleared(self, result: None, module: nn.Module, *args: Any, **kwargs: Any) -> None:
         self.log.cleared(call_site(3), self.log.index.bits(module.parameters()))
 
-    def _note_state(self, state: Any, owner: Any, *given: Any, destination: Any = None, **named: Any) -> None:
-        if given or destination is not None:  # of a part
+    def _note_state(self, state: Any, owner: Any, *args: Any, destination: Any = None, **kwargs: Any) -> None:
+        if args or destination is not None:  # of a part
             return
         site = call_site()
         for tensor in _plain_tensors(state):
             self._states[tensor] = tensor._version, self.log.steps, site
 
-    def _before_load(self, owner: Any, state_dict: Any, *rest: Any, **named: Any) -> None:
-        """Look whether all that is loaded lies where the object's own tensors are, and was written to since."""
-        given, log = list(_plain_tensors(state_dict)), self.log
-        known = [self._states.get(tensor) for tensor in given]
+    def _before_load(self, owner: Any, state_dict: Any, *rest: Any, **kwargs: Any) -> None:
+        """Check whether the loaded tensors are the object's own, written to since ``state_dict()``."""
+        loaded, log = list(_plain_tensors(state_dict)), self.log
+        records = [self._states.get(tensor) for tensor in loaded]
         optimizes = isinstance(owner, Optimizer)
         parts = (owner.state, owner.param_groups) if optimizes else (*owner.parameters(), *owner.buffers())
-        own = {tensor.data_ptr() for tensor in _plain_tensors(parts)}
-        if not given or None in known or any(tensor.data_ptr() not in own for tensor in given):
+        addresses = {tensor.data_ptr() for tensor in _plain_tensors(parts)}
+        if not loaded or None in records or any(tensor.data_ptr() not in addresses for tensor in loaded):
             return
-        for tensor, (version, steps, made) in zip(given, known, strict=True):
+        for tensor, (version, steps, dict_site) in zip(loaded, records, strict=True):
             if tensor._version > version and log.steps > steps:
-                load = log.models.uncopied.setdefault(call_site(), UncopiedLoad(type(owner).__name__, made))
+                load = log.models.uncopied.setdefault(call_site(), UncopiedLoad(type(owner).__name__, dict_site))
                 load.times, load.steps = load.times + 1, log.steps - steps
                 break
-        for tensor, (*_, made) in zip(given, known, strict=True):
-            self._states[tensor] = tensor._version + 1, log.steps, made  # loading writes to it once
+        for tensor, (*_, dict_site) in zip(loaded, records, strict=True):
+            self._states[tensor] = tensor._version + 1, log.steps, dict_site  # one write by the load
 
     @never_raises
     def _registered(self, module: nn.Module, name: str, part: Any) -> None:
         if isinstance(part, nn.Parameter) and self.log.is_watched_thread():
             self.log.models.put(module, name, part, call_site())
-        again = isinstance(part, nn.Module)  # a part of a model is exchanged, perhaps
+        again = isinstance(part, nn.Module)  # perhaps replaces a part of a model
         if (self.log.optimizers or not again) and self.log.is_watched_thread():
             for param in part.parameters() if again else [part]:
                 if isinstance(param, Tensor):
@@ -177,17 +177,17 @@ class ModuleListener(Listener):
 
 
 def _plain_tensors(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors with elements of their own in lists and dictionaries in one another."""
-    for one in flat(value):
-        if type(one) in (Tensor, nn.Parameter) and one.numel() and not (one.is_meta or one.is_inference()):
-            yield one
+    """Yield the tensors with stored elements in nested lists and dictionaries."""
+    for tensor in flat(value):
+        if type(tensor) in (Tensor, nn.Parameter) and tensor.numel() and not (tensor.is_meta or tensor.is_inference()):
+            yield tensor
 
 
 def _names(module: nn.Module, frame: FrameType) -> tuple[str, ...]:
-    """Return the variables of a function, and the attributes of its ``self``, that are a module."""
+    """Return the variables of a function, and the attributes of its ``self``, that hold a module."""
     local = variables(frame)
     owner = local.get("self")
-    inside = {**getattr(owner, "__dict__", {}), **getattr(owner, "_modules", {})}
+    attributes = {**getattr(owner, "__dict__", {}), **getattr(owner, "_modules", {})}
     used = {name: frame.f_globals[name] for name in frame.f_code.co_names if name in frame.f_globals}
-    named = {**used, **local, **{f"self.{name}": value for name, value in inside.items()}}
+    named = {**used, **local, **{f"self.{name}": value for name, value in attributes.items()}}
     return tuple(name for name, value in named.items() if value is module)

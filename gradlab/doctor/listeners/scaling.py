@@ -1,4 +1,4 @@
-"""Scaling and clipping: what happens to gradients between backward() and step()."""
+"""Scaling and clipping of gradients between backward() and step()."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .event_log import Listener, never_raises
 
 
 class ScalingListener(Listener):
-    """Listens to ``GradScaler``, and inside the functions that clip: a name imported earlier leads there, too."""
+    """Listens to ``GradScaler``, and inside the functions that clip, since they may be imported by name earlier."""
 
     def patch(self, patches: Patches) -> None:
-        """Replace the scaler's methods, and what ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
+        """Replace the scaler's methods, and functions that ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
         scaler = torch.amp.GradScaler
         patches.replace(scaler, "scale", self.around(after=self._scaled))
         patches.replace(scaler, "unscale_", self.around(self._before_unscale, self._after_unscale))
@@ -31,14 +31,14 @@ class ScalingListener(Listener):
         patches.replace(*_torch.locate("clip_grads_with_norm"), self._clip_norm)
         patches.replace(*_torch.locate("group_tensors"), self.around(self._before_grouping))
 
-    def _scaled(self, result: Any, scaler: Any, *given: Any, **named: Any) -> None:
+    def _scaled(self, result: Any, scaler: Any, *args: Any, **kwargs: Any) -> None:
         if not scaler.is_enabled():
             return
         self.log.scales = True
-        # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
-        for one in result if isinstance(result, (list, tuple)) else [result]:
-            if isinstance(one, Tensor):
-                mark_scaled(one)
+        # A generator is not iterated: its items would be missing in the learner's loop.
+        for tensor in result if isinstance(result, (list, tuple)) else [result]:
+            if isinstance(tensor, Tensor):
+                mark_scaled(tensor)
 
     @never_raises
     def _before_unscale(self, scaler: Any, optimizer: Optimizer) -> None:
@@ -72,11 +72,11 @@ class ScalingListener(Listener):
     @never_raises
     def _stepped(self, scaler: Any, optimizer: Optimizer, *, taken: bool) -> None:
         log = self.log
-        one = log.optimizer(optimizer)
+        watched = log.optimizer(optimizer)
         log.scaler_site = call_site()
-        log.emit(ScalerStep(log.scaler_site, one.number, one.params, taken, id(scaler)))
+        log.emit(ScalerStep(log.scaler_site, watched.number, watched.params, taken, id(scaler)))
 
-    def _updated(self, result: None, scaler: Any, *given: Any, **named: Any) -> None:
+    def _updated(self, result: None, scaler: Any, *args: Any, **kwargs: Any) -> None:
         self.log.emit(ScalerUpdate(id(scaler)))
 
     def _clip_norm(self, original: Original) -> Any:
@@ -105,7 +105,7 @@ class ScalingListener(Listener):
     def _after_norm(self, tensors: list[Any]) -> None:
         self.log.index.changes(self.log.index.known_bits(tensors))
 
-    def _before_grouping(self, lists: Any, *rest: Any, **named: Any) -> None:
+    def _before_grouping(self, lists: Any, *rest: Any, **kwargs: Any) -> None:
         if outside_doctor(sys._getframe(1)).f_code.co_name != "clip_grad_value_":
             return
         params = self.log.index.owning_grads(lists[0])

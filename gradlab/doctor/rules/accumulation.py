@@ -247,7 +247,7 @@ class LossNotDivided(Rule):
         later = fresh[1:]  # how a loss is made is not looked at where a step came right before
         plain = all(one.mass and not one.given and not one.retain and not one.create for one in later)
         alike = len({(one.call_path, one.added) for one in fresh}) == 1
-        if count < 2 or not plain or not alike or facts.edited or any(held.used_by >= 0 for held in facts.held):
+        if count < 2 or not plain or not alike or facts.edited or any(held.used_by >= 0 for held in facts.passes):
             return
         windows, site = self._windows[optimizer], fresh[-1].site
         windows[count] += 1

@@ -135,7 +135,7 @@ def _used_by(optimizer: int, groups: Iterable[ParamGroupState]) -> list[tuple[in
     return [
         (group.params, held.backward)
         for group in groups
-        for held in group.held
+        for held in group.passes
         if held.used_by == optimizer and not group.edited
     ]
 
@@ -153,7 +153,7 @@ class DoubleStep(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for gradients that hold nothing but what this optimizer used in its last step."""
-        optimizer, held, site = facts.step.optimizer, facts.held, facts.step.site
+        optimizer, held, site = facts.step.optimizer, facts.passes, facts.step.site
         if not held or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
             return
         if facts.since.backwards or facts.since.others:  # others: see EmptyStep, which says why none came here
@@ -178,13 +178,13 @@ class ForeignGradients(Rule):
     def step(self, facts: StepFacts) -> None:
         """Look for a pass of another line that another optimizer had used before this one's own pass began."""
         optimizer, site, own = facts.step.optimizer, facts.step.site, facts.fresh
-        if not own or facts.edited or any(held.used_by == optimizer for held in facts.held):
+        if not own or facts.edited or any(held.used_by == optimizer for held in facts.passes):
             return  # what this optimizer itself has used before is MissingZeroGrad's
-        newest = [held.backward for held in facts.held if held.used_by < 0][-1]
+        newest = [held.backward for held in facts.passes if held.used_by < 0][-1]
         alone = self.context.state.lines[optimizer] | {newest.site}
         foreign = [
             held.backward
-            for held in facts.held
+            for held in facts.passes
             if held.backward.stepped_params & ~facts.step.params
             and held.backward.stepped_params & facts.step.params == 0
             and held.backward.first_step_pass < newest.number

@@ -11,7 +11,7 @@ from ..events import MANUAL_UPDATE, Clip, Site
 from ..finding import Cause, Code, Edit
 from ..source.blocks import used_up_iterator
 from ..source.calls import call_at, calls_on, receiver, replaced, statement_at, with_loss, without_brackets
-from ..source.syntax import function_around, loop_around, node_place, own_nodes, reworded, statements_around, words_of
+from ..source.syntax import function_around, loop_around, node_place, own_nodes, reworded, statements_around, text_of
 from ..state.facts import StepFacts
 from .base import Rule, RuleContext, numbered
 from .clearing import MissingZeroGrad, clear_below
@@ -85,7 +85,7 @@ class Scaling(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for scaled gradients in a step, and for unscaled ones in a step of a scaler's."""
-        fresh, site = [held for held in facts.held if held.used_by < 0], facts.step.site
+        fresh, site = [held for held in facts.passes if held.used_by < 0], facts.step.site
         if not fresh or facts.edited:
             return
         passes = [held.backward for held in fresh]
@@ -222,7 +222,7 @@ class Clipping(Rule):
             self._open[event.site] = event, passes, -1
         self._covered |= event.params
         groups = [group for group in event.groups if group.params & covered]
-        held = [one for group in groups for one in group.held]
+        held = [one for group in groups for one in group.passes]
         fresh = [one for one in held if one.used_by < 0]
         if not groups or any(group.edited for group in groups) or any(one.backward.closure_of >= 0 for one in held):
             return  # in a closure, the step that calls it comes after all
@@ -279,7 +279,7 @@ class Clipping(Rule):
             calls, empty, missed = self.times[site], self.times[site, "empty"], self.times[site, "missed"]
             if empty >= _LEAST and 2 * empty > calls and (made := used_up_iterator(self.context.log.path(site))):
                 seen = f"it got no parameters in {empty} of {number_of(calls, 'call')}"
-                self.report(self.NOTHING_TO_CLIP, site, seen, reworded(made, f"list({words_of(made)})"))
+                self.report(self.NOTHING_TO_CLIP, site, seen, reworded(made, f"list({text_of(made)})"))
             elif missed == calls >= _LEAST:
                 clip, optimizer = self._wrong[site]
                 seen = f"{missed} of {number_of(calls, 'call')} clip what {self.context.name(optimizer)} does not step"

@@ -79,9 +79,9 @@ class EmptyStep(Rule):
 
     def step(self, facts: StepFacts) -> None:
         step, since = facts.step, facts.since
-        if facts.edited or step.backward or any(held.used_by != step.optimizer for held in facts.held):
+        if facts.edited or step.backward or any(held.used_by != step.optimizer for held in facts.passes):
             return
-        empty = not facts.held  # else all of it was applied before
+        empty = not facts.passes  # else all of it was applied before
         if empty and step.present and (step.norms is None or any(map(float, step.norms))):
             return  # somebody has filled the gradients in a way that no version tells of, as through .data
         if empty and since.clearings:

@@ -21,7 +21,7 @@ from ..source.syntax import (
     reworded,
     single_or_none,
     source_line,
-    words_of,
+    text_of,
 )
 from ..state.facts import StepFacts
 from .base import Rule
@@ -105,13 +105,13 @@ class UncopiedState(Rule):
     def end(self, *, normal: bool) -> None:
         for site, load in self.context.log.models.uncopied.items():
             seen = f"{number_of(load.times, 'load')} of tensors that are in use; {number_of(load.steps, 'step')} since"
-            self.report(self.STATE_DICT_NOT_COPIED, site, seen, partial(_copied, load.made), kind=load.kind)
+            self.report(self.STATE_DICT_NOT_COPIED, site, seen, partial(_copied, load.dict_site), kind=load.kind)
 
 
 def _copied(made: Site) -> Edit | Cause | None:
     """Return the edit that copies the tensors of a model's ``state_dict()``; its line if that takes more."""
     call = single_or_none(call for call, _ in calls_of(nodes_at(made), "state_dict"))
-    words = words_of(place := node_place(made[0], call)) if call is not None else ""
+    words = text_of(place := node_place(made[0], call)) if call is not None else ""
     if not words or not place.end_column or re.search("opt|sched|scaler", words):
         return cause_at(made)
     return reworded(place, f"{{name: tensor.clone() for name, tensor in {words}.items()}}")
@@ -188,7 +188,7 @@ class DropoutInEvaluation(Rule):
                 if isinstance(node, ast.Call) and node not in guarded and _ignores_mode(node):
                     place = node_place(file, node)
                     seen = f"{number_of(times, 'call')} of the model in evaluation mode"
-                    edit = partial(reworded, place, f"{words_of(place)[:-1]}, training=self.training)")
+                    edit = partial(reworded, place, f"{text_of(place)[:-1]}, training=self.training)")
                     self.report(self.VALIDATION_IN_TRAIN_MODE, (file, node.lineno), seen, edit)
 
 

@@ -79,9 +79,9 @@ class OptimizerRemade(Rule):
 def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
     """Return whether the source looks as if the new optimizer was meant."""
     loops = loops_around(made)
-    if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].words.lower())):
+    if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].text.lower())):
         return True
-    if _MEANT.search(f"{loops[0].words} {loops[0].through}".lower().replace("_", " ")):
+    if _MEANT.search(f"{loops[0].text} {loops[0].through}".lower().replace("_", " ")):
         return True
     return len([loop for loop in loops_around(stepped) if loop not in loops]) >= 2  # several epochs for each
 
@@ -296,7 +296,7 @@ class MissingParams(Rule):
         models = self.context.log.models.all()
         registered = union_bits(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
-        held = [one.backward.number for group in self.context.state.groups(gone) for one in group.held]
+        held = [one.backward.number for group in self.context.state.groups(gone) for one in group.passes]
         if not registered or not gone or max(held, default=0) >= first:
             return False
         site = self.context.made_at(step.optimizer, step.site)

@@ -1,5 +1,5 @@
-"""What can be read off the learner's source: what happened there, and the line to edit.
+"""Reads the learner's source: the code that caused an event, and the line to edit.
 
-What happened is known from the events; here it is only looked up which words in the source did it. What looks for the
-line to edit returns None where several places are possible, or none: a place that is guessed is worse than none.
+The events show what happened; this package finds the expressions that did it. Searches for the line to edit return
+None where there are several candidates, or none: no location is better than a guessed one.
 """

@@ -1,4 +1,4 @@
-"""What is carried from batch to batch: a state, a tensor that keeps its graph; and tensors that are overwritten."""
+"""States carried from batch to batch, stored tensors that keep their graph, and tensors overwritten in place."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ _ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "updat
 
 
 def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[str, Any]) -> Edit | Cause | None:
-    """Return a ``state.detach()`` that is not kept, or the line that takes a state and gives it back.
+    """Return a ``state.detach()`` whose result is dropped, or the line that passes a state to a call and reassigns it.
 
-    That is in the loops around the lines of ``path``, where the variables have ``values``, or in ``self.hidden``.
+    The line is in the loops around ``path``, where the variables have ``values``, or assigns an attribute.
     """
     nodes = list(syntax.nodes_in(files))
-    own = {file for file, node in nodes if isinstance(node, syntax.FUNCTIONS) and node.name == "detach"}
+    detach_files = {file for file, node in nodes if isinstance(node, syntax.FUNCTIONS) and node.name == "detach"}
     dropped = {
         node_place(file, node)
         for file, node in nodes
         if isinstance(node, ast.Expr) and called_on(node.value, "detach") is not None
-        if file not in own or getattr(function_around((file, node.lineno)), "name", "") == "detach"
+        if file not in detach_files or getattr(function_around((file, node.lineno)), "name", "") == "detach"
     }
     if dropped:
         return single_or_none(dropped)
     for site in path:
         loop = syntax.loop_around(site)
-        found = {node_place(site[0], node): name for node in ast.walk(loop or ast.Pass()) for name in _carried(node)}
-        if place := single_or_none(found):
-            detached = _detached(found[place], values.get(found[place]))
-            return syntax.beside(site, "below", detached) if detached and site == path[0] else place
-        if found:
+        carriers = {node_place(site[0], node): name for node in ast.walk(loop or ast.Pass()) for name in _carried(node)}
+        if cause := single_or_none(carriers):
+            detached = _detached(carriers[cause], values.get(carriers[cause]))
+            return syntax.beside(site, "below", detached) if detached and site == path[0] else cause
+        if carriers:
             return None
     return single_or_none(node_place(file, node) for file, node in nodes if any("." in name for name in _carried(node)))
 
 
 def _carried(node: ast.AST) -> set[str]:
-    """Return the names that a statement gives to a call and takes from it."""
+    """Return the names that a statement passes to a call and assigns from it."""
     if not isinstance(node, ast.Assign):
         return set()
-    calls = [one for one in ast.walk(node.value) if isinstance(one, ast.Call)]
-    given = {name for call in calls for value in syntax.arguments(call) for name in syntax.names_in(value)}
-    return given & {name for target in node.targets for name in syntax.names_in(target)} - {"self"}
+    calls = [inner for inner in ast.walk(node.value) if isinstance(inner, ast.Call)]
+    inputs = {name for call in calls for value in syntax.arguments(call) for name in syntax.names_in(value)}
+    return inputs & {name for target in node.targets for name in syntax.names_in(target)} - {"self"}
 
 
 def _detached(name: str, value: Any) -> str:
-    """Return the line that detaches a state, "" if it is no tensor and no tuple of tensors."""
+    """Return the line that detaches a state, "" if it is not a tensor or a tuple of tensors."""
     if isinstance(value, Tensor):
         return f"{name} = {name}.detach()"
     plain = isinstance(value, tuple) and all(isinstance(part, Tensor) for part in value)
@@ -61,35 +61,35 @@ def _detached(name: str, value: Any) -> str:
 
 
 def overwritten(changes: Iterable[tuple[Op, Op]], made_by: str, shape: tuple[int, ...]) -> Edit | Cause | None:
-    """Return the one change in place of what an operation, such as "relu", made, or of a tensor of its shape."""
-    own = [op for op, before in changes if made_by and before.name.replace("_", "") == made_by.replace("_", "")]
-    own = own or [op for op, before in changes if before.shape == shape and before.graph and not op.no_grad]
-    if (site := single_or_none(op.lines[0] for op in own if op.lines)) is None:
+    """Return the only in-place change of the result of an operation, such as "relu", or of a tensor of its shape."""
+    ops = [op for op, before in changes if made_by and before.name.replace("_", "") == made_by.replace("_", "")]
+    ops = ops or [op for op, before in changes if before.shape == shape and before.graph and not op.no_grad]
+    if (site := single_or_none(op.lines[0] for op in ops if op.lines)) is None:
         return None
-    nodes = [node for node in nodes_at(site) if any(syntax.calls_op(node, op.name) for op in own)]
+    nodes = [node for node in nodes_at(site) if any(syntax.calls_op(node, op.name) for op in ops)]
     if len(nodes) != 1:
         return Cause(*site)
-    place, node = node_place(site[0], nodes[0]), nodes[0]
+    cause, node = node_place(site[0], nodes[0]), nodes[0]
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        return reworded(place, f"{node.target.id} = {ast.unparse(ast.BinOp(node.target, node.op, node.value))}")
-    return place
+        return reworded(cause, f"{node.target.id} = {ast.unparse(ast.BinOp(node.target, node.op, node.value))}")
+    return cause
 
 
 def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -> list[Cause]:
-    """Return where a variable is given to a call between two lines of a function."""
+    """Return the arguments of calls, between two lines of a function, that are a variable."""
     calls = [node for node in syntax.own_nodes(scope) if isinstance(node, ast.Call) and first <= node.lineno <= last]
-    return [node_place(file, one) for call in calls for one in call.args if dotted(one) == name]
+    return [node_place(file, argument) for call in calls for argument in call.args if dotted(argument) == name]
 
 
 def only_line(wanted: Callable[[ast.AST, str], bool], file: str, name: str, line: int) -> int:
-    """Return the only line that does something to a variable of the function around a line, or an attribute; else 0."""
+    """Return the only wanted line, in the function around a line, or in the file for an attribute; else 0."""
     scope = syntax.syntax_tree(file) if "." in name else function_around((file, line))
     return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node, name)) or 0  # type: ignore[attr-defined]
 
 
 def carries(node: ast.AST, name: str) -> bool:
-    """Return whether a statement takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``."""
-    return any(_same(one, name) for one in _carried(node))
+    """Return whether a statement passes a state to a call and reassigns it: ``out, hidden = rnn(x, hidden)``."""
+    return any(_same(carried, name) for carried in _carried(node))
 
 
 def adds(node: ast.AST, name: str) -> bool:
@@ -99,20 +99,20 @@ def adds(node: ast.AST, name: str) -> bool:
         target = node.target
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
         # total = 0.9 * total + loss, and losses[i] = loss
-        again = isinstance(node.value, ast.BinOp) and any(_same(dotted(one), name) for one in _parts(node.value))
+        again = isinstance(node.value, ast.BinOp) and any(_same(dotted(part), name) for part in _parts(node.value))
         target = node.targets[0] if again or isinstance(node.targets[0], ast.Subscript) else None
     while isinstance(target, ast.Subscript):
         target = target.value
     return _same(dotted(target), name)
 
 
-def _same(one: str, name: str) -> bool:
+def _same(other: str, name: str) -> bool:
     """Return whether a name is that of a variable, or of its attribute: "self.losses" for "trainer.losses"."""
-    return one == name or ("." in one and "." in name and one.rpartition(".")[2] == name.rpartition(".")[2])
+    return other == name or ("." in other and "." in name and other.rpartition(".")[2] == name.rpartition(".")[2])
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield what a sum, a tuple or a dictionary is made of; a call is one part."""
+    """Yield the operands of a sum, the elements of a tuple or dictionary; a call is one part."""
     if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Dict)):
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.expr):
@@ -122,8 +122,8 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def without_graph(holder: GraphHolder) -> Edit | Cause | None:
-    """Return the line that adds to a variable, with ``.detach()`` after each tensor as far as these are known."""
-    if not holder.tensors:  # a function that did not run when the graphs were counted: a meter's, say
+    """Return the line that adds to a variable, with ``.detach()`` after each known tensor."""
+    if not holder.tensors:  # in a function that was not running when the graphs were counted, such as a meter's
         return Cause(*holder.site)
     tensors: list[ast.expr] = []
     for node in nodes_at(holder.site):
@@ -133,6 +133,6 @@ def without_graph(holder: GraphHolder) -> Edit | Cause | None:
                 break
             values = node.args if isinstance(node, ast.Call) else [node.value]  # type: ignore[attr-defined]
             parts = [part for value in values for part in _parts(value)]
-            tensors += [one for one in parts if isinstance(one, ast.Name) and one.id in holder.tensors]
-    places = [node_place(holder.site[0], one) for one in tensors]
-    return syntax.all_reworded({one: f"{syntax.words_of(one)}.detach()" for one in places}) if places else None
+            tensors += [part for part in parts if isinstance(part, ast.Name) and part.id in holder.tensors]
+    causes = [node_place(holder.site[0], tensor) for tensor in tensors]
+    return syntax.all_reworded({cause: f"{syntax.text_of(cause)}.detach()" for cause in causes}) if causes else None

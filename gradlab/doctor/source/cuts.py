@@ -1,4 +1,4 @@
-"""What cuts a loss off from its parameters, and terms that move no weight: in the words of the lines that ran."""
+"""Operations that cut a loss off from its parameters, and terms that move no weight, in the lines that ran."""
 
 from __future__ import annotations
 
@@ -25,106 +25,106 @@ _MOST = 8
 _THROUGH = ("mul", "div", "neg", "__rmul__", "true_divide", "mean", "sum", "to", "float", "clone")
 
 
-def cut_place(found: Iterable[Op]) -> Edit | Cause | None:
-    """Return the one place that cuts a graph off, before a detach() that may be meant, with the edit of one word."""
-    places = {cut[0]: (one, cut[1]) for one in found if (cut := _place(one)) is not None}
-    whole = [place for place, (one, _) in places.items() if one.name != "detach"]
-    place = single_or_none(places) or single_or_none(whole)
-    if places and place is None and all(one.name == "grad" for one, _ in places.values()):
-        return next(iter(places))  # each of them needs its create_graph
-    return _without(*places[place], place) if place is not None else None
+def cut_place(ops: Iterable[Op]) -> Edit | Cause | None:
+    """Return the only cut of a graph, with its edit; a detach() counts only if there is no other cut."""
+    causes = {cut[0]: (op, cut[1]) for op in ops if (cut := _locate(op)) is not None}
+    others = [cause for cause, (op, _) in causes.items() if op.name != "detach"]
+    cause = single_or_none(causes) or single_or_none(others)
+    if causes and cause is None and all(op.name == "grad" for op, _ in causes.values()):
+        return next(iter(causes))  # each of them needs its create_graph
+    return _without(*causes[cause], cause) if cause is not None else None
 
 
-def _place(cut: Op) -> tuple[Cause, ast.expr | None] | None:
-    """Return the place and the node of a cut: a call, a comparison, or the no_grad around it."""
+def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
+    """Return the location and the node of a cut: a call, a comparison, or the no_grad around it."""
     for site in cut.lines:
-        nodes = [one for one in nodes_at(site) if isinstance(one, ast.expr)]
-        own = [one for one in nodes if called(one) == "checkpoint" and _REENTRANT in ast.unparse(one)][:1]
-        if not own and cut.no_grad and cut.name != "grad":
-            blocks = [item.context_expr for one in statements_around(site, ast.With) for item in one.items]
+        nodes = [node for node in nodes_at(site) if isinstance(node, ast.expr)]
+        matches = [node for node in nodes if called(node) == "checkpoint" and _REENTRANT in ast.unparse(node)][:1]
+        if not matches and cut.no_grad and cut.name != "grad":
+            blocks = [item.context_expr for block in statements_around(site, ast.With) for item in block.items]
             blocks += getattr(syntax.function_around(site), "decorator_list", [])
-            own = [one for one in blocks if _NO_GRAD.search(ast.unparse(one))][:1]
-        elif not own:
-            own = [one for one in nodes if calls_op(one, cut.name)]
-            # torch.tensor(x.item()) is one cut
-            own = [one for one in nodes if called(one) in _MAKES and any(part in ast.walk(one) for part in own)] or own
-            if site == cut.lines[-1] or own:
-                return (node_place(site[0], own[0]), own[0]) if len(own) == 1 else (Cause(*cut.lines[0]), None)
-        if own:
-            return node_place(site[0], own[0]), own[0]
+            matches = [block for block in blocks if _NO_GRAD.search(ast.unparse(block))][:1]
+        elif not matches:
+            matches = [node for node in nodes if calls_op(node, cut.name)]
+            makers = [node for node in nodes if called(node) in _MAKES]  # torch.tensor(x.item()) is one cut
+            matches = [node for node in makers if any(part in ast.walk(node) for part in matches)] or matches
+            if len(matches) > 1 or (not matches and site == cut.lines[-1]):
+                return Cause(*cut.lines[0]), None
+        if matches:
+            return node_place(site[0], matches[0]), matches[0]
     return None
 
 
-def _without(cut: Op, node: ast.expr | None, place: Cause) -> Edit | Cause:
-    """Return the edit that takes a cut out of its line; the place alone if it takes more than a word."""
-    words = syntax.words_of(place)
-    if _REENTRANT in words:
-        return syntax.reworded(place, words.replace(_REENTRANT, "use_reentrant=False"))
+def _without(cut: Op, node: ast.expr | None, cause: Cause) -> Edit | Cause:
+    """Return the edit that removes a cut from its line; the location alone if that takes more than a word."""
+    text = syntax.text_of(cause)
+    if _REENTRANT in text:
+        return syntax.reworded(cause, text.replace(_REENTRANT, "use_reentrant=False"))
     if cut.name == "grad" and isinstance(node, ast.Call):
-        return with_create_graph(place.file, node)
-    kept = node.value if isinstance(node, ast.Attribute) else called_on(node, "item", "detach")
-    if isinstance(node, ast.Call) and kept is None and node.args and called(node) in _MAKES:
-        kept = called_on(node.args[0], "item", "detach") or node.args[0]
-        kept = kept if isinstance(kept, (ast.Name, ast.Call)) else None
-    if kept is None or cut.no_grad or _used_elsewhere(place):
-        return place
-    edit = syntax.reworded(place, syntax.operand(place.file, kept))
+        return with_create_graph(cause.file, node)
+    inner = node.value if isinstance(node, ast.Attribute) else called_on(node, "item", "detach")
+    if isinstance(node, ast.Call) and inner is None and node.args and called(node) in _MAKES:
+        inner = called_on(node.args[0], "item", "detach") or node.args[0]
+        inner = inner if isinstance(inner, (ast.Name, ast.Call)) else None
+    if inner is None or cut.no_grad or _used_elsewhere(cause):
+        return cause
+    edit = syntax.reworded(cause, syntax.operand(cause.file, inner))
     target, _, value = edit.line.partition("  #")[0].partition(" = ") if isinstance(edit, Edit) else ("", "", "")
-    return place if target and target == value.strip() else edit
+    return cause if target and target == value.strip() else edit
 
 
-def _used_elsewhere(place: Cause) -> bool:
-    """Return whether what a line makes goes into several statements: the cut may be right for some of them."""
-    site = (place.file, place.line)
+def _used_elsewhere(cause: Cause) -> bool:
+    """Return whether the result of a line is used in several statements: the cut may be right for some of them."""
+    site = (cause.file, cause.line)
     for statement in statements_around(site, ast.Assign)[:1]:
-        nodes = [one for one in syntax.own_nodes(syntax.function_around(site)) if isinstance(one, ast.Name)]
-        made = {name for target in statement.targets for name in syntax.names_in(target)}
-        given = {one.id for one in ast.walk(statement.value) if isinstance(one, ast.Name)}
-        lines = {one.lineno for one in nodes if one.id in made and isinstance(one.ctx, ast.Load)}
-        return len(lines) > 1 and not made & given
+        nodes = [node for node in syntax.own_nodes(syntax.function_around(site)) if isinstance(node, ast.Name)]
+        targets = {name for target in statement.targets for name in syntax.names_in(target)}
+        inputs = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
+        lines = {node.lineno for node in nodes if node.id in targets and isinstance(node.ctx, ast.Load)}
+        return len(lines) > 1 and not targets & inputs
     return False
 
 
 def find_cuts(root: Op, numbers: list[Op], frame: FrameType | None) -> list[Op]:
-    """Return the calls that cut parameters off from a loss, also through numbers."""
+    """Return the calls that cut parameters off from a loss, including cuts by numbers."""
     number = None if root.made_of else _number_term(root, numbers, frame)
     return [*cuts(root), *([number[1]] if number is not None else [])]
 
 
 def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[LossTerm, ...]:
-    """Return the terms that may move no weight; ``numbers`` are the calls that took numbers out of tensors."""
-    every, found = list(terms(root)), list[LossTerm]()
-    exchanged = {_bare(one) for one in every}
-    for place, one in enumerate(every):
-        own, bare, words, made_of = cuts(one), _bare(one), "", one.made_of
-        if not made_of and (number := _number_term(one, numbers, frame)) is not None:
-            words, own, made_of = number[0], [number[1]], number[1].made_of
-        given = [inner for cut in own if cut is bare for inner in cut.inputs]
-        if any(_bare(inner) in exchanged or inner.name in ("sub", "__rsub__") for inner in given):
-            return ()  # a value is exchanged on purpose: a + (b - a).detach(), or a - a.detach() + b.detach()
-        by_loss = bare.name.endswith(_LOSSES) and (not one.reach or all(side.made_of for side in bare.inputs[:2]))
-        if (made_of & ~one.reach or by_loss) and len(found) < _MOST:
-            name, site = words or _label(one) or _label(bare), [*bare.lines, *one.lines, NO_SITE][0]
-            fed = [inner for inner in ops_below(one) if inner.made_of and any(not each.lines for each in inner.inputs)]
-            sources = [name for name in dict.fromkeys(map(_label, fed)) if name.isidentifier()]
-            rest = (site, tuple(own), tuple(sources[:2]), len(every) == 1)
-            found.append(LossTerm(place, name, one.reach, made_of, by_loss, *rest))
-    return tuple(found)
+    """Return the terms that may move no weight; ``numbers`` are the calls that read numbers from tensors."""
+    all_terms, loss_terms = list(terms(root)), list[LossTerm]()
+    replaced = {_bare(term) for term in all_terms}
+    for index, term in enumerate(all_terms):
+        cut_ops, bare, label, made_of = cuts(term), _bare(term), "", term.made_of
+        if not made_of and (number := _number_term(term, numbers, frame)) is not None:
+            label, cut_ops, made_of = number[0], [number[1]], number[1].made_of
+        inputs = [inner for cut in cut_ops if cut is bare for inner in cut.inputs]
+        if any(_bare(inner) in replaced or inner.name in ("sub", "__rsub__") for inner in inputs):
+            return ()  # a value is replaced on purpose: a + (b - a).detach(), or a - a.detach() + b.detach()
+        by_loss = bare.name.endswith(_LOSSES) and (not term.reach or all(side.made_of for side in bare.inputs[:2]))
+        if (made_of & ~term.reach or by_loss) and len(loss_terms) < _MOST:
+            name, site = label or _label(term) or _label(bare), [*bare.lines, *term.lines, NO_SITE][0]
+            outer = [op for op in ops_below(term) if op.made_of and any(not each.lines for each in op.inputs)]
+            sources = [name for name in dict.fromkeys(map(_label, outer)) if name.isidentifier()]
+            rest = (site, tuple(cut_ops), tuple(sources[:2]), len(all_terms) == 1)
+            loss_terms.append(LossTerm(index, name, term.reach, made_of, by_loss, *rest))
+    return tuple(loss_terms)
 
 
 def _bare(op: Op) -> Op:
-    """Return what a term is without its weights."""
+    """Return a term without its weights."""
     while op.name in _THROUGH and len(op.tensors) == 1:
         op = op.tensors[0]
     return op
 
 
 def _label(op: Op) -> str:
-    """Return what the learner calls a tensor: the variable that its line gives it to, or the words of its call."""
+    """Return the learner's name for a tensor: the variable that its line assigns, or the source of its call."""
     for site in op.lines:
-        for one in statements_around(site, ast.Assign) if site == op.lines[0] else ():
-            a_sum = isinstance(getattr(one.value, "op", None), (ast.Add, ast.Sub))
-            if not a_sum and (name := syntax.dotted(one.targets[0])):
+        for assign in statements_around(site, ast.Assign) if site == op.lines[0] else ():
+            a_sum = isinstance(getattr(assign.value, "op", None), (ast.Add, ast.Sub))
+            if not a_sum and (name := syntax.dotted(assign.targets[0])):
                 return name
         for call in nodes_at(site):
             if calls_op(call, op.name) and isinstance(call, (ast.Call, ast.Compare)):
@@ -133,20 +133,20 @@ def _label(op: Op) -> str:
 
 
 def _number_term(term: Op, numbers: list[Op], frame: FrameType | None) -> tuple[str, Op] | None:
-    """Return the words of a number in a sum, and the call that took it out of a tensor; None if none is known.
+    """Return the source of a number in a sum, and the call that read it from a tensor; None if none is known.
 
-    Python computes with numbers unseen, so that they are followed through the names in the term's line.
+    Calculations with Python numbers are not traced, so they are followed through the names in the term's line.
     """
-    op = next((one for one in ops_below(term) if one.name in _MAKES), term)
+    op = next((below for below in ops_below(term) if below.name in _MAKES), term)
     site = op.lines[0] if op.lines else NO_SITE
     if numbers and frame is not None:
         values, statements = variables(frame), statements_around(site, ast.stmt)[:1]
-        parts = [one for statement in statements for one in ast.walk(statement) if isinstance(one, ast.expr)]
-        makers = [one for one in parts if isinstance(one, ast.Call) and called(one) == op.name and op.name in _MAKES]
-        parts = [one for maker in makers for one in maker.args] or [one for one in parts if _is_number(one, values)]
-        for part in sorted(parts, key=lambda one: -len(ast.unparse(one))):
-            if (found := _taken_from(part, site, numbers)) is not None:
-                return ast.unparse(part)[:_LONGEST], found
+        parts = [node for statement in statements for node in ast.walk(statement) if isinstance(node, ast.expr)]
+        makers = [node for node in parts if isinstance(node, ast.Call) and called(node) == op.name in _MAKES]
+        parts = [arg for maker in makers for arg in maker.args] or [x for x in parts if _is_number(x, values)]
+        for part in sorted(parts, key=lambda node: -len(ast.unparse(node))):
+            if (number := _taken_from(part, site, numbers)) is not None:
+                return ast.unparse(part)[:_LONGEST], number
     return None
 
 
@@ -158,22 +158,23 @@ def _is_number(node: ast.AST, values: dict[str, object]) -> bool:
 
 
 def _taken_from(side: ast.expr, site: Site, numbers: list[Op]) -> Op | None:
-    """Return the call that took a number out of a tensor, in an expression or in what its names were given."""
-    made, scope = [side], list(syntax.own_nodes(syntax.function_around(site)))
+    """Return the call that read a number from a tensor, in an expression or in the values of its names."""
+    expressions, scope = [side], list(syntax.own_nodes(syntax.function_around(site)))
     for _ in range(_DEEP + 1):
-        calls = [one for value in made for one in ast.walk(value) if isinstance(one, ast.Call)]
+        calls = [node for value in expressions for node in ast.walk(value) if isinstance(node, ast.Call)]
         for number in numbers:
             if any(file == site[0] and syntax.holds(call, line) for file, line in number.lines for call in calls):
                 return number
-        names = {name for value in made for name in syntax.names_in(value)}
-        given = [one for one in scope if isinstance(one, (ast.Assign, ast.AugAssign)) and one.lineno <= site[1]]
-        targets = {one: one.targets if isinstance(one, ast.Assign) else [one.target] for one in given}
-        own = {one: {name for part in targets[one] for name in syntax.names_in(part)} for one in given}
-        made = [one.value for one in given if names & own[one] and not _averages(one, own[one])]
+        names = {name for value in expressions for name in syntax.names_in(value)}
+        assigns = [node for node in scope if isinstance(node, (ast.Assign, ast.AugAssign)) and node.lineno <= site[1]]
+        targets = [node.targets if isinstance(node, ast.Assign) else [node.target] for node in assigns]
+        assigned = [{name for part in parts for name in syntax.names_in(part)} for parts in targets]
+        pairs = zip(assigns, assigned, strict=True)
+        expressions = [node.value for node, bound in pairs if names & bound and not _averages(node, bound)]
     return None
 
 
-def _averages(node: ast.Assign | ast.AugAssign, own: set[str]) -> bool:
-    """Recognise ``mean = 0.9 * mean + 0.1 * loss.item()``: a number of earlier updates, as a baseline is."""
-    weighed = any(isinstance(one, ast.Mult) for one in ast.walk(node.value))
-    return isinstance(node, ast.Assign) and weighed and bool(own & set(syntax.names_in(node.value)))
+def _averages(node: ast.Assign | ast.AugAssign, target_names: set[str]) -> bool:
+    """Recognise ``mean = 0.9 * mean + 0.1 * loss.item()``: a number of earlier updates, such as a baseline."""
+    weighed = any(isinstance(part, ast.Mult) for part in ast.walk(node.value))
+    return isinstance(node, ast.Assign) and weighed and bool(target_names & set(syntax.names_in(node.value)))

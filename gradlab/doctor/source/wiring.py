@@ -1,4 +1,4 @@
-"""How parameters came to be frozen, or out of an optimizer's reach."""
+"""The lines that froze parameters, or that keep them from an optimizer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from ..events import Site
 from ..finding import Cause, Edit
 from . import syntax
-from .syntax import called, dotted, node_place, nodes_in, reworded, single_or_none, words_of
+from .syntax import called, dotted, node_place, nodes_in, reworded, single_or_none, text_of
 
 
 def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
-    """Return the only place that makes a list or dictionary for a layer named ``net.hids[0].weight``."""
+    """Return the only line that makes a list or dictionary for a layer named ``net.hids[0].weight``."""
     last = name.split("[")[0].split(".")[-1]
-    found = {
+    containers = {
         node_place(file, node): (node, target)
         for file, node in nodes_in(files)
         if isinstance(node, (ast.Assign, ast.AnnAssign))
@@ -23,59 +23,59 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if dotted(target).split(".")[-1] == last
     }
-    if (place := single_or_none(found)) is None or name.endswith("]"):
-        return place
-    (node, target), package = found[place], "nn" if "nn" in syntax.imported(place.file) else "torch.nn"
+    if (cause := single_or_none(containers)) is None or name.endswith("]"):
+        return cause
+    (node, target), package = containers[cause], "nn" if "nn" in syntax.imported(cause.file) else "torch.nn"
     if not isinstance(node.value, (ast.List, ast.ListComp)) or not isinstance(target, ast.Attribute):
-        return place
-    words = node_place(place.file, node.value)
-    return reworded(words, f"{package}.ModuleList({words_of(words)})")
+        return cause
+    value = node_place(cause.file, node.value)
+    return reworded(value, f"{package}.ModuleList({text_of(value)})")
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
-    """Return what froze parameters, or failed to unfreeze them; ``parts`` are names of the modules that hold them."""
+    """Return the line that froze parameters, or failed to unfreeze them; ``parts``: names of their modules."""
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
-    loops = [node for _, node in nodes if isinstance(node, ast.For)]  # over modules, as far as their words tell
+    loops = [node for _, node in nodes if isinstance(node, ast.For)]  # over modules, by their source
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
     kinds: list[list[Cause]] = [[], [], []]
     for file, node in nodes:
         if (kind := _freezes(node, names)) is not None:
             kinds[kind].append(node_place(file, node))
     if (useless := single_or_none(kinds[0])) is not None:
-        return reworded(useless, f"{words_of(useless).partition('.requires_grad')[0]}.requires_grad_(True)")
-    return single_or_none(next((found for found in kinds if found), ()))
+        return reworded(useless, f"{text_of(useless).partition('.requires_grad')[0]}.requires_grad_(True)")
+    return single_or_none(next((causes for causes in kinds if causes), ()))
 
 
 def _freezes(node: ast.AST, names: set[str]) -> int | None:
-    """Return 0 for ``module.requires_grad = True``, which does nothing, 1 for a call with a module, 2 for the rest."""
+    """Return 0 for ``module.requires_grad = True``, which does nothing, 1 for a call with a module, else 2."""
     if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
         sets = ast.unparse(node.value) if target.attr == "requires_grad" else ""
-        return 2 if sets == "False" else 0 if sets == "True" and _is_one(target.value, names) else None
+        return 2 if sets == "False" else 0 if sets == "True" and _is_named_by(target.value, names) else None
     if not isinstance(node, ast.Call):
         return None
-    given, owner = syntax.arguments(node), syntax.called_on(node)
-    says_false = any(ast.unparse(one) == "False" for one in given)
+    arguments, owner = syntax.arguments(node), syntax.called_on(node)
+    says_false = any(ast.unparse(argument) == "False" for argument in arguments)
     freezes = (says_false and "grad" in called(node)) or called(node).lstrip("_").startswith("freeze")
-    if freezes and any(_is_one(one, names) for one in (*given, owner)):
+    if freezes and any(_is_named_by(argument, names) for argument in (*arguments, owner)):
         return 1
     return 2 if says_false and owner is not None and called(node) == "requires_grad_" else None
 
 
-def _is_one(node: ast.AST | None, names: set[str]) -> bool:
-    """Return whether an expression has one of the names, or the name of what holds it, however it is written."""
+def _is_named_by(node: ast.AST | None, names: set[str]) -> bool:
+    """Return whether an expression ends in one of the names or in a part of one."""
     last = dotted(node).split(".")[-1]
-    return bool(last) and any(last in re.split(r"[.\[]", one) for one in names)
+    return bool(last) and any(last in re.split(r"[.\[]", name) for name in names)
 
 
 def made_from_helper(site: Site) -> bool:
-    """Return whether the line that makes an optimizer asks a function of the same file which parameters to take."""
-    own = {node.name for node in ast.walk(syntax.syntax_tree(site[0])) if isinstance(node, syntax.FUNCTIONS)}
-    return any(called(node) in own for node in syntax.nodes_at(site))
+    """Return whether the line that makes an optimizer calls a function of the same file for its parameters."""
+    functions = {node.name for node in ast.walk(syntax.syntax_tree(site[0])) if isinstance(node, syntax.FUNCTIONS)}
+    return any(called(node) in functions for node in syntax.nodes_at(site))
 
 
-def remade_below(made: Site, later: Site) -> Edit | Cause:
-    """Return the edit that makes an optimizer once more, below a line of the same function; or that line alone."""
-    assigns = [one for one in syntax.statements_around(made, ast.Assign) if one.lineno == made[1]]
-    if not assigns or made[0] != later[0] or syntax.function_around(made) is not syntax.function_around(later):
+def remade_below(creation: Site, later: Site) -> Edit | Cause:
+    """Return the edit that makes an optimizer again, below a line of the same function; or that line alone."""
+    assigns = [assign for assign in syntax.statements_around(creation, ast.Assign) if assign.lineno == creation[1]]
+    if not assigns or creation[0] != later[0] or syntax.function_around(creation) is not syntax.function_around(later):
         return Cause(*later)
-    return syntax.beside(later, "below", words_of(node_place(made[0], assigns[0])))
+    return syntax.beside(later, "below", text_of(node_place(creation[0], assigns[0])))

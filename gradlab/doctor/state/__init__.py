@@ -1,1 +1,1 @@
-"""What is known of parameters, modules and optimizers while a loop runs."""
+"""State of parameters, modules and optimizers while a loop runs."""

@@ -1,6 +1,6 @@
-"""The parameters that are watched: what became of each one's ``.grad``, and of its weights, since the last look.
+"""The watched parameters: changes of each ``.grad``, and of the weights, since the last comparison.
 
-There are no hooks on the learner's tensors: to look means to compare ``.grad`` and its version with what they were.
+There are no hooks on the learner's tensors: ``.grad`` and its version are compared with those recorded.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ... import _torch
 from ..events import bit_positions, union_bits
 
 _NONE = (0, -1, 0)
-_MANY = 1024  # numbers; from then on those of parameters that are gone are given to new ones
+_REUSE_ABOVE = 1024  # numbers; above it those of parameters that are gone are reused
 
-_SMALL = 100_000  # elements
+_MOST_ELEMENTS = 100_000  # of weights whose norm is compared
 _MOST_CHOSEN = 16  # sets of parameters
 
 
@@ -29,52 +29,51 @@ class ParamIndex:
     """Watched parameters, each with a number; a set of them is a whole number with a bit for each."""
 
     def __init__(self, reused: Callable[[int], None]) -> None:
-        """Start with none; ``reused(bit)`` is called when the bit of a parameter that is gone goes to a new one."""
+        """``reused(bit)`` is called when a new parameter gets the bit of one that is gone."""
         self._reused = reused
         self._numbers: dict[int, int] = {}
         self._params: list[weakref.ref[Tensor]] = []
         self._ids: list[int] = []
         self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # params -> those of this thread
-        self._threads: dict[int, threading.Thread] = {}  # which first saw a parameter, if not the one that begins here
+        self._threads: dict[int, threading.Thread] = {}  # of each parameter registered outside the first thread
         self._first = threading.current_thread()
         self._free: list[int] = []
-        self._many = _MANY
-        self._seen: list[tuple[int, int, int]] = []
-        self._asked: dict[int, tuple[int, float]] = {}
+        self._reuse_above = _REUSE_ABOVE
+        self._states: list[tuple[int, int, int]] = []
+        self._weight_states: dict[int, tuple[int, float]] = {}
         self.versions: list[int] = []
-        """Version of each parameter when it was first seen: it rises when somebody moves the weights."""
+        """Version of each parameter when it was registered: it rises with each write to the weights."""
         self.with_new_grad = 0
-        """Parameters that a backward pass has added to, and that were not cleared since."""
+        """Parameters that a backward pass added to, not cleared since."""
         self.expected_changes = 0
-        """Parameters whose change is a clipping."""
+        """Parameters whose next change is a clipping."""
         self.wanted_values = 0
-        """Parameters whose gradients the rules would like to be looked at when a backward begins."""
+        """Parameters whose gradients the rules want read when a backward begins."""
         self.wanted_values_after = 0
-        """Those on which zeros may come from a clearing or from a backward: looked at when it ends."""
+        """Parameters whose zeros may come from a clearing or from a backward: read when it ends."""
 
     def __len__(self) -> int:
         return len(self._params)
 
     def bit(self, param: Tensor) -> int:
-        """Return the bit of a parameter, which is watched from now on."""
+        """Return the bit of a parameter, and watch it."""
         number = self._numbers.get(id(param))
         if number is None or self._params[number]() is not param:
             number = self._number(param)
         return 1 << number
 
     def _number(self, param: Tensor) -> int:
-        """Return a number for a new parameter."""
         reference = weakref.ref(param)
-        if not self._free and len(self._params) >= self._many:
-            self._free = [number for number, known in enumerate(self._params) if known() is None]
-            self._many = max(_MANY, 2 * (len(self._params) - len(self._free)))
+        if not self._free and len(self._params) >= self._reuse_above:
+            self._free = [number for number, param_ref in enumerate(self._params) if param_ref() is None]
+            self._reuse_above = max(_REUSE_ABOVE, 2 * (len(self._params) - len(self._free)))
         reused = bool(self._free)
         number = self._free.pop() if reused else len(self._params)
         if reused and self._numbers.get(self._ids[number]) == number:
             del self._numbers[self._ids[number]]
-        at = slice(number, number + 1)  # a new one comes behind the last
-        self._params[at], self._ids[at] = [reference], [id(param)]
-        self._seen[at], self.versions[at] = [_state(param)], [_version(param)]
+        slot = slice(number, number + 1)  # a new number appends
+        self._params[slot], self._ids[slot] = [reference], [id(param)]
+        self._states[slot], self.versions[slot] = [_state(param)], [_version(param)]
         if reused:
             others = ~(1 << number)
             self.with_new_grad &= others
@@ -90,44 +89,43 @@ class ParamIndex:
         return number
 
     def thread_changed(self) -> None:
-        """Look at other parameters from now on: another thread is watched."""
+        """Choose the parameters anew: another thread is watched."""
         self._chosen.clear()
 
     def _is_elsewhere(self, number: int) -> bool:
         """Return whether another thread trains this parameter.
 
-        To read its ``.grad`` while that thread's backward pass writes it can crash Python (seen with PyTorch 2.13).
+        Reading its ``.grad`` while a backward pass of that thread writes it can crash Python (PyTorch 2.13).
         """
         thread = self._threads.get(number)
         return thread is not None and thread is not threading.current_thread() and thread.is_alive()
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
-        """Return the bits of some parameters; they are watched from now on."""
-        return union_bits(
-            self.bit(one) for one in tensors if one.is_leaf
-        )  # others, as of functional_call, have no .grad
+        """Return the bits of some parameters, and watch them."""
+        # others, as of functional_call, have no .grad
+        return union_bits(self.bit(param) for param in tensors if param.is_leaf)
 
     def known_bits(self, tensors: Iterable[Tensor]) -> int:
-        """Return the bits of those parameters that are watched."""
-        known = ((self._numbers.get(id(one)), one) for one in tensors)
-        return union_bits(1 << number for number, one in known if number is not None and self._params[number]() is one)
+        """Return the bits of the watched parameters among some tensors."""
+        numbered = ((self._numbers.get(id(tensor)), tensor) for tensor in tensors)
+        return union_bits(1 << n for n, tensor in numbered if n is not None and self._params[n]() is tensor)
 
     def all(self) -> int:
         """Return all parameters that are alive."""
         return sum(1 << number for number, reference in enumerate(self._params) if reference() is not None)
 
     def alive(self, params: int) -> list[tuple[int, Tensor]]:
-        """Return those of some parameters that are not gone, each with its number."""
+        """Return the parameters that still exist, each with its number."""
         return [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
 
     def changes(self, params: int = -1) -> tuple[int, int, int]:
-        """Return the parameters that have a gradient now, that have lost theirs, and whose gradient has changed."""
+        """Return the parameters that have a gradient, that have lost theirs, and whose gradient has changed."""
         present = lost = changed = 0
         for number, bit, reference in self._chosen.get(params) or self._choose(params):
-            if (param := reference()) is None:  # and its gradient with it: nobody has cleared anything
+            if (param := reference()) is None:  # and its gradient with it: no clearing
                 continue
-            before, now = self._seen[number], _state(param)
-            self._seen[number] = now
+            before, now = self._states[number], _state(param)
+            self._states[number] = now
             if now is _NONE:
                 lost |= 0 if before is _NONE else bit
             else:
@@ -136,16 +134,18 @@ class ParamIndex:
         return present, lost, changed
 
     def _choose(self, params: int) -> list[tuple[int, int, weakref.ref[Tensor]]]:
-        """Return some parameters with their numbers and bits; kept, since the same sets are asked for again."""
+        """Return some parameters with their numbers and bits; cached, since the same sets are requested again."""
         if len(self._chosen) >= _MOST_CHOSEN:
             self._chosen.clear()
-        some = [(number, 1 << number, reference) for number, reference in enumerate(self._params)]
-        some = [one for one in some if params & one[1] and one[2]() is not None and not self._is_elsewhere(one[0])]
-        self._chosen[params] = some
-        return some
+        self._chosen[params] = chosen = [
+            (number, 1 << number, reference)
+            for number, reference in enumerate(self._params)
+            if params >> number & 1 and reference() is not None and not self._is_elsewhere(number)
+        ]
+        return chosen
 
     def frozen(self, params: int) -> int:
-        """Return those that require no gradient."""
+        """Return the parameters that require no gradient."""
         return union_bits(1 << number for number, param in self.alive(params) if not param.requires_grad)
 
     def owning_grads(self, grads: Iterable[Tensor]) -> int:
@@ -154,40 +154,40 @@ class ParamIndex:
         return sum(1 << n for n in range(len(self._params)) if id(self._grad(n)) in wanted)
 
     def weights_changed(self) -> int:
-        """Return the params whose weights have changed since this was asked last, for loops without an optimizer.
+        """Return the params whose weights have changed since the last call, for loops without an optimizer.
 
-        A write through ``.data`` raises no version, so small weights on a CPU are told by their norm as well.
+        A write through ``.data`` raises no version, so the norm of small weights on a CPU is compared as well.
         """
-        found = 0
+        changed = 0
         for number, reference in enumerate(self._params):
             if (param := reference()) is None:
                 continue
-            small = param.device.type == "cpu" and param.numel() <= _SMALL and param.layout is torch.strided
+            small = param.device.type == "cpu" and param.numel() <= _MOST_ELEMENTS and param.layout is torch.strided
             has_norm = small and (param.is_floating_point() or param.is_complex())
             state = (_version(param), float(param.detach().norm()) if has_norm else 0.0)
-            if state != self._asked.get(number, state):
-                found |= 1 << number
-            self._asked[number] = state
-        return found
+            if state != self._weight_states.get(number, state):
+                changed |= 1 << number
+            self._weight_states[number] = state
+        return changed
 
     def weights_ever_written(self, params: int) -> int:
-        """Return the parameters whose weights were written to since they were first seen."""
+        """Return the parameters whose weights were written to since they were registered."""
         changed = (number for number, param in self.alive(params) if _version(param) != self.versions[number])
         return union_bits(1 << number for number in changed)
 
     def versions_of(self, params: int) -> int:
-        """Return how often some parameters have been written to, all together."""
+        """Return the number of writes to some parameters, summed."""
         return sum(_version(param) for _, param in self.alive(params))
 
     def norms(self, params: int) -> Tensor | None:
-        """Return the norms of the gradients on some params, left on their device; zeros give exactly 0, and only they.
+        """Return the norms of the gradients of some params, on their device; exactly 0 for zeros, and only for them.
 
-        None for what has no values to look at, as on the device "meta", or is not known to have them.
+        None for tensors without values, as on the device "meta", or of a type that may have none.
         """
         grads = self.grads(params)
-        if not grads or len(grads) < params.bit_count() or any(type(one) is not Tensor or one.is_meta for one in grads):
+        if not grads or len(grads) < params.bit_count() or any(type(g) is not Tensor or g.is_meta for g in grads):
             return None
-        with torch.no_grad(), _torch.disable_current_modes():  # the learner's own modes are not to see this
+        with torch.no_grad(), _torch.disable_current_modes():  # hidden from the learner's modes
             plain = [grad.detach() if grad.layout is torch.strided else grad.detach().to_dense() for grad in grads]
             norms = list(_torch.foreach_norm(plain, 1))  # the 1-norm: squares of tiny numbers round to 0
             if len({(norm.device, norm.dtype) for norm in norms}) > 1:
@@ -195,7 +195,7 @@ class ParamIndex:
             return torch.stack(norms)
 
     def grads(self, params: int) -> list[Tensor]:
-        """Return the gradients on some parameters, as far as there are any."""
+        """Return the gradients that some parameters have."""
         return [grad for number in bit_positions(params) if (grad := self._grad(number)) is not None]
 
     def _grad(self, number: int) -> Tensor | None:
@@ -211,31 +211,31 @@ def _version(param: Tensor) -> int:
 
 
 def _state(param: Tensor) -> tuple[int, int, int]:
-    """Return which tensor ``.grad`` is, its version, and where its values are: ``.grad.data = x`` changes only that."""
+    """Return the id of ``.grad``, its version and its address, the only one that ``.grad.data = x`` changes."""
     grad = param.grad if param.is_leaf else None
     if grad is None:
         return _NONE
-    plain = type(grad) is Tensor and grad.layout is torch.strided  # others (sparse, fake) have no one place
+    plain = type(grad) is Tensor and grad.layout is torch.strided  # others (sparse, fake) have no single address
     return id(grad), grad._version, grad.data_ptr() if plain else 0
 
 
 def fetch_norms(events: list[Any]) -> None:
-    """Put plain numbers in the place of the norms and losses in events; one transfer a device and a type."""
+    """Replace the norms and losses in events by numbers, with one transfer per device and type."""
     waiting: defaultdict[Any, list[tuple[Any, str, Tensor]]] = defaultdict(list)
     for event in events:
         for name in ("norms", "loss", "tokens"):
             if isinstance(value := getattr(event, name, None), Tensor):
                 waiting[value.device, value.dtype].append((event, name, value))
     for group in waiting.values():
-        with torch.no_grad(), _torch.disable_current_modes():  # the learner's own modes are not to see this
+        with torch.no_grad(), _torch.disable_current_modes():  # hidden from the learner's modes
             numbers = iter(torch.cat([value.reshape(-1) for _, _, value in group]).tolist())
         for event, name, value in group:
-            own = list(islice(numbers, value.numel()))
-            setattr(event, name, own if name == "norms" else own[0])
+            event_values = list(islice(numbers, value.numel()))
+            setattr(event, name, event_values if name == "norms" else event_values[0])
 
 
 def first_values(param: Tensor, most: int) -> Tensor:
-    """Return a view of the first values, in one row where the rows do not follow one another."""
+    """Return a view of the first values; of the first row only where the tensor is not contiguous."""
     row = param.detach()
     while row.dim() > 1 and not row.is_contiguous():
         row = row[0]

@@ -18,40 +18,40 @@ _MOST_TIES = 64
 
 
 class WatchedModule:
-    """A module that is called from outside of any other."""
+    """A module that is called outside any other."""
 
-    def __init__(self, module: nn.Module, index: ParamIndex, rested: WeakIdKeyDictionary) -> None:
-        self.module, self._rested = weakref.ref(module), rested
+    def __init__(self, module: nn.Module, index: ParamIndex, in_eval: WeakIdKeyDictionary) -> None:
+        self.module, self._in_eval = weakref.ref(module), in_eval
         self.calls = 0
         self.refresh(module, index)
 
     def refresh(self, module: nn.Module, index: ParamIndex) -> None:
-        """See its parameters and modules as they are now."""
+        """Read its parameters and modules as they are now."""
         self.params = index.bits(module.parameters())
-        self.first_param = next(((name, index.bits([one])) for name, one in module.named_parameters()), ("", 0))
+        self.first_param = next(((name, index.bits([param])) for name, param in module.named_parameters()), ("", 0))
         modules = list(module.modules())
-        sensitive = sorted(filter(_mode_sensitive, modules), key=lambda one: not isinstance(one, _PLAIN))
-        self.sensitive = [weakref.ref(one) for one in sensitive]
-        self.dropouts = [weakref.ref(one) for one in modules if any("dropout" in name for name in _own_names(one))]
+        sensitive = sorted(filter(_mode_sensitive, modules), key=lambda inner: not isinstance(inner, _BUILT_IN))
+        self.sensitive = [weakref.ref(inner) for inner in sensitive]
+        self.dropouts = [weakref.ref(inner) for inner in modules if any("dropout" in x for x in _used_names(inner))]
         params = list(module.parameters())
         learns = any(param.requires_grad for param in params)
-        norms = [one for one in modules if learns and isinstance(one, _torch.NormBase) and one.training]
-        moving = [one for one in norms if one.running_mean is not None and one.momentum != 0]
-        frozen = [one for one in moving if not any(param.requires_grad for param in one.parameters())]
-        of_norms = {id(param) for one in frozen for param in one.parameters()}
-        others = any(not param.requires_grad and id(param) not in of_norms for param in params)
-        rested = {inner for one in modules[1:] if frozen and one in self._rested for inner in one.modules()}
-        wrong = [one for one in frozen if one in rested or not others]
-        self.frozen_norms = index.bits(param for one in wrong for param in one.parameters())
+        norms = [inner for inner in modules if learns and isinstance(inner, _torch.NormBase) and inner.training]
+        moving = [norm for norm in norms if norm.running_mean is not None and norm.momentum != 0]
+        frozen = [norm for norm in moving if not any(param.requires_grad for param in norm.parameters())]
+        frozen_ids = {id(param) for norm in frozen for param in norm.parameters()}
+        others = any(not param.requires_grad and id(param) not in frozen_ids for param in params)
+        in_eval = {inner for part in modules[1:] if frozen and part in self._in_eval for inner in part.modules()}
+        wrong = [norm for norm in frozen if norm in in_eval or not others]
+        self.frozen_norms = index.bits(param for norm in wrong for param in norm.parameters())
 
     def dropouts_in_eval(self) -> frozenset[Site]:
-        """Return where the forward() begins of each module in evaluation mode that mentions a dropout."""
-        modules = [one for reference in self.dropouts if (one := reference()) is not None and not one.training]
-        codes = [type(one).forward.__code__ for one in modules]
+        """Return the first line of forward() of each module in evaluation mode that mentions a dropout."""
+        modules = [module for reference in self.dropouts if (module := reference()) is not None and not module.training]
+        codes = [type(module).forward.__code__ for module in modules]
         return frozenset((code.co_filename, code.co_firstlineno) for code in codes)
 
     def mode_kinds(self) -> tuple[str, str]:
-        """Return the kind of a module that is in training, and of one that is in evaluation; "" for none."""
+        """Return the kind of a module in training, and of one in evaluation; "" for none."""
         kinds: dict[bool, str] = {}
         for reference in self.sensitive:
             if (module := reference()) is not None:
@@ -61,31 +61,31 @@ class WatchedModule:
 
 @dataclass
 class UncopiedLoad:
-    """A ``load_state_dict()`` of the object's own tensors, which were written to since the dictionary was made."""
+    """A ``load_state_dict()`` of the object's own tensors, written to since ``state_dict()``."""
 
     kind: str
-    made: Site
-    """The line that made the dictionary."""
+    dict_site: Site
+    """The line that called ``state_dict()``."""
     times: int = 0
     steps: int = 0
-    """How many steps of optimizers there were since."""
+    """Number of optimizer steps since."""
 
 
 @dataclass(eq=False)
 class Tie:
-    """A parameter that two places of a model have shared."""
+    """A parameter that was shared by two attributes of a model."""
 
-    places: tuple[tuple[weakref.ref[nn.Module], str], ...]
+    owners: tuple[tuple[weakref.ref[nn.Module], str], ...]
     site: Site = NO_SITE
-    """The line that put another one into one of the places."""
+    """The line that assigned another parameter to one of them."""
     params: tuple[int, ...] = ()
-    """The bits of the parameters that are there now, if they are two of one shape."""
+    """The bits of the parameters there now, if they are two of one shape."""
 
-    def look(self, index: ParamIndex) -> None:
-        """See whether there are two parameters now."""
-        now = [getattr(reference(), name, None) for reference, name in self.places] if self.site[1] else []
-        params = [one for one in now if isinstance(one, Tensor)]
-        if len(params) == len({id(one) for one in params}) == 2 and params[0].shape == params[1].shape:
+    def refresh(self, index: ParamIndex) -> None:
+        """Check whether there are two parameters now."""
+        now = [getattr(reference(), name, None) for reference, name in self.owners] if self.site[1] else []
+        params = [param for param in now if isinstance(param, Tensor)]
+        if len(params) == len({id(param) for param in params}) == 2 and params[0].shape == params[1].shape:
             self.params = index.bit(params[0]), index.bit(params[1])
         elif params:
             self.params = ()
@@ -98,57 +98,57 @@ class ModuleIndex:
         self._index = index
         self._models: dict[int, WatchedModule] = {}
         self.order: dict[int, int] = {}
-        """Number of a parameter -> nodes of the graph between the parameter and a loss."""
+        """Number of a parameter -> nodes of the graph between it and a loss."""
         self.uncopied: dict[Site, UncopiedLoad] = {}
-        """Lines that load a state into itself."""
-        self.rested: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """Modules whose own eval() was called, and no train() of their own since."""
-        self._places: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> the first module with it, its name
+        """Line that loads a state into itself -> its last such load."""
+        self.in_eval: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        """Modules whose eval() was called directly, and no train() since."""
+        self._owners: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> its first module, its name
         self.ties: dict[tuple[int, str], Tie] = {}
-        """A module's id and a name in it -> the tie of the parameter that was put there."""
+        """A module's id and an attribute -> the tie of the parameter assigned there."""
         self._registered: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> see register()
 
     def see(self, module: nn.Module) -> WatchedModule:
-        """Return the model of a module, looked at again now and then: parts can be exchanged."""
+        """Return the model of a module, refreshed now and then, since parts can be exchanged."""
         model = self._models.get(id(module))
         if model is None or model.module() is not module:
             if len(self._models) >= _MOST_MODELS:
-                self._models = {key: one for key, one in self._models.items() if one.module() is not None}
-            model = self._models[id(module)] = WatchedModule(module, self._index, self.rested)
+                self._models = {key: model for key, model in self._models.items() if model.module() is not None}
+            model = self._models[id(module)] = WatchedModule(module, self._index, self.in_eval)
         model.calls += 1
         if model.calls <= 4 or model.calls & (model.calls - 1) == 0 or model.calls % 256 == 0:
             model.refresh(module, self._index)
             for tie in self.ties.values():
-                tie.look(self._index)
+                tie.refresh(self._index)
         return model
 
     def first_param(self, key: int) -> tuple[str, int]:
-        """Return the name that the first parameter has inside the model of an identity, and its set; "", 0 for none."""
+        """Return the name of the first parameter in the model with an id, and its bit; "", 0 for none."""
         model = self._models.get(key)
         return model.first_param if model is not None else ("", 0)
 
-    def known(self) -> list[WatchedModule]:
-        """Return all models, as they were when they were looked at last."""
+    def recorded(self) -> list[WatchedModule]:
+        """Return all models, as of their last refresh."""
         return list(self._models.values())
 
     def all(self) -> list[WatchedModule]:
-        """Return all models, those that are alive looked at once more."""
+        """Return all models, refreshed if they are alive."""
         for model in self._models.values():
             if (module := model.module()) is not None:
                 model.refresh(module, self._index)
         return list(self._models.values())
 
     def register(self, param: Tensor, site: Site, optimizers: int, *, again: bool) -> None:
-        """Note the line that put a parameter into a module, and how many optimizers there were.
+        """Note the line that put a parameter into a module, and the number of optimizers then.
 
-        ``again`` is for a parameter that comes with a module.
+        ``again``: the parameter comes with a module.
         """
         if again or param not in self._registered:
             self._registered[param] = optimizers, site
 
     def put(self, module: nn.Module, name: str, param: Tensor, site: Site) -> None:
-        """Note that a parameter is put into a module, perhaps into a second one, or in the place of a shared one."""
-        first = self._places.setdefault(param, (weakref.ref(module), name))
+        """Note that a parameter is assigned to a module: perhaps a second one, or instead of a shared one."""
+        first = self._owners.setdefault(param, (weakref.ref(module), name))
         if (tie := self.ties.get((id(module), name))) is not None:
             tie.site = site
         elif (owner := first[0]()) not in (None, module) and len(self.ties) < _MOST_TIES:
@@ -156,64 +156,64 @@ class ModuleIndex:
             self.ties[id(owner), first[1]] = self.ties[id(module), name] = tie
 
     def registered_after(self, params: int, optimizer: int) -> Site | None:
-        """Return the line that made one of these parameters after an optimizer was made; None if there is none."""
-        known = [self._registered[one] for _, one in self._index.alive(params) if one in self._registered]
-        return next((site for optimizers, site in known if optimizers > optimizer), None)
+        """Return the line that registered one of these parameters after an optimizer; None if there is none."""
+        registered = [self._registered[param] for _, param in self._index.alive(params) if param in self._registered]
+        return next((site for optimizers, site in registered if optimizers > optimizer), None)
 
     def note_depths(self, leaves: list[tuple[Tensor, int]]) -> None:
-        """Note how far from the loss the parameters are."""
+        """Note the distances of parameters from the loss."""
         for leaf, distance in leaves:
             if bit := self._index.known_bits([leaf]):
                 self.order[bit.bit_length() - 1] = distance
 
 
 def _mode_sensitive(module: nn.Module) -> bool:
-    """Return whether a module works otherwise in training than in evaluation."""
+    """Return whether a module differs between training and evaluation."""
     if isinstance(module, _torch.NormBase):
         return module.running_mean is not None
     if isinstance(module, _torch.DropoutNd):
         return module.p > 0
     if isinstance(module, (nn.RNNBase, nn.MultiheadAttention)):
         return module.dropout > 0
-    return "training" in _own_names(module)
+    return "training" in _used_names(module)
 
 
-def _own_names(module: nn.Module) -> tuple[str, ...]:
-    """Return the names that the forward() of a class of the learner's uses; none for a class of PyTorch's."""
+def _used_names(module: nn.Module) -> tuple[str, ...]:
+    """Return the names that the forward() of a learner's class uses; none for a PyTorch class."""
     forward = None if type(module).__module__.startswith("torch.") else type(module).forward
     return getattr(getattr(forward, "__code__", None), "co_names", ())
 
 
-_PLAIN = (_torch.NormBase, _torch.DropoutNd)
+_BUILT_IN = (_torch.NormBase, _torch.DropoutNd)
 
 
-_MANY_OPTIMIZERS = 64  # numbers; from then on those of optimizers that are gone are given to new ones
+_REUSE_ABOVE = 64  # numbers; above it those of optimizers that are gone are reused
 
 
 @dataclass(eq=False, slots=True)
 class WatchedOptimizer:
-    """An optimizer that is watched."""
+    """A watched optimizer."""
 
     number: int
     params: int = 0
     named: int = 0
-    """Its parameters when names were looked for."""
+    """Its parameters when names were last searched."""
     count: int = -1
-    """The number of its parameters."""
+    """Number of its parameters."""
     written: int = -1
-    """How often its weights had been written to after its last step; -1 before the first."""
+    """Number of writes to its weights up to its last step; -1 before the first."""
     parent: WatchedOptimizer | None = None
-    """The one that the same line has made before over the same weights, until the first step."""
-    before: int = 0
-    """How many went before it, each of which has stepped and left its weights to the next."""
-    lasting: bool = False
+    """The optimizer that the same line made before over the same weights, until the first step."""
+    predecessors: int = 0
+    """Number of optimizers before it, each of which stepped and left its weights to the next."""
+    has_memory: bool = False
     """True if it keeps averages or momentum."""
-    looks: int = 0
-    """How often it was asked for weights that require no gradient."""
+    frozen_checks: int = 0
+    """Number of searches for its weights that require no gradient."""
     frozen: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-    """A few of those that have a gradient, with values before the newest step; empty if there were none."""
+    """A few of those with a gradient, and their values before the newest step; empty if there were none."""
     values: list[Tensor] | None = None
-    """Some of the weights after its newest step; only kept from the second optimizer of a line on."""
+    """Some of the weights after its newest step; kept from the second optimizer of a line on."""
 
 
 class OptimizerIndex:
@@ -222,44 +222,44 @@ class OptimizerIndex:
     def __init__(self, index: ParamIndex) -> None:
         self._index = index
         self._last = self._count = 0
-        self._known: WeakIdKeyDictionary = WeakIdKeyDictionary()  # optimizer -> WatchedOptimizer
+        self._watched: WeakIdKeyDictionary = WeakIdKeyDictionary()  # optimizer -> WatchedOptimizer
 
     def __len__(self) -> int:
         return self._count
 
     def numbers(self) -> dict[int, int]:
-        """Return the numbers of those that are alive, by their ids."""
-        return {id(optimizer): one.number for optimizer, one in self._known.items()}
+        """Return the numbers of the live optimizers, by their ids."""
+        return {id(optimizer): watched.number for optimizer, watched in self._watched.items()}
 
     def find(self, optimizer: Optimizer) -> WatchedOptimizer | None:
-        """Return an optimizer that is known, with its parameters as they are now; None for a new one."""
-        one: WatchedOptimizer | None = self._known.get(optimizer)
-        if one is None:
+        """Return a watched optimizer with its current parameters; None for a new one."""
+        watched: WatchedOptimizer | None = self._watched.get(optimizer)
+        if watched is None:
             return None
         groups = optimizer.param_groups
         count = len(groups[0]["params"]) if len(groups) == 1 else sum([len(group["params"]) for group in groups])
-        if count != one.count:
-            one.count, one.params = count, self._index.bits(p for group in groups for p in group["params"])
-        return one
+        if count != watched.count:
+            watched.count, watched.params = count, self._index.bits(p for group in groups for p in group["params"])
+        return watched
 
     def add(self, optimizer: Optimizer) -> WatchedOptimizer:
-        """Give a new optimizer a number; when there have been many, that of one that is gone."""
-        count, taken = self._count, {one.number for one in self._known.values()}
-        numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _MANY_OPTIMIZERS else []
+        """Number a new optimizer; when there have been many, by the number of one that is gone."""
+        count, taken = self._count, {watched.number for watched in self._watched.values()}
+        numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _REUSE_ABOVE else []
         self._last = next((number for number in numbers if number not in taken), count)
         self._count = max(count, self._last + 1)
-        self._known[optimizer] = WatchedOptimizer(self._last)
-        one = self.find(optimizer)
-        assert one is not None
-        return one
+        self._watched[optimizer] = WatchedOptimizer(self._last)
+        watched = self.find(optimizer)
+        assert watched is not None
+        return watched
 
     def stepping_instead(self, idle: WatchedOptimizer) -> int:
-        """Return another optimizer that steps parameters of an idle one, at the rate that it was made with; -1: none.
+        """Return another optimizer that steps parameters of an idle one at its initial rate; -1: none.
 
-        Who copies the rates of a schedule to the other one moves its rate.
+        Its rate is not the initial one if the user copies the rates of a schedule to it.
         """
-        for optimizer, one in self._known.items():
+        for optimizer, watched in self._watched.items():
             rates = [optimizer.defaults.get("lr"), *(group.get("lr") for group in optimizer.param_groups)]
-            if one.written >= 0 and one.params & idle.params and all(rate == rates[0] for rate in rates):
-                return int(one.number)
+            if watched.written >= 0 and watched.params & idle.params and all(rate == rates[0] for rate in rates):
+                return int(watched.number)
         return -1
