@@ -26,7 +26,7 @@ FILES = sorted(
     for path in (ROOT / folder).rglob("*.py")
     if not ELSEWHERE & set(path.parts)
 )
-EACH = pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+DOCTOR = ROOT / "gradlab" / "doctor"
 MAX_PARAMETERS = 3
 """Parameters of a public function that needs no sections in its docstring."""
 
@@ -89,10 +89,16 @@ def faults(source: str, where: str) -> list[str]:
     return listed
 
 
-@EACH
-@pytest.mark.xfail(reason="renaming is under way", strict=False)
+def faults_of(path: Path) -> list[str]:
+    return faults(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_names_and_words(path: Path) -> None:
-    assert faults(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))) == []
+    listed = faults_of(path)
+    if DOCTOR in path.parents and listed:
+        pytest.xfail(f"the doctor's names are being changed: {len(listed)} are left")
+    assert listed == []
 
 
 def public_calls() -> Iterator[tuple[str, object]]:
