@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 # One thread a process: the models are small, and the workers share the cores (addopts in pyproject.toml). Set before
 # torch is imported; kernels inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+settings.register_profile("untimed", deadline=None)  # how long an example takes depends on the machine
+settings.load_profile("untimed")
 
 _ALL_ONLY = ("slow", "browser", "notebook")
 """Markers of the tests that only ``--all`` runs."""

@@ -26,7 +26,6 @@ FILES = sorted(
     for path in (ROOT / folder).rglob("*.py")
     if not ELSEWHERE & set(path.parts)
 )
-DOCTOR = ROOT / "gradlab" / "doctor"
 MAX_PARAMETERS = 3
 """Parameters of a public function that needs no sections in its docstring."""
 
@@ -89,16 +88,9 @@ def faults(source: str, where: str) -> list[str]:
     return listed
 
 
-def faults_of(path: Path) -> list[str]:
-    return faults(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_names_and_words(path: Path) -> None:
-    listed = faults_of(path)
-    if DOCTOR in path.parents and listed:
-        pytest.xfail(f"the doctor's names are being changed: {len(listed)} are left")
-    assert listed == []
+    assert faults(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))) == []
 
 
 def public_calls() -> Iterator[tuple[str, object]]:

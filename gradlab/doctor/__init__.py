@@ -1,4 +1,4 @@
-"""What is wrong with a training loop of the learner's own, and where."""
+"""Bugs in a training loop of the learner's own, and their places."""
 
 from __future__ import annotations
 

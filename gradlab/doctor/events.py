@@ -1,4 +1,4 @@
-"""What happened in a loop, in the order in which it happened; written while it runs, judged later.
+"""The events of a loop in their order; recorded while it runs, judged later.
 
 A set of parameters (``params``) is a whole number with a bit for each parameter, so that sets of thousands are compared
 and combined at once.
@@ -41,27 +41,27 @@ class LossFlaw:
     """Something suspicious in the graph or in the expression of a loss."""
 
     kind: str
-    """What it is, such as "softmax"; the rules know the words for it."""
-    seen: str = ""
-    """What was seen, in words; "" if a closer look shows that it is meant."""
+    """The kind, such as "softmax"; the rules have its sentences."""
+    proof: str = ""
+    """The evidence, as text; "" if a closer look shows that it is intended."""
     loss: tuple[Site, ...] = ()
     """The lines that call the loss function, caller by caller, the innermost last; empty if they were not recorded."""
     source: tuple[Site, ...] = ()
     """The lines that made what the loss is given."""
     edit: Edit | Cause | None = None
     """The place to edit, where only the variables of the moment tell it."""
-    words: dict[str, Any] = field(default_factory=dict, compare=False)
-    """What the words of its code leave open."""
+    fields: dict[str, Any] = field(default_factory=dict, compare=False)
+    """The values of the fields in the sentence of its code."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossTerm:
     """A term of a loss that does not reach all that it was computed from, or is made of nothing that learns."""
 
-    place: int
-    """Which term of the sum it is."""
-    words: str
-    """What the learner calls it."""
+    index: int
+    """The number of the term in the sum."""
+    text: str
+    """Its text in the learner's code."""
     reach: int
     """Parameters to which its graph goes back."""
     made_of: int
@@ -71,7 +71,7 @@ class LossTerm:
     cuts: tuple[Any, ...] = ()
     """The calls that cut it off, each an Op."""
     sources: tuple[str, ...] = ()
-    """What the learner calls the outputs that it is made of."""
+    """The learner's names of the outputs that it is computed from."""
     alone: bool = False
     """True if it is all of the loss."""
 
@@ -100,14 +100,14 @@ class Backward(Event):
     site: Site
     call_path: int = 0
     """A number for the line and those that called it."""
-    found: int = 0
+    present: int = 0
     """Parameters that had a gradient when it began ..."""
     norms: Any = None
     """... and, now and then, the norms of those, to see whether they were zeros."""
     retain: bool = False
     create: bool = False
     scales: tuple[float, ...] = ()
-    """What the mean in its loss is multiplied with, 1 / 4 for a division by 4."""
+    """The factor of the mean in its loss, 1 / 4 for a division by 4."""
     mass: float = 0.0
     """By how much the means in its loss are weighed, all together; 0 if it is made of none."""
     tokens: Any = None
@@ -117,37 +117,37 @@ class Backward(Event):
     nodes: int = 0
     """Nodes of the graph, counted now and then for passes that retain it."""
     alive: int = 0
-    """How many of the newest graphs' roots are still alive, this one not counted."""
+    """The number of the newest graphs' roots that are still alive, without this one."""
     holder: GraphHolder | None = None
     """The variable that keeps them, if one was found."""
     loss: Any = None
     """The number that it begins with, None if it is none; on a GPU it comes with the next batch of numbers."""
     flaws: tuple[LossFlaw, ...] = ()
-    """What is suspicious about the loss, looked at now and then."""
+    """Flaws of the loss, which is examined now and then."""
     terms: tuple[LossTerm, ...] = ()
     """Terms of the loss that may move no weight, looked at now and then."""
     cuts: Sequence[Any] = ()
     """The calls, each an Op, that cut parameters off from the loss; looked for now and then."""
     changes: Sequence[Any] = ()
     """Only known when it fails: the calls that changed a tensor in place, with what made the tensor."""
-    made: Sequence[Any] = ()
+    ops: Sequence[Any] = ()
     """Only known when it fails: the calls, each an Op, that its loss was made by, as far as they were followed."""
     looked: bool = False
     """True if its loss was looked at in detail."""
     closure_of: int = -1
     """The optimizer whose step called it as a closure, -1 without."""
     step_index: int = 0
-    """Which step of its optimizer it belongs to; filled in by GradState."""
+    """The step of its optimizer that it belongs to; filled in by GradState."""
     moved: bool = False
     """True if it is a closure's, and the step that calls it has moved weights since the closure's last pass."""
-    given: bool = False
+    has_grads: bool = False
     """True if it was called with ``gradient=`` or ``inputs=``."""
     previous: int = -1
     """Autograd's number for the first node made after the last pass of the same call path began; -1 if none did."""
     carried: bool = False
     """Only known when it fails: True if its graph goes back into that of its call path's last pass, and an update."""
     nonzero: int = 0
-    """Of ``found``, those that were seen not to be zeros; this and what follows is filled in by GradState."""
+    """Of ``present``, those that were seen not to be zeros; this and what follows is filled in by GradState."""
     added: int = 0
     """Parameters that it added to."""
     zeros: int = 0
@@ -162,12 +162,12 @@ class Backward(Event):
     """A step that a scaler skipped would have used it."""
 
     def __init__(self, number: int, site: Site, call_path: int = 0, present: int = 0) -> None:  # the rest costs time
-        self.number, self.site, self.call_path, self.found = number, site, call_path, present
+        self.number, self.site, self.call_path, self.present = number, site, call_path, present
 
 
 @dataclass(slots=True, eq=False)
 class Added(Event):
-    """What a backward pass has added to, as far as it has come."""
+    """The parameters that a backward pass has added to so far."""
 
     backward: Backward
     params: int
@@ -222,7 +222,7 @@ class Step(Event):
     moved: bool = False
     """True if anything but this optimizer has written to its weights since its last step."""
     versions: int = -1
-    """How often its weights had been written to when its closure's newest pass began."""
+    """The version of its weights when its closure's newest pass began."""
     closure: bool = False
     """True if it ran a backward pass, or cleared or filled gradients, in a closure."""
     scaler: bool = False
@@ -230,8 +230,8 @@ class Step(Event):
     backward: bool = False
     """Called while a backward pass runs."""
     resumes: int = 0
-    """How many optimizers of the same line went before it, if it is its first step and goes on where the last one has
-    stopped; only counted where they kept averages or momentum."""
+    """The number of earlier optimizers of the same line with averages or momentum, if this first step goes on
+    where the last one stopped."""
     lines: tuple[Site, ...] = ()
     """Then, the learner's lines that have called it, the innermost first."""
 
@@ -245,7 +245,7 @@ class ScalerStep(Event):
     params: int
     taken: bool
     scaler: int
-    """Which scaler it is."""
+    """The number of the scaler."""
     refused: bool = False
     """True if it skipped gradients that no step had used; filled in by GradState."""
 
@@ -280,7 +280,7 @@ class Clip(Event):
 
 @dataclass(slots=True, eq=False)
 class SchedulePlan:
-    """What a scheduler is made for."""
+    """The optimizer and the settings of a scheduler."""
 
     kind: str
     length: int = 0
@@ -290,10 +290,10 @@ class SchedulePlan:
     nested: bool = False
     """True if it steps in a loop in a loop of the learner's, both run in its life."""
     epochs: int = 0
-    """How often the outer one runs; 0 if it is not known."""
+    """The number of iterations of the outer one; 0 if it is unknown."""
     mode: str = ""
     """"min" or "max" for a ReduceLROnPlateau."""
-    made: Site = NO_SITE
+    created_at: Site = NO_SITE
     """The line that made it."""
 
 
@@ -311,7 +311,7 @@ class Schedule(Event):
     other: int = -1
     """The optimizer that steps instead, with the same parameters and a learning rate that nothing moves; -1 without."""
     metric: float = math.nan
-    """What a ReduceLROnPlateau was given."""
+    """The metric given to a ReduceLROnPlateau."""
 
 
 @dataclass(slots=True, eq=False)
@@ -339,16 +339,16 @@ class Forward(Event):
     """Name of the learner's function that calls it."""
     params: int
     first: int = 0
-    """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
+    """A number for the values of its first argument, if it distinguishes evaluation from sampling; else 0."""
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""
     names: tuple[str, ...] = ()
-    """What the learner's function calls the module, when the line calls it for the first time."""
+    """The name of the module in the learner's function, at the first call in this line."""
     frozen_norms: int = 0
     """Frozen parameters of its BatchNorm layers in training mode, where nothing else is frozen, or where eval() was
     called on a part with the layer; 0 if nothing in it learns."""
     dropouts: frozenset[Site] = frozenset()
-    """Where each forward() begins that mentions a dropout and belongs to a module in it in evaluation mode."""
+    """The first line of each forward() that mentions a dropout and belongs to a module in evaluation mode."""
     fed: bool = False
     """True if an argument requires a gradient, as what another module has made does."""
 

@@ -1,4 +1,4 @@
-"""What the doctor says: findings, and the report that holds them."""
+"""Findings, and the report that holds them."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Code:
     """A heading of the notebook; "" where no section is about this alone."""
     severity: Severity = "error"
     message: str = ""
-    """What happens, in one sentence; may have {fields} for what a rule saw."""
+    """The bug in one sentence; may have {fields} for a rule's evidence."""
     fix: str = ""
-    """What to do, as a sentence, where no single line of Python at a known place does it; may have {fields}."""
+    """The fix as a sentence, where no single line of Python at a known place does it; may have {fields}."""
 
     def with_(self, **changes: Any) -> Code:
         """Return the same code with other words or another severity, for another way to see it."""
@@ -50,15 +50,15 @@ class Cause:
     file: str
     line: int
     column: int = 0
-    """Where the words begin, counted from 0 in characters."""
+    """The first character, from 0."""
     end_column: int = 0
-    """Where they end; 0 for the whole line."""
+    """The character after the last; 0 for the whole line."""
     insert: Literal["", "above", "below"] = ""
-    """Where a line is missing: beside this one; "" where the words themselves are to change."""
+    """The side on which a line is missing; "" if these characters are to change."""
 
     @property
     def what(self) -> str:
-        """What to do there: "edit here", or "insert below line 36"."""
+        """The instruction: "edit here", or "insert below line 36"."""
         return f"insert {self.insert} line {self.line}" if self.insert else "edit here"
 
 
@@ -78,16 +78,16 @@ class Finding:
     """A short stable name, such as "missing-zero-grad"."""
     severity: Severity
     message: str
-    """What happens, in one sentence."""
+    """The bug in one sentence."""
     evidence: str
-    """What was seen, with the numbers of updates and batches."""
+    """The evidence, with the numbers of updates and batches."""
     file: str
     line: int
-    """Where, in the learner's own code; "" and 0 if there is no place."""
+    """The line in the learner's own code; "" and 0 without one."""
     fix: str
-    """What to do: a line of Python for the place of ``cause`` if ``fix_is_line``, else a sentence."""
+    """The fix: a line of Python for the place of ``cause`` if ``fix_is_line``, else a sentence."""
     lesson: str
-    """Where it is explained: an address or, as long as the project has none, a notebook and its section."""
+    """Its explanation: an address or, as long as the project has none, a notebook and its section."""
     cause: Cause | None = None
     """The place to edit; None where it is not sure."""
     fix_is_line: bool = False
@@ -111,17 +111,17 @@ class Report:
 
     findings: list[Finding] = field(default_factory=list)
     watched: str = ""
-    """What was seen: "120 updates of Adam over 6 parameters"."""
+    """The extent of the watch: "120 updates of Adam over 6 parameters"."""
     missing: list[str] = field(default_factory=list)
-    """What the doctor cannot do on the running version of PyTorch, in words."""
+    """The features that the doctor lacks on the running version of PyTorch, as text."""
     judged: bool = True
     """False if nothing was trained, or not where the doctor could follow; ``watched`` says why."""
     ignored: int = 0
-    """How many more there are that a comment ignores."""
+    """The number of further findings that a comment ignores."""
     checked: str = ""
-    """What the rules have looked at, with counts, and what they could not judge; "" if nothing was trained."""
+    """The counts of what the rules checked, and what they could not judge; "" if nothing was trained."""
     ended: str = ""
-    """How the block ended if that was with an exception: "The block ended with ValueError in line 12 (no label)"."""
+    """The exception that ended the block: "The block ended with ValueError in line 12 (no label)"."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -141,7 +141,7 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """How many findings there are, and what was seen: "2 findings, 1 ignored by comment. Watched 24 updates."."""
+        """The counts in one line: "2 findings, 1 ignored by comment. Watched 24 updates."."""
         counts = [number_of(len(self), "finding")] if self else []
         if not counts and self.judged and not self.ended:
             counts = ["No findings"]
@@ -211,7 +211,7 @@ def _card(finding: Finding) -> str:
 
 
 def short_path(file: str) -> str:
-    """Return what to call a file: its path from here if it is in this folder, "cell" for a cell of a notebook."""
+    """Return the short name of a file: its path from here if it is in this folder, "cell" for a cell of a notebook."""
     if "ipykernel" in file or file.startswith("<"):
         return "cell"
     try:

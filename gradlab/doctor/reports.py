@@ -1,4 +1,4 @@
-"""Which findings count, the forms of a report (text, JSON, GitHub's annotations), and where it is written.
+"""The filter of findings, and the forms of a report (text, JSON, GitHub's annotations) with their targets.
 
 GitHub's workflow commands: https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
 """
@@ -26,7 +26,7 @@ _COMMENT = re.compile(r"#\s*gradlab:\s*ignore\[([^\]]*)\]")
 
 @dataclass(frozen=True)
 class FindingFilter:
-    """What is reported, and from which severity on a run has failed."""
+    """The findings to report, and the severity from which a run has failed."""
 
     select: tuple[str, ...] = ()
     """The codes that are reported; none means all."""

@@ -34,7 +34,7 @@ class RuleRunner:
         self.looks = 0
         """Number of losses that were looked at in detail."""
         self.edits = 0
-        """How often gradients were changed by hand, and not to zeros."""
+        """The number of times that gradients were changed by hand, and not to zeros."""
         self.context = RuleContext(log)
         self._rules = [rule(self.context) for rule in RULES]
         self._subscribers: dict[type, list[Callable[[Any], None]]] = {
@@ -83,7 +83,7 @@ class RuleRunner:
             rule.end(normal=normal)
 
     def findings(self) -> list[Finding]:
-        """Return what was found, the gravest first, in the order in which it was seen."""
+        """Return the findings, the gravest first, else in their order."""
         return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
@@ -104,12 +104,12 @@ class LiveDoctor:
         self._runner.stop()
 
     def findings(self) -> list[Finding]:
-        """Return what was found lately: a mistake that is mended is forgotten after some batches."""
-        shown, least = self._runner.context.seen, self._runner.context.log.passes.count - _RECENT
+        """Return the newest findings: a bug that is fixed is forgotten after some batches."""
+        shown, least = self._runner.context.newest, self._runner.context.log.passes.count - _RECENT
         return [each for each in self._runner.findings() if shown[each.code, (each.file, each.line)] > least]
 
     def text(self) -> str:
-        """Say in a line or two what is wrong at present, hints left out; "" if nothing is."""
+        """Return the present bugs in a line or two, without hints; "" without any."""
         return " ".join(
             f"Line {finding.line}: {finding.message} Fix: {finding.fix}"
             for finding in self.findings()

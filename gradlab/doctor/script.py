@@ -143,7 +143,7 @@ class ProgramWatch(watch):
 
 
 def _rank() -> int | None:
-    """Return which of several ranks of torchrun this process is; None if it is alone."""
+    """Return this process's rank among several of torchrun; None if it is alone."""
     several = "TORCHELASTIC_RUN_ID" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
     return int(os.environ["RANK"]) if several else None
 
@@ -213,7 +213,7 @@ def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextMa
 
 
 class NotRunnableError(Exception):
-    """What was named cannot be run; the words say why."""
+    """A program that cannot be run; the message says why."""
 
 
 @dataclass
@@ -221,10 +221,10 @@ class EntryPoint:
     """A script, a module or a notebook."""
 
     name: str
-    """What it finds as ``sys.argv[0]``."""
+    """Its ``sys.argv[0]``."""
     file: str
     folder: str
-    """Where it finds modules first."""
+    """The first folder on its ``sys.path``."""
     run: Callable[[], None]
     """Runs it, and raises what it raises."""
 

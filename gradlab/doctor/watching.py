@@ -50,7 +50,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if seconds is not None:
             allowed, longest = "a number of seconds above 0", threading.TIMEOUT_MAX
             seconds = number("watch: seconds", seconds, SMALLEST_FLOAT, longest, allowed=allowed)
-        self._given = model_and_optimizers
+        self._targets = model_and_optimizers
         self._updates, self._seconds = updates, seconds
         self._runner: RuleRunner | None = None
         self._stops = ExitStack()
@@ -67,7 +67,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self.processes, self._process = 0, os.getpid()
         runner = RuleRunner()
         log = runner.log
-        for target in self._given:
+        for target in self._targets:
             if isinstance(target, nn.Module):
                 log.models.see(target)
             else:
@@ -119,7 +119,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
 
     def _end(self, error: BaseException | None, *, early: bool = False) -> None:
         runner, self._runner = self._runner, None
-        self._given = ()  # a report keeps no model alive
+        self._targets = ()  # a report keeps no model alive
         if runner is None:
             return
         self._stops.close()
@@ -174,7 +174,7 @@ _COMPILED = (
 
 
 def watched_words(runner: RuleRunner, beside: list[str], *, ended: bool, processes: int) -> str:
-    """Return what ran: backward passes, and the updates of each optimizer; ``beside`` are threads not followed."""
+    """Return the counts of backward passes and of each optimizer's updates; ``beside`` are threads not followed."""
     passes, steps, followed = runner.log.passes, runner.log.steps, runner.log.thread.followed
     if beside and followed:
         return (
@@ -221,7 +221,7 @@ def _updates(runner: RuleRunner) -> str:
 
 
 def ending_words(error: BaseException | None) -> str:
-    """Return how a block ended: "The block ended with ValueError in line 12 (no label)"; "" if it ended well."""
+    """Return the end of a block: "The block ended with ValueError in line 12 (no label)"; "" if it ended well."""
     if error is None or isinstance(error, SystemExit):  # a program that exits says so by its code
         return ""
     site = raised_at(error, lambda file: code_owner(file) is Owner.USER)

@@ -34,7 +34,7 @@ def edges(drawing: Drawing, id: str) -> tuple[float, float]:
     return min(bytes_) / GIB, max(bytes_) / GIB
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @hypothesis.given(st.lists(st.floats(0.5, 6000), min_size=1, max_size=4))
 def test_bars_are_as_high_as_their_bytes(gib: list[float]) -> None:
     drawing = shown(*((f"n{i}", bar(size)) for i, size in enumerate(gib)), cards=[])

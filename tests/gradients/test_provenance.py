@@ -419,7 +419,7 @@ OPERATIONS: dict[str, Callable[[Bench], None]] = {
 
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
 @hypothesis.given(st.lists(st.sampled_from([*OPERATIONS]), max_size=25))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 def test_any_order_of_operations_agrees_with_the_pencil_book(operations: list[str]) -> None:
     b = Bench()
     for operation in operations:

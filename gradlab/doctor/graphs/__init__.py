@@ -1,1 +1,1 @@
-"""What can be read off autograd's graphs."""
+"""Readers of autograd's graphs."""

@@ -1,4 +1,4 @@
-"""What can be read off autograd's graph when a backward pass begins."""
+"""Readers of autograd's graph at the beginning of a backward pass."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Roots:
         self._tokens: WeakSet[Token] = WeakSet()
 
     def alive(self, now: int) -> int:
-        """Return how many are alive that were made before the last two backward passes, of which ``now`` is one."""
+        """Return the number of live ones from before the last two backward passes, of which ``now`` is one."""
         return sum(token.born < now - 2 for token in self._tokens)
 
     def add(self, node: Any, now: int) -> None:
@@ -94,7 +94,7 @@ def inner(node: Any) -> list[Any]:
 
 
 def operation(node: Any) -> str:
-    """Return what a node is the backward of: "LogSoftmax" for LogSoftmaxBackward0."""
+    """Return the operation of a node: "LogSoftmax" for LogSoftmaxBackward0."""
     name, back, _ = node.name().rpartition("Backward")
     return str(name) if back else str(node.name())
 

@@ -61,7 +61,7 @@ def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
 
 
 def _graphs_in(value: Any, deep: int = 3) -> int:
-    """Return how many tensors with a graph are kept in lists and dictionaries."""
+    """Return the number of tensors with a graph in lists and dictionaries."""
     inner = [*_elements(value).values()]
     if inner and _has_graph(inner[-1]):
         return len(inner)
@@ -90,7 +90,7 @@ def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tu
 
 
 def _elements(value: Any) -> dict[Any, Any]:
-    """Return what a container has, by key or number."""
+    """Return the elements of a container, by key or number."""
     return dict(value) if isinstance(value, dict) else dict(enumerate(value if isinstance(value, _ROWS) else ()))
 
 
@@ -114,7 +114,7 @@ class UnusedGraphs:
     def __init__(self) -> None:
         self._waiting: list[tuple[weakref.ref[Token], tuple[Site, ...]]] = []
         self.uses = 0
-        """How often something went back through a graph, ``autograd.grad`` included."""
+        """The number of passes back through a graph, ``autograd.grad`` included."""
         self.wasted: Counter[tuple[Site, ...]] = Counter()
         """Lines -> graphs that were gone after a later call, and nothing had used any graph in between."""
         self.used: set[tuple[Site, ...]] = set()

@@ -36,11 +36,11 @@ _ACTIVATED: dict[str, tuple[str, dict[str, str]]] = {
     "LogSoftmax": ("log_softmax", {"Softmax": "softmax", "Sigmoid": "sigmoid"}),
     "BinaryCrossEntropyWithLogits": ("binary_cross_entropy_with_logits", _LOGITS),
 } | dict.fromkeys(("NllLoss", "NllLoss2D"), ("nll_loss", {"Softmax": "nll-loss"}))
-"""What a node of a loss is called, and the kind of flaw that it is to be given the result of an activation."""
+"""The kind of flaw if a loss gets the result of an activation, by the name of the loss's node."""
 
 
 def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
-    """Return what is suspicious in the graph of a loss, and in the calls that made it, each kind once."""
+    """Return the flaws in the graph of a loss and in the calls that made it, each kind once."""
     flaws: dict[str, LossFlaw] = {}
     for each, op in _with_calls(node, trace):
         name = operation(each)
@@ -52,7 +52,7 @@ def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
             flaw = _broadcasts(each.next_functions[0][0], difference, trace.of(difference) or op)
         else:
             continue
-        if flaw is not None and (flaw.kind not in flaws or not flaws[flaw.kind].seen):
+        if flaw is not None and (flaw.kind not in flaws or not flaws[flaw.kind].proof):
             flaws[flaw.kind] = flaw
     for call in ops_below(root, _NEAR):
         if call.flaw and "kl-div" not in flaws:
@@ -60,9 +60,9 @@ def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
             while source.name in _RESHAPING and source.inputs:
                 source = source.inputs[0]
             activation = source.name if source.name in ("softmax", "sigmoid") else ""
-            evidence = f"kl_div is given {'the result of ' + activation if activation else 'numbers'} of 0 or above"
+            proof = f"kl_div is given {'the result of ' + activation if activation else 'numbers'} of 0 or above"
             details = {"activation": activation or "softmax", "method": source.method}
-            flaws["kl-div"] = LossFlaw("kl-div", evidence, call.path, source.path if activation else (), words=details)
+            flaws["kl-div"] = LossFlaw("kl-div", proof, call.path, source.path if activation else (), fields=details)
     return list(flaws.values())
 
 
@@ -101,9 +101,9 @@ def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
     if kinds[name] == "softmax" and inner is argument and _dim(node) != _dim(inner):
         return None
     source = trace.of(inner) or Op("")
-    evidence = f"{called} is given the result of {name.lower()}, of shape {_shape(inner)}"
+    proof = f"{called} is given the result of {name.lower()}, of shape {_shape(inner)}"
     details = {"activation": name.lower(), "method": source.method}
-    return LossFlaw(kinds[name], evidence, op.path, source.path, words=details)
+    return LossFlaw(kinds[name], proof, op.path, source.path, fields=details)
 
 
 def _difference(node: Any) -> Any:
@@ -125,7 +125,7 @@ def _difference(node: Any) -> Any:
 
 
 def _sides(node: Any) -> list[tuple[Any, int]]:
-    """Return what is compared, as it was before l1_loss and others have expanded both sides."""
+    """Return the two sides of a comparison, as they were before l1_loss and others expanded them."""
     sides = [(side, index) for side, index in node.next_functions if side is not None]
     return [side.next_functions[0] if operation(side) == "Expand" else (side, index) for side, index in sides]
 
@@ -150,10 +150,10 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
             return None
         target, edit = compared_with(op, shapes[0], wide)
     first, few = f"a prediction of shape {shapes[0]}", math.prod(shapes[0])
-    evidence = f"{first} was" if target is None else f"{first} and a target of shape {target} were"
-    evidence += f" broadcast to {wide}: {math.prod(wide)} numbers, not {few}"
-    evidence = "" if target == () else evidence
-    return LossFlaw("broadcast", evidence, op.path, edit=edit, words={"shape": str(shapes[0])})
+    proof = f"{first} was" if target is None else f"{first} and a target of shape {target} were"
+    proof += f" broadcast to {wide}: {math.prod(wide)} numbers, not {few}"
+    proof = "" if target == () else proof
+    return LossFlaw("broadcast", proof, op.path, edit=edit, fields={"shape": str(shapes[0])})
 
 
 def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
@@ -192,7 +192,7 @@ class LossWatcher:
         self._origins: dict[int, NanOrigin] = {}  # call path -> what made its first NaN
         self._spoilt: set[int] = set()  # call paths that go on with weights that are not finite
 
-    def look(self, backward: Backward, root: Tensor, frame: FrameType | None) -> None:
+    def examine(self, backward: Backward, root: Tensor, frame: FrameType | None) -> None:
         """Look at a loss before its backward pass runs."""
         path, node = backward.call_path, root.grad_fn
         if len(self._passes) >= _MOST_CALL_PATHS:
@@ -234,7 +234,7 @@ class LossWatcher:
         culprit = origin.node(node) if traced else None
         call = next((op for each, op in _with_calls(node, self.trace) if each is culprit), Op(""))
         cause = cause_at(call.lines[0]) if call.lines else None
-        flaw = LossFlaw(f"nan-{origin.kind}", origin.words, edit=cause)
+        flaw = LossFlaw(f"nan-{origin.kind}", origin.text, edit=cause)
         backward.flaws = (*backward.flaws, flaw)
 
 

@@ -1,4 +1,4 @@
-"""Which operation of a graph was the first whose result is NaN or infinite."""
+"""The first operation of a graph whose result is NaN or infinite."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .autograd_graph import operation
 
 _MOST_NODES = 4000
 _PLACES = {"self": 0, "input": 0, "other": 1, "target": 1, "weight": 1, "mat1": 1, "mat2": 1}
-"""Which input of an operation a saved tensor is, by its name."""
+"""The index of an operation's input, by the name of the saved tensor."""
 _INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # norms have the slope 0 there
 _PLAIN = {"Div": "a division", "Mul": "a multiplication", "Sub": "a subtraction", "Add": "an addition"}
 
 
 @dataclass(frozen=True)
 class NanOrigin:
-    """What made the first number that is not finite."""
+    """The operation that made the first number that is not finite."""
 
-    words: str
+    text: str
     """In PyTorch's words: "torch.log of 0"; "" if it was not found."""
     kind: str = "unknown"
     """"weights" if parameters were not finite before, "data" if it came in from outside, "operation" otherwise."""
@@ -121,7 +121,7 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
 
 
 def _saved(node: Any) -> dict[str, Any]:
-    """Return what a node has saved, by name; not what is behind hooks, such as those of a checkpoint."""
+    """Return the tensors that a node has saved, by name, without those behind hooks, such as a checkpoint's."""
     values: dict[str, Any] = {}
     for name in (key.removeprefix("_saved_") for key in dir(node) if key.startswith("_saved_")):
         raw = getattr(node, f"_raw_saved_{name}", None)

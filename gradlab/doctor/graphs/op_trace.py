@@ -1,4 +1,4 @@
-"""What was computed in an update, call by call: which parameters each tensor is made of, and where it was cut off.
+"""The calls of an update: the parameters that each tensor is computed from, and where it was cut off.
 
 A TorchFunctionMode sees every call of PyTorch's from one backward pass to the next, in a few updates of each call path.
 A tensor that needs no gradient is followed like any other, which no graph of autograd's does.
@@ -57,7 +57,7 @@ class Op:
     method: bool = False
     """True if it was called as a method of its first input."""
     flaw: str = ""
-    """What is wrong with the values that it was given; only of some loss functions."""
+    """The bug in the values that it was given; for some loss functions only."""
 
     @property
     def tensors(self) -> tuple[Op, ...]:
@@ -76,7 +76,7 @@ class Op:
 
 
 def terms(op: Op, least: int = 40) -> Iterator[Op]:
-    """Yield what is added up in a loss, behind weights and scales, down to ``least`` sums in one another."""
+    """Yield the terms of a loss, behind weights and scales, down to ``least`` sums in one another."""
     if op.name in _SUMS and least and len(op.inputs) > 1 and not op.shape:
         for term in op.inputs:
             yield from terms(term if term.name != "number" or term.lines else replace(term, lines=op.lines), least - 1)
@@ -114,7 +114,7 @@ class OpTrace(TorchFunctionMode):
     def __init__(self, index: ParamIndex) -> None:
         super().__init__()
         self._index = index
-        self._known = index.known_bits
+        self._bits_of = index.known_bits
         self.failure = ""
         """Why nothing is followed any more; "" as long as all is well."""
         self._key = f"gradlab.op.{id(self)}"
@@ -152,7 +152,7 @@ class OpTrace(TorchFunctionMode):
         return result
 
     def _fail(self, error: Exception) -> None:
-        """Follow nothing any more, after a tensor of a kind that nobody thought of; all else is judged as before."""
+        """Stop tracing, after a tensor of an unexpected kind; everything else is judged as before."""
         self.failure = f"{type(error).__name__}: {error}"
         self.on = False
 
@@ -169,7 +169,7 @@ class OpTrace(TorchFunctionMode):
         method, no_grad = hasattr(func, "__objclass__"), not torch.is_grad_enabled()
         op = Op(name, inputs, call_lines(sys._getframe(2)), 0, made_of, (), False, no_grad, method)
         if not results:
-            exact = type(result) is float and len(repr(result)) > _LITERAL  # not 0.5, which anybody may write
+            exact = type(result) is float and len(repr(result)) > _LITERAL  # not 0.5, a usual literal
             self.numbers.append((result if exact else None, op))
             return
         if name == "kl_div" and _no_logarithms(args[0] if args else kwargs.get("input")):
@@ -208,11 +208,11 @@ class OpTrace(TorchFunctionMode):
                 op = node.metadata[self._key] = self._untraced(tensor)
             return op
         reference, plain = self._plain.get(id(tensor), (None, None))
-        watched = tensor.requires_grad and self._known([tensor])  # an optimizer's, such as an image that is optimized
+        watched = tensor.requires_grad and self._bits_of([tensor])  # an optimizer's, such as an image that is optimized
         if reference is not None and reference() is tensor and plain is not None and not watched:
             return plain
         # Only what is watched already: to read the .grad of another thread's parameter can crash Python.
-        bits = self._known([tensor])
+        bits = self._bits_of([tensor])
         return Op(
             "parameter" if bits else "", (), (), bits * tensor.requires_grad, bits, tuple(tensor.shape), bool(bits)
         )
@@ -223,9 +223,9 @@ class OpTrace(TorchFunctionMode):
         return op
 
     def _untraced(self, tensor: Tensor) -> Op:
-        """Return what is known of a result that nothing was seen to make, as a function of the learner's own."""
+        """Return the record of a result that no traced call made, such as that of the learner's own function."""
         leaf_tensors = [leaf for leaf, _ in leaves(tensor.grad_fn)]
-        reach = self._known(leaf_tensors)
+        reach = self._bits_of(leaf_tensors)
         if not reach:  # a function that makes its graph when backward() runs, as a reentrant checkpoint does
             reach = (1 << len(self._index)) - 1
         return Op("", (), (), reach, reach, tuple(tensor.shape), graph=True)
@@ -314,7 +314,7 @@ def _node(tensor: Tensor) -> Any:
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """Yield what is in lists, tuples and dictionaries, however deep."""
+    """Yield the elements of lists, tuples and dictionaries, however deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else None
     if inner is None:
         yield value

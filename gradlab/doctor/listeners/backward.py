@@ -96,7 +96,7 @@ class BackwardListener(Listener):
     def _failed(self, backward: Backward, outputs: Any) -> None:
         trace, roots = self.log.trace, [root for root in outputs if isinstance(root, Tensor)]
         backward.changes, nodes = list(trace.changes), autograd_graph.nodes(*(root.grad_fn for root in roots))
-        backward.made = [*filter(None, map(trace.of, nodes)), *(op for x in roots for op in ops_below(trace.op(x)))]
+        backward.ops = [*filter(None, map(trace.of, nodes)), *(op for x in roots for op in ops_below(trace.op(x)))]
         backward.carried = self.log.passes.last_update >= backward.previous >= 0 and any(
             autograd_graph.older(root.grad_fn, backward.previous) for root in roots
         )
@@ -126,7 +126,7 @@ class BackwardListener(Listener):
         backward = Backward(passes.count, site, path, present)
         retain, backward.create, inputs = args[1], args[2], args[3]
         backward.retain = bool(retain) and not backward.create
-        backward.given = getattr(self._call, "has_grads", False) or bool(inputs)
+        backward.has_grads = getattr(self._call, "has_grads", False) or bool(inputs)
         if log.stepping:
             step = log.stepping[-1]
             versions = index.versions_of(step.params)
@@ -136,7 +136,7 @@ class BackwardListener(Listener):
             self._began.clear()
         backward.previous, self._began[path] = self._began.get(path, -1), _torch.sequence_number()
         if isinstance(root := outputs[0], Tensor):
-            self._watcher.look(backward, root, sys._getframe(2))
+            self._watcher.examine(backward, root, sys._getframe(2))
         if isinstance(root, Tensor) and (node := root.grad_fn) is not None:
             if len(outputs) == 1 and log.steps == self._steps:  # no step since the last pass: gradients accumulate
                 backward.mass, backward.scales, backward.tokens = weighed_means(node)
@@ -145,10 +145,10 @@ class BackwardListener(Listener):
             self._inspect_graph(backward, node)
         self._steps = log.steps
         if backward.create:  # replaces .grad: while the old tensors live, no new one can get their id
-            passes.replaced = index.grads(backward.found)
-        if backward.found and (self._checks or index.wanted_values & backward.found):
+            passes.replaced = index.grads(backward.present)
+        if backward.present and (self._checks or index.wanted_values & backward.present):
             self._checks = max(0, self._checks - 1)
-            backward.norms = index.norms(backward.found)
+            backward.norms = index.norms(backward.present)
         passes.newest = passes.current = backward
         log.emit(backward)
         return backward

@@ -113,7 +113,7 @@ class SchedulerListener(Listener):
         plan = SchedulePlan(type(scheduler).__name__, _planned_length(scheduler), hasattr(last, "T_max"))
         plan.nested, plan.epochs = _loops(creation, chain)
         plan.mode = scheduler.mode if isinstance(scheduler, ReduceLROnPlateau) else ""
-        plan.made = creation[0] if creation else NO_SITE
+        plan.created_at = creation[0] if creation else NO_SITE
         return plan
 
 

@@ -15,7 +15,7 @@ from .base import Rule, RuleContext
 
 RULES: tuple[type[Rule], ...] = tuple(
     value
-    for module in sorted(f"{__name__}.{found.name}" for found in iter_modules(__path__))
+    for module in sorted(f"{__name__}.{module_info.name}" for module_info in iter_modules(__path__))
     for value in vars(import_module(module)).values()
     if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module and value.codes
 )

@@ -28,14 +28,14 @@ def lost_in(facts: StepFacts) -> list[Any]:
 
     Cleared everywhere: wherever they had added anything but zeros to this optimizer's parameters.
     """
-    routes = {one.call_path for one in facts.fresh}
+    routes = {backward.call_path for backward in facts.fresh}
     return [
-        one
+        backward
         for cleared in facts.since.clearings
-        for one in cleared.lost
-        if one.call_path in routes
-        and not (one.stepped_params or one.skipped_by_scaler or one.retain)
-        and not one.added & facts.step.params & ~(one.cleared_params | one.zeros)
+        for backward in cleared.lost
+        if backward.call_path in routes
+        and not (backward.stepped_params or backward.skipped_by_scaler or backward.retain)
+        and not backward.added & facts.step.params & ~(backward.cleared_params | backward.zeros)
     ]
 
 
@@ -53,19 +53,21 @@ class ZeroGradInMicroBatch(Rule):
     def step(self, facts: StepFacts) -> None:
         """Look whether passes of this window were cleared, in the same loop as they run in."""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
-        cleared = [one for one in facts.since.clearings if any(backward in lost for backward in one.lost)]
-        sites = {one.site for one in cleared}
+        cleared = [
+            clearing for clearing in facts.since.clearings if any(backward in lost for backward in clearing.lost)
+        ]
+        sites = {clearing.site for clearing in cleared}
         # The step() of an optimizer of the learner's own may bring back what it has kept, as DP-SGD does.
-        own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].is_custom_class
+        custom = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].is_custom_class
         site = next(iter(sites), NO_SITE)
-        if not lost or len(sites) != 1 or facts.edited or own or not self._inside(site, facts.fresh):
+        if not lost or len(sites) != 1 or facts.edited or custom or not self._inside(site, facts.fresh):
             self.times[optimizer] = 0
         elif self.count(optimizer) >= 2:
             site = site if site != NO_SITE else clears_by_hand(facts.step.site)
-            seen = f"update {facts.number} applied {numbered(facts.fresh)} alone; "
-            seen += f"{numbered(lost)} had been cleared in line {site[1]}"
+            proof = f"update {facts.number} applied {numbered(facts.fresh)} alone; "
+            proof += f"{numbered(lost)} had been cleared in line {site[1]}"
             edit = Cause(*site) if site != facts.step.site else None
-            self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, seen, edit, of=optimizer)
+            self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, proof, edit, of=optimizer)
 
     def _inside(self, clear: Site, fresh: list[Backward]) -> bool:
         """Return whether a clearing is in the innermost loop around the passes; at the top of an epoch it is not."""
@@ -120,19 +122,19 @@ class WindowDropped(Rule):
                 self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
             elif window > 1 and len(sizes) > 3 and sizes[0] < window and {*sizes[1:-1]} == {window} and alone:
                 first = batches_text([(1, sizes[0])])
-                seen = f"update 1 applied {first}, update 2 applied {window}"
-                self._say(self.FIRST_IS_SHORT, optimizer, seen, first=first, window=window)
+                proof = f"update 1 applied {first}, update 2 applied {window}"
+                self._say(self.FIRST_IS_SHORT, optimizer, proof, first=first, window=window)
             elif window < 2 or often < 2:
                 continue
             elif wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
                 self._say(code, optimizer, f"{numbered(wiped[-1])} was cleared before any step; a window has {window}")
             elif normal and 0 < len(left) < window and often == len(sizes) < MOST_SIZES:
-                words = f"{numbered(left)} was never applied: training ended inside a window of {window}"
-                self._say(self.ENDED_INSIDE, optimizer, words)
+                fields = f"{numbered(left)} was never applied: training ended inside a window of {window}"
+                self._say(self.ENDED_INSIDE, optimizer, fields)
 
-    def _say(self, code: Code, optimizer: int, seen: str, **words: Any) -> None:
+    def _say(self, code: Code, optimizer: int, proof: str, **fields: Any) -> None:
         site = self.context.state.last[optimizer].step.site
-        self.report(code, site, seen, partial(condition_around, self.context.log.path(site)), of=optimizer, **words)
+        self.report(code, site, proof, partial(condition_around, self.context.log.path(site)), of=optimizer, **fields)
 
 
 def leaks(sizes: list[int]) -> bool:
@@ -142,8 +144,8 @@ def leaks(sizes: list[int]) -> bool:
     one finds them: steps k + 1, 2 k + 1, ... are the longer ones. A short window with a step of its own comes last.
     """
     window = sizes[0]
-    longer = [at for at, size in enumerate(sizes) if size != window]
-    if window < 2 or not longer or len({sizes[at] for at in longer}) > 1 or not window < sizes[longer[0]] < 2 * window:
+    longer = [index for index, size in enumerate(sizes) if size != window]
+    if window < 2 or not longer or len({sizes[i] for i in longer}) > 1 or not window < sizes[longer[0]] < 2 * window:
         return False
     period = longer[0]
     return longer == list(range(period, len(sizes), period)) and (len(longer) > 1 or len(sizes) >= 2 * period)
@@ -171,42 +173,42 @@ class StepLeftOut(Rule):
     def step(self, facts: StepFacts) -> None:
         """Count the batches of a step."""
         optimizer, fresh = facts.step.optimizer, facts.fresh
-        alike = len({one.call_path for one in fresh}) == 1 and not any(
-            one.skipped_by_scaler or one.retain for one in fresh
+        alike = len({backward.call_path for backward in fresh}) == 1 and not any(
+            backward.skipped_by_scaler or backward.retain for backward in fresh
         )
         self._others |= set() if alike and not facts.edited else {optimizer}
         if len(fresh) > 1 and len(self._longer[optimizer]) < MOST_SIZES:
             self._longer[optimizer].append(facts)
         for cleared in facts.since.clearings if alike else ():
-            lost = [one for one in cleared.lost if one.call_path == fresh[0].call_path]
+            lost = [backward for backward in cleared.lost if backward.call_path == fresh[0].call_path]
             self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
 
     def end(self, *, normal: bool) -> None:
         """Look for a few longer ones among many of one batch, or many batches in the end."""
         for optimizer, last in self.context.state.last.items():
             longer = self._longer[optimizer]
-            apart = sum(two.number - one.number > 1 for one, two in pairwise(longer))  # else windows have grown
+            apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # else windows have grown
             if optimizer in self._others or not last.fresh or last.number < (1 + _SELDOM) * max(1, len(longer)):
                 continue
-            own = last.fresh[0].call_path
-            left = [one for one in left_in(self.context, optimizer) if one.call_path == own]
+            route = last.fresh[0].call_path
+            left = [backward for backward in left_in(self.context, optimizer) if backward.call_path == route]
             pile = max(left, self._pile.get(optimizer, []), key=len)
             if len(pile) >= _PILE:
-                seen = f"{numbered(pile)} piled up without a step"
+                proof = f"{numbered(pile)} piled up without a step"
             elif apart >= 2:
-                seen = f"update {longer[-1].number} applied {numbered(longer[-1].fresh)}; {len(longer)} updates did so"
+                proof = f"update {longer[-1].number} applied {numbered(longer[-1].fresh)}; {len(longer)} updates did so"
             else:
                 continue
             site = last.step.site
-            place = partial(condition_around, (site,))
-            self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, seen, place, of=optimizer)
+            edit = partial(condition_around, (site,))
+            self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, proof, edit, of=optimizer)
 
 
 def left_in(context: RuleContext, optimizer: int) -> list[Backward]:
     """Return the passes that no step of an optimizer has used when the watch is over, nor a scaler was offered."""
     groups = context.state.groups(context.state.params_of[optimizer])
-    left = {held.backward.number: held.backward for group in groups for held in group.fresh if not group.edited}
-    return [one for one in left.values() if not one.skipped_by_scaler]
+    left = {entry.backward.number: entry.backward for group in groups for entry in group.fresh if not group.edited}
+    return [backward for backward in left.values() if not backward.skipped_by_scaler]
 
 
 class LossNotDivided(Rule):
@@ -245,35 +247,35 @@ class LossNotDivided(Rule):
         """Look for a window of means, all of one line and over the same parameters."""
         optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
         later = fresh[1:]  # how a loss is made is not looked at where a step came right before
-        plain = all(one.mass and not one.given and not one.retain and not one.create for one in later)
-        alike = len({(one.call_path, one.added) for one in fresh}) == 1
-        if count < 2 or not plain or not alike or facts.edited or any(held.used_by >= 0 for held in facts.passes):
+        plain = all(b.mass and not b.has_grads and not b.retain and not b.create for b in later)
+        alike = len({(backward.call_path, backward.added) for backward in fresh}) == 1
+        if count < 2 or not plain or not alike or facts.edited or any(entry.used_by >= 0 for entry in facts.passes):
             return
         windows, site = self._windows[optimizer], fresh[-1].site
         windows[count] += 1
-        divisions = [sum(abs(scale * count - 1) < _NEAR for scale in one.scales) for one in later]
-        tokens = [one.tokens for one in later if isinstance(one.tokens, float)]
+        divisions = [sum(abs(scale * count - 1) < _NEAR for scale in backward.scales) for backward in later]
+        tokens = [backward.tokens for backward in later if isinstance(backward.tokens, float)]
         if windows.total() < 2 or 2 * windows.total() <= facts.number:
             return
-        seen = f"update {facts.number} applied {numbered(fresh)}, each a mean"
+        proof = f"update {facts.number} applied {numbered(fresh)}, each a mean"
         if min(divisions) >= 2 and self._often((optimizer, "twice"), windows):
-            self.report(self.TWICE, site, f"{seen}, divided by {count} twice", Cause(*site), count=count)
+            self.report(self.TWICE, site, f"{proof}, divided by {count} twice", Cause(*site), count=count)
         elif self._undivided(later, divisions, count) and self._often(optimizer, windows):
             edit = partial(with_loss, site, f"{{}} / {count}") if len(windows) == 1 else Cause(*site)
-            self.report(self.LOSS_NOT_DIVIDED, site, f"{seen}, without a division", edit, count=count)
+            self.report(self.LOSS_NOT_DIVIDED, site, f"{proof}, without a division", edit, count=count)
         elif (
             len(tokens) == len(later)
-            and len({round(one.mass, 6) for one in later}) == 1  # else they are weighed by their numbers
+            and len({round(backward.mass, 6) for backward in later}) == 1  # else they are weighed by their numbers
             and max(tokens) > _UNEQUAL * min(tokens)
             and self._often((optimizer, "sums"), windows)
         ):
             listed = ", ".join(f"{number:,.0f}" for number in tokens[:8])
-            self.report(self.UNEQUAL, site, f"{seen}: over {listed} targets", Cause(*site), count=count)
+            self.report(self.UNEQUAL, site, f"{proof}: over {listed} targets", Cause(*site), count=count)
 
     def _undivided(self, later: list[Backward], divisions: list[int], count: int) -> bool:
         """Return whether nothing divides the means; what is multiplied, as by the batch size, is a sum on purpose."""
-        scales = [scale for one in later for scale in one.scales]
-        light = min(one.mass for one in later) < count**-0.5
+        scales = [scale for backward in later for scale in backward.scales]
+        light = min(backward.mass for backward in later) < count**-0.5
         return not any(divisions) and max(scales, default=1) <= 1 and not light
 
     def _often(self, what: Any, windows: Counter[int]) -> bool:

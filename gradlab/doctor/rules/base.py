@@ -1,4 +1,4 @@
-"""What a rule is, and what all rules share."""
+"""The base class of rules, and their shared context."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _MOST_LISTED = 32  # backward passes
 
 
 class RuleContext:
-    """What the rules share: what was recorded, the state, and the findings so far."""
+    """The shared context of rules: the record, the state, and the findings so far."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self.findings: dict[tuple[str, Site], Finding] = {}
-        self.seen: dict[tuple[str, Site], int] = {}
-        """How many backward passes there had been when a finding was made or renewed last."""
+        self.newest: dict[tuple[str, Site], int] = {}
+        """The number of backward passes when a finding was last made or renewed."""
         self.edits: dict[tuple[str, Site], Lookup | Edit | Cause | None] = {}
         """Of each finding the place to edit, or a function that looks for it."""
         self.lost_places: list[str] = []
@@ -56,7 +56,7 @@ class RuleContext:
     def look_for_edits(self) -> None:
         """Look for the place to edit of each finding, when the watch is over.
 
-        A line of Python is told only if the file with it is Python, too; else it is the code's sentence. A failure of
+        A line of Python is given only if the file with it is Python, too; else it is the code's sentence. A failure of
         ours in here costs a place, and not the verdict.
         """
         for key, finding in self.findings.items():
@@ -76,16 +76,16 @@ class RuleContext:
 
     def has_finding(self, code: Code) -> bool:
         """Return whether there is a finding with this code."""
-        return any(known == code.name for known, _ in self.findings)
+        return any(name == code.name for name, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
-        """Return what to call an optimizer: by its name in the learner's code, or "Adam (the second optimizer)"."""
+        """Return an optimizer's name in the learner's code, or "Adam (the second optimizer)"."""
         if name := self.log.names.optimizer(optimizer):
             return name
         kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
-        words = ("first", "second", "third")
-        several = len(self.state.optimizers) > 1 and optimizer < len(words)
-        return f"{kind} (the {words[optimizer]} optimizer)" if several else kind
+        ordinals = ("first", "second", "third")
+        several = len(self.state.optimizers) > 1 and optimizer < len(ordinals)
+        return f"{kind} (the {ordinals[optimizer]} optimizer)" if several else kind
 
     def names(self, optimizer: int) -> list[str]:
         """Return all names that an optimizer has in the learner's code."""
@@ -102,8 +102,8 @@ class RuleContext:
 
     def made_at(self, optimizer: int, otherwise: Site) -> Site:
         """Return the line that made an optimizer or, if it is older than the watch, another one."""
-        made = self.state.optimizers[optimizer].site
-        return made if made != NO_SITE else otherwise
+        created = self.state.optimizers[optimizer].site
+        return created if created != NO_SITE else otherwise
 
     def never_moved(self, params: int) -> int:
         """Return those of some parameters that no optimizer holds and nothing has written to."""
@@ -137,19 +137,19 @@ class RuleContext:
         names = [re.findall(r"\.?[^.\[]+|\[.*?\]", self.log.names.param(number)) for number in bit_positions(params)]
         common = names[0] if names else []
         for parts in names:
-            common = [one for one, other in zip(common, parts, strict=False) if one == other]
+            common = [part for part, other in zip(common, parts, strict=False) if part == other]
         if len(names) == 1:
             common = common[:-1] or common
         return "".join(common)
 
     def module_name(self, params: int) -> str:
         """Return the name of a module if it has exactly these parameters; "" if none is known."""
-        name, own = self.part_name(params), self.all_names(params)
+        name, names = self.part_name(params), self.all_names(params)
         others = self.all_names(((1 << len(self.log.index)) - 1) & ~params)
-        held = any(model.params & params == params for model in self.log.models.all())
+        whole = any(model.params & params == params for model in self.log.models.all())
         inside = re.compile(rf"{re.escape(name)}[.\[]")
-        known = held and any(map(inside.match, own)) and not any(map(inside.match, others))
-        return name if known else ""
+        unique = whole and any(map(inside.match, names)) and not any(map(inside.match, others))
+        return name if unique else ""
 
 
 FACTS: dict[str, type] = {
@@ -165,7 +165,7 @@ FACTS: dict[str, type] = {
     "mode": Mode,  # a module was put into training or evaluation mode
     "forward": Forward,  # the learner's code calls a module
 }
-"""What a rule can hear: the method that it has for it, and the fact that this is given."""
+"""The facts that a rule can receive, by the name of its method."""
 
 
 class Rule:
@@ -185,7 +185,7 @@ class Rule:
         """The watch begins: a rule makes here what it remembers, beside ``times``."""
 
     def count(self, what: Any) -> int:
-        """Return how often something was seen, this time included."""
+        """Return the number of times that something was seen, this time included."""
         self.times[what] += 1
         return self.times[what]
 
@@ -196,25 +196,25 @@ class Rule:
         self,
         code: Code,
         site: Site,
-        seen: str,
+        proof: str,
         edit: Lookup | Edit | Cause | None = None,
         *,
         of: int = -1,
-        **words: Any,
+        **fields: Any,
     ) -> None:
         """Note a finding; one that is known at this place gets what was seen last.
 
         edit: the place to edit, with the line of Python that belongs there if it is one line; or a function that looks
         for it once, at the end of the watch; None where it is not sure. of: the optimizer that the code's message and
-        fix call {optimizer}. words: what else they leave open.
+        fix call {optimizer}. fields: the other fields of their sentences.
         """
-        if code.name not in (own := sorted(one.name for one in self.codes)):
-            raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {', '.join(own)}")
+        if code.name not in (names := sorted(each.name for each in self.codes)):
+            raise ValueError(f"{type(self).__name__} reports {code.name}; it declares: {', '.join(names)}")
         context, key = self.context, (code.name, site)
-        words = {"optimizer": context.variable(of)} | words
-        message, fix = code.message.format(**words), code.fix.format(**words)
-        context.seen[key] = context.log.passes.count
-        context.findings[key] = Finding(code.name, code.severity, message, seen, *site, fix, code.lesson)
+        fields = {"optimizer": context.variable(of)} | fields
+        message, fix = code.message.format(**fields), code.fix.format(**fields)
+        context.newest[key] = context.log.passes.count
+        context.findings[key] = Finding(code.name, code.severity, message, proof, *site, fix, code.lesson)
         context.edits[key] = edit
 
 
@@ -225,7 +225,7 @@ def how_many(params: int) -> str:
 
 def numbered(backwards: list[Any]) -> str:
     """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3, 5", of very many "batches 1, …, 191"."""
-    numbers = {one.number for one in backwards}
+    numbers = {backward.number for backward in backwards}
     firsts, lasts = (sorted(number for number in numbers if number + step not in numbers) for step in (-1, 1))
     spans = [*zip(firsts, lasts, strict=True)]
     if len(spans) > 1 and len(backwards) > _MOST_LISTED:  # the state forgets some in the middle: no gap may be claimed

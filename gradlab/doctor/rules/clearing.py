@@ -20,8 +20,8 @@ def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Caus
     statement = statement_at(site)
     if statement is None:
         return None
-    place, name = Cause(site[0], statement.lineno, insert="above"), name_in_scope(context.names(optimizer), site)
-    return Edit(place, f"{name}.zero_grad()") if name else place
+    cause, name = Cause(site[0], statement.lineno, insert="above"), name_in_scope(context.names(optimizer), site)
+    return Edit(cause, f"{name}.zero_grad()") if name else cause
 
 
 def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None:
@@ -30,9 +30,9 @@ def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None
     if not isinstance(statement, ast.Expr) or scope is None:
         return None
     line = statement.end_lineno or statement.lineno
-    below = [one for one in own_nodes(scope) if isinstance(one, ast.Attribute) and one.lineno > line]
+    below = [node for node in own_nodes(scope) if isinstance(node, ast.Attribute) and node.lineno > line]
     name = name_in_scope(context.names(optimizer), site)
-    if not name or any(mentions_grad(one) for one in below):
+    if not name or any(map(mentions_grad, below)):
         return None
     return Edit(Cause(site[0], line, insert="below"), f"{name}.zero_grad()")
 
@@ -74,7 +74,7 @@ class MissingZeroGrad(Rule):
             now = state.steps.get(optimizer, 0)
             used = _used_by(optimizer, added.groups)
             again = [
-                one for one in used if one[1].step_index < now or (added.backward.moved and one[1].step_index == now)
+                use for use in used if use[1].step_index < now or (added.backward.moved and use[1].step_index == now)
             ]
             self._judge(optimizer, state.last[optimizer].step.site, now, again, [added.backward])
 
@@ -85,33 +85,33 @@ class MissingZeroGrad(Rule):
 
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
         """Report passes that are used again, from the second time on, unless they may be zeros: then look at them."""
-        params, again = union_bits(some for some, _ in used), [one for _, one in used]
+        params, again = union_bits(some for some, _ in used), [backward for _, backward in used]
         if not params & self._real:
             self.context.log.index.wanted_values |= params
             return
-        if len({one.site for one in fresh}) < len(fresh):
+        if len({backward.site for backward in fresh}) < len(fresh):
             self._accumulates.add(optimizer)
         if (times := self.count(optimizer)) >= 2:
             code = self.BY_HAND if optimizer == MANUAL_UPDATE else self.MISSING_ZERO_GRAD
             code = self.IN_CLOSURE if fresh[-1].closure_of == optimizer else code
             name = self.context.name(optimizer)
-            seen = f"update {number} of {name} applied {numbered(again)} again; {times} updates did so"
-            self.report(code, site, seen, partial(self._edit, optimizer, site, again, fresh), of=optimizer)
+            proof = f"update {number} of {name} applied {numbered(again)} again; {times} updates did so"
+            self.report(code, site, proof, partial(self._edit, optimizer, site, again, fresh), of=optimizer)
 
     def _edit(self, optimizer: int, step: Site, again: list[Backward], fresh: list[Backward]) -> Edit | Cause | None:
         """Return a call without brackets, a step of the wrong optimizer, or the place where a clearing is missing.
 
         That is above the first pass of its own loss; below the step where a window has several passes of one line.
         """
-        context, own = self.context, self.context.state.params_of[optimizer]
-        names = {part for name in context.all_names(own) for part in name.split(".")[:-1]}
+        context, its_params = self.context, self.context.state.params_of[optimizer]
+        names = {part for name in context.all_names(its_params) for part in name.split(".")[:-1]}
         names |= set(context.names(optimizer))
         if names and (named := without_brackets(context.log.files(), "zero_grad", names)):
-            place = named.cause if isinstance(named, Edit) else named
-            return replaced((place.file, place.line), ".zero_grad", ".zero_grad()") or place
+            cause = named.cause if isinstance(named, Edit) else named
+            return replaced((cause.file, cause.line), ".zero_grad", ".zero_grad()") or cause
         if wrong := self._wrong_step(optimizer, step, again, fresh[-1]):
             return wrong
-        alone = [one for one in fresh if not one.added & ~own] or fresh
+        alone = [backward for backward in fresh if not backward.added & ~its_params] or fresh
         above = None if optimizer in self._accumulates else clear_above(context, optimizer, alone[0].site)
         return above if isinstance(above, Edit) else clear_below(context, optimizer, step) or above
 
@@ -122,21 +122,21 @@ class MissingZeroGrad(Rule):
             number
             for number, params in state.params_of.items()
             if params and not state.step_calls.get(number) and not params & ~newest.added
-            if not any(one.added & params for one in again)
+            if not any(backward.added & params for backward in again)
         ]
         if len(owners) != 1:
             return None
-        here, wanted = (name_in_scope(self.context.names(one), step) for one in (optimizer, owners[0]))
+        here, wanted = (name_in_scope(self.context.names(backward), step) for backward in (optimizer, owners[0]))
         return replaced(step, f"{here}.step", f"{wanted}.step") if here and wanted else None
 
 
 def _used_by(optimizer: int, groups: Iterable[ParamGroupState]) -> list[tuple[int, Backward]]:
     """Return the passes that an optimizer's step has used before, each with the parameters that it is held for."""
     return [
-        (group.params, held.backward)
+        (group.params, entry.backward)
         for group in groups
-        for held in group.passes
-        if held.used_by == optimizer and not group.edited
+        for entry in group.passes
+        if entry.used_by == optimizer and not group.edited
     ]
 
 
@@ -153,15 +153,15 @@ class DoubleStep(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for gradients that hold nothing but what this optimizer used in its last step."""
-        optimizer, held, site = facts.step.optimizer, facts.passes, facts.step.site
-        if not held or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
+        optimizer, entries, site = facts.step.optimizer, facts.passes, facts.step.site
+        if not entries or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
             return
         if facts.since.backwards or facts.since.others:  # others: see EmptyStep, which says why none came here
             return
-        if all(one.used_by == optimizer for one in held) and (times := self.count(site)) >= 2:
-            again = numbered([one.backward for one in held])
-            seen = f"step {facts.number} of {self.context.name(optimizer)} found nothing but {again}, applied by the "
-            self.report(self.DOUBLE_STEP, site, f"{seen}step before; {times} times", Cause(*site))
+        if all(entry.used_by == optimizer for entry in entries) and (times := self.count(site)) >= 2:
+            again = numbered([entry.backward for entry in entries])
+            proof = f"step {facts.number} of {self.context.name(optimizer)} found nothing but {again}, applied by the "
+            self.report(self.DOUBLE_STEP, site, f"{proof}step before; {times} times", Cause(*site))
 
 
 class ForeignGradients(Rule):
@@ -177,23 +177,23 @@ class ForeignGradients(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for a pass of another line that another optimizer had used before this one's own pass began."""
-        optimizer, site, own = facts.step.optimizer, facts.step.site, facts.fresh
-        if not own or facts.edited or any(held.used_by == optimizer for held in facts.passes):
+        optimizer, site, fresh = facts.step.optimizer, facts.step.site, facts.fresh
+        if not fresh or facts.edited or any(entry.used_by == optimizer for entry in facts.passes):
             return  # what this optimizer itself has used before is MissingZeroGrad's
-        newest = [held.backward for held in facts.passes if held.used_by < 0][-1]
+        newest = [entry.backward for entry in facts.passes if entry.used_by < 0][-1]
         alone = self.context.state.lines[optimizer] | {newest.site}
         foreign = [
-            held.backward
-            for held in facts.passes
-            if held.backward.stepped_params & ~facts.step.params
-            and held.backward.stepped_params & facts.step.params == 0
-            and held.backward.first_step_pass < newest.number
-            and held.backward.site not in alone
+            entry.backward
+            for entry in facts.passes
+            if entry.backward.stepped_params & ~facts.step.params
+            and entry.backward.stepped_params & facts.step.params == 0
+            and entry.backward.first_step_pass < newest.number
+            and entry.backward.site not in alone
         ]
         if foreign and (times := self.count(site)) >= 2:
-            own = [one for one in own if one not in foreign]
-            once = len({one.site for one in own}) == len(own)
-            seen = f"step {facts.number} of {self.context.name(optimizer)} applied {numbered(foreign)} of the loss in "
-            seen += f"line {foreign[-1].site[1]}, which another optimizer had already stepped on; {times} times"
-            edit = partial(clear_above, self.context, optimizer, own[0].site) if once else None
-            self.report(self.FOREIGN_GRADIENTS_IN_STEP, site, seen, edit, of=optimizer)
+            fresh = [backward for backward in fresh if backward not in foreign]
+            once = len({backward.site for backward in fresh}) == len(fresh)
+            proof = f"step {facts.number} of {self.context.name(optimizer)} applied {numbered(foreign)} of the loss in "
+            proof += f"line {foreign[-1].site[1]}, which another optimizer had already stepped on; {times} times"
+            edit = partial(clear_above, self.context, optimizer, fresh[0].site) if once else None
+            self.report(self.FOREIGN_GRADIENTS_IN_STEP, site, proof, edit, of=optimizer)

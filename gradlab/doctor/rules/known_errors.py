@@ -47,13 +47,13 @@ def _all_frozen(crash: KnownErrors) -> Where:
 def _outside_closure(crash: KnownErrors) -> Where:
     """Find the calls with parameters that the loss in a closure is made of, if all were before the step()."""
     files = [frame.f_code.co_filename for frame, _ in crash.trace]
-    optim = next((at for at, file in enumerate(files) if file.startswith(f"{TORCH}optim")), 0)
+    optim = next((index for index, file in enumerate(files) if file.startswith(f"{TORCH}optim")), 0)
     callers = [(file, line) for file, (frame, line) in zip(files[:optim], crash.trace, strict=False) if is_users(frame)]
-    made = [op.lines for op in crash.newest.made if any(one.name == "parameter" for one in op.inputs)]
-    if not callers or not made or any(callers[-1] in lines for lines in made):
+    lines_of_ops = [op.lines for op in crash.newest.ops if any(op_input.name == "parameter" for op_input in op.inputs)]
+    if not callers or not lines_of_ops or any(callers[-1] in lines for lines in lines_of_ops):
         return False
     scope = function_around(callers[-1])
-    places = {next((site for site in lines if function_around(site) is scope), NO_SITE) for lines in made}
+    places = {next((site for site in lines if function_around(site) is scope), NO_SITE) for lines in lines_of_ops}
     return cause_at(single_or_none(places) or NO_SITE)
 
 
@@ -68,37 +68,37 @@ def _undetached(crash: KnownErrors) -> Where:
 
     If the step has moved that net, it is the second, which would go through weights that are no more; else the first.
     """
-    state, (file, line), found = crash.context.state, crash.site, dict[Cause, str]()
-    step, held = state.last_step.site, state.last_step.params
+    state, (file, line), fixes_by_cause = crash.context.state, crash.site, dict[Cause, str]()
+    step, params = state.last_step.site, state.last_step.params
     scope = function_around(crash.site)
-    if not 0 < step[1] < line or function_around(step) is not scope or not state.covered & ~held:
+    if not 0 < step[1] < line or function_around(step) is not scope or not state.covered & ~params:
         return False
     for name, value in crash.values.items():
         before, after = (given_between(scope, file, name, *lines) for lines in ((1, step[1]), (step[1] + 1, line)))
         if isinstance(value, Tensor) and value.grad_fn is not None and before and after:
-            moved = crash.context.log.index.known_bits(leaf for leaf, _ in leaves(value.grad_fn)) & held
-            found |= dict.fromkeys(after if moved else before, name)
-    place = single_or_none(found)
-    return place is not None and reworded(place, f"{found[place]}.detach()")
+            moved = crash.context.log.index.known_bits(leaf for leaf, _ in leaves(value.grad_fn)) & params
+            fixes_by_cause |= dict.fromkeys(after if moved else before, name)
+    cause = single_or_none(fixes_by_cause)
+    return cause is not None and reworded(cause, f"{fixes_by_cause[cause]}.detach()")
 
 
 def _by_step(crash: KnownErrors) -> Where:
     """Find the step() that has overwritten a weight, as the shape in the error tells."""
-    state, words = crash.context.state, str(crash.error)
+    state, message_text = crash.context.state, str(crash.error)
     shapes = [sorted(param.shape) for _, param in crash.context.log.index.alive(state.last_step.params)]
-    weight = "which is output" not in words or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", words)
-    if not weight or sorted(_shape(words)) not in shapes:
+    weight = "which is output" not in message_text or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", message_text)
+    if not weight or sorted(_shape(message_text)) not in shapes:
         return False
     return cause_at(state.last_step.site)
 
 
 def _in_place(crash: KnownErrors) -> Where:
-    made = re.search(r"output \d+ of (\w+?)(Backward\d*)?,", str(crash.error))
-    return overwritten(crash.newest.changes, made[1].lower() if made else "", _shape(str(crash.error)))
+    output = re.search(r"output \d+ of (\w+?)(Backward\d*)?,", str(crash.error))
+    return overwritten(crash.newest.changes, output[1].lower() if output else "", _shape(str(crash.error)))
 
 
-def _shape(words: str) -> tuple[int, ...]:
-    shape = re.search(r"Tensor \[([\d, ]*)\]", words)
+def _shape(text: str) -> tuple[int, ...]:
+    shape = re.search(r"Tensor \[([\d, ]*)\]", text)
     return tuple(map(int, re.findall(r"\d+", shape[1]))) if shape else ()
 
 
@@ -109,9 +109,9 @@ def _second_scaler_step(crash: KnownErrors) -> Where:
 
 def _left_open(crash: KnownErrors) -> Where:
     """Find the update that was left without step() and update(): its unscaled gradients were cleared since."""
-    held = [one for group in crash.context.state.groups(crash.newest.added) for one in group.fresh]
-    open_one = held and not any(one.unscaled for one in held)
-    return missing_update(crash.context, crash.site) if open_one else False
+    entries = [entry for group in crash.context.state.groups(crash.newest.added) for entry in group.fresh]
+    is_scaled = entries and not any(entry.unscaled for entry in entries)
+    return missing_update(crash.context, crash.site) if is_scaled else False
 
 
 def _unscaled_loss(crash: KnownErrors) -> Where:
@@ -121,7 +121,12 @@ def _unscaled_loss(crash: KnownErrors) -> Where:
 
 def _cleared(crash: KnownErrors) -> Where:
     """Find the line that has cleared the gradients after backward()."""
-    clearings = [one.site for since in crash.context.state.since.values() for one in since.clearings if one.site[1]]
+    clearings = [
+        clearing.site
+        for since in crash.context.state.since.values()
+        for clearing in since.clearings
+        if clearing.site[1]
+    ]
     crash.site = clearings[-1] if clearings else crash.site
     return bool(clearings) and Cause(*crash.site)
 
@@ -282,30 +287,30 @@ class KnownErrors(Rule):
         """Add a finding for an exception that PyTorch has raised, or whose cause is known; others speak themselves."""
         if not isinstance(error, Exception):
             return
-        log, words, self.error = self.context.log, str(error), error
+        log, message_text, self.error = self.context.log, str(error), error
         self.trace = [*walk_tb(error.__traceback__)]
-        own = [one for one in self.trace if is_users(one[0])]
-        frame, line = own[-1] if own else (None, 0)
+        users = [entry for entry in self.trace if is_users(entry[0])]
+        frame, line = users[-1] if users else (None, 0)
         site = self.site = (frame.f_code.co_filename, line) if frame is not None else NO_SITE
         self.values = variables(frame) if frame is not None else {}
         self.newest = log.passes.newest or Backward(0, site)
         log.find_names(frame, params=log.index.all())
         for part, code, find in TABLE:
-            if part in words and (place := find(self)) is not False:
+            if part in message_text and (edit := find(self)) is not False:
                 speaker = "Python" if isinstance(error, (AttributeError, TypeError)) else "PyTorch"
-                self.report(code, self.site, f"{speaker}: {first_sentence(words)}", place)
+                self.report(code, self.site, f"{speaker}: {first_sentence(message_text)}", edit)
                 return
-        if own and self._is_pytorchs(words) and not self.context.has_finding(NanLoss.NAN_LOSS):  # which has led to it
-            fixes = (RAISED.with_(fix=fix) for pattern, fix in _FIXES.items() if re.search(pattern, words))
-            self.report(next(fixes, RAISED), site, f"PyTorch: {first_sentence(words)}")
+        if users and self._is_pytorchs(message_text) and not self.context.has_finding(NanLoss.NAN_LOSS):
+            fixes = (RAISED.with_(fix=fix) for pattern, fix in _FIXES.items() if re.search(pattern, message_text))
+            self.report(next(fixes, RAISED), site, f"PyTorch: {first_sentence(message_text)}")
 
-    def _is_pytorchs(self, words: str) -> bool:
+    def _is_pytorchs(self, text: str) -> bool:
         """Return whether PyTorch's code has raised the error, or what it has in C++, called in the learner's line."""
         inner = self.trace[-1][0]
         if inner.f_code.co_filename.startswith(TORCH):
-            return not isinstance(self.error, OSError) and not words.startswith("Caught ")  # a worker's is passed on
+            return not isinstance(self.error, OSError) and not text.startswith("Caught ")  # a worker's is passed on
         raised = any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes_at(self.site))
-        return is_users(inner) and not raised and (type(self.error) is RuntimeError or bool(_OF_TENSORS.search(words)))
+        return is_users(inner) and not raised and (type(self.error) is RuntimeError or bool(_OF_TENSORS.search(text)))
 
 
 KnownErrors.codes = frozenset({code.name: code for code in (*(row[1] for row in TABLE), RAISED)}.values())
@@ -316,6 +321,6 @@ def is_users(frame: FrameType) -> bool:
     return code_owner(frame.f_code.co_filename) is Owner.USER
 
 
-def first_sentence(words: str) -> str:
+def first_sentence(text: str) -> str:
     """Return the first sentence of what PyTorch says, which may be long."""
-    return words.strip().splitlines()[0].partition(". ")[0][:160].rstrip(".") if words.strip() else ""
+    return text.strip().splitlines()[0].partition(". ")[0][:160].rstrip(".") if text.strip() else ""

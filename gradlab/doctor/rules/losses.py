@@ -1,4 +1,4 @@
-"""What losses and their graphs show: wrong inputs, terms that move no weight, NaN, and graphs that grow."""
+"""Bugs of losses and their graphs: wrong inputs, terms that move no weight, NaN, and graphs that grow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_LOOKS = 16  # of one term
 
 
 class LossFlaws(Rule):
-    """What the graphs and expressions of losses show.
+    """Bugs in the graphs and expressions of losses.
 
     They are looked at in the first three passes of each line and a few later ones. Something found is reported at the
     end, with the lines of an update that was recorded for it.
@@ -114,17 +114,17 @@ class LossFlaws(Rule):
             if flaw.kind in self.KINDS and (key not in self._flaws or (flaw.loss and not self._flaws[key][1].loss)):
                 self._flaws[key] = backward, flaw
         for term in backward.terms:
-            if len(known := self._terms.setdefault((backward.call_path, term.place), [])) < _MOST_LOOKS:
-                known.append((backward, term))
+            if len(passes := self._terms.setdefault((backward.call_path, term.index), [])) < _MOST_LOOKS:
+                passes.append((backward, term))
 
     def end(self, *, normal: bool) -> None:
         order = [*self.KINDS]
         for backward, flaw in sorted(self._flaws.values(), key=lambda pair: order.index(pair[1].kind)):
-            if flaw.seen:
+            if flaw.proof:
                 site = flaw.loss[-1] if flaw.loss else backward.site
-                seen = f"at batch {backward.number}, {flaw.seen}"
+                proof = f"at batch {backward.number}, {flaw.proof}"
                 edit = without_call(flaw) if flaw.source else flaw.edit
-                self.report(self.KINDS[flaw.kind], site, seen, edit, **flaw.words)
+                self.report(self.KINDS[flaw.kind], site, proof, edit, **flaw.fields)
         for looks in self._terms.values():
             self._judge_term(looks)
 
@@ -141,26 +141,26 @@ class LossFlaws(Rule):
                 term.by_loss_function and not term.made_of & covered and not term.reach & self.context.state.training
             )
             cut_off = term.made_of & stepped and not term.reach & ~covered
-            by_choice = term.reach and any(one.no_grad for one in term.cuts)
+            by_choice = term.reach and any(cut.no_grad for cut in term.cuts)
             if stepped and not term.reach & stepped and ((cut_off and not by_choice) or strange):
                 useless.append((backward, term))
         used = [backward for backward, _ in looks if backward.stepped_params]
         if not useless or len(useless) < len(used):
             return
         backward, term = useless[-1]
-        stepped, words = backward.stepped_params, f"`{term.words}`" if term.words else "the term"
-        own = [one for one in term.cuts if one.lost & stepped or not one.inputs or one.name in TAKES_NUMBERS]
+        stepped, label = backward.stepped_params, f"`{term.text}`" if term.text else "the term"
+        its_cuts = [cut for cut in term.cuts if cut.lost & stepped or not cut.inputs or cut.name in TAKES_NUMBERS]
         site = term.site if term.site[1] else backward.site
-        seen = (
-            f"at batch {backward.number}, {words} has no gradient for any of the {how_many(stepped)} that were stepped"
+        proof = (
+            f"at batch {backward.number}, {label} has no gradient for any of the {how_many(stepped)} that were stepped"
         )
         if term.made_of & stepped:
-            code = self.PENALTY if own and own[0].name == "grad" else self.LOSS_TERM_DETACHED
-            self.report(code, backward.site, seen, partial(cut_place, own))
+            code = self.PENALTY if its_cuts and its_cuts[0].name == "grad" else self.LOSS_TERM_DETACHED
+            self.report(code, backward.site, proof, partial(cut_place, its_cuts))
         else:
             name = self.context.part_name(term.made_of) if term.made_of else ""
-            sources = " and ".join(f"`{one}`" for one in (*term.sources, name) if one) or "data"
-            self.report(self.OF_OTHERS, site, seen, cause_at(site), sources=sources)
+            sources = " and ".join(f"`{source}`" for source in (*term.sources, name) if source) or "data"
+            self.report(self.OF_OTHERS, site, proof, cause_at(site), sources=sources)
 
 
 _MOST = 256
@@ -259,8 +259,8 @@ class NanLoss(Rule):
 
     def _weights_lost(self, first: Backward) -> bool:
         _, params = self._stepped.get(first.number, (0, 0))
-        floats = (one.detach() for _, one in self.context.log.index.alive(params) if one.is_floating_point())
-        return any(not one.isfinite().all() for one in floats)
+        floats = (p.detach() for _, p in self.context.log.index.alive(params) if p.is_floating_point())
+        return any(not p.isfinite().all() for p in floats)
 
     def _say(self, path: int, first: Backward) -> None:
         flaw, before = (
@@ -268,16 +268,16 @@ class NanLoss(Rule):
             [short(loss) for loss in self.context.state.losses[path]][-3:],
         )
         update, _ = self._stepped.get(first.number, (0, 0))
-        seen = f"batch {first.number} is the first whose loss is {short(first.loss)}"
-        seen += f"; the losses before it were {', '.join(before)}" if before else ""
-        seen += f"; update {update} applied its gradients" if update else ""
-        weights = self.SLOPE if flaw.seen else self.WEIGHTS
+        proof = f"batch {first.number} is the first whose loss is {short(first.loss)}"
+        proof += f"; the losses before it were {', '.join(before)}" if before else ""
+        proof += f"; update {update} applied its gradients" if update else ""
+        weights = self.SLOPE if flaw.proof else self.WEIGHTS
         codes = {"nan-data": self.DATA, "nan-operation": self.OPERATION, "nan-weights": weights}
         grew = flaw.kind != "nan-data" and _grew(self.context.state.losses[path])
         code, edit = (self.DIVERGED, None) if grew else (codes.get(flaw.kind, self.NAN_LOSS), flaw.edit)
-        how = next(text for part, text in _FIXES.items() if part in flaw.seen)
+        how = next(text for part, text in _FIXES.items() if part in flaw.proof)
         number = "NaN" if math.isnan(first.loss) else "infinite"
-        self.report(code, first.site, seen, edit, number=number, batch=first.number, what=flaw.seen, how=how)
+        self.report(code, first.site, proof, edit, number=number, batch=first.number, what=flaw.proof, how=how)
 
 
 def _grew(losses: deque[float]) -> bool:
@@ -322,14 +322,14 @@ class CarriedGraph(Rule):
     def _begin(self) -> None:
         self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
         self._hooked: deque[int] = deque(maxlen=_LOOKS)  # how many outputs hooks have kept
-        self._kept: deque[Any] = deque(maxlen=_LOOKS)
+        self._newest: deque[Any] = deque(maxlen=_LOOKS)
 
     def backward(self, backward: Any) -> None:
         if backward.nodes:
             self._nodes[backward.site].append((backward.number, backward.nodes))
             self._growing(backward.site)
         if backward.number % LOOK_EVERY == 0:
-            self._kept.append(backward)
+            self._newest.append(backward)
             self._leaking(backward)
 
     def _growing(self, site: Any) -> None:
@@ -338,25 +338,25 @@ class CarriedGraph(Rule):
         rising = all(later > earlier for earlier, later in pairwise(sizes[-5:]))
         if len(sizes) >= 5 and rising and sizes[-1] >= 2 * sizes[-5] - sizes[-5] // 2:
             (first, few), (last, many) = counts[0], counts[-1]
-            seen = f"the graph had {few} nodes at batch {first} and {many} at batch {last}"
-            self.report(self.RETAIN_GRAPH_GROWTH, site, seen, Cause(*site))
+            proof = f"the graph had {few} nodes at batch {first} and {many} at batch {last}"
+            self.report(self.RETAIN_GRAPH_GROWTH, site, proof, Cause(*site))
 
     def _leaking(self, newest: Any) -> None:
-        holder, counts = newest.holder, [one.alive for one in self._kept]
+        holder, counts = newest.holder, [backward.alive for backward in self._newest]
         if holder is not None and holder.hook:
             self._hooked.append(holder.batches)
             if len(self._hooked) == _LOOKS and all(few < many for few, many in pairwise(self._hooked)):
                 before = f"and {self._hooked[0]} some batches before"
-                seen = f"at batch {newest.number} it held {holder.batches} outputs, {before}"
-                self.report(self.KEPT_BY_HOOK, holder.site, seen, Cause(*holder.site), name=holder.name)
+                proof = f"at batch {newest.number} it held {holder.batches} outputs, {before}"
+                self.report(self.KEPT_BY_HOOK, holder.site, proof, Cause(*holder.site), name=holder.name)
             return
         if holder is None or holder.batches < _FEW_BATCHES or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
             return
         if len(counts) < _LOOKS or counts[-1] < _FEW_GRAPHS or not all(few < many for few, many in pairwise(counts)):
             return  # as many as ever: what an update needs of the one before
-        seen = f"at batch {newest.number} `{holder.name}` held graphs of at least {holder.batches} earlier batches"
+        proof = f"at batch {newest.number} `{holder.name}` held graphs of at least {holder.batches} earlier batches"
         if holder.carried:
-            self.report(self.STATE_WITH_GRAPH, holder.site, seen, name=holder.name)
+            self.report(self.STATE_WITH_GRAPH, holder.site, proof, name=holder.name)
         else:
             edit = partial(without_graph, holder)
-            self.report(self.GRAPH_RETAINED_MEMORY_LEAK, holder.site, seen, edit, name=holder.name)
+            self.report(self.GRAPH_RETAINED_MEMORY_LEAK, holder.site, proof, edit, name=holder.name)

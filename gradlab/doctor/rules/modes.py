@@ -19,7 +19,7 @@ from .base import Rule, RuleContext
 _ENOUGH = 3  # updates, or graphs that were thrown away
 _NORM = "Norm"  # BatchNorm1d, SyncBatchNorm, InstanceNorm2d
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
-_COMPUTED = re.compile(r"\.train\((?!\)|True\)|mode=True\))")  # nobody has said train(), a condition has
+_COMPUTED = re.compile(r"\.train\((?!\)|True\)|mode=True\))")  # not a plain train(): a condition decides
 _MOST_SITES = 64
 
 
@@ -65,12 +65,12 @@ class EvalLeftOn(Rule):
         if not calls or not facts.fresh:
             return
         call = calls[-1]
-        if any(one.training for one in calls):
-            self._trained |= {one.module for one in calls if one.training and one.train_kind}
+        if any(call.training for call in calls):
+            self._trained |= {call.module for call in calls if call.training and call.train_kind}
             self._updates = 0
         elif call.eval_kind and not call.train_kind:
             self._updates += 1
-            trained, alone = call.module in self._trained, len({one.site for one in calls}) == 1
+            trained, alone = call.module in self._trained, len({call.site for call in calls}) == 1
             if self._updates == _ENOUGH or (self._updates > _ENOUGH and trained):
                 whole = not call.params & ~facts.step.params
                 self._say(call, call.site if alone else NO_SITE, trained=trained, whole=whole)
@@ -79,31 +79,31 @@ class EvalLeftOn(Rule):
         where = self._eval.get(call.module, NO_SITE)
         edit = partial(self._edit, where, only, _model_names(self.context, call.module))
         if trained:
-            seen = f"{self._updates} updates in evaluation mode without a train(); earlier ones were in training mode"
-            self.report(self.EVAL_MODE_LEFT_ON, where if where[1] else call.site, seen, edit, kind=call.eval_kind)
+            proof = f"{self._updates} updates in evaluation mode without a train(); earlier ones were in training mode"
+            self.report(self.EVAL_MODE_LEFT_ON, where if where[1] else call.site, proof, edit, kind=call.eval_kind)
         elif whole and ".eval()" in source_line(where):  # else a part is trained, or a library has done it
             # eval() for training itself keeps the statistics of a trained model, perhaps
             meant = _NORM in call.eval_kind and call.module not in self._evaluated and only[1]
             code = self.NEVER_IN_TRAINING.with_(severity="hint") if meant else self.NEVER_IN_TRAINING
-            seen = f"{self._updates} updates after eval(), none in training mode"
-            self.report(code, where, seen, edit, kind=call.eval_kind)
+            proof = f"{self._updates} updates after eval(), none in training mode"
+            self.report(code, where, proof, edit, kind=call.eval_kind)
 
     def _edit(self, where: Site, call: Site, names: set[str]) -> Edit | Cause | None:
         """Return ``model.train`` with brackets, or where ``model.train()`` is missing."""
         log = self.context.log
         if names and (named := without_brackets(log.files(), "train", names)):
             return named
-        place = train_place(log.path(where), log.path(call)) if where[1] and call[1] else None
-        name = name_in((place.file, place.line), names) if place is not None else ""
-        return Edit(place, f"{name}.train()") if place is not None and name else place
+        cause = train_place(log.path(where), log.path(call)) if where[1] and call[1] else None
+        name = name_in((cause.file, cause.line), names) if cause is not None else ""
+        return Edit(cause, f"{name}.train()") if cause is not None and name else cause
 
 
 def _model_names(context: RuleContext, module: int) -> set[str]:
     """Return the names that a called model has in the learner's functions, and that no other one has, too."""
     inner, first = context.log.models.first_param(module)
-    known, last = [name for names in context.log.names.params.values() for name in names], spelled(f".{inner}")
-    own = [name for name in context.all_names(first) if known.count(name) == 1 and name.endswith(last)]
-    return {name.removesuffix(last) for name in own} - {""}
+    names, last = [name for names in context.log.names.params.values() for name in names], spelled(f".{inner}")
+    its_names = [name for name in context.all_names(first) if names.count(name) == 1 and name.endswith(last)]
+    return {name.removesuffix(last) for name in its_names} - {""}
 
 
 class Validation(Rule):
@@ -142,7 +142,7 @@ class Validation(Rule):
     def mode(self, event: Mode) -> None:
         """train() right before the calls: the statistics of BatchNorm are being taken, say.
 
-        But not if eval() came right before it, since nobody can have meant both, and not ``train(phase != "val")``.
+        But not if eval() came right before it, since both cannot be intended, and not ``train(phase != "val")``.
         """
         if not event.training and all(_NORM in call.train_kind for call in self._row):
             self._row = []  # statistics of BatchNorm were refreshed, and the evaluation begins now
@@ -181,10 +181,10 @@ class Validation(Rule):
         graphs, training = self.context.log.passes.unused_graphs, self._training_lines()
         for lines, wasted in graphs.wasted.items():
             places = [(site, no_grad_place(site, training, used=lines in graphs.used)) for site in lines]
-            found = next(((site, place) for site, place in places if place is not None), None)
-            if found is not None and wasted >= _ENOUGH:  # the model may be called by what training calls, too
-                seen = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
-                self.report(self.VALIDATION_BUILDS_GRAPH, found[0], seen, found[1])
+            first = next(((site, edit) for site, edit in places if edit is not None), None)
+            if first is not None and wasted >= _ENOUGH:  # the model may be called by what training calls, too
+                proof = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
+                self.report(self.VALIDATION_BUILDS_GRAPH, first[0], proof, first[1])
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
@@ -203,9 +203,9 @@ class Validation(Rule):
         self._phases += 1
         if self._phases >= 2 or len(row) >= 4:
             call = row[-1]
-            seen = f"{number_of(len(row), 'call')}{' in a row' if row[1:] else ''} without gradients, in training mode"
+            proof = f"{number_of(len(row), 'call')}{' in a row' if row[1:] else ''} without gradients, in training mode"
             edit = partial(self._edit, call, train, _model_names(self.context, call.module))
-            self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, seen, edit, kind=call.train_kind)
+            self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, proof, edit, kind=call.train_kind)
 
     def _edit(self, call: Forward, undone: Site, names: set[str]) -> Edit | Cause | None:
         """Return ``model.eval`` with brackets, the train() that undoes it, or where ``model.eval()`` is missing."""
@@ -214,8 +214,8 @@ class Validation(Rule):
         if undone[1]:
             line = source_line(undone).strip()
             return Edit(Cause(*undone), line.replace(".train()", ".eval()")) if ".train()" in line else Cause(*undone)
-        place, name = validation_place(call.site, self._training_lines()), name_in(call.site, names)
-        return Edit(place, f"{name}.eval()") if name and call.module in self._resumed else place
+        cause, name = validation_place(call.site, self._training_lines()), name_in(call.site, names)
+        return Edit(cause, f"{name}.eval()") if name and call.module in self._resumed else cause
 
     def _training_lines(self) -> set[Site]:
         return {

@@ -1,4 +1,4 @@
-"""What lies between backward() and step(): loss scaling, and clipping."""
+"""Bugs between backward() and step(): loss scaling, and clipping."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEAST = 3  # calls of a line
 
 
 def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
-    """Return where ``scaler.update()`` is missing, for a line with ``scaler.step()`` or ``unscale_()``.
+    """Return the place where ``scaler.update()`` is missing, for a line with ``scaler.step()`` or ``unscale_()``.
 
     It is a call without brackets, a line above the ``continue`` that jumps over it, the ``if`` around it, or a line
     below the last step.
@@ -32,18 +32,18 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
         return None
     if named := without_brackets(context.log.files(), "update", [scaler]):
         return named
-    steps = [one for one in calls_on(scope, scaler, "step") if loop_around((site[0], one.lineno)) is loop]
+    steps = [node for node in calls_on(scope, scaler, "step") if loop_around((site[0], node.lineno)) is loop]
     updates = calls_on(scope, scaler, "update")
     if not updates or len(updates) > 1 or loop_around((site[0], updates[0].lineno)) is not loop:
-        below = Cause(site[0], max((one.end_lineno or 0 for one in steps), default=site[1]), insert="below")
+        below = Cause(site[0], max((node.end_lineno or 0 for node in steps), default=site[1]), insert="below")
         return below if updates else Edit(below, f"{scaler}.update()")
-    first = min((one.lineno for one in (*steps, *calls_on(scope, scaler, "unscale_"))), default=site[1])
+    first = min((node.lineno for node in (*steps, *calls_on(scope, scaler, "unscale_"))), default=site[1])
     between = range(first, updates[0].lineno)
     kind = ast.Continue if loop else ast.Return
-    jumps = [one.lineno for one in own_nodes(loop or scope) if isinstance(one, kind) and one.lineno in between]
+    jumps = [node.lineno for node in own_nodes(loop or scope) if isinstance(node, kind) and node.lineno in between]
     if len(jumps) == 1:
         return Edit(Cause(site[0], jumps[0], insert="above"), f"{scaler}.update()")
-    tests = [one.test for one in statements_around((site[0], updates[0].lineno), ast.If)]
+    tests = [node.test for node in statements_around((site[0], updates[0].lineno), ast.If)]
     return node_place(site[0], tests[0]) if tests and not jumps else None
 
 
@@ -76,8 +76,8 @@ class Scaling(Rule):
     def scaler_step(self, event: Any) -> None:
         if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
             name, edit = self.context.name(event.optimizer), partial(missing_update, self.context, event.site)
-            seen = f"{times} steps of {name} came without an update() since the one before"
-            self.report(self.SCALER_STEP_WITHOUT_UPDATE, event.site, seen, edit)
+            proof = f"{times} steps of {name} came without an update() since the one before"
+            self.report(self.SCALER_STEP_WITHOUT_UPDATE, event.site, proof, edit)
         self._open[event.optimizer] = event.scaler
 
     def scaler_update(self, event: Any) -> None:
@@ -85,24 +85,24 @@ class Scaling(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for scaled gradients in a step, and for unscaled ones in a step of a scaler's."""
-        fresh, site = [held for held in facts.passes if held.used_by < 0], facts.step.site
+        fresh, site = [entry for entry in facts.passes if entry.used_by < 0], facts.step.site
         if not fresh or facts.edited:
             return
-        passes = [held.backward for held in fresh]
+        passes = [entry.backward for entry in fresh]
         backward = passes[-1]
-        if not facts.step.scaler and all(held.backward.scaled and not held.unscaled for held in fresh):
-            seen = f"update {facts.number} applied {numbered(passes)} without unscaling"
+        if not facts.step.scaler and all(entry.backward.scaled and not entry.unscaled for entry in fresh):
+            proof = f"update {facts.number} applied {numbered(passes)} without unscaling"
             edit = partial(self._through_scaler, site, backward.site)
-            self.report(self.SCALER_BYPASSED, site, seen, edit, of=facts.step.optimizer)
-        elif facts.step.scaler and not any(one.scaled for one in passes) and self.count(backward.site) >= 2:
-            seen = f"update {facts.number} divided the gradient of batch {backward.number}, whose loss was not scaled"
-            self.report(self.NEVER_SCALED, backward.site, seen, partial(self._scale_loss, backward.site, site))
+            self.report(self.SCALER_BYPASSED, site, proof, edit, of=facts.step.optimizer)
+        elif facts.step.scaler and not any(backward.scaled for backward in passes) and self.count(backward.site) >= 2:
+            proof = f"update {facts.number} divided the gradient of batch {backward.number}, whose loss was not scaled"
+            self.report(self.NEVER_SCALED, backward.site, proof, partial(self._scale_loss, backward.site, site))
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
         """Return ``scaler.step(optimizer)`` for ``optimizer.step()``; the place alone where update() is missing."""
         scaler, optimizer = receiver(backward, "scale", step), receiver(step, "step")
         updates = calls_on(function_around(step), scaler, "update") if scaler and optimizer else []
-        updated = any(one.lineno > step[1] for one in updates)
+        updated = any(node.lineno > step[1] for node in updates)
         edit = replaced(step, f"{optimizer}.step()", f"{scaler}.step({optimizer})") if updated else None
         return edit or Cause(*step)
 
@@ -130,7 +130,7 @@ class SkippedStep(Rule):
 
     def _begin(self) -> None:
         self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> how many steps were skipped, and where
-        self._kept: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of a pass and of what it was added to
+        self._left: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of a pass and of what it was added to
 
     def scaler_step(self, event: Any) -> None:
         self.count(event.optimizer)
@@ -140,28 +140,30 @@ class SkippedStep(Rule):
     def accumulate(self, added: Any) -> None:
         """Look whether this pass adds to gradients that a scaler has refused."""
         for optimizer in self._skipped:
-            own = self.context.state.params_of[optimizer]
-            groups = [group for group in added.groups if group.params & own and not group.edited]
-            held = [one.backward.number for group in groups for one in group.fresh if one.backward.skipped_by_scaler]
-            if held:
-                self._kept.setdefault(optimizer, (added.backward.number, held[-1]))
+            params = self.context.state.params_of[optimizer]
+            groups = [group for group in added.groups if group.params & params and not group.edited]
+            numbers = [
+                entry.backward.number for group in groups for entry in group.fresh if entry.backward.skipped_by_scaler
+            ]
+            if numbers:
+                self._left.setdefault(optimizer, (added.backward.number, numbers[-1]))
 
     def end(self, *, normal: bool) -> None:
         """Say so, unless gradients are never cleared at all."""
         never = self.context.has_finding(MissingZeroGrad.MISSING_ZERO_GRAD)
-        for optimizer, (number, left) in () if never else self._kept.items():
+        for optimizer, (number, left) in () if never else self._left.items():
             skipped, site = self._skipped[optimizer]
-            seen = f"batch {number} was added to what batch {left} had left after a skipped step; "
-            seen += f"{skipped} of {self.times[optimizer]} steps of {self.context.name(optimizer)} were skipped"
+            proof = f"batch {number} was added to what batch {left} had left after a skipped step; "
+            proof += f"{skipped} of {self.times[optimizer]} steps of {self.context.name(optimizer)} were skipped"
             edit = partial(clear_below, self.context, optimizer, site)
-            self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, seen, edit, of=optimizer)
+            self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, proof, edit, of=optimizer)
 
 
 class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before there are any, or in the middle of a window.
 
     Or none are: the call got an iterator that is used up, or the parameters of another optimizer than the one that
-    steps next. All that is known for each call, and told where (nearly) all calls of a line are like that.
+    steps next. All that is known for each call, and reported if (nearly) all calls of a line are like that.
     """
 
     CLIP_BEFORE_UNSCALE = Code(
@@ -216,25 +218,25 @@ class Clipping(Rule):
         self.times[event.site, "empty"] += event.empty
         self._close(event.site)
         state = self.context.state
-        covered = state.covered or -1  # what no optimizer holds is nobody's to clear
+        covered = state.covered or -1  # parameters without an optimizer need no clearing
         if event.params & state.covered:
-            passes = {held.backward.number for group in event.groups for held in group.fresh}
+            passes = {entry.backward.number for group in event.groups for entry in group.fresh}
             self._open[event.site] = event, passes, -1
         self._covered |= event.params
         groups = [group for group in event.groups if group.params & covered]
-        held = [one for group in groups for one in group.passes]
-        fresh = [one for one in held if one.used_by < 0]
-        if not groups or any(group.edited for group in groups) or any(one.backward.closure_of >= 0 for one in held):
+        entries = [entry for group in groups for entry in group.passes]
+        fresh = [entry for entry in entries if entry.used_by < 0]
+        in_closure = any(entry.backward.closure_of >= 0 for entry in entries)
+        if not groups or in_closure or any(group.edited for group in groups):
             return  # in a closure, the step that calls it comes after all
-        if any(one.backward.scaled and not one.unscaled for one in fresh):
-            self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([one.backward for one in fresh]))
+        if any(entry.backward.scaled and not entry.unscaled for entry in fresh):
+            self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([entry.backward for entry in fresh]))
         elif any(cleared.lost for since in state.since.values() for cleared in since.clearings):
             return  # there is a reason why there is nothing left to clip
         elif not fresh:
-            code = (
-                self.CLIP_AFTER_STEP if held and not self.context.state.called_since_step else self.CLIP_BEFORE_BACKWARD
-            )
-            self._say(code, event, 2, numbered([one.backward for one in held]) if held else "no gradient")
+            stepped = entries and not state.called_since_step
+            code = self.CLIP_AFTER_STEP if stepped else self.CLIP_BEFORE_BACKWARD
+            self._say(code, event, 2, numbered([entry.backward for entry in entries]) if entries else "no gradient")
         else:
             self._clipped = {group.params & covered: event for group in groups if group.fresh}
 
@@ -250,10 +252,10 @@ class Clipping(Rule):
         step = facts.step
         unclipped = not self._covered & step.present and not facts.edited and step.optimizer != MANUAL_UPDATE
         for site, (clip, passes, missed) in [*self._open.items()]:
-            own = [one for group in facts.groups if group.params & clip.params for one in group.fresh]
+            entries = [entry for group in facts.groups if group.params & clip.params for entry in group.fresh]
             if missed < 0 and unclipped and not clip.params & step.present:
                 self._open[site] = clip, passes, step.optimizer
-            elif missed < 0 or any(one.backward.number in passes for one in own):
+            elif missed < 0 or any(entry.backward.number in passes for entry in entries):
                 del self._open[site]
         self._clipped.clear()
 
@@ -277,21 +279,21 @@ class Clipping(Rule):
             self._close(site)
         for site in [key[0] for key in self.times if key[1] == "empty"]:
             calls, empty, missed = self.times[site], self.times[site, "empty"], self.times[site, "missed"]
-            if empty >= _LEAST and 2 * empty > calls and (made := used_up_iterator(self.context.log.path(site))):
-                seen = f"it got no parameters in {empty} of {number_of(calls, 'call')}"
-                self.report(self.NOTHING_TO_CLIP, site, seen, reworded(made, f"list({text_of(made)})"))
+            if empty >= _LEAST and 2 * empty > calls and (iterator := used_up_iterator(self.context.log.path(site))):
+                proof = f"it got no parameters in {empty} of {number_of(calls, 'call')}"
+                self.report(self.NOTHING_TO_CLIP, site, proof, reworded(iterator, f"list({text_of(iterator)})"))
             elif missed == calls >= _LEAST:
                 clip, optimizer = self._wrong[site]
-                seen = f"{missed} of {number_of(calls, 'call')} clip what {self.context.name(optimizer)} does not step"
-                seen += self.context.listed(clip.params)
-                self.report(self.ANOTHER_IS_STEPPED, site, seen, Cause(*site), of=optimizer)
+                proof = f"{missed} of {number_of(calls, 'call')} clip what {self.context.name(optimizer)} does not step"
+                proof += self.context.listed(clip.params)
+                self.report(self.ANOTHER_IS_STEPPED, site, proof, Cause(*site), of=optimizer)
 
-    def _say(self, code: Code, event: Clip, least: int, seen: str) -> None:
+    def _say(self, code: Code, event: Clip, least: int, proof: str) -> None:
         times, calls = self.count((code, event.site)), self.times[event.site]
         if times >= least and 2 * times >= calls:
             edit = partial(self._unscale, event) if code is self.CLIP_BEFORE_UNSCALE else Cause(*event.site)
             self.report(
-                code, event.site, f"{times} of {number_of(calls, 'call')} did so, the last one with {seen}", edit
+                code, event.site, f"{times} of {number_of(calls, 'call')} did so, the last one with {proof}", edit
             )
 
     def _unscale(self, event: Clip) -> Edit | Cause:

@@ -28,12 +28,12 @@ _MADE_FOR_TRAINING = ("CosineAnnealingLR", "OneCycleLR", "LinearLR", "Polynomial
 
 
 class _Pace:
-    """How one scheduler and the updates of its optimizer have followed one another."""
+    """The steps of a scheduler against the updates of its optimizer."""
 
     def __init__(self, event: Schedule, calls: int) -> None:
         self.plan, self.optimizer = event.plan, event.optimizer
         self.first = self.last = event
-        self.start = self.at = calls  # updates at its first step beside them, and now
+        self.start = self.now = calls  # updates at its first step beside them, and now
         self.count = self.extra = 0  # steps of the scheduler, and those of them without an update
         self.tries = self.instead = 0  # before the first update, and while another optimizer stepped the same weights
         self.again = False  # did the line of the first step take others after an update?
@@ -53,18 +53,18 @@ class _Pace:
             self.peak, self.low = event.after, 0
 
     def updates_until(self, calls: int) -> None:
-        if calls > self.at:
-            self.used, self.low = self.rate, self.low + (calls - self.at) * (self.rate <= _LR_LOW * self.peak)
-        self.at = calls
+        if calls > self.now:
+            self.used, self.low = self.rate, self.low + (calls - self.now) * (self.rate <= _LR_LOW * self.peak)
+        self.now = calls
 
     @property
     def each(self) -> float:
         """Updates between two steps of the scheduler."""
-        return (self.at - self.start) / max(1, self.count - 1)
+        return (self.now - self.start) / max(1, self.count - 1)
 
     @property
     def updates(self) -> int:
-        return self.at - self.start + max(1, round(self.each))
+        return self.now - self.start + max(1, round(self.each))
 
 
 class Scheduling(Rule):
@@ -128,7 +128,7 @@ class Scheduling(Rule):
         # micro-batches of this optimizer, or nothing at all: passes of other losses, where two networks take turns, no
         since = state.since.get(event.optimizer)
         idle = pace.passes == state.newest or (since is not None and bool(since.backwards))
-        extra = pace.count > 0 and calls == pace.at and idle
+        extra = pace.count > 0 and calls == pace.now and idle
         pace.extra += extra
         pace.step(event, calls, state.newest)
         if pace.extra >= 4 and 2 * pace.extra > calls - pace.start > 0:
@@ -157,17 +157,17 @@ class Scheduling(Rule):
 
     def _fast(self, pace: _Pace, site: Site) -> None:
         calls = self.context.state.step_calls[pace.optimizer]
-        seen = f"{pace.count} steps of the scheduler, {calls} of {self.context.name(pace.optimizer)}"
-        self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, site, seen, _own_step(site))
+        proof = f"{pace.count} steps of the scheduler, {calls} of {self.context.name(pace.optimizer)}"
+        self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, site, proof, _own_step(site))
 
     def _of_another(self, pace: _Pace) -> None:
         """Say that its optimizer never steps, and which one does instead, all the time."""
         if not pace.count and pace.instead == pace.tries >= _LEAST:
             other, state = pace.last.other, self.context.state
-            seen = f"{pace.tries} steps of the scheduler; 0 of its own {state.optimizers[pace.optimizer].kind}, "
-            seen += f"{state.step_calls.get(other, 0)} of {self.context.full_name(other)}"
-            place, name = cause_at(pace.plan.made), self.context.variable(other)
-            self.report(self.DROPPED_OPTIMIZER, pace.last.site, seen, place, other=name)
+            proof = f"{pace.tries} steps of the scheduler; 0 of its own {state.optimizers[pace.optimizer].kind}, "
+            proof += f"{state.step_calls.get(other, 0)} of {self.context.full_name(other)}"
+            cause, name = cause_at(pace.plan.created_at), self.context.variable(other)
+            self.report(self.DROPPED_OPTIMIZER, pace.last.site, proof, cause, other=name)
 
     def _wrong_way(self, pace: _Pace) -> None:
         """Say that a plateau has cut the rate although its metric got better, as the metric's name in the source says.
@@ -175,19 +175,19 @@ class Scheduling(Rule):
         That is a guess from a name: a hint.
         """
         first, last, site, rising = pace.first.metric, pace.last.metric, pace.last.site, pace.plan.mode == "min"
-        words = _argument(site) if pace.cuts and (first < last if rising else first > last) else ""
-        better = _RISES.search(words) and not _FALLS.search(words) if rising else _LOSS.search(words)
-        if better and not ("-" in words or "neg" in words.lower()):
-            seen = f"{words} went from {first:.3g} to {last:.3g}, and the rate was cut {number_of(pace.cuts, 'time')}"
+        text = _argument(site) if pace.cuts and (first < last if rising else first > last) else ""
+        better = _RISES.search(text) and not _FALLS.search(text) if rising else _LOSS.search(text)
+        if better and not ("-" in text or "neg" in text.lower()):
+            proof = f"{text} went from {first:.3g} to {last:.3g}, and the rate was cut {number_of(pace.cuts, 'time')}"
             right, expected = ("max", "falls") if rising else ("min", "rises")
-            place = cause_at(pace.plan.made)
-            self.report(self.WRONG_WAY, site, seen, place, mode=pace.plan.mode, right=right, expected=expected)
+            cause = cause_at(pace.plan.created_at)
+            self.report(self.WRONG_WAY, site, proof, cause, mode=pace.plan.mode, right=right, expected=expected)
 
     def _early(self, pace: _Pace) -> None:
         """Say that it began too early; steps of another line, or several, go to where training was interrupted."""
         if pace.count and pace.tries == 1 and pace.again and not pace.extra:
-            site, seen = pace.first.site, f"its first step came before any step of {self.context.name(pace.optimizer)}"
-            self.report(self.SCHEDULER_BEFORE_OPTIMIZER, site, seen, _own_step(site))
+            site, proof = pace.first.site, f"its first step came before any step of {self.context.name(pace.optimizer)}"
+            self.report(self.SCHEDULER_BEFORE_OPTIMIZER, site, proof, _own_step(site))
 
     def _every_batch(self, pace: _Pace) -> None:
         plan, epochs, length = pace.plan, pace.plan.epochs, pace.plan.length
@@ -215,8 +215,8 @@ class Scheduling(Rule):
 
     def _say(self, code: Code, pace: _Pace, steps: str, went: str) -> None:
         updates = f"{pace.updates} updates of {self.context.name(pace.optimizer)}"
-        seen = f"{pace.plan.kind}: {steps} in {updates}; the learning rate {went}"
-        self.report(code, pace.last.site, seen, _own_step(pace.last.site))
+        proof = f"{pace.plan.kind}: {steps} in {updates}; the learning rate {went}"
+        self.report(code, pace.last.site, proof, _own_step(pace.last.site))
 
 
 def _own_step(site: Site) -> Cause | None:
@@ -227,5 +227,5 @@ def _own_step(site: Site) -> Cause | None:
 def _argument(site: Site) -> str:
     """Return the words of what a scheduler's step is given; "" if they can't be read."""
     calls = [call for call, _ in calls_of(nodes_at(site), "step")]
-    given = [*calls[0].args, *(one.value for one in calls[0].keywords)] if len(calls) == 1 else []
-    return ast.unparse(given[0]) if given else ""
+    arguments = [*calls[0].args, *(node.value for node in calls[0].keywords)] if len(calls) == 1 else []
+    return ast.unparse(arguments[0]) if arguments else ""

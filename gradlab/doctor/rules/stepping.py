@@ -75,15 +75,15 @@ class EmptyStep(Rule):
 
     def _begin(self) -> None:
         self._explained: set[int] = set()  # optimizers whose empty steps have a reason
-        self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
+        self._empty: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
 
     def step(self, facts: StepFacts) -> None:
         step, since = facts.step, facts.since
-        if facts.edited or step.backward or any(held.used_by != step.optimizer for held in facts.passes):
+        if facts.edited or step.backward or any(entry.used_by != step.optimizer for entry in facts.passes):
             return
         empty = not facts.passes  # else all of it was applied before
         if empty and step.present and (step.norms is None or any(map(float, step.norms))):
-            return  # somebody has filled the gradients in a way that no version tells of, as through .data
+            return  # the gradients were filled in a way that no version counts, as through .data
         if empty and since.clearings:
             self._wiped(facts)
         elif empty and step.frozen and step.frozen == step.params:
@@ -97,54 +97,53 @@ class EmptyStep(Rule):
         """Report optimizers that never had a gradient, whatever else the loop does, unless it is known why."""
         state = self.context.state
         for optimizer, steps in state.steps.items():
-            known = optimizer in state.fed or optimizer in self._explained
-            if steps >= _ENOUGH and not known and not state.optimizers[optimizer].is_custom_class:
+            explained = optimizer in state.fed or optimizer in self._explained
+            if steps >= _ENOUGH and not explained and not state.optimizers[optimizer].is_custom_class:
                 reached = state.reached & ~state.params_of[optimizer]
-                seen = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
-                seen += f"; backward() reached {how_many(reached)} of others" if reached else ""
-                seen += self.context.listed(state.params_of[optimizer])
-                self.report(self.NEVER_ANY, state.last[optimizer].step.site, seen)
+                proof = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
+                proof += f"; backward() reached {how_many(reached)} of others" if reached else ""
+                proof += self.context.listed(state.params_of[optimizer])
+                self.report(self.NEVER_ANY, state.last[optimizer].step.site, proof)
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
         """Count; return how often if that is often enough to speak, else 0."""
         times = self.count((code, facts.step.optimizer))
         return times if times >= 2 and 2 * times >= facts.number else 0
 
-    def _explain(self, code: Code, optimizer: int, site: Site, seen: str, edit: Lookup | Edit | Cause | None) -> None:
+    def _explain(self, code: Code, optimizer: int, site: Site, proof: str, edit: Lookup | Edit | Cause | None) -> None:
         self._explained.add(optimizer)
-        self.report(code, site, seen, edit, of=optimizer)
+        self.report(code, site, proof, edit, of=optimizer)
 
     def _wiped(self, facts: StepFacts) -> None:
         clear = facts.since.clearings[-1]
-        wiped = self._at[facts.step.optimizer]
+        wiped = self._empty[facts.step.optimizer]
         wiped.append(facts.number)
-        regular = len(wiped) == _REGULAR and len({later - one for one, later in pairwise(wiped)}) == 1
+        regular = len(wiped) == _REGULAR and len({later - earlier for earlier, later in pairwise(wiped)}) == 1
         if self._repeats("wiped", facts) or regular:  # else what is not finite is left out, perhaps
             times = self.times["wiped", facts.step.optimizer]
             site = clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site)
-            seen = f"update {facts.number} came after {numbered(clear.lost)} had been cleared"
-            seen += f"; {times} updates found no gradient"
+            proof = f"update {facts.number} came after {numbered(clear.lost)} had been cleared"
+            proof += f"; {times} updates found no gradient"
             self._explain(
-                self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, facts.step.optimizer, site, seen, cause_at(clear.site)
+                self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, facts.step.optimizer, site, proof, cause_at(clear.site)
             )
 
     def _frozen(self, facts: StepFacts) -> None:
         if times := self._repeats("frozen", facts):
             context, optimizer, params = self.context, facts.step.optimizer, facts.step.params
             name, site = context.name(optimizer), context.made_at(optimizer, facts.step.site)
-            seen = f"{times} steps of {name}, and requires_grad=False for all of its {how_many(params)}"
+            proof = f"{times} steps of {name}, and requires_grad=False for all of its {how_many(params)}"
             edit = lambda: frozen_by(context.log.files(), context.all_names(params))  # noqa: E731 - a look-up
-            self._explain(self.OPTIMIZER_PARAMS_FROZEN, optimizer, site, seen, edit)
+            self._explain(self.OPTIMIZER_PARAMS_FROZEN, optimizer, site, proof, edit)
 
     def _without(self, facts: StepFacts) -> None:
         optimizer, site = facts.step.optimizer, facts.step.site
         if self.context.state.optimizers[optimizer].is_custom_class:
             return  # it may need no gradients: an average of weights, a search without them
         if times := self._repeats("without", facts):
-            seen = f"{times} of {facts.number} steps of {self.context.name(optimizer)} found no gradient"
-            self._explain(
-                self.STEP_WITHOUT_BACKWARD, optimizer, site, seen, lambda: self._missing(site, scaled=facts.step.scaler)
-            )
+            proof = f"{times} of {facts.number} steps of {self.context.name(optimizer)} found no gradient"
+            missing = partial(self._missing, site, scaled=facts.step.scaler)
+            self._explain(self.STEP_WITHOUT_BACKWARD, optimizer, site, proof, missing)
 
     def _missing(self, step: Site, *, scaled: bool) -> Edit | Cause | None:
         """Return the ``backward`` without brackets, or the line that is missing above a step."""
@@ -169,26 +168,26 @@ class EmptyStep(Rule):
         if not stale and not called & params:
             return  # its model was not even called: this optimizer has a rest
         if not stale:
-            seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
+            proof = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
             cuts = self.context.state.cuts
             self._explain(
                 self.GRAPH_BROKEN,
                 optimizer,
                 newest,
-                seen,
-                lambda: cut_place(one for one in cuts if one.lost & params or one.name in TAKES_NUMBERS),
+                proof,
+                lambda: cut_place(cut for cut in cuts if cut.lost & params or cut.name in TAKES_NUMBERS),
             )
         elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
             late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
-            seen = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"
+            proof = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"
             site = self.context.made_at(optimizer, facts.step.site)
             edit = partial(remade_below, site, late) if late else None
-            self._explain(self.OPTIMIZER_HOLDS_STALE_PARAMS, optimizer, site, seen, edit)
+            self._explain(self.OPTIMIZER_HOLDS_STALE_PARAMS, optimizer, site, proof, edit)
 
 
-def in_no_module(stale: int, held: str) -> str:
+def in_no_module(stale: int, total: str) -> str:
     """Write how many of the parameters that an optimizer holds the model no longer has."""
-    return f"{stale.bit_count()} of {held} {'belongs' if stale.bit_count() == 1 else 'belong'} to no module that runs"
+    return f"{stale.bit_count()} of {total} {'belongs' if stale.bit_count() == 1 else 'belong'} to no module that runs"
 
 
 class NeverSteps(Rule):
@@ -208,26 +207,26 @@ class NeverSteps(Rule):
             return
         stepped = union_bits(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
         for optimizer, params in state.params_of.items():
-            passes = [one for one in state.first_passes if one.added & params]
+            passes = [backward for backward in state.first_passes if backward.added & params]
             if not params & stepped and len(passes) >= 3 and not index.weights_ever_written(params):
-                own = [
-                    one for one in passes if not one.stepped_params
+                unused = [
+                    backward for backward in passes if not backward.stepped_params
                 ] or passes  # not those that another optimizer has used
-                site, edit = self._edit(optimizer, [one.site for one in own], scaled=own[-1].scaled)
-                seen = f"{state.newest} backward passes, 0 steps of {self.context.name(optimizer)}"
-                self.report(self.NEVER_STEPS, site, seen, edit, of=optimizer)
+                site, edit = self._edit(optimizer, [backward.site for backward in unused], scaled=unused[-1].scaled)
+                proof = f"{state.newest} backward passes, 0 steps of {self.context.name(optimizer)}"
+                self.report(self.NEVER_STEPS, site, proof, edit, of=optimizer)
 
     def _edit(self, optimizer: int, backwards: list[Site], *, scaled: bool) -> tuple[Site, Edit | Cause | None]:
         """Return a step() without brackets, behind an ``if`` never true or of another one; else where it is missing."""
-        log, site, known = self.context.log, backwards[-1], self.context.log.names.optimizers
-        files, name, names = log.files(), self.context.variable(optimizer), known.get(optimizer, [])
+        log, site, names_of = self.context.log, backwards[-1], self.context.log.names.optimizers
+        files, name, names = log.files(), self.context.variable(optimizer), names_of.get(optimizer, [])
         if not names:
             return site, None
         if named := without_brackets(files, "step", names):
             return site, named
         if condition := never_reached(files, "step", log.callers, names):
             return site, condition
-        others = [one for number, given in known.items() for one in given if number != optimizer]
+        others = [name for number, names in names_of.items() for name in names if number != optimizer]
         for backward in set(backwards) if others else ():
             if in_scope(name, backward) and (wrong := wrong_step(backward, name, others)):
                 return backward, wrong

@@ -1,4 +1,4 @@
-"""PyTorch's own warnings, told with the learner's line: the doctor is never quieter than PyTorch."""
+"""PyTorch's own warnings, with the learner's line: the doctor is never quieter than PyTorch."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class TorchWarnings(Rule):
         self._heard: dict[tuple[Site, str], int] = {}  # line and words -> number of backward passes before it
 
     def hear(self, original: Original) -> Any:
-        """Return what stands in for ``warnings.showwarning``: it passes each warning on, with the learner's line."""
+        """Return a replacement for ``warnings.showwarning`` that passes each warning on, with the learner's line."""
 
         def showwarning(message: Any, category: Any, filename: str, lineno: int, *rest: Any, **named: Any) -> None:
             if self.log.is_watched_thread():
@@ -103,31 +103,31 @@ class TorchWarnings(Rule):
         return showwarning
 
     @never_raises
-    def _hear(self, frame: FrameType, words: str, category: type[Warning]) -> Site | None:
+    def _hear(self, frame: FrameType, text: str, category: type[Warning]) -> Site | None:
         """Keep a warning of PyTorch's, and return the learner's line that has led to it, None if it is a library's."""
-        stack = [one for one in frames(frame) if Path(one.f_code.co_filename).name not in _PYTHONS]
-        caller = next((one for one in stack if code_owner(one.f_code.co_filename) is not Owner.OURS), None)
+        stack = [inner for inner in frames(frame) if Path(inner.f_code.co_filename).name not in _PYTHONS]
+        caller = next((frame for frame in stack if code_owner(frame.f_code.co_filename) is not Owner.OURS), None)
         if caller is None or not is_users(caller):
             return None
         site = caller.f_code.co_filename, caller.f_lineno
-        pytorchs = stack[0].f_code.co_filename.startswith(TORCH) or _FROM_CPP in words
+        pytorchs = stack[0].f_code.co_filename.startswith(TORCH) or _FROM_CPP in text
         old = issubclass(category, (DeprecationWarning, PendingDeprecationWarning, FutureWarning))
-        if pytorchs and not old and not _NOT_ABOUT_TRAINING.search(words) and len(self._heard) < _MOST:
-            self._heard.setdefault((site, words.partition(_FROM_CPP)[0]), self.log.passes.count)
+        if pytorchs and not old and not _NOT_ABOUT_TRAINING.search(text) and len(self._heard) < _MOST:
+            self._heard.setdefault((site, text.partition(_FROM_CPP)[0]), self.log.passes.count)
         return site
 
     def explain(self) -> None:
         """Report each, the gravest first, if no rule has found at that line, or in that file, what it is about."""
-        found = self.context.findings
+        findings = self.context.findings
         codes = {key: next((code for part, code in _TABLE.items() if part in key[1]), _HINT) for key in self._heard}
-        for (site, words), code in sorted(codes.items(), key=lambda item: SEVERITIES.index(item[1].severity)):
+        for (site, text), code in sorted(codes.items(), key=lambda item: SEVERITIES.index(item[1].severity)):
             about = "scheduler" if code is _EARLY else "clip" if code is _NOT_CLIPPED else code.name
-            same_file = any(name.startswith(about) and place[0] == site[0] for name, place in found)
-            known = (code.name, site) in found or (same_file and about != RAISED.name)
-            if not known and not (code is _EARLY and self.log.scales):  # a scaler may have skipped the first step
-                seen = f"PyTorch warned after {number_of(self._heard[site, words], 'backward pass', 'es')}: "
-                shape = re.search(r"target size \(torch.Size\(\[(.*?)\]\)\)", words)
-                self.report(code, site, seen + first_sentence(words), shape=f"({shape[1]})" if shape else "")
+            same_file = any(name.startswith(about) and where[0] == site[0] for name, where in findings)
+            is_reported = (code.name, site) in findings or (same_file and about != RAISED.name)
+            if not is_reported and not (code is _EARLY and self.log.scales):  # a scaler may have skipped the first step
+                proof = f"PyTorch warned after {number_of(self._heard[site, text], 'backward pass', 'es')}: "
+                shape = re.search(r"target size \(torch.Size\(\[(.*?)\]\)\)", text)
+                self.report(code, site, proof + first_sentence(text), shape=f"({shape[1]})" if shape else "")
 
 
 TorchWarnings.codes = frozenset({RAISED, LossFlaws.LOSS_BROADCASTS, Scheduling.SCHEDULER_BEFORE_OPTIMIZER})

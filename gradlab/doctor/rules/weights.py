@@ -35,7 +35,7 @@ _SOURCE_NAME = re.compile(r"source|src")  # beside it, "target" is a domain or a
 
 
 class FrozenMoves(Rule):
-    """What requires no gradient goes on moving: weights by old gradients and momentum, or a BatchNorm's statistics.
+    """Frozen parts that go on moving: weights by old gradients and momentum, or a BatchNorm's statistics.
 
     Weights were seen to differ after steps without a new gradient of theirs, though backward passes had reached them
     before. That may be overlooked only: a warning. Statistics move where a frozen layer is called in training mode,
@@ -66,8 +66,8 @@ class FrozenMoves(Rule):
 
     def forward(self, event: Forward) -> None:
         if event.frozen_norms and event.grad and (event.site in self._norms or len(self._norms) < _MOST_KNOWN):
-            known = self._norms.get(event.site, (0,))[0]
-            self._norms[event.site] = known | event.frozen_norms, self._turned.get(event.module, NO_SITE)
+            tensors = self._norms.get(event.site, (0,))[0]
+            self._norms[event.site] = tensors | event.frozen_norms, self._turned.get(event.module, NO_SITE)
             self.count(event.site)
 
     def step(self, facts: StepFacts) -> None:
@@ -80,13 +80,13 @@ class FrozenMoves(Rule):
         context, state = self.context, self.context.state
         for optimizer, params in self._moved.items():
             if (steps := self.times[optimizer]) >= _LEAST:
-                seen = f"changed in {steps} steps of {context.name(optimizer)}{context.listed(params)}"
-                self.report(self.OPTIMIZER_PARAMS_FROZEN, state.last[optimizer].step.site, seen, of=optimizer)
+                proof = f"changed in {steps} steps of {context.name(optimizer)}{context.listed(params)}"
+                self.report(self.OPTIMIZER_PARAMS_FROZEN, state.last[optimizer].step.site, proof, of=optimizer)
         for site, (params, turned) in self._norms.items():
             trained = params & (state.reached | context.log.index.weights_ever_written(params))
             if not trained and self.times[site] >= _LEAST <= sum(state.steps.values()):
-                seen = f"{number_of(self.times[site], 'call')} in training mode{context.listed(params)}"
-                self.report(self.STATISTICS_MOVE, site, seen, cause_at(turned))
+                proof = f"{number_of(self.times[site], 'call')} in training mode{context.listed(params)}"
+                self.report(self.STATISTICS_MOVE, site, proof, cause_at(turned))
 
 
 class UncopiedState(Rule):
@@ -104,17 +104,17 @@ class UncopiedState(Rule):
 
     def end(self, *, normal: bool) -> None:
         for site, load in self.context.log.models.uncopied.items():
-            seen = f"{number_of(load.times, 'load')} of tensors that are in use; {number_of(load.steps, 'step')} since"
-            self.report(self.STATE_DICT_NOT_COPIED, site, seen, partial(_copied, load.dict_site), kind=load.kind)
+            proof = f"{number_of(load.times, 'load')} of tensors that are in use; {number_of(load.steps, 'step')} since"
+            self.report(self.STATE_DICT_NOT_COPIED, site, proof, partial(_copied, load.dict_site), kind=load.kind)
 
 
-def _copied(made: Site) -> Edit | Cause | None:
+def _copied(site: Site) -> Edit | Cause | None:
     """Return the edit that copies the tensors of a model's ``state_dict()``; its line if that takes more."""
-    call = single_or_none(call for call, _ in calls_of(nodes_at(made), "state_dict"))
-    words = text_of(place := node_place(made[0], call)) if call is not None else ""
-    if not words or not place.end_column or re.search("opt|sched|scaler", words):
-        return cause_at(made)
-    return reworded(place, f"{{name: tensor.clone() for name, tensor in {words}.items()}}")
+    call = single_or_none(call for call, _ in calls_of(nodes_at(site), "state_dict"))
+    text = text_of(cause := node_place(site[0], call)) if call is not None else ""
+    if not text or not cause.end_column or re.search("opt|sched|scaler", text):
+        return cause_at(site)
+    return reworded(cause, f"{{name: tensor.clone() for name, tensor in {text}.items()}}")
 
 
 class TiedWeights(Rule):
@@ -157,10 +157,10 @@ class TiedWeights(Rule):
             lines = "".join(map(source_line, sites))
             fast = next((name for name in fasts if re.search(rf"(?<![\w.]){re.escape(name)}\(", lines)), "")
             if site[1] and fast:
-                seen = f"both were called, {slow} {number_of(self.times[module, site], 'time')}"
+                proof = f"both were called, {slow} {number_of(self.times[module, site], 'time')}"
                 value = single_or_none(assigned(site[0], slow))
-                place = node_place(site[0], value) if value is not None else None
-                self.report(self.ONE_MODULE, site, seen, place, slow=slow, fast=fast)
+                cause = node_place(site[0], value) if value is not None else None
+                self.report(self.ONE_MODULE, site, proof, cause, slow=slow, fast=fast)
 
 
 class DropoutInEvaluation(Rule):
@@ -182,14 +182,16 @@ class DropoutInEvaluation(Rule):
     def end(self, *, normal: bool) -> None:
         for (file, line), times in self.times.items():
             nodes = list(ast.walk(function_around((file, line + 1))))
-            tests = [one for one in nodes if isinstance(one, (ast.If, ast.IfExp))]
-            guarded = {node for one in tests if "training" in ast.unparse(one.test) for node in ast.walk(one)}
+            tests = [node for node in nodes if isinstance(node, (ast.If, ast.IfExp))]
+            guarded = {
+                node for argument in tests if "training" in ast.unparse(argument.test) for node in ast.walk(argument)
+            }
             for node in nodes:
                 if isinstance(node, ast.Call) and node not in guarded and _ignores_mode(node):
-                    place = node_place(file, node)
-                    seen = f"{number_of(times, 'call')} of the model in evaluation mode"
-                    edit = partial(reworded, place, f"{text_of(place)[:-1]}, training=self.training)")
-                    self.report(self.VALIDATION_IN_TRAIN_MODE, (file, node.lineno), seen, edit)
+                    cause = node_place(file, node)
+                    proof = f"{number_of(times, 'call')} of the model in evaluation mode"
+                    edit = partial(reworded, cause, f"{text_of(cause)[:-1]}, training=self.training)")
+                    self.report(self.VALIDATION_IN_TRAIN_MODE, (file, node.lineno), proof, edit)
 
 
 def _ignores_mode(call: ast.Call) -> bool:
@@ -197,4 +199,4 @@ def _ignores_mode(call: ast.Call) -> bool:
     drops = re.fullmatch(r"(.*\.)?(F|functional)\.(dropout[123]?d?|alpha_dropout)", dotted(call.func))
     if "training" in ast.unparse(call):  # in a rate that depends on the mode
         return False
-    return bool(drops) and len(call.args) < 3 and not any(one.arg in (None, "training") for one in call.keywords)
+    return bool(drops) and len(call.args) < 3 and not any(node.arg in (None, "training") for node in call.keywords)

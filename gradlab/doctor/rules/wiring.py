@@ -1,4 +1,4 @@
-"""How models and optimizers are wired: parameters in none or in several, made again, or reached by nothing."""
+"""The wiring of models and optimizers: parameters in none or in several, made again, or never reached."""
 
 from __future__ import annotations
 
@@ -56,29 +56,29 @@ class OptimizerRemade(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Judge the first step of an optimizer that goes on where another has stopped."""
-        step, made = facts.step, self.context.state.optimizers[facts.step.optimizer]
+        step, new = facts.step, self.context.state.optimizers[facts.step.optimizer]
         if not step.resumes:
             return
-        settings = self._settings.setdefault(made.site, set())
+        settings = self._settings.setdefault(new.site, set())
         if len(settings) < _MOST:
-            settings.add(made.settings)
-        if step.resumes < _REMADE or made.site == NO_SITE or made.is_custom_class or made.kind in _STATELESS_BY_DESIGN:
+            settings.add(new.settings)
+        if step.resumes < _REMADE or new.site == NO_SITE or new.is_custom_class or new.kind in _STATELESS_BY_DESIGN:
             return
         others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
         state = self.context.state
         several = any(
-            state.steps.get(number, 0) > 1 for number, one in state.optimizers.items() if one.site == made.site
+            state.steps.get(number, 0) > 1 for number, other in state.optimizers.items() if other.site == new.site
         )
-        if several and _meant(made.lines, step.lines, others=others):
+        if several and _meant(new.lines, step.lines, others=others):
             return
-        seen = f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
-        seen += f"{how_many(step.params)}, the last before backward pass {self.context.state.newest}"
-        self.report(self.OPTIMIZER_REMADE, made.site, seen, cause_at(made.site))
+        proof = f"{step.resumes + 1} {new.kind} optimizers ({new.settings.partition(', ')[0]}) over the same "
+        proof += f"{how_many(step.params)}, the last before backward pass {self.context.state.newest}"
+        self.report(self.OPTIMIZER_REMADE, new.site, proof, cause_at(new.site))
 
 
-def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
+def _meant(new: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
     """Return whether the source looks as if the new optimizer was meant."""
-    loops = loops_around(made)
+    loops = loops_around(new)
     if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].text.lower())):
         return True
     if _MEANT.search(f"{loops[0].text} {loops[0].through}".lower().replace("_", " ")):
@@ -109,27 +109,27 @@ class SharedParams(Rule):
     )
 
     def _begin(self) -> None:
-        self._at: dict[int, int] = {}  # optimizer -> how many steps of all there were when it has stepped last
+        self._last_turn: dict[int, int] = {}  # optimizer -> how many steps of all there were when it has stepped last
         self._turns: Counter[tuple[int, int]] = Counter()  # two that share some: how often one was after the other
         self._reached: Counter[int] = Counter()  # optimizer -> parameters of the passes that it has used
 
     def step(self, facts: StepFacts) -> None:
         """Count how often this optimizer steps after another one, and note what its losses reach."""
         number, params_of = facts.step.optimizer, self.context.state.params_of
-        before = self._at.get(number, 0)
-        for other, at_step in self._at.items():
+        before = self._last_turn.get(number, 0)
+        for other, at_step in self._last_turn.items():
             if at_step > before and params_of[other] & facts.step.params:
                 self._turns[other, number] += 1
-        self._at[number] = max(self._at.values(), default=0) + 1
+        self._last_turn[number] = max(self._last_turn.values(), default=0) + 1
         self._reached[number] |= union_bits(backward.added for backward in facts.fresh)
 
     def end(self, *, normal: bool) -> None:
         context, state = self.context, self.context.state
-        alike = {number for number, made in state.optimizers.items() if not made.is_custom_class}
+        alike = {number for number, new in state.optimizers.items() if not new.is_custom_class}
         for (first, second), turns in self._turns.items():
             if not {first, second} <= alike or min(turns, self._turns[second, first]) < 2:
                 continue
-            sites = {state.optimizers[one].site for one in (first, second)}
+            sites = {state.optimizers[each].site for each in (first, second)}
             remade = sites & {site for name, site in context.findings if name == OptimizerRemade.OPTIMIZER_REMADE.name}
             same = state.params_of[first] & state.params_of[second]
             left = context.never_moved(self._reached[second]) if same else 0
@@ -140,12 +140,13 @@ class SharedParams(Rule):
                 self._say(self.PARAMS_IN_TWO_OPTIMIZERS, second, first, net)
 
     def _say(self, code: Code, optimizer: int, other: int, net: str) -> None:
-        state, one, two = self.context.state, self.context.full_name(optimizer), self.context.full_name(other)
-        own, edit = state.params_of[optimizer], cause_at(state.optimizers[optimizer].site)
-        seen = f"{one} shares {(own & state.params_of[other]).bit_count()} of its {how_many(own)} with {two}; "
-        seen += f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps"
+        state, first, second = self.context.state, self.context.full_name(optimizer), self.context.full_name(other)
+        params, edit = state.params_of[optimizer], cause_at(state.optimizers[optimizer].site)
+        shared = (params & state.params_of[other]).bit_count()
+        proof = f"{first} shares {shared} of its {how_many(params)} with {second}; "
+        proof += f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps"
         site = self.context.made_at(optimizer, state.last[optimizer].step.site)
-        self.report(code, site, seen, edit, optimizer=one, other=two, net=net)
+        self.report(code, site, proof, edit, optimizer=first, other=second, net=net)
 
 
 class MissingParams(Rule):
@@ -227,18 +228,21 @@ class MissingParams(Rule):
         state = self.context.state
         by_line: defaultdict[int, list[Backward]] = defaultdict(list)
         for backward in state.first_passes if any(state.step_calls.values()) else ():
-            if not (backward.given or backward.create):
+            if not (backward.has_grads or backward.create):
                 by_line[backward.call_path].append(backward)
         for passes in by_line.values():
             newest = passes[-1]
             if updates_by_hand(newest.site) != newest.site or any(
-                one.stepped_params or one.skipped_by_scaler for one in passes
+                backward.stepped_params or backward.skipped_by_scaler for backward in passes
             ):
                 continue  # or they may be moved there
             missing = self.context.never_moved(newest.added)
             if len(passes) >= 3 and self.context.whole_models(missing):
-                made = next((one.site for one in state.optimizers.values() if one.site != NO_SITE), newest.site)
-                self._say(self.OWN_LOSS_UNUSED, missing, len(passes), made, Cause(*made, insert="below"))
+                new = next(
+                    (optimizer.site for optimizer in state.optimizers.values() if optimizer.site != NO_SITE),
+                    newest.site,
+                )
+                self._say(self.OWN_LOSS_UNUSED, missing, len(passes), new, Cause(*new, insert="below"))
 
     def _judge(self, missing: int, times: int, step: Step, first: int) -> None:
         models, order = self.context.log.models.all(), self.context.log.models.order
@@ -260,49 +264,49 @@ class MissingParams(Rule):
         module = step.params & registered and trained
         if self._stale(step, late, first):
             return
-        made, optimizer = self.context.state.optimizers[step.optimizer].site, step.optimizer
+        new, optimizer = self.context.state.optimizers[step.optimizer].site, step.optimizer
         files, name = self.context.log.files(), self.context.param_names(missing, 1)
         site = self.context.made_at(optimizer, step.site)
-        place = late or (NO_SITE if made_from_helper(made) else made)
+        where = late or (NO_SITE if made_from_helper(new) else new)
         if missing & self._moved:
             self._say(self.MOVED_BY_HAND, missing, times, site, None)
         elif stray and "[" in name and (container := plain_container(files, name)) is not None:
             self._say(self.IN_PLAIN_LIST, missing, times, site, container)
         elif stray and not late and not self.context.all_names(missing):
-            calls = [place for place in nodes_in(files) if called(called_on(place[1])) == "Parameter"]
-            where = single_or_none(node_place(*place) for place in calls)
-            self._say(self.HIDDEN, missing, times, site, where)
+            calls = [pair for pair in nodes_in(files) if called(called_on(pair[1])) == "Parameter"]
+            cause = single_or_none(node_place(*pair) for pair in calls)
+            self._say(self.HIDDEN, missing, times, site, cause)
         elif stray or late or ((same or module) and downstream) or critic:
-            edit = self._add_group(missing, optimizer, place)
+            edit = self._add_group(missing, optimizer, where)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)
         elif not self.context.has_finding(LossFlaws.LOSS_TERM_DETACHED):  # else that is why it gets gradients
-            self._say(self.MEANT_SO, missing, times, site, cause_at(place), optimizer)
+            self._say(self.MEANT_SO, missing, times, site, cause_at(where), optimizer)
 
-    def _add_group(self, missing: int, optimizer: int, place: Site) -> Edit | Cause | None:
+    def _add_group(self, missing: int, optimizer: int, site: Site) -> Edit | Cause | None:
         """Return the line that gives a module to the optimizer, below the one that made either."""
         name, module = self.context.variable(optimizer), self.context.module_name(missing)
-        if not in_scope(name, place) or not in_scope(module, place):
-            return cause_at(place)
-        return beside(place, "below", f'{name}.add_param_group({{"params": {module}.parameters()}})')
+        if not in_scope(name, site) or not in_scope(module, site):
+            return cause_at(site)
+        return beside(site, "below", f'{name}.add_param_group({{"params": {module}.parameters()}})')
 
     def _say(
         self, code: Code, missing: int, times: int, site: Site, edit: Edit | Cause | None, optimizer: int = -1
     ) -> None:
-        seen = f"{times} backward passes reached {how_many(missing)} without an optimizer{self.context.listed(missing)}"
-        self.report(code, site, seen, edit, of=optimizer)
+        proof = f"{times} backward passes reached {how_many(missing)} in no optimizer{self.context.listed(missing)}"
+        self.report(code, site, proof, edit, of=optimizer)
 
     def _stale(self, step: Step, late: Site | None, first: int) -> bool:
         """The optimizer still holds parameters that these have replaced, since pass ``first``: say that instead."""
         models = self.context.log.models.all()
         registered = union_bits(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
-        held = [one.backward.number for group in self.context.state.groups(gone) for one in group.passes]
-        if not registered or not gone or max(held, default=0) >= first:
+        numbers = [entry.backward.number for group in self.context.state.groups(gone) for entry in group.passes]
+        if not registered or not gone or max(numbers, default=0) >= first:
             return False
         site = self.context.made_at(step.optimizer, step.site)
-        seen = in_no_module(gone, f"{how_many(step.params)} of {self.context.name(step.optimizer)}")
+        proof = in_no_module(gone, f"{how_many(step.params)} of {self.context.name(step.optimizer)}")
         edit = partial(remade_below, site, late) if late else None
-        self.report(self.OPTIMIZER_HOLDS_STALE_PARAMS, site, seen, edit, of=step.optimizer)
+        self.report(self.OPTIMIZER_HOLDS_STALE_PARAMS, site, proof, edit, of=step.optimizer)
         return True
 
 
@@ -316,15 +320,15 @@ class ModulesWithoutGradient(Rule):
     )
 
     def end(self, *, normal: bool) -> None:
-        """Say which parts were never reached, where the source cuts them off."""
+        """Report the parts that were never reached, where the source cuts them off."""
         if self.context.state.newest < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         context, state, index = self.context, self.context.state, self.context.log.index
         for optimizer, params in state.params_of.items():
             never = params & ~state.reached
             never &= ~(index.frozen(never) | index.weights_ever_written(never))  # those are not to learn by this
-            cut = cut_place(one for one in state.cuts if one.lost & never)
+            cut = cut_place(cut for cut in state.cuts if cut.lost & never)
             if cut is not None and never != params and state.steps.get(optimizer):
-                seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
-                seen += f"{state.newest} backward passes{context.listed(never)}"
-                self.report(self.GRAPH_BROKEN, state.newest_site, seen, cut, of=optimizer)
+                proof = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
+                proof += f"{state.newest} backward passes{context.listed(never)}"
+                self.report(self.GRAPH_BROKEN, state.newest_site, proof, cut, of=optimizer)

@@ -19,7 +19,7 @@ _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     """Return the edit that removes a softmax or the like, or passes its argument to the loss."""
-    site, activation = flaw.source[-1], flaw.words["activation"]
+    site, activation = flaw.source[-1], flaw.fields["activation"]
     instead = "log_softmax" if flaw.kind in ("nll-loss", "kl-div") else ""
     if instead and activation != "softmax":
         return None
@@ -31,7 +31,7 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
         activations = [x for x in activations for call in calls if call.args and x in ast.walk(call.args[0])]
     if len(activations) != 1:
         return None
-    argument = called_on(activations[0]) if flaw.words["method"] else None
+    argument = called_on(activations[0]) if flaw.fields["method"] else None
     if (argument := argument or next(iter(activations[0].args), None)) is None:
         return None
     cause, nodes = node_place(site[0], activations[0]), list(syntax.own_nodes(syntax.function_around(site)))

@@ -90,12 +90,12 @@ class GradState:
         norms = getattr(event, "norms", None)
         if norms is None or not isinstance(event, (Backward, events.GradEdited)):
             return [event]
-        params = event.found if isinstance(event, Backward) else event.params
+        params = event.present if isinstance(event, Backward) else event.params
         zeros = _zeros(params, norms)
         unread = zeros & ~self._zero & ~self._nonzero
         cleared = zeros & self._nonzero
         if isinstance(event, Backward):
-            event.norms, event.found, event.nonzero = None, event.found & ~zeros, params & ~zeros
+            event.norms, event.present, event.nonzero = None, event.present & ~zeros, params & ~zeros
         else:
             event.params &= ~(zeros if cleared else zeros & ~self._zero)
         emptied: list[Any] = [Clear(NO_SITE, zeros)] if cleared else [MaybeCleared(unread)] if unread else []
