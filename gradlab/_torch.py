@@ -229,7 +229,6 @@ def _has(path: str) -> bool:
 
 
 def _resolve(path: str) -> Any:
-    """Return the object at a path; raise AttributeError if there is none."""
     first, *rest = path.split(".")
     value = {"Node": _node, "GradScaler": _scaler}.get(first, lambda: import_module(first))()
     so_far = first

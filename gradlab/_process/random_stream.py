@@ -122,7 +122,6 @@ _HANDED_OUT: dict[int, Generator] = {}
 
 
 def _generators(*, cuda: bool) -> list[Generator]:
-    """Return the generators that this thread draws from now."""
     if cuda:
         torch.cuda.init()
     cpu = _HANDED_OUT.get(threading.get_ident(), torch.default_generator)

@@ -164,7 +164,6 @@ class MainThread:
         return here and not (self._holds or self.is_working)
 
     def _work(self) -> None:
-        """Do the oldest waiting work, if there is any."""
         if self.is_working or not self._waiting:
             return
         try:

@@ -28,7 +28,6 @@ ClaimFacts = tuple[str, _Facts, _Facts]
 
 
 def _start() -> tuple[nn.Sequential, Tensor, Tensor]:
-    """Return the same small net and data each time."""
     with RandomStream(0, cuda=torch.get_default_device().type == "cuda"):
         return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)), torch.randn(12, 4), torch.randn(12, 1)
 
@@ -42,7 +41,6 @@ def _grads(model: nn.Module) -> Tensor:
 
 
 def _batch_grads(model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-    """Return the gradient of a batch alone; ``.grad`` stays as it is."""
     return parameters_to_vector(torch.autograd.grad(mse_loss(model(x), y), list(model.parameters())))
 
 

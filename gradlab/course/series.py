@@ -90,7 +90,6 @@ def _counts(notebook: SeriesNotebook) -> tuple[int, int]:
 
 
 def _tile(notebook: SeriesNotebook) -> str:
-    """Return a notebook on the map, readable without its style, too."""
     name = f"{notebook.number} {notebook.name}".replace("_", "_<wbr>")  # names break at underscores only
     # A link leads to a notebook beside this one. Where gradlab is installed without its notebooks there is none.
     title = f'<a href="{notebook.file}">{name}</a>' if Path(notebook.file).is_file() else name

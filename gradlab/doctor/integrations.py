@@ -69,7 +69,6 @@ def _trainer_doctor() -> type:
 
 
 def _needed(name: str, distribution: str, *packages: str) -> Any:
-    """Import the first of some packages that is there."""
     for package in packages:
         try:
             return importlib.import_module(package)

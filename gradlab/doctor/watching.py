@@ -114,7 +114,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Leave a process that is about to start as it is."""
 
     def _end_early(self) -> None:
-        """Stop watching inside the block."""
         self._end(None, early=True)
 
     def _end(self, error: BaseException | None, *, early: bool = False) -> None:

@@ -72,7 +72,6 @@ def _loss_axis(values: Numbers) -> Axis:
 
 
 def _finite_points(curve: Curve | UnswitchedCurve, until: float = math.inf) -> tuple[Numbers, Numbers]:
-    """Return the updates and mean losses of a curve, as far as they are shown."""
     x, mean = numbers(curve.updates), numbers(curve.mean)
     shown = np.isfinite(x) & np.isfinite(mean) & (x <= until)
     return x[shown], mean[shown]

@@ -60,5 +60,4 @@ def draw_fit(scene: Fit) -> Drawing:
 
 
 def _cut(name: str) -> tuple[str, ...]:
-    """Return a name, and its short form if it is long."""
     return (name, f"{name[:_MAX_LETTERS]}\u2026") if len(name) > _MAX_LETTERS else (name,)

@@ -92,7 +92,6 @@ class Labels:
         return id in self._marks and isinstance(self._marks[id][0], Arrow)
 
     def _spots(self, mark: Text, wide: float) -> list[Spot]:
-        """Return the candidate positions of a text, the best first."""
         plot = self._plots[mark.axes]
         left, top, right, bottom = self._sheet.edges(plot)
         if mark.of:

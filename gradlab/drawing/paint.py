@@ -197,7 +197,6 @@ def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
 
 
 def _paint_mark(mark: Any, plot: Plot, sheet: Sheet, unit: float) -> tuple[list[Places], list[Any]]:
-    """Return the outlines of a mark and its artists."""
     if isinstance(mark, Image):
         x, y = np.sort(np.asarray(mark.points, dtype=np.float64).reshape(2, 2), axis=0).T
         image = AxesImage(plot, interpolation="nearest", origin="upper", extent=(x[0], x[1], y[0], y[1]))
@@ -228,7 +227,6 @@ def _paint_mark(mark: Any, plot: Plot, sheet: Sheet, unit: float) -> tuple[list[
 
 
 def _arrow_corners(tail: Places, head: Places, width: float) -> Places:
-    """Return the corners of a filled arrow; none when it has no length."""
     length = math.dist(tail, head)
     if not 0.5 < length < 1e9:
         return np.zeros((0, 2))
@@ -254,6 +252,5 @@ def _patches(mark: Any, pieces: list[Places], sheet: Sheet, width: float, *, clo
 
 
 def _pieces(rows: Places) -> list[Places]:
-    """Split rows at NaN."""
     parts = np.split(rows, np.flatnonzero(~np.isfinite(rows).all(axis=1)))
     return [piece for part in parts if len(piece := part[np.isfinite(part).all(axis=1)])]

@@ -61,7 +61,6 @@ def themed_svg(svg: str) -> str:
 
 
 def _on_dark(colour: str) -> str:
-    """Return the colour of the same hue for dark paper."""
     hue, lightness, saturation = colorsys.rgb_to_hls(*(channel / 255 for channel in _channels(colour)))
     turned = _LIGHTEST - lightness * (_LIGHTEST - _DARKEST)
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in colorsys.hls_to_rgb(hue, turned, saturation))

@@ -139,7 +139,6 @@ def _add_head(drawing: Drawing, sheet: Sheet) -> float:
 
 
 def _foot(x: Axis) -> float:
-    """Return the CSS pixels below a pair of axes."""
     title = 17.0 * bool(x.words)
     if x.spans:
         brackets = 22.0 * any(span.bracket for span in x.spans)
@@ -149,7 +148,6 @@ def _foot(x: Axis) -> float:
 
 
 def _side(y: Axis, tall: float) -> float:
-    """Return the CSS pixels at the left of a pair of axes."""
     if y.ticks == "none":
         return 20.0 * bool(y.words)
     widest = max((text_width(_FORMATS[y.ticks](value)) for value in tick_values(y, tall, 38.0)), default=12.0)
@@ -205,7 +203,6 @@ def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axi
 
 
 def _widened(axis: Axis, times: float) -> Axis:
-    """Return an axis that shows ``times`` as much, around its middle."""
     middle, half = (axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times
     return replace(axis, low=middle - half, high=middle + half)
 

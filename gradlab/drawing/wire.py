@@ -99,7 +99,6 @@ def _defaults(kind: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def _encode(value: Any) -> Any:
-    """Return a value for JSON: a dataclass as its fields that are not at their defaults."""
     if isinstance(value, float):
         return float(f"{value:.7g}")
     if isinstance(value, tuple):
@@ -149,7 +148,6 @@ def _to_json(numbers: Numbers) -> list[int | float | None]:
 
 
 def _changed_fields(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that differ, null for one that is gone."""
     return {name: None for name in old if name not in new} | {
         name: value for name, value in new.items() if old.get(name) != value
     }

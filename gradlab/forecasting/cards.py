@@ -117,7 +117,6 @@ def usable_bytes(card: str | int) -> int:
 
 
 def _read(card: str | int) -> tuple[str | None, int]:
-    """Return the name, None for a size, and the usable bytes."""
     if isinstance(card, bool) or not isinstance(card, (str, int)):
         raise TypeError(f"card must be {_ALLOWED}, got {card!r}")
     text = str(card).strip().upper()

@@ -76,7 +76,6 @@ def _written_out(match: re.Match[str]) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """Remove comments that begin or end a line, and empty lines."""
     text = re.sub(r"^ *(/\*((?!\*/).)*\*/|//[^\n]*)\n", "", text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"( +//[^\n]*)?\n\n*", "\n", text)
 

@@ -305,7 +305,6 @@ class KeptContributions:
                 self._begun = min(self._begun, span[0] - 1)
 
     def _grads(self) -> Tensor:
-        """Return every ``.grad`` as one vector, zeros for None."""
         grads = [
             self._ring.new_zeros(size) if param.grad is None else plain(param.grad).flatten()
             for param, size in zip(self._params, self._sizes, strict=True)
@@ -313,7 +312,6 @@ class KeptContributions:
         return torch.cat(grads).to(self._ring)
 
     def _change(self, newest: int, grads: Tensor) -> _Change:
-        """Compare every ``.grad`` with its contents after the newest backward."""
         before = self._before if newest == self._newest else self._before + self._ring[self._under_way]
         norms = _torch.foreach_norm([*grads.split(self._sizes), *before.split(self._sizes)], 1)
         return _Change(newest, list(norms))

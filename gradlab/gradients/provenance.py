@@ -116,7 +116,6 @@ class Provenance:
         return max((history.times_applied(number) for history in histories), default=0)
 
     def _distinct(self) -> Collection[ParameterHistory]:
-        """Return the distinct histories: mostly all are alike."""
         return {(h.steps, *h.batches, *h.rhythms): h for h in self.histories}.values()
 
     @property

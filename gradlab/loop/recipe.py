@@ -259,7 +259,6 @@ def _stars(value: Any) -> str:
 
 
 def _batch(recipe: Recipe, reading: _Reading) -> list[str]:
-    """Return a loop with one update for each batch."""
     body = [reading.move, _clear(recipe), *_forward_backward(recipe, reading, "loss"), *_update(recipe)]
     return [f"for {reading.names} in batches:", *_indented(body)]
 

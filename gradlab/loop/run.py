@@ -277,7 +277,6 @@ class Run:
             self.loops, self._newest_loop = self.loops[:-1], self.loop
 
     def _run_measured(self, max_statements: int, window: float = inf) -> None:
-        """Run up to an update while contributions are measured and bytes are counted."""
         self.provenance.measure = True
         ledger = self._open_ledger() if self.watch_memory else None
         try:

@@ -312,7 +312,6 @@ class HeldOutLoss:
 
 
 def _loss_surface(run: Run, centre: tuple[float, float], half: float) -> Contours:
-    """Return the mean loss of all batches on a square of two weights."""
     model, task = run.model, run.task
     x, y = (torch.linspace(c - half, c + half, _SURFACE_POINTS) for c in centre)
     weights = torch.stack([x.repeat(_SURFACE_POINTS), y.repeat_interleave(_SURFACE_POINTS)], 1).to(task.device)

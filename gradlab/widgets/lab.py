@@ -229,7 +229,6 @@ def _hello(model: LabModel, request: Request) -> list[Frame]:
 
 
 def _play(model: LabModel, request: Request) -> Iterator[Frame]:
-    """Yield frames, as many as a slice of work allows, and at least one."""
     count = max(1, min(request.whole("count"), _MAX_FRAMES))
     every = min(max(request.number("every"), 0.0), _MAX_FRAME_MS)
     at_full_speed = "seconds" in request.fields

@@ -144,7 +144,6 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
 
 
 def _first_frame(model: LabModel, values: Values) -> Frame:
-    """Return a whole frame without the controls that need a kernel."""
     whole = model.frame()
     controls = [control for control in whole.get("controls", ()) if control["name"] in values]
     for control in controls:

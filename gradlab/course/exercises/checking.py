@@ -179,7 +179,6 @@ def error_sentence(error: BaseException) -> str:
 
 
 def _difference(definition: Definition, mine: object, right: object) -> str:
-    """Describe the difference of an answer from the expected one, "" for none."""
     try:
         if mismatch := _mismatch(mine, right):
             return mismatch

@@ -96,7 +96,6 @@ def _round(notebook: str) -> list[Mark]:
 
 
 def _pictures(empty: float, graph: float, arrows: float, step: float) -> list[Mark]:
-    """Return the pictures in the four tiles, by their middles."""
     box = box_points(empty, _LOW + 5.5, 4.0, 3.0)
     marks: list[Mark] = [
         Area("empty", box, stroke="grey", dash="dashed"),

@@ -124,7 +124,6 @@ def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
 
 
 def _on_ring(share: float, x: float = 0.0, y: float = 0.0, height: float = 1.0) -> tuple[float, float]:
-    """Return a point on the ring around (x, y): share 0 is at the top, 0.25 at the right."""
     return x + _RADIUS * math.sin(2 * math.pi * share), y + height * math.cos(2 * math.pi * share)
 
 

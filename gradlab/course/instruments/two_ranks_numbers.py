@@ -241,7 +241,6 @@ def updates_of(settings: LoopSettings, recorded: Sequence[Any]) -> list[RanksUpd
 
 
 def _mean(parts: Sequence[_Parts]) -> _Parts:
-    """Return half of both ranks' contributions, the rest of earlier updates first."""
     mean: _Parts = {LEFT_OVER: 0.0} if any(LEFT_OVER in each for each in parts) else {}
     for each in parts:
         for name, vector in each.items():

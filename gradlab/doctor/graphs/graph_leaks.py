@@ -61,7 +61,6 @@ def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
 
 
 def _graphs_in(value: Any, deep: int = 3) -> int:
-    """Return the number of tensors with a graph in lists and dictionaries."""
     inner = [*_elements(value).values()]
     if inner and _has_graph(inner[-1]):
         return len(inner)
@@ -90,12 +89,10 @@ def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tu
 
 
 def _elements(value: Any) -> dict[Any, Any]:
-    """Return the elements of a container, by key or number."""
     return dict(value) if isinstance(value, dict) else dict(enumerate(value if isinstance(value, _ROWS) else ()))
 
 
 def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) -> set[int]:
-    """Return the earlier batches whose graphs a tensor, or a container of them, holds."""
     if isinstance(value, Tensor):
         return old_batches(value.grad_fn, now, through=through)
     parts = [*_elements(value).values()] if depth else []

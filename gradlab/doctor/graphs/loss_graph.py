@@ -86,7 +86,6 @@ def compiled(node: Any) -> bool:
 
 
 def _through(node: Any) -> Any:
-    """Return the node behind those that only reshape."""
     while node is not None and operation(node) in _RESHAPES and node.next_functions:
         node = node.next_functions[0][0]
     return node

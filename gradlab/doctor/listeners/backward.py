@@ -80,7 +80,6 @@ class BackwardListener(Listener):
         return run_backward
 
     def _is_watched(self) -> bool:
-        """Return whether to watch the backward pass that is about to run."""
         log = self.log
         if not log.thread.is_here():
             if not log.thread.goes_over(trained=log.passes.count > 0):

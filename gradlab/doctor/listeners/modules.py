@@ -177,7 +177,6 @@ class ModuleListener(Listener):
 
 
 def _plain_tensors(value: Any) -> Iterator[Tensor]:
-    """Yield the tensors with stored elements in nested lists and dictionaries."""
     for tensor in flat(value):
         if type(tensor) in (Tensor, nn.Parameter) and tensor.numel() and not (tensor.is_meta or tensor.is_inference()):
             yield tensor

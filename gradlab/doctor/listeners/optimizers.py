@@ -136,7 +136,6 @@ class OptimizerListener(Listener):
 
 
 def _written(optimizer: Optimizer) -> int:
-    """Return the number of writes to an optimizer's weights, by the first of each group."""
     return sum([group["params"][0]._version for group in optimizer.param_groups if group["params"]])
 
 

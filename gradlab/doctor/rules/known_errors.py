@@ -35,7 +35,6 @@ Where = Edit | Cause | None | Literal[False]
 
 
 def _all_frozen(crash: KnownErrors) -> Where:
-    """Find an optimizer none of whose parameters requires a gradient."""
     context = crash.context
     for optimizer, params in context.state.params_of.items():
         if params and context.log.index.frozen(params) == params:
@@ -120,7 +119,6 @@ def _unscaled_loss(crash: KnownErrors) -> Where:
 
 
 def _cleared(crash: KnownErrors) -> Where:
-    """Find the line that has cleared the gradients after backward()."""
     clearings = [
         clearing.site
         for since in crash.context.state.since.values()

@@ -157,7 +157,6 @@ def clears_by_hand(site: Site) -> Site:
 
 @lru_cache(maxsize=64)  # the log asks at every update
 def _first_line(tree: ast.Module, wanted: Callable[[ast.AST], bool], otherwise: Site) -> Site:
-    """Return the first such line, if only one function has any."""
     scopes = [node for node in ast.walk(tree) if isinstance(node, (ast.Module, *syntax.FUNCTIONS))]
     lines = [[node.lineno for node in own_nodes(scope) if wanted(node)] for scope in scopes]  # type: ignore[attr-defined]
     matching = list(filter(None, lines))

@@ -113,7 +113,6 @@ def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[Lo
 
 
 def _bare(op: Op) -> Op:
-    """Return a term without its weights."""
     while op.name in _THROUGH and len(op.tensors) == 1:
         op = op.tensors[0]
     return op

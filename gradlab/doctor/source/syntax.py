@@ -254,7 +254,6 @@ def excerpt(finding: Finding) -> str:
 
 
 def _mark(text: str, cause: Cause) -> str:
-    """Return carets under the text to change."""
     first = cause.column if cause.end_column else len(_indent(text))
     last = cause.end_column or len(text.split("  #")[0].rstrip())
     return " " * first + "^" * max(1, min(last, _MOST_COLUMNS) - first)

@@ -295,7 +295,6 @@ class GradState:
 
 
 def _zeros(params: int, norms: Any) -> int:
-    """Return the parameters whose norm is exactly 0."""
     if norms is None:
         return 0
     return sum(1 << number for number, norm in zip(bit_positions(params), norms, strict=True) if not float(norm))

@@ -168,7 +168,6 @@ class ModuleIndex:
 
 
 def _mode_sensitive(module: nn.Module) -> bool:
-    """Return whether a module differs between training and evaluation."""
     if isinstance(module, _torch.NormBase):
         return module.running_mean is not None
     if isinstance(module, _torch.DropoutNd):
