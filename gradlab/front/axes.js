@@ -70,7 +70,7 @@ function equalPlot(axes, { left, top, right, bottom }) {
   return { left, top, right, bottom, x: scaleOf(x, left, right), y: scaleOf(y, bottom, top), cuts: !!axes.equal };
 }
 
-/** Return an axis so many times as long, around its middle. @param {import("./wire.js").Axis} axis @param {number} times */
+/** Return an axis `times` as long, around its middle. @param {import("./wire.js").Axis} axis @param {number} times */
 function widened(axis, times) {
   const [middle, half] = [(axis.low + axis.high) / 2, (axis.high - axis.low) / 2 * times];
   return { ...axis, low: middle - half, high: middle + half };

@@ -13,7 +13,7 @@ import { coverAfter } from "./outcome.js";
 /** A question on the page: its element comes from Python (`widgets/predict.py`), and can be read as it is. */
 class Bet {
   /**
-   * @param {HTMLElement} root @param {{chosen: (option: number) => void, told: () => void}} [kernel] is told, once each, of
+   * @param {HTMLElement} root @param {{chosen: (option: number) => void, told: () => void}} [kernel] learns, once each, of
    * the choice and that the answer is shown
    */
   constructor(root, kernel) {

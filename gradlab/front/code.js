@@ -9,7 +9,7 @@ import { tagsOfLine } from "./lighting.js";
 
 /** @import { Ask } from "./events.js" */
 /**
- * `turns` are the lines that are switches, `hint` says whether that is told below the loop.
+ * `turns` are the lines that are switches, `hint` says whether a line below the loop explains it.
  * @typedef {{
  *   code?: {source: string, html: string[], turns?: number[], hint?: boolean}, lit?: [number, number], changed?: number[],
  *   wrong?: number, draft?: string, editable?: boolean, values?: Record<string, unknown>,

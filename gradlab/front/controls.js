@@ -136,7 +136,7 @@ const DRAG = 8; // CSS pixels that the label of a number is dragged for a step
 
 /**
  * A field for a number: typed, or moved by arrow keys, two buttons, or dragging its label. It goes by the step it has, a
- * whole number by 1, any other by a tenth of itself. It is told as typed; what is wrong with it is the kernel's to say.
+ * whole number by 1, any other by a tenth of itself. It is sent as typed; the kernel finds what is wrong with it.
  * @param {Control} control @param {Turn} turn @returns {Part}
  */
 function numberField({ name, label, kind, low, high, step }, turn) {
@@ -148,7 +148,7 @@ function numberField({ name, label, kind, low, high, step }, turn) {
   Object.assign(field, { type: "number", name, min: low ?? "", max: high ?? "", step: step ?? 1, ariaLabel: label });
   Object.assign(less, { tabIndex: -1, ariaLabel: `${label}: less` }); // the arrow keys do the same
   Object.assign(more, { tabIndex: -1, ariaLabel: `${label}: more` });
-  let [shown, sent] = ["", ""]; // the value that holds, and what was told last
+  let [shown, sent] = ["", ""]; // the value that holds, and the one sent last
   const takeAsBase = () => { // steps are counted from it
     field.defaultValue = field.value;
     if (kind === "number" && !step) field.step = (Math.abs(Number(field.value)) / 10 || 0.1).toPrecision(1);

@@ -34,7 +34,7 @@ function significant(size, digits) {
 }
 
 /**
- * Round a number above 0 to so many digits as Python does, and write it as `1.25e+3`: what lies exactly half way goes to
+ * Round a number above 0 to a number of digits as Python does, and write it as `1.25e+3`: what lies exactly half way goes to
  * the even digit, where JavaScript takes the higher one.
  * @param {number} size @param {number} digits at least 2
  */

@@ -38,7 +38,7 @@ export class Panel {
    * @param {Element} root gets the figure
    * @param {Listener & {
    *   name: string, zoom?: (low?: number, high?: number) => void, point?: (tags: Tags | null) => void,
-   * }} options `zoom` shows a range of the x axes or all of them, `point` is told what the mark at the pointer is
+   * }} options `zoom` shows a range of the x axes or all of them, `point` gets the mark at the pointer
    */
   constructor(root, { name, say, ask, zoom = () => {}, point = () => {}, scrubs = false }) {
     this.name = name;

@@ -77,14 +77,14 @@ export function disable(root, why) {
 export function endLab(root) {
   if (root.classList.contains("gl-ended")) return;
   disable(root, "gl-ended");
-  const told = addElement("div", null, "gl-gone");
-  root.prepend(told);
-  const status = Object.assign(addElement("span", told), { role: "status" });
+  const notice = addElement("div", null, "gl-gone");
+  root.prepend(notice);
+  const status = Object.assign(addElement("span", notice), { role: "status" });
   status.append("The kernel behind this is gone, so it is a picture now. Run the cells above again, then this one.");
   /** @type {HTMLElement | null} */
   const cell = root.closest(".jp-CodeCell");
   if (!cell) return;
-  addButton(told, "Run everything up to here", () => { // as its reader would: mark the cells up to the first, and run them
+  addButton(notice, "Run everything up to here", () => { // as its reader would: mark the cells up to the first, and run them
     cell.focus();
     const shared = { bubbles: true, cancelable: true };
     const keys = [

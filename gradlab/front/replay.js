@@ -219,7 +219,7 @@ export class Replay extends RecordedPage {
     this.track = track;
     this.coming = null;
     this.slow = this.autoplay ? SLOW.turned : 0;
-    this.go(0); // which brings a note of its own, before what is told
+    this.go(0); // which brings a note of its own, before this one
     this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${update}).`);
   }
 
@@ -283,7 +283,7 @@ export class Replay extends RecordedPage {
     let words = `The recording does not stop at line ${line}.`;
     if (on >= 0) words = `Went on until line ${line} had run.`;
     else if (back >= 0) words = `Went back to line ${line}: the recording does not stop there further on.`;
-    if (on >= 0 || back >= 0) this.go(on >= 0 ? on : back); // which brings a note of its own, before what is told
+    if (on >= 0 || back >= 0) this.go(on >= 0 ? on : back); // which brings a note of its own, before this one
     this.screen.tell(words);
   }
 

@@ -13,7 +13,7 @@ import { Words } from "./words.js";
 
 const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable", "values"];
 const FILM = 10; // updates a second beyond which nothing is shown on its way from one state to the next
-const QUIET = 1000; // ms without another change until a screen reader is told; a slider that plays is quicker
+const QUIET = 1000; // ms without another change until a screen reader announces it; a slider that plays is quicker
 
 /** What both have: controls, a bar of buttons, code, words and panels. */
 export class Screen {
@@ -43,7 +43,7 @@ export class Screen {
     });
     /** @type {Shown} */
     this.shown = {};
-    this.told = ""; // in place of the note
+    this.message = ""; // in place of the note
   }
 
   /** Show what is another than before; return the keys of it. @param {Shown} shown */
@@ -54,17 +54,17 @@ export class Screen {
     const code = CODE_KEYS.filter((key) => changed.has(key)).map((key) => [key, shown[key]]);
     if (code.length) this.code.show(Object.fromEntries(code));
     if (["controls", "values", "off"].some((key) => changed.has(key))) this.controls.show(shown);
-    if (changed.has("note")) this.told = "";
+    if (changed.has("note")) this.message = "";
     if (["state", "alarm", "note"].some((key) => changed.has(key))) {
-      this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || shown.note });
+      this.words.show({ state: shown.state, alarm: shown.alarm, note: this.message || shown.note });
     }
     return changed;
   }
 
   /** Say how things stand with the kernel, in place of the note; "" brings the note back. @param {string} words */
   tell(words) {
-    if (words === this.told) return;
-    this.told = words;
+    if (words === this.message) return;
+    this.message = words;
     this.words.show({ note: words || (this.shown.note ?? "") });
   }
 
@@ -101,7 +101,7 @@ export class RunScreen extends Screen {
       more.ariaExpanded = String(!this.rest.hidden);
     });
     more.ariaExpanded = "false";
-    /** What is seldom wanted. */
+    /** Rarely used controls. */
     this.rest = addElement("span", bar, "gl-rest");
     this.rest.hidden = true;
     addButton(this.rest, "1 statement", () => ask({ do: "statement" }));
@@ -111,7 +111,7 @@ export class RunScreen extends Screen {
     this.restart.hidden = true; // until Reset goes somewhere else
     this.setRate = (/** @type {any} */ rate) => speed(this.rate = rate);
     /** @type {number | null | undefined} */
-    this.rate = this.toldRate = undefined;
+    this.rate = this.messageRate = undefined;
     this.rest.append(this.code.edit);
     this.playing = this.ending = false;
   }
@@ -150,7 +150,7 @@ export class RunScreen extends Screen {
     const focused = this.speed.contains(document.activeElement);
     this.speed.replaceChildren(...(speeds.length ? [list.element] : []));
     if (focused) this.speed.querySelector("select")?.focus();
-    if (rate !== this.toldRate) this.setRate(this.toldRate = rate);
+    if (rate !== this.messageRate) this.setRate(this.messageRate = rate);
     list.show(this.rate ?? null);
   }
 }
@@ -202,7 +202,7 @@ export class InstrumentScreen extends Screen {
     this.bar.hidden = !buttons.length;
   }
 
-  /** @param {boolean} working whether a long computation runs; how far it is, nobody knows */
+  /** @param {boolean} working whether a long computation runs, of unknown length */
   setWorking(working) {
     this.bar.hidden = !working && !this.buttons.length;
     this.progress.style.visibility = working ? "visible" : "hidden";

@@ -19,7 +19,7 @@ export class PanelTip {
     this._cross = addElement("div", figure, "gl-cross");
     this._point = addElement("div", figure, "gl-point");
     this.element = addElement("div", figure, "gl-tip");
-    this.element.setAttribute("aria-hidden", "true"); // who cannot see it is told by `say`
+    this.element.setAttribute("aria-hidden", "true"); // `say` reads it out
     this._side = 0;
     this.hide();
   }

@@ -292,7 +292,8 @@ class MissingParams(Rule):
     def _say(
         self, code: Code, missing: int, times: int, site: Site, edit: Edit | Cause | None, optimizer: int = -1
     ) -> None:
-        proof = f"{times} backward passes reached {how_many(missing)} in no optimizer{self.context.listed(missing)}"
+        listed = self.context.listed(missing)
+        proof = f"{times} backward passes reached {how_many(missing)} without an optimizer{listed}"
         self.report(code, site, proof, edit, of=optimizer)
 
     def _stale(self, step: Step, late: Site | None, first: int) -> bool:
