@@ -35,8 +35,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """With ``--all`` and no path, also collect the notebooks; keep all temporary files in one folder."""
-    if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0":
-        os.nice(10)  # gw0 gets the browser, which comes first (_SLOWEST): it waits for a kernel, a server and a page
     if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit it
         # nbval kills its kernels, and tests kill processes: the files that these leave are removed with the folder.
         os.environ["TMPDIR"] = tempfile.tempdir = folder = tempfile.mkdtemp(prefix="gradlab-")
@@ -75,6 +73,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     selected = [item for item in items if not _is_deselected(item, later, [path.resolve() for path in paths], tests)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
     items[:] = selected
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Lower the priority of workers without the browser, which waits for a kernel, a server and a page."""
+    if "PYTEST_XDIST_WORKER" in os.environ and not _is_in(item, _BROWSER) and os.name == "posix" and os.nice(0) < 10:
+        os.nice(10)
 
 
 def _is_in(item: pytest.Item, folder: str) -> bool:

@@ -125,6 +125,9 @@ class Run:
 
         Returns:
             The number of updates. Between them, labs that play beside this call are served.
+
+        Raises:
+            TypeError, ValueError: The argument, its value and what is allowed.
         """
         if (updates is None) == (seconds is None):
             raise ValueError(f"Run.advance: give either updates or seconds, got {updates=}, {seconds=}")

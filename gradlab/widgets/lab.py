@@ -156,6 +156,9 @@ class Lab(Live):
             turns: Maximum number of turns one after the other, 1 to 4.
             opens: The update at which the page opens; None is the first of the marks, or the end without any.
 
+        Returns:
+            The recording; its ``save("x.html")`` writes the page.
+
         Raises:
             TypeError, ValueError: An argument is invalid; the message names what is allowed.
         """

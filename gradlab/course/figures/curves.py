@@ -83,6 +83,9 @@ def curves(
         counted, y: The unit of the x axis, such as epochs, and the label of the other.
         ends: Whether the last numbers are written at the curves' ends.
 
+    Returns:
+        A figure that follows the theme, with its numbers as text.
+
     Raises:
         ValueError: A line is too short, or ``reused`` is unknown.
     """
