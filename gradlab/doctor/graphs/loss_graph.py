@@ -159,7 +159,7 @@ def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
     """Return whether a shape with the same elements, broadcast with this side, gives the wide one."""
     padded = (1,) * (len(wide) - len(side)) + side
     choices = [(size, 1) if size == side_size else (size,) for size, side_size in zip(wide, padded, strict=False)]
-    return math.prod(wide) > math.prod(side) and any(same_elements(pick, side) for pick in itertools.product(*choices))
+    return math.prod(wide) > math.prod(side) and any(same_elements(axes, side) for axes in itertools.product(*choices))
 
 
 def _shape(node: Any, index: int = 0) -> tuple[int, ...]:

@@ -17,10 +17,10 @@ from ..state.grad_state import MOST_SIZES
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
-_SELDOM = 4  # times as many steps with one batch
-_PILE = 8  # batches
-_NEAR = 0.01
-_UNEQUAL = 1.25  # times as many targets
+_SINGLES_PER_LONGER = 4  # times as many steps with one batch
+_MIN_PILED_UP = 8  # batches
+_DIVISION_TOLERANCE = 0.01
+_UNEQUAL_TARGETS_RATIO = 1.25  # times as many targets
 
 
 def lost_in(facts: StepFacts) -> list[Any]:
@@ -188,12 +188,12 @@ class StepLeftOut(Rule):
         for optimizer, last in self.context.state.last.items():
             longer = self._longer[optimizer]
             apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # else windows have grown
-            if optimizer in self._others or not last.fresh or last.number < (1 + _SELDOM) * max(1, len(longer)):
+            if optimizer in self._others or not last.fresh or last.number < (1 + _SINGLES_PER_LONGER) * max(1, len(longer)):
                 continue
             route = last.fresh[0].call_path
             left = [backward for backward in left_in(self.context, optimizer) if backward.call_path == route]
             pile = max(left, self._pile.get(optimizer, []), key=len)
-            if len(pile) >= _PILE:
+            if len(pile) >= _MIN_PILED_UP:
                 proof = f"{numbered(pile)} piled up without a step"
             elif apart >= 2:
                 proof = f"update {longer[-1].number} applied {numbered(longer[-1].fresh)}; {len(longer)} updates did so"
@@ -253,7 +253,7 @@ class LossNotDivided(Rule):
             return
         windows, site = self._windows[optimizer], fresh[-1].site
         windows[count] += 1
-        divisions = [sum(abs(scale * count - 1) < _NEAR for scale in backward.scales) for backward in later]
+        divisions = [sum(abs(scale * count - 1) < _DIVISION_TOLERANCE for scale in backward.scales) for backward in later]
         tokens = [backward.tokens for backward in later if isinstance(backward.tokens, float)]
         if windows.total() < 2 or 2 * windows.total() <= facts.number:
             return
@@ -266,7 +266,7 @@ class LossNotDivided(Rule):
         elif (
             len(tokens) == len(later)
             and len({round(backward.mass, 6) for backward in later}) == 1  # else they are weighed by their numbers
-            and max(tokens) > _UNEQUAL * min(tokens)
+            and max(tokens) > _UNEQUAL_TARGETS_RATIO * min(tokens)
             and self._often((optimizer, "sums"), windows)
         ):
             listed = ", ".join(f"{number:,.0f}" for number in tokens[:8])

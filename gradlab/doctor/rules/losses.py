@@ -20,7 +20,7 @@ from ..source.syntax import cause_at
 from ..state.facts import StepFacts
 from .base import Rule, how_many
 
-_MOST_LOOKS = 16  # of one term
+_MAX_PASSES_PER_TERM = 16  # of one term
 
 
 class LossFlaws(Rule):
@@ -114,7 +114,7 @@ class LossFlaws(Rule):
             if flaw.kind in self.KINDS and (key not in self._flaws or (flaw.loss and not self._flaws[key][1].loss)):
                 self._flaws[key] = backward, flaw
         for term in backward.terms:
-            if len(passes := self._terms.setdefault((backward.call_path, term.index), [])) < _MOST_LOOKS:
+            if len(passes := self._terms.setdefault((backward.call_path, term.index), [])) < _MAX_PASSES_PER_TERM:
                 passes.append((backward, term))
 
     def end(self, *, normal: bool) -> None:
@@ -163,8 +163,8 @@ class LossFlaws(Rule):
             self.report(self.OF_OTHERS, site, proof, cause_at(site), sources=sources)
 
 
-_MOST = 256
-_SCALED_ROW = 8  # a scaler's first scale is too large for some batches, and it skips these steps
+_MAX_PASSES = 256
+_MIN_SCALED_NANS = 8  # a scaler's first scale is too large for some batches, and it skips these steps
 _FIXES = {
     "torch.log": "Keep the input of the logarithm above 0, for example with clamp_min(1e-8), or use the logits.",
     "division": "Keep the divisor away from 0, for example by adding 1e-8 to it.",
@@ -238,13 +238,13 @@ class NanLoss(Rule):
         row = self.count(path)
         if path in self._proven or first is backward:
             return
-        never_applied = backward.scaled and math.isnan(loss) and row >= _SCALED_ROW
+        never_applied = backward.scaled and math.isnan(loss) and row >= _MIN_SCALED_NANS
         if never_applied or (first.number in self._stepped and self._stays(path, first)):
             self._proven[path] = first
 
     def step(self, facts: StepFacts) -> None:
         for first in self._first.values() if not facts.edited else ():
-            if first in facts.fresh and len(self._stepped) < _MOST:
+            if first in facts.fresh and len(self._stepped) < _MAX_PASSES:
                 self._stepped[first.number] = facts.number, facts.step.params
 
     def end(self, *, normal: bool) -> None:
@@ -285,8 +285,8 @@ def _grew(losses: deque[float]) -> bool:
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
 
 
-_LOOKS = 5  # in a row, at each of which more graphs have to be alive: a cache of the last ones stops growing
-_FEW_GRAPHS, _FEW_BATCHES = 6, 3
+_GRAPH_COUNTS = 5  # in a row, at each of which more graphs have to be alive: a cache of the last ones stops growing
+_MIN_GRAPHS, _MIN_BATCHES = 6, 3
 
 
 class CarriedGraph(Rule):
@@ -321,8 +321,8 @@ class CarriedGraph(Rule):
 
     def _begin(self) -> None:
         self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
-        self._hooked: deque[int] = deque(maxlen=_LOOKS)  # how many outputs hooks have kept
-        self._newest: deque[Any] = deque(maxlen=_LOOKS)
+        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # how many outputs hooks have kept
+        self._newest: deque[Any] = deque(maxlen=_GRAPH_COUNTS)
 
     def backward(self, backward: Any) -> None:
         if backward.nodes:
@@ -345,14 +345,14 @@ class CarriedGraph(Rule):
         holder, counts = newest.holder, [backward.alive for backward in self._newest]
         if holder is not None and holder.hook:
             self._hooked.append(holder.batches)
-            if len(self._hooked) == _LOOKS and all(few < many for few, many in pairwise(self._hooked)):
+            if len(self._hooked) == _GRAPH_COUNTS and all(few < many for few, many in pairwise(self._hooked)):
                 before = f"and {self._hooked[0]} some batches before"
                 proof = f"at batch {newest.number} it held {holder.batches} outputs, {before}"
                 self.report(self.KEPT_BY_HOOK, holder.site, proof, Cause(*holder.site), name=holder.name)
             return
-        if holder is None or holder.batches < _FEW_BATCHES or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
+        if holder is None or holder.batches < _MIN_BATCHES or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
             return
-        if len(counts) < _LOOKS or counts[-1] < _FEW_GRAPHS or not all(few < many for few, many in pairwise(counts)):
+        if len(counts) < _GRAPH_COUNTS or counts[-1] < _MIN_GRAPHS or not all(few < many for few, many in pairwise(counts)):
             return  # as many as ever: what an update needs of the one before
         proof = f"at batch {newest.number} `{holder.name}` held graphs of at least {holder.batches} earlier batches"
         if holder.carried:

@@ -16,11 +16,11 @@ from ..state.facts import StepFacts
 from ..state.names import spelled
 from .base import Rule, RuleContext
 
-_ENOUGH = 3  # updates, or graphs that were thrown away
+_MIN_UPDATES = 3  # updates, or graphs that were thrown away
 _NORM = "Norm"  # BatchNorm1d, SyncBatchNorm, InstanceNorm2d
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
 _COMPUTED = re.compile(r"\.train\((?!\)|True\)|mode=True\))")  # not a plain train(): a condition decides
-_MOST_SITES = 64
+_MAX_SITES = 64
 
 
 class EvalLeftOn(Rule):
@@ -71,7 +71,7 @@ class EvalLeftOn(Rule):
         elif call.eval_kind and not call.train_kind:
             self._updates += 1
             trained, alone = call.module in self._trained, len({call.site for call in calls}) == 1
-            if self._updates == _ENOUGH or (self._updates > _ENOUGH and trained):
+            if self._updates == _MIN_UPDATES or (self._updates > _MIN_UPDATES and trained):
                 whole = not call.params & ~facts.step.params
                 self._say(call, call.site if alone else NO_SITE, trained=trained, whole=whole)
 
@@ -172,7 +172,7 @@ class Validation(Rule):
         self._note(facts.step.site)
 
     def _note(self, site: Site) -> None:
-        if len(self._training) < _MOST_SITES:
+        if len(self._training) < _MAX_SITES:
             self._training.add(site)
 
     def end(self, *, normal: bool) -> None:
@@ -182,7 +182,7 @@ class Validation(Rule):
         for lines, wasted in graphs.wasted.items():
             places = [(site, no_grad_place(site, training, used=lines in graphs.used)) for site in lines]
             first = next(((site, edit) for site, edit in places if edit is not None), None)
-            if first is not None and wasted >= _ENOUGH:  # the model may be called by what training calls, too
+            if first is not None and wasted >= _MIN_UPDATES:  # the model may be called by what training calls, too
                 proof = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
                 self.report(self.VALIDATION_BUILDS_GRAPH, first[0], proof, first[1])
 
@@ -191,7 +191,7 @@ class Validation(Rule):
         if not row:
             return
         updates, self._updates = self._updates, 0
-        if updates < _ENOUGH:
+        if updates < _MIN_UPDATES:
             return  # so often only as a part of each update: targets, samples, gradient caching
         train, wrong = self._row_train
         if (train[1] and not wrong) or len({call.site for call in row}) > 1:

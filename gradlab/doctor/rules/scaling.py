@@ -18,7 +18,7 @@ from .clearing import MissingZeroGrad, clear_below
 
 _WINDOW = ("07_gradient_accumulation", "Clip after the window")
 _MOVE = "Move this call to after the last backward() of an update, right before step()."
-_LEAST = 3  # calls of a line
+_MIN_CALLS = 3  # calls of a line
 
 
 def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
@@ -279,10 +279,10 @@ class Clipping(Rule):
             self._close(site)
         for site in [key[0] for key in self.times if key[1] == "empty"]:
             calls, empty, missed = self.times[site], self.times[site, "empty"], self.times[site, "missed"]
-            if empty >= _LEAST and 2 * empty > calls and (iterator := used_up_iterator(self.context.log.path(site))):
+            if empty >= _MIN_CALLS and 2 * empty > calls and (iterator := used_up_iterator(self.context.log.path(site))):
                 proof = f"it got no parameters in {empty} of {number_of(calls, 'call')}"
                 self.report(self.NOTHING_TO_CLIP, site, proof, reworded(iterator, f"list({text_of(iterator)})"))
-            elif missed == calls >= _LEAST:
+            elif missed == calls >= _MIN_CALLS:
                 clip, optimizer = self._wrong[site]
                 proof = f"{missed} of {number_of(calls, 'call')} clip what {self.context.name(optimizer)} does not step"
                 proof += self.context.listed(clip.params)

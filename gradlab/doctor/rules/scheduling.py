@@ -12,12 +12,12 @@ from ..finding import Cause, Code, Severity
 from ..source.syntax import calls_of, cause_at, nodes_at, source_line
 from .base import Rule
 
-_MOST = 256  # schedulers: a loop may make one for every task
-_SETTLED = 6  # steps after which it is clear whether a scheduler is too fast
-_FEWEST = 12  # updates, to speak of a pace
-_LR_LOW, _LR_ZERO, _WELL_DOWN = 0.01001, 1e-4, 0.2  # of the highest learning rate
-_TENTH_IN = 76  # steps: an exponential that loses nine tenths in fewer is not made for batches
-_LEAST = 3  # steps of a scheduler
+_MAX_SCHEDULERS = 256  # schedulers: a loop may make one for every task
+_STEPS_TO_JUDGE_START = 6  # steps after which it is clear whether a scheduler is too fast
+_MIN_UPDATES = 12  # updates, to speak of a pace
+_LR_LOW, _LR_ZERO, _LR_FALLEN = 0.01001, 1e-4, 0.2  # of the highest learning rate
+_STEPS_TO_TENTH = 76  # steps: an exponential that loses nine tenths in fewer is not made for batches
+_MIN_STEPS = 3  # steps of a scheduler
 _RISES = re.compile(
     r"(?<![a-z])(acc|accuracy|auc|auroc|f1|m?iou|m?ap|dice|bleu|psnr|ssim|rewards?|returns?|recall|precision|r2)(?![a-z])",
     re.IGNORECASE,
@@ -35,8 +35,8 @@ class _Pace:
         self.first = self.last = event
         self.start = self.now = calls  # updates at its first step beside them, and now
         self.count = self.extra = 0  # steps of the scheduler, and those of them without an update
-        self.tries = self.instead = 0  # before the first update, and while another optimizer stepped the same weights
-        self.again = False  # did the line of the first step take others after an update?
+        self.before_updates = self.other_stepped = 0  # before the first update, and while another optimizer stepped the same weights
+        self.first_line_repeats = False  # did the line of the first step take others after an update?
         self.cuts = 0  # of the rate
         self.passes = 0  # number of the newest backward pass at its last step
         self.fast: Site | None = None
@@ -46,7 +46,7 @@ class _Pace:
     def step(self, event: Schedule, calls: int, passes: int) -> None:
         self.start = self.start if self.count else calls
         self.count, self.passes = self.count + 1, passes
-        self.again = self.again or event.site == self.first.site
+        self.first_line_repeats = self.first_line_repeats or event.site == self.first.site
         self.updates_until(calls)
         self.rate = event.after
         if event.after >= self.peak:
@@ -117,13 +117,13 @@ class Scheduling(Rule):
     def schedule(self, event: Schedule) -> None:
         state = self.context.state
         calls = state.step_calls.get(event.optimizer, 0)
-        if event.plan not in self._paces and len(self._paces) >= _MOST:
+        if event.plan not in self._paces and len(self._paces) >= _MAX_SCHEDULERS:
             return
         pace = self._paces.setdefault(event.plan, _Pace(event, calls))
         pace.last, pace.cuts = event, pace.cuts + (event.after < event.before)
-        pace.instead += event.other >= 0
+        pace.other_stepped += event.other >= 0
         if calls == 0:
-            pace.tries += 1
+            pace.before_updates += 1
             return
         # micro-batches of this optimizer, or nothing at all: passes of other losses, where two networks take turns, no
         since = state.since.get(event.optimizer)
@@ -135,12 +135,12 @@ class Scheduling(Rule):
             pace.fast = pace.fast or event.site
         if pace.fast and extra:
             self._fast(pace, pace.fast)
-        if pace.count == _SETTLED:
+        if pace.count == _STEPS_TO_JUDGE_START:
             self._early(pace)
 
     def end(self, *, normal: bool) -> None:
         for pace in self._paces.values():
-            if pace.count < _SETTLED:
+            if pace.count < _STEPS_TO_JUDGE_START:
                 self._early(pace)
             pace.updates_until(self.context.state.step_calls.get(pace.optimizer, 0))
             self._of_another(pace)
@@ -148,7 +148,7 @@ class Scheduling(Rule):
             if pace.fast:
                 self._fast(pace, pace.fast)
             elif (
-                pace.updates >= _FEWEST and pace.count >= 2 and _own_step(pace.last.site) and not math.isnan(pace.rate)
+                pace.updates >= _MIN_UPDATES and pace.count >= 2 and _own_step(pace.last.site) and not math.isnan(pace.rate)
             ):
                 if pace.plan.nested and 0.75 <= pace.each <= 1.34:
                     self._every_batch(pace)
@@ -162,9 +162,9 @@ class Scheduling(Rule):
 
     def _of_another(self, pace: _Pace) -> None:
         """Say that its optimizer never steps, and which one does instead, all the time."""
-        if not pace.count and pace.instead == pace.tries >= _LEAST:
+        if not pace.count and pace.other_stepped == pace.before_updates >= _MIN_STEPS:
             other, state = pace.last.other, self.context.state
-            proof = f"{pace.tries} steps of the scheduler; 0 of its own {state.optimizers[pace.optimizer].kind}, "
+            proof = f"{pace.before_updates} steps of the scheduler; 0 of its own {state.optimizers[pace.optimizer].kind}, "
             proof += f"{state.step_calls.get(other, 0)} of {self.context.full_name(other)}"
             cause, name = cause_at(pace.plan.created_at), self.context.variable(other)
             self.report(self.DROPPED_OPTIMIZER, pace.last.site, proof, cause, other=name)
@@ -185,7 +185,7 @@ class Scheduling(Rule):
 
     def _early(self, pace: _Pace) -> None:
         """Say that it began too early; steps of another line, or several, go to where training was interrupted."""
-        if pace.count and pace.tries == 1 and pace.again and not pace.extra:
+        if pace.count and pace.before_updates == 1 and pace.first_line_repeats and not pace.extra:
             site, proof = pace.first.site, f"its first step came before any step of {self.context.name(pace.optimizer)}"
             self.report(self.SCHEDULER_BEFORE_OPTIMIZER, site, proof, _own_step(site))
 
@@ -198,8 +198,8 @@ class Scheduling(Rule):
             too_fast = fits and 2 * length >= epochs
             went = f"went down and up again {pace.updates / length / 2:.3g} times" if too_fast else ""
         else:
-            steep = plan.kind == "ExponentialLR" and pace.rate <= pace.peak * 0.1 ** (pace.count / _TENTH_IN)
-            too_fast = pace.used <= pace.peak * (_WELL_DOWN if fits else 0.1 if steep else _LR_ZERO)
+            steep = plan.kind == "ExponentialLR" and pace.rate <= pace.peak * 0.1 ** (pace.count / _STEPS_TO_TENTH)
+            too_fast = pace.used <= pace.peak * (_LR_FALLEN if fits else 0.1 if steep else _LR_ZERO)
             too_fast = too_fast and (fits or steep or 2 * pace.low >= pace.updates)
             went = f"fell from {pace.peak:.3g} to {pace.used:.3g}"
         if too_fast:

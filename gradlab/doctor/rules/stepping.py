@@ -25,8 +25,8 @@ from ..source.wiring import frozen_by, remade_below
 from ..state.facts import StepFacts
 from .base import Lookup, Rule, how_many, numbered
 
-_ENOUGH = 4  # steps
-_REGULAR = 5  # times, with as many updates between them: what logs gradients and clears them, say
+_MIN_STEPS = 4  # steps
+_REGULAR_CLEARINGS = 5  # times, with as many updates between them: what logs gradients and clears them, say
 
 
 class EmptyStep(Rule):
@@ -75,7 +75,7 @@ class EmptyStep(Rule):
 
     def _begin(self) -> None:
         self._explained: set[int] = set()  # optimizers whose empty steps have a reason
-        self._empty: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
+        self._empty: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR_CLEARINGS))  # its last such steps
 
     def step(self, facts: StepFacts) -> None:
         step, since = facts.step, facts.since
@@ -98,7 +98,7 @@ class EmptyStep(Rule):
         state = self.context.state
         for optimizer, steps in state.steps.items():
             explained = optimizer in state.fed or optimizer in self._explained
-            if steps >= _ENOUGH and not explained and not state.optimizers[optimizer].is_custom_class:
+            if steps >= _MIN_STEPS and not explained and not state.optimizers[optimizer].is_custom_class:
                 reached = state.reached & ~state.params_of[optimizer]
                 proof = f"{steps} of {steps} steps of {self.context.name(optimizer)}"
                 proof += f"; backward() reached {how_many(reached)} of others" if reached else ""
@@ -118,7 +118,7 @@ class EmptyStep(Rule):
         clear = facts.since.clearings[-1]
         wiped = self._empty[facts.step.optimizer]
         wiped.append(facts.number)
-        regular = len(wiped) == _REGULAR and len({later - earlier for earlier, later in pairwise(wiped)}) == 1
+        regular = len(wiped) == _REGULAR_CLEARINGS and len({later - earlier for earlier, later in pairwise(wiped)}) == 1
         if self._repeats("wiped", facts) or regular:  # else what is not finite is left out, perhaps
             times = self.times["wiped", facts.step.optimizer]
             site = clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site)

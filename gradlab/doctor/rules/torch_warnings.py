@@ -20,7 +20,7 @@ from .losses import LossFlaws
 from .scheduling import Scheduling
 
 _GRADLAB = str(Path(__file__).parents[2])
-_MOST = 64  # different warnings
+_MAX_WARNINGS = 64  # different warnings
 _PYTHONS = ("warnings.py", "_py_warnings.py")
 _FROM_CPP = " (Triggered internally at "
 _NOT_ABOUT_TRAINING = re.compile(
@@ -88,7 +88,7 @@ class TorchWarnings(Rule):
 
     def _begin(self) -> None:
         self.log = self.context.log
-        self._heard: dict[tuple[Site, str], int] = {}  # line and words -> number of backward passes before it
+        self._warnings: dict[tuple[Site, str], int] = {}  # line and words -> number of backward passes before it
 
     def hear(self, original: Original) -> Any:
         """Return a replacement for ``warnings.showwarning`` that passes each warning on, with the learner's line."""
@@ -112,20 +112,20 @@ class TorchWarnings(Rule):
         site = caller.f_code.co_filename, caller.f_lineno
         pytorchs = stack[0].f_code.co_filename.startswith(TORCH) or _FROM_CPP in text
         old = issubclass(category, (DeprecationWarning, PendingDeprecationWarning, FutureWarning))
-        if pytorchs and not old and not _NOT_ABOUT_TRAINING.search(text) and len(self._heard) < _MOST:
-            self._heard.setdefault((site, text.partition(_FROM_CPP)[0]), self.log.passes.count)
+        if pytorchs and not old and not _NOT_ABOUT_TRAINING.search(text) and len(self._warnings) < _MAX_WARNINGS:
+            self._warnings.setdefault((site, text.partition(_FROM_CPP)[0]), self.log.passes.count)
         return site
 
     def explain(self) -> None:
         """Report each, the gravest first, if no rule has found at that line, or in that file, what it is about."""
         findings = self.context.findings
-        codes = {key: next((code for part, code in _TABLE.items() if part in key[1]), _HINT) for key in self._heard}
+        codes = {key: next((code for part, code in _TABLE.items() if part in key[1]), _HINT) for key in self._warnings}
         for (site, text), code in sorted(codes.items(), key=lambda item: SEVERITIES.index(item[1].severity)):
             about = "scheduler" if code is _EARLY else "clip" if code is _NOT_CLIPPED else code.name
             same_file = any(name.startswith(about) and where[0] == site[0] for name, where in findings)
             is_reported = (code.name, site) in findings or (same_file and about != RAISED.name)
             if not is_reported and not (code is _EARLY and self.log.scales):  # a scaler may have skipped the first step
-                proof = f"PyTorch warned after {number_of(self._heard[site, text], 'backward pass', 'es')}: "
+                proof = f"PyTorch warned after {number_of(self._warnings[site, text], 'backward pass', 'es')}: "
                 shape = re.search(r"target size \(torch.Size\(\[(.*?)\]\)\)", text)
                 self.report(code, site, proof + first_sentence(text), shape=f"({shape[1]})" if shape else "")
 

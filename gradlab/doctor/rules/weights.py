@@ -28,8 +28,8 @@ from .base import Rule
 from .modes import Validation
 from .stepping import EmptyStep
 
-_LEAST = 3  # steps or calls
-_MOST_KNOWN = 64
+_MIN_CALLS = 3  # steps or calls
+_MAX_KNOWN = 64
 _SLOW_NAME = re.compile(r"(?<![a-z])(target|tgt|teacher|ema|old|ref|reference)(?![a-z])")
 _SOURCE_NAME = re.compile(r"source|src")  # beside it, "target" is a domain or a language
 
@@ -61,11 +61,11 @@ class FrozenMoves(Rule):
         self._turned: dict[int, Site] = {}  # module -> the line that put it into training mode
 
     def mode(self, event: Mode) -> None:
-        if event.training and len(self._turned) < _MOST_KNOWN:
+        if event.training and len(self._turned) < _MAX_KNOWN:
             self._turned[event.module] = event.site
 
     def forward(self, event: Forward) -> None:
-        if event.frozen_norms and event.grad and (event.site in self._norms or len(self._norms) < _MOST_KNOWN):
+        if event.frozen_norms and event.grad and (event.site in self._norms or len(self._norms) < _MAX_KNOWN):
             tensors = self._norms.get(event.site, (0,))[0]
             self._norms[event.site] = tensors | event.frozen_norms, self._turned.get(event.module, NO_SITE)
             self.count(event.site)
@@ -79,12 +79,12 @@ class FrozenMoves(Rule):
     def end(self, *, normal: bool) -> None:
         context, state = self.context, self.context.state
         for optimizer, params in self._moved.items():
-            if (steps := self.times[optimizer]) >= _LEAST:
+            if (steps := self.times[optimizer]) >= _MIN_CALLS:
                 proof = f"changed in {steps} steps of {context.name(optimizer)}{context.listed(params)}"
                 self.report(self.OPTIMIZER_PARAMS_FROZEN, state.last[optimizer].step.site, proof, of=optimizer)
         for site, (params, turned) in self._norms.items():
             trained = params & (state.reached | context.log.index.weights_ever_written(params))
-            if not trained and self.times[site] >= _LEAST <= sum(state.steps.values()):
+            if not trained and self.times[site] >= _MIN_CALLS <= sum(state.steps.values()):
                 proof = f"{number_of(self.times[site], 'call')} in training mode{context.listed(params)}"
                 self.report(self.STATISTICS_MOVE, site, proof, cause_at(turned))
 
@@ -139,7 +139,7 @@ class TiedWeights(Rule):
     def forward(self, event: Forward) -> None:
         slow = [name for name in event.names if _SLOW_NAME.search(name.lower())]
         fast = [name for name in event.names if name not in slow]
-        if slow and fast and not any(map(_SOURCE_NAME.search, map(str.lower, fast))) and len(self._names) < _MOST_KNOWN:
+        if slow and fast and not any(map(_SOURCE_NAME.search, map(str.lower, fast))) and len(self._names) < _MAX_KNOWN:
             self._names[event.module] = slow[0], fast
         if event.module in self._names:
             self.count((event.module, event.site))
@@ -152,7 +152,7 @@ class TiedWeights(Rule):
                 names = self.context.param_names(sum(tie.params))
                 self.report(self.TIED_WEIGHTS, tie.site, f"both get gradients: {names}", Cause(*tie.site))
         for module, (slow, fasts) in self._names.items():
-            sites = sorted(site for (called, site), times in self.times.items() if called == module and times >= _LEAST)
+            sites = sorted(site for (called, site), times in self.times.items() if called == module and times >= _MIN_CALLS)
             site = next((site for site in sites if f"{slow}(" in source_line(site)), NO_SITE)
             lines = "".join(map(source_line, sites))
             fast = next((name for name in fasts if re.search(rf"(?<![\w.]){re.escape(name)}\(", lines)), "")

@@ -19,8 +19,8 @@ from .base import Rule, how_many
 from .losses import LossFlaws
 from .stepping import EmptyStep, in_no_module
 
-_MOST = 512
-_REMADE = 2  # optimizers before this one, to speak of a pattern
+_MAX_OPTIMIZERS = 512
+_MIN_REMADE = 2  # optimizers before this one, to speak of a pattern
 _STATELESS_BY_DESIGN = ("LBFGS",)  # a problem of its own for each batch, as in calibration
 _MEANT = re.compile(
     r"\b(task|fold|client|phase|stage|round|trial|seed|run|restart|cycle|domain|level|generation|session|worker"
@@ -60,9 +60,9 @@ class OptimizerRemade(Rule):
         if not step.resumes:
             return
         settings = self._settings.setdefault(new.site, set())
-        if len(settings) < _MOST:
+        if len(settings) < _MAX_OPTIMIZERS:
             settings.add(new.settings)
-        if step.resumes < _REMADE or new.site == NO_SITE or new.is_custom_class or new.kind in _STATELESS_BY_DESIGN:
+        if step.resumes < _MIN_REMADE or new.site == NO_SITE or new.is_custom_class or new.kind in _STATELESS_BY_DESIGN:
             return
         others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
         state = self.context.state
