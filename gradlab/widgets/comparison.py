@@ -24,14 +24,14 @@ _UPDATES_PER_REPORT = 20  # updates between two changes of the progress bar
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one recipe: its first, last, lowest and highest loss, and numbers from the end of the run."""
+    """The result of one recipe: its losses, and at the end the gradient norm, the memory, and whether it diverged."""
 
     label: str
     first: float
     last: float
     lowest: float
     worst: float
-    norm: float  # of the gradients at the last step
+    norm: float  # of the gradients that the last step applied
     bytes: int  # of weights, gradients and optimizer state
     diverged: int | None  # the first update with a loss of inf or NaN, None if there is none
 
@@ -79,8 +79,8 @@ class Comparison:
 def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100) -> Comparison:
     """Run each recipe for a number of updates from the same weights, and return their losses as a figure and a table.
 
-    ``task`` is a Task or the name of a task, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows the progress if it
-    takes over a second. Raises TypeError or ValueError for invalid arguments, LoopError if a loop fails.
+    ``task`` is a Task or the name of a task, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows the progress if
+    this takes over a second. Raises TypeError or ValueError for invalid arguments, LoopError if a loop fails.
     """
     task = tasks.resolve(task, "compare")
     _check(recipes)

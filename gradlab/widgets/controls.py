@@ -18,7 +18,7 @@ that switch off or on; "edit" is the button below the code, and "speed" the list
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
 """Updates per second by label; 0 runs one statement at a time, None runs as fast as possible."""
 MOST_IN_BEATS = 10.0
-"""Updates per second up to which there is a frame after each call in ``BEATS``, not only at the end of an update."""
+"""Maximum updates per second at which there is a frame after each call in ``BEATS``, not only after each update."""
 USUAL_SPEED = "60 updates/s"  # the default speed of a Lab
 _TASKS = tasks.names()
 ZERO_GRAD = "zero_grad"
@@ -95,7 +95,7 @@ class Control:
         *,
         plays: bool | int = False,
     ) -> Control:
-        """Return a slider over ``values``, labelled by ``text``; ``plays`` adds Play: True, or the ms for each value."""
+        """Return a slider over ``values``, labelled by ``text``; ``plays`` (True or ms per value) adds Play."""
         every = 250 if plays is True else int(plays)
         labels = tuple(map(text, values))
         return cls(name, Slider(label=label, options=tuple(values), labels=labels, every=every), start)
@@ -122,7 +122,7 @@ class Control:
         return self.switch.check(f"{owner}: {self.name}", value)
 
     def restricted_to(self, values: Collection[Any]) -> Control:
-        """Return a range or a choice limited to these values, for a page without a kernel; others are unchanged."""
+        """Return the control, with a range or choice limited to ``values``, for a page without a kernel."""
         switch = self.switch
         if isinstance(switch, Range):
             return Control.slider(self.name, switch.label, self.start, sorted(set(values)), "{:g}".format)

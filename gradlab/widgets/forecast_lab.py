@@ -51,14 +51,14 @@ class ForecastSettings:
         object.__setattr__(self, "context", min(self.context, longest))
 
     def change(self, **changes: Any) -> ForecastSettings:
-        """Return a copy with changed settings or, by their names, switches of its recipe."""
+        """Return a copy with changes to its fields, or to switches of its recipe, by name."""
         switches = {name: changes.pop(name) for name in list(changes) if name not in self.__dataclass_fields__}
         recipe = changes.pop("recipe", self.recipe)
         return replace(self, **changes, recipe=recipe.replace(**switches) if switches else recipe)
 
     @property
     def summary(self) -> str:
-        """A description of the settings, without the card and without most switches at their defaults."""
+        """A description of the model and its settings; it leaves out the card and most switches at their defaults."""
         recipe = self.recipe
         parts = [f"batch {self.batch:,}", f"context {self.context:,}"]
         parts += [f"accumulate {recipe.accumulate}"] * (recipe.accumulate > 1) + [recipe.optimizer]
@@ -122,7 +122,7 @@ class ForecastLab(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Return the View with peaks and timeline, faint while their forecast is for earlier settings."""
+        """Return the View with the peaks and the timeline, which are faint while the forecast is out of date."""
         panels = {name: draw(scene) for name, scene in self._scenes().items()}
         if self._forecast_settings not in (None, self.settings):
             pending = "being worked out"
@@ -145,7 +145,7 @@ class ForecastLab(Instrument):
         return self._pack(controls, [start, *(values for values in every if values != start)], self._forecast_at)
 
     def _forecast_at(self, values: Settings) -> View:
-        """Return the View of a forecast with these changed settings, without changing this lab."""
+        """Return the View of the forecast with these values of the controls, without changing this lab."""
         lab = type(self)()
         lab.settings, lab._forecasts = self.settings.change(**values), self._forecasts
         lab._forecast()
@@ -225,7 +225,7 @@ class ForecastLab(Instrument):
             return {"fit": Fit([], cards)}
         bars = []
         for name, result in (("before", self._before), ("now", self.result)):
-            if result is not None:  # the sum is what Forecast.fits compares
+            if result is not None:  # the total is the one that Forecast.fits compares
                 need = result.need(self.settings.card)
                 more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
                 bars.append((name, {**result.at_peak, **more}))

@@ -124,7 +124,7 @@ FAST = Pace(10.0, _RESTS, 105.0, 500.0)
 FULL = Pace(25.0, _RESTS, 150.0, 500.0)
 """For full speed, where drawing slows the training down."""
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0)
-_SLOW_FRAME_MS = 99.0  # minimum duration of a frame, at up to 10 updates a second, for the pace SLOW
+_SLOW_FRAME_MS = 99.0  # frames shown for at least this time (up to 10 updates a second) have the pace SLOW
 _COSTS_PER_PANEL = 8
 
 
@@ -220,7 +220,7 @@ class FrameWriter:
             return {"f": self._number, "whole": True, **sent, "panels": panels}
 
     def write(self, drawings: Mapping[Any, Drawing], **now: Any) -> Frame:
-        """Return the next frame for these Drawings and fields (``front/README.md``), with ``values`` among them."""
+        """Return the next frame: the changes of the Drawings and of ``now``, which holds its other fields."""
         with self._newest_lock:
             self._drawings = drawings
             self._number += 1

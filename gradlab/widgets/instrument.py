@@ -76,7 +76,7 @@ class Instrument(Live):
                 yield {name: value}
 
     def turn(self, name: str, value: Any) -> None:
-        """Set one control; an invalid value changes nothing but shows a message."""
+        """Set one control; an invalid value shows a message and changes nothing."""
         self._attempt(partial(self._turn, name, value))
 
     def handle(self, message: Mapping[str, Any]) -> Reply:

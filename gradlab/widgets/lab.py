@@ -22,7 +22,7 @@ from .live import Live, Packed
 from .recording import MOST_UPDATES, Recording, record_lab
 
 _SLICE_SECONDS = 0.04  # maximum training time between two frames at full speed, and work time before a reply
-_MAX_FRAMES, _MAX_SLICES = 20, 2  # maximum number of frames in a reply, and of those at full speed
+_MAX_FRAMES, _MAX_SLICES = 20, 2  # maximum number of frames in a reply: in general, and at full speed
 _MAX_BEATS = 40  # maximum number of frames in a reply with a frame for each beat
 _MAX_UPDATES_PER_FRAME = 1000
 _MAX_FRAME_MS = 60_000.0  # maximum time for which a frame is shown
@@ -150,11 +150,11 @@ class Lab(Live):
         """Run this lab again from its start, and return a recording that plays on a page without a kernel.
 
         Args:
-            updates: Total number of updates, in which the changes of the loop so far are repeated.
-            switches: Names of on/off switches to turn on the page, or a mapping from names of switches to their values.
-            marks: Updates at which these switches can be turned; every resulting run is computed now.
-            turns: Maximum number of successive turns, 1 to 4.
-            opens: The update at which the page opens; None for the first mark, or the end if nothing can be turned.
+            updates: Total number of updates; earlier switches and edits are repeated at their updates.
+            switches: Names of on/off switches that a reader can change, or a mapping from names of switches to values.
+            marks: Updates at which these switches can be changed; every resulting run is computed now.
+            turns: Maximum number of successive changes, 1 to 4.
+            opens: The update at which the page opens; None for the first mark, or the end if nothing can be changed.
 
         Returns:
             The recording; its ``save("x.html")`` writes the page.
@@ -196,7 +196,7 @@ class Lab(Live):
         return f"{self.text}\n\n{self.runner.source}"
 
     def packed(self) -> Packed:
-        """Return a packed recording of the run so far; ``record`` can set its length and the switches to turn."""
+        """Return a packed recording of the run so far; ``record`` can set its length and add switches."""
         return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).packed()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -331,7 +331,7 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
     "edit": (_edit, "goes on"),
     "press": (_press, "goes on"),
 }
-"""The function for each kind of request (``front/README.md``); "ends" and "goes on" are its effect on the playing."""
+"""The function for each kind of request (``front/README.md``), and its effect on playing, "" for none."""
 
 
 def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:

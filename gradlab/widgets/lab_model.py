@@ -93,7 +93,7 @@ class LabModel:
 
     @property
     def changed(self) -> list[int]:
-        """The numbers of the lines that changed when the loop last changed."""
+        """The numbers of the loop's lines that the newest switch or edit changed."""
         if self.runner.source != self._source:
             self._changed = changed_lines(self._source, self.runner.source) if self._source else []
             self._source = self.runner.source
@@ -184,7 +184,7 @@ class LabModel:
         """Train up to this update without a browser; ``report`` gets the number of updates since its last call."""
         if self.runner.updates < updates:
             self.note = ""
-            self._count_bytes_if_seen()
+            self._watch_memory_if_due()
         while self.runner.updates < updates and not self.runner.engine.done:
             count = min(updates - self.runner.updates, _UPDATES_PER_REPORT)
             with self._training(count * UPDATE_MS):
@@ -193,7 +193,7 @@ class LabModel:
             report(count)
 
     def run_to_line(self, line: int) -> None:
-        """Run until ``line`` has run, for two updates at most. Raises RequestError if no statement is on this line."""
+        """Run until the statement at ``line`` has run, for at most two updates. Raises RequestError for other lines."""
         runner = self.runner
         spans = ((s.line, s.last_line) for s in runner.loop.program.statements)
         wanted = min((span for span in spans if span[0] <= line <= span[1]), default=None)
@@ -212,7 +212,7 @@ class LabModel:
 
     @contextmanager
     def _training(self, every: float) -> Iterator[None]:
-        """Prepare training in a ``with`` block, shown for ``every`` ms; then train the copy without the last switch."""
+        """Take the locks for training that is shown for ``every`` ms; then train the copy without the newest switch."""
         with main_thread.hold(), lock:
             # The doctor checks only the learner's own loop, since a recipe's loop is known to be correct.
             with self._doctor if self.runner.loop.is_edited else nullcontext():
@@ -225,9 +225,9 @@ class LabModel:
     def _begin_frame(self, every: float, *, full_speed: bool) -> None:
         self._now += every
         self.screen.pace = self.pace_at(every, full_speed=full_speed)
-        self._count_bytes_if_seen()
+        self._watch_memory_if_due()
 
-    def _count_bytes_if_seen(self) -> None:
+    def _watch_memory_if_due(self) -> None:
         """Have the next update's memory measured if the memory panel is shown and due, as it is after each switch."""
         if not (self.runner.engine.at_boundary or self.runner.engine.at_batch):
             return
@@ -263,7 +263,7 @@ class LabModel:
             return
         loops, weights, updates, statements = self._reset_point
         self.runner.reset(weights, loops[0][1])
-        self.runner.watch_memory = False  # as at the start
+        self.runner.watch_memory = False  # as in a new run
         self.show(self.runner)
         for update, loop in loops[1:]:  # repeated, because a learner's loop may have state besides tensors
             self.advance_to(update)

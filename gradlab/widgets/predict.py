@@ -24,7 +24,7 @@ GUESSES: Guesses = {}
 
 
 class _Live(anywidget.AnyWidget):
-    """The widget of a question; the browser sets ``guess`` for a chosen option and ``told`` for a shown answer."""
+    """The widget of a question; the browser sets ``guess`` when an option is chosen, and ``told`` with the answer."""
 
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)

@@ -30,7 +30,7 @@ class Option:
 class LossCourse:
     """The part of a lab's loss curve that a question is about: it begins at ``after`` and lasts ``over`` updates.
 
-    ``after`` is an update, or a turn of a switch such as "zero_grad off"; the answer shows ``decided`` updates later.
+    ``after`` is an update or a turned switch such as "zero_grad off"; the answer is clear ``decided`` updates later.
     """
 
     after: int | str
@@ -92,7 +92,7 @@ def read_question(name: str, entry: Mapping[str, Any]) -> Question:
     The name seeds a shuffle of the options, so that their positions do not reveal the answer.
     """
     options = entry["options"].copy()
-    random.Random(f"{name}ns").shuffle(options)  # with "ns", right answers are spread evenly
+    random.Random(f"{name}ns").shuffle(options)  # the suffix "ns" spreads the right answers evenly
     (right,) = (index for index, option in enumerate(options) if option.get("right"))
     texts = tuple(Option(each["text"], each.get("remark", ""), tuple(each.get("course", ()))) for each in options)
     loss = LossCourse(**entry["loss"]) if "loss" in entry else None

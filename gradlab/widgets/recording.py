@@ -71,7 +71,7 @@ class Recording:
 def record_lab(
     lab: LabModel, alt: str, updates: int, switches: Any, marks: Any, turns: int, opens: int | None
 ) -> Recording:
-    """Run a lab again from its start, and record it as ``Lab.record`` describes; ``alt`` is the recording's text."""
+    """Run a lab again from its start, and record it as ``Lab.record`` describes; ``alt`` is its text alternative."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
         raise TypeError(f"Lab.record: marks must be a list of whole numbers, 0 to {last}, got {marks!r}")
@@ -137,7 +137,7 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
     if count == start and not frames:  # the loop ended at ``start``
         frames.append(_first_frame(model, values))
     for frame in frames:
-        if "code" in frame and ZERO_GRAD not in values:  # then pressing its line has no effect
+        if "code" in frame and ZERO_GRAD not in values:  # then the line of zero_grad() cannot be pressed
             frame["code"] = {**frame["code"], "turns": [], "hint": False}
     run.close()
     return frames
@@ -189,7 +189,7 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
 def _values(switches: Any, recipe: Recipe) -> Values:
     """Return the values of each switch, the recipe's own first; on/off switches may be given without values."""
     if isinstance(switches, str) or not isinstance(switches, (Sequence, Mapping)):
-        raise TypeError(f"Lab.record: switches must be names, or names with values, got {switches!r}")
+        raise TypeError(f"Lab.record: switches must be a list of names or a mapping to values, got {switches!r}")
     turnable = {}
     for name in switches:
         if name not in SWITCHES:

@@ -59,7 +59,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: ForecastLab().run(optimiser="sgd"), r"must be one of .*got 'optimiser'"),
     (lambda: ForecastLab().save("x.gif"), r"path must end in .png or .svg, got 'x.gif'"),
     (lambda: record(updates=0), "updates must be a whole number, 1 to 1,000, got 0"),
-    (lambda: record(updates=10, switches="zero_grad"), "switches must be names"),
+    (lambda: record(updates=10, switches="zero_grad"), "switches must be a list of names"),
     (lambda: record(updates=10, switches=["lr"]), "must give lr its values"),
     (lambda: record(updates=10, switches={"lr": [-1]}), "lr must be a finite number above 0, got -1"),
     (lambda: record(updates=10, switches=["zero_grad"], marks=[10]), "marks must be whole numbers, 0 to 9"),
