@@ -55,7 +55,7 @@ class Order(Switch):
     pieces: tuple[str, ...]
 
     def check(self, name: str, value: object) -> str:
-        """Return the names of the calls, separated by single spaces. Raises ValueError for other names or too many."""
+        """Return the calls' names, separated by single spaces. Raises ValueError for unknown or too many names."""
         order = value.split() if isinstance(value, str) else []
         if not 1 <= len(order) <= MOST_PIECES or not set(order) <= set(self.pieces):
             allowed = f"1 to {MOST_PIECES} of {', '.join(self.pieces)}, with spaces between them"
