@@ -1,4 +1,4 @@
-"""The widgets of notebooks: the Lab, the ForecastLab, ``compare``, and the questions of ``predict``."""
+"""The widgets of notebooks: the Lab, the ForecastLab, instruments, ``compare``, and the questions of ``predict``."""
 
 from __future__ import annotations
 

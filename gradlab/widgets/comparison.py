@@ -1,4 +1,4 @@
-"""Several recipes on one task, side by side: one figure, one table."""
+"""The comparison of several recipes on one task: a figure with a table."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ..formatting import html_table, svg_img
 from ..loop import LoopError, Recipe, Run
 from ..scenes import Curve, loss_curve
 
-_MAX_RECIPES = 7  # one for each colour and dash
+_MAX_RECIPES = 7  # the number of different colours and dashes
 _HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "diverged")
 _FIGURE_SIZE_PX = 640, 340  # CSS pixels of the figure, which a notebook shows up to 760 wide
-_UPDATES_PER_REPORT = 20  # of the progress bar
+_UPDATES_PER_REPORT = 20  # updates between two changes of the progress bar
 
 
 @dataclass(frozen=True)
 class Row:
-    """One recipe's outcome: its losses, and at the end the norm and the bytes of weights, gradients and state."""
+    """The result of one recipe: its losses, and at the end the gradient norm, the memory, and whether it diverged."""
 
     label: str
     first: float
     last: float
     lowest: float
     worst: float
-    norm: float
-    bytes: int
-    diverged: int | None
+    norm: float  # of the gradients that the last step applied
+    bytes: int  # of weights, gradients and optimizer state
+    diverged: int | None  # the first update with a loss of inf or NaN, None if there is none
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Comparison:
 
     @property
     def table(self) -> str:
-        """The outcome as text, a line a recipe."""
+        """The results as a text table, with a line for each recipe."""
         columns = []
         for index, column in enumerate(zip(*self._lines(), strict=True)):
             width = max(map(len, column))
@@ -62,8 +62,8 @@ class Comparison:
         names, *rows = self._lines()
         picture = svg_img(themed_svg(to_svg(in_rows([self.drawing], 1, _FIGURE_SIZE_PX))), repr(self), 760)
         table = html_table(names, [list(map(html.escape, row)) for row in rows], "white-space:nowrap")
-        # A table wider than a phone scrolls by finger or by keys.
-        keys = 'tabindex="0" data-lm-suppress-shortcuts="true"'  # JupyterLab would take the arrows for itself
+        # A table wider than the screen can be scrolled by touch or with the arrow keys.
+        keys = 'tabindex="0" data-lm-suppress-shortcuts="true"'  # otherwise JupyterLab handles the arrow keys
         box = f'<div style="overflow-x:auto" {keys} role="group" aria-label="{self.task}: table">{table}</div>'
         return {"text/plain": repr(self), "text/html": picture + box}
 
@@ -77,10 +77,10 @@ class Comparison:
 
 
 def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100) -> Comparison:
-    """Run each recipe for a number of updates from the same weights, and show their losses together.
+    """Run each recipe for a number of updates from the same weights, and return their losses as a figure and a table.
 
-    ``task`` is a Task or the name of one, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows the progress when it
-    takes over a second. Raises TypeError or ValueError for invalid arguments; a run that diverges is drawn.
+    ``task`` is a Task or the name of a task, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows the progress if
+    this takes over a second. Raises TypeError or ValueError for invalid arguments, LoopError if a loop fails.
     """
     task = tasks.resolve(task, "compare")
     _check(recipes)
@@ -117,9 +117,9 @@ def _check(recipes: Any) -> None:
     if not isinstance(recipes, Mapping):
         raise TypeError(f"compare: recipes must be a mapping from labels to Recipes, got {recipes!r}")
     if not 1 <= len(recipes) <= _MAX_RECIPES:
-        raise ValueError(f"compare: recipes must be 1 to {_MAX_RECIPES} of them, got {len(recipes)}")
+        raise ValueError(f"compare: recipes must contain 1 to {_MAX_RECIPES} Recipes, got {len(recipes)}")
     for label, recipe in recipes.items():
         if not isinstance(label, str) or not label.strip():
-            raise TypeError(f"compare: recipes must have labels that are texts, got {label!r}")
+            raise TypeError(f"compare: labels of recipes must be texts that are not empty, got {label!r}")
         if not isinstance(recipe, Recipe):
             raise TypeError(f"compare: recipes[{label!r}] must be a gradlab.Recipe, got {recipe!r}")

@@ -13,21 +13,21 @@ from .frames import coloured
 
 PRESSED_LINE = "line"
 CONTROLS = ("task", *SWITCHES, PRESSED_LINE, "edit", "speed")
-"""The names in ``controls=[...]`` of a Lab. With "line", as with "zero_grad", a click on the line of ``zero_grad()``
-takes it out; "edit" is the button under the code, "speed" the choice beside Play."""
+"""The names for ``controls=[...]`` of a Lab. With "line" or "zero_grad", a click on the line of ``zero_grad()`` turns
+that switch off or on; "edit" is the button below the code, and "speed" the list beside Play."""
 SPEEDS = {"statements": 0.0, "1 update/s": 1.0, "10 updates/s": 10.0, "60 updates/s": 60.0, "full speed": None}
-"""Updates a second by label: 0 for a statement at a time, None for as fast as it goes."""
+"""Updates per second by label; 0 runs one statement at a time, None runs as fast as possible."""
 MOST_IN_BEATS = 10.0
-"""Updates a second up to which each call of ``BEATS`` is shown, and not only the end of an update."""
-USUAL_SPEED = "60 updates/s"  # of a Lab by default
+"""Maximum updates per second at which there is a frame after each call in ``BEATS``, not only after each update."""
+USUAL_SPEED = "60 updates/s"  # the default speed of a Lab
 _TASKS = tasks.names()
 ZERO_GRAD = "zero_grad"
-MOST_PIECES = 8  # of an order
+MOST_PIECES = 8  # maximum number of calls in the value of an Order
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slider(Choice):
-    """One of some values in a row; while it plays, each is shown for ``every`` ms, 0 if it does not play."""
+    """A choice on a slider, which shows each option for ``every`` ms while it plays; with 0 it cannot play."""
 
     kind = "slider"
     every: int = 0
@@ -35,7 +35,7 @@ class Slider(Choice):
 
 @dataclass(frozen=True, kw_only=True)
 class Range(Switch):
-    """Any number from ``low`` to ``high``, moved in steps of ``step``."""
+    """A number from ``low`` to ``high``, on a slider that moves in steps of ``step``."""
 
     kind = "slider"
     low: float
@@ -43,19 +43,19 @@ class Range(Switch):
     step: float
 
     def check(self, name: str, value: object) -> float:
-        """Return a float within the range."""
+        """Return the value as a float. Raises ValueError outside the range."""
         return checked_number(name, value, self.low, self.high, kind=ValueError)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order(Switch):
-    """Calls to be put in an order, left out or doubled; the value holds their names, separated by spaces."""
+    """Calls that can be reordered, left out or repeated; the value is their names, separated by spaces."""
 
     kind = "order"
     pieces: tuple[str, ...]
 
     def check(self, name: str, value: object) -> str:
-        """Return the names of the calls, separated by single spaces."""
+        """Return the calls' names, separated by single spaces. Raises ValueError for unknown or too many names."""
         order = value.split() if isinstance(value, str) else []
         if not 1 <= len(order) <= MOST_PIECES or not set(order) <= set(self.pieces):
             allowed = f"1 to {MOST_PIECES} of {', '.join(self.pieces)}, with spaces between them"
@@ -65,7 +65,7 @@ class Order(Switch):
 
 @dataclass(frozen=True)
 class Control:
-    """A switch with a name and its start value; values are JSON."""
+    """A switch with a name and a start value; all values can be written as JSON."""
 
     name: str
     switch: Switch
@@ -73,12 +73,12 @@ class Control:
 
     @classmethod
     def tick(cls, name: str, label: str = "", start: bool = True) -> Control:
-        """Return a box to tick."""
+        """Return a checkbox."""
         return cls(name, OnOff(label=label), start)
 
     @classmethod
     def choice(cls, name: str, label: str, start: Any, options: Iterable[Any]) -> Control:
-        """Return a list to choose from; ``options`` are values, or pairs of a label and a value."""
+        """Return a list to choose from; ``options`` are values, or tuples of a label and a value."""
         labels, values = (), tuple(options)
         if isinstance(values[0], tuple):
             labels, values = zip(*values, strict=True)
@@ -95,34 +95,34 @@ class Control:
         *,
         plays: bool | int = False,
     ) -> Control:
-        """Return a slider over these values. ``plays`` adds a button that moves it along, in ms per value."""
+        """Return a slider over ``values``, labelled by ``text``; ``plays`` (True or ms per value) adds Play."""
         every = 250 if plays is True else int(plays)
         labels = tuple(map(text, values))
         return cls(name, Slider(label=label, options=tuple(values), labels=labels, every=every), start)
 
     @classmethod
     def number(cls, name: str, label: str, start: float, low: float, high: float, step: float) -> Control:
-        """Return a slider over all numbers from ``low`` to ``high``, moved in steps of ``step``."""
+        """Return a slider from ``low`` to ``high`` that moves in steps of ``step``."""
         return cls(name, Range(label=label, low=low, high=high, step=step), start)
 
     @classmethod
     def order(cls, name: str, label: str, start: str, pieces: Sequence[str]) -> Control:
-        """Return calls to be put in an order."""
+        """Return a control for the order of calls; ``pieces`` are their names, ``start`` the first order."""
         return cls(name, Order(label=label, pieces=tuple(pieces)), start)
 
     @property
     def values(self) -> Sequence[Any]:
-        """The allowed values, where there is a list of them; else the start value."""
+        """The allowed values if they can be listed, otherwise only the start value."""
         if isinstance(self.switch, OnOff):
             return [False, True]
         return self.switch.options if isinstance(self.switch, Choice) else [self.start]
 
     def check(self, owner: str, value: Any) -> Any:
-        """Return the value, normalized; ValueError names the owner, the control, the value and what is allowed."""
+        """Return the normalized value. Raises ValueError for an invalid value; ``owner`` begins the message."""
         return self.switch.check(f"{owner}: {self.name}", value)
 
     def restricted_to(self, values: Collection[Any]) -> Control:
-        """Return the control with only these values, for a page without a kernel."""
+        """Return the control, with a range or choice limited to ``values``, for a page without a kernel."""
         switch = self.switch
         if isinstance(switch, Range):
             return Control.slider(self.name, switch.label, self.start, sorted(set(values)), "{:g}".format)
@@ -133,7 +133,7 @@ class Control:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The control as JSON for the browser."""
+        """The control as JSON for the browser: an entry of ``controls`` in a frame."""
         switch = self.switch
         data: dict[str, Any] = {"name": self.name, "label": switch.label or self.name, "kind": switch.kind}
         if isinstance(switch, (Range, Whole)):
@@ -150,8 +150,8 @@ class Control:
 
 
 def switch_control(name: str, switch: Switch, value: Any) -> Control:
-    """Return the control of a switch at a value of a recipe."""
-    if isinstance(switch, Positive) and switch.offered:  # a list to choose from, with an unusual number added
+    """Return the control of a switch, with the recipe's value as its start value."""
+    if isinstance(switch, Positive) and switch.offered:  # a list of the offered numbers and the current one
         offered = sorted({*switch.offered, *([] if value is None else [value])})
         start = "off" if value is None else value
         return Control.choice(name, switch.label, start, [("off", "off"), *((switch.text(n), n) for n in offered)])
@@ -160,7 +160,7 @@ def switch_control(name: str, switch: Switch, value: Any) -> Control:
 
 
 def lab_settings(run: Run, names: Sequence[str], speed: str) -> dict[str, Any]:
-    """Return a frame's fields about a Lab's loop and controls."""
+    """Return the fields of a frame that describe a Lab's loop and controls."""
     controls = [Control.choice("task", "task", run.task.name, _TASKS)]
     controls += [switch_control(name, switch, getattr(run.recipe, name)) for name, switch in SWITCHES.items()]
     off = [name for name, switch in SWITCHES.items() if switch.matters and not switch.matters(run.recipe)]

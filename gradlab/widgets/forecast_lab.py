@@ -1,4 +1,4 @@
-"""The ForecastLab: the memory of a training against a card, before anything is allocated."""
+"""The ForecastLab: the memory that a training needs, compared with a GPU's, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _CONTEXTS = [2**power for power in range(7, 18)]
 _LARGEST_BATCH = 65_536
 _BATCH = Whole(low=1, high=_LARGEST_BATCH)
 _RECORDED_BATCHES = (1, 4, 16)
-_SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # of a recipe
+_SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # switches of a Recipe that have controls here
 
 
 @dataclass(frozen=True)
 class ForecastSettings:
-    """A model by the name of its size, and the settings that decide the memory of its training.
+    """The name of a model, and the settings that determine the memory of its training.
 
-    Settings that differ only in the card are equal: the card has no part in the forecast.
+    Settings that differ only in the card are equal, because a forecast does not depend on the card.
     """
 
     model: str = "gpt2-1.5b"
@@ -39,7 +39,7 @@ class ForecastSettings:
     card: str = field(default="H100", compare=False)
 
     def __post_init__(self) -> None:
-        """Check each; a context longer than the model's is cut."""
+        """Check the settings, and limit ``context`` to the model's longest."""
         longest = model_size(self.model).max_context
         for name, most in (("batch", _LARGEST_BATCH), ("context", 2**20)):
             number = whole_number(f"ForecastLab: {name}", getattr(self, name), 1, most, kind=ValueError)
@@ -51,14 +51,14 @@ class ForecastSettings:
         object.__setattr__(self, "context", min(self.context, longest))
 
     def change(self, **changes: Any) -> ForecastSettings:
-        """Return a copy with changes; the recipe's switches go by their own names."""
+        """Return a copy with changes to its fields, or to switches of its recipe, by name."""
         switches = {name: changes.pop(name) for name in list(changes) if name not in self.__dataclass_fields__}
         recipe = changes.pop("recipe", self.recipe)
         return replace(self, **changes, recipe=recipe.replace(**switches) if switches else recipe)
 
     @property
     def summary(self) -> str:
-        """The settings as text, without those at their defaults."""
+        """A description of the model and its settings; it leaves out the card and most switches at their defaults."""
         recipe = self.recipe
         parts = [f"batch {self.batch:,}", f"context {self.context:,}"]
         parts += [f"accumulate {recipe.accumulate}"] * (recipe.accumulate > 1) + [recipe.optimizer]
@@ -68,16 +68,16 @@ class ForecastSettings:
 
 
 class ForecastLab(Instrument):
-    """Move model, batch and switches, and see the peak against a card.
+    """An interactive memory forecast: controls for model, batch and switches, and the peak next to a GPU's memory.
 
-    A forecast takes a while: until it is done, the one before is shown faint. Errors are shown in the lab.
+    Until a new forecast is ready, the previous one is shown faint. Errors are shown in the lab.
 
     Args:
-        model: A published size: "gpt2-1.5b", "llama-8b", one of ``model_sizes()``.
-        recipe: A Recipe; None is AdamW with bf16.
-        batch, context: Rows in a batch, and tokens in a row.
-        checkpoint: Whether activations are computed again in backward.
-        card: The name of a card or a size.
+        model: A name from ``model_sizes()``, such as "gpt2-1.5b" or "llama-8b".
+        recipe: A Recipe; None for AdamW with bf16.
+        batch, context: Sequences in a batch, and tokens in a sequence.
+        checkpoint: Whether activations are recomputed in the backward pass.
+        card: The name of a GPU, such as "H100", or a memory size, such as "24 GB".
 
     Raises:
         TypeError, ValueError: An argument is invalid; the message names what is allowed.
@@ -102,14 +102,14 @@ class ForecastLab(Instrument):
         """The chosen settings."""
         self.result: Any = None  # the newest Forecast, None before the first
         self._forecasts: dict[ForecastSettings, Any] = {}
-        self._forecast_settings: ForecastSettings | None = None  # those of the newest result
-        self._failed: ForecastSettings | None = None  # those of the last forecast that failed
+        self._forecast_settings: ForecastSettings | None = None  # the settings of the newest result
+        self._failed: ForecastSettings | None = None  # the settings of the newest forecast if it failed
         self._before: Any = None
-        self._extra = ""  # the largest batch, where it was asked for
+        self._extra = ""  # the sentence on the largest batch, if requested for these settings
         super().__init__()
 
     def controls(self) -> list[Control]:
-        """Return the controls at the chosen settings, with contexts up to the model's."""
+        """Return the controls at the chosen settings; contexts go up to the model's longest."""
         now = self.settings
         contexts = sorted({*(n for n in _CONTEXTS if n <= model_size(now.model).max_context), now.context})
         return [
@@ -122,7 +122,7 @@ class ForecastLab(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Return the peaks against the card and the timeline, faint while they are of other settings."""
+        """Return the View with the peaks and the timeline, which are faint while the forecast is out of date."""
         panels = {name: draw(scene) for name, scene in self._scenes().items()}
         if self._forecast_settings not in (None, self.settings):
             pending = "being worked out"
@@ -131,7 +131,7 @@ class ForecastLab(Instrument):
         return View(panels, self._state(), self._extra)
 
     def packed(self) -> Packed:
-        """Return it packed, for a page without a kernel: a few batches, contexts and optimizers, and all cards."""
+        """Return a recording for a page without a kernel: a few batches, contexts and optimizers, and all cards."""
         now, optimizer = self.settings, self.settings.recipe.optimizer
         controls = [
             Control.slider("batch", "batch", now.batch, sorted({*_RECORDED_BATCHES, now.batch})),
@@ -145,14 +145,14 @@ class ForecastLab(Instrument):
         return self._pack(controls, [start, *(values for values in every if values != start)], self._forecast_at)
 
     def _forecast_at(self, values: Settings) -> View:
-        """Return the view of the forecast for these settings; this lab does not change."""
+        """Return the View of the forecast with these values of the controls, without changing this lab."""
         lab = type(self)()
         lab.settings, lab._forecasts = self.settings.change(**values), self._forecasts
         lab._forecast()
         return lab.render(values)
 
     def actions(self) -> Actions:
-        """Return the functions that answer the browser's requests, by name."""
+        """Return the functions that answer the browser's requests, by the kind of request."""
         return {
             **super().actions(),
             "forecast": lambda request: self._show_working(self._forecast),
@@ -160,21 +160,21 @@ class ForecastLab(Instrument):
         }
 
     def run(self, **changes: Any) -> ForecastLab:
-        """Forecast, after some changes: ``lab.run(batch=4, amp="off", card="T4")``."""
+        """Change some settings and forecast: ``lab.run(batch=4, amp="off", card="T4")``."""
         self._apply_settings(self.settings.change(**changes))
         self._attempt(self._forecast)
         return self
 
     @property
     def text(self) -> str:
-        """The result as text."""
+        """The result as text, with an error or the largest batch if there is one."""
         return " ".join(part for part in (self._state(), self._alarm, self._extra) if part)
 
     def __repr__(self) -> str:
         return self.text
 
     def _turn(self, name: str, value: Any) -> None:
-        """Move one control; a card, or settings that were forecast before, show at once."""
+        """Set one control; if the forecast is cached, as after a change of the card only, show it immediately."""
         self._extra = ""
         switch = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
         self._apply_settings(self.settings.change(**{name: switch.read(name, value) if switch else value}))
@@ -197,7 +197,7 @@ class ForecastLab(Instrument):
         return {"more": more, "buttons": buttons, "then": "forecast" if self._is_due else ""}
 
     def _state(self) -> str:
-        """Return whether it fits the card, the peak and its cause, and remedies if it does not, as text."""
+        """Describe whether the training fits the card, its peak and the cause, and remedies if it does not fit."""
         if self._failed == self.settings:
             return f"There is no forecast for {self.settings.summary}."
         settings, result, card = self._forecast_settings, self.result, self.settings.card
@@ -225,7 +225,7 @@ class ForecastLab(Instrument):
             return {"fit": Fit([], cards)}
         bars = []
         for name, result in (("before", self._before), ("now", self.result)):
-            if result is not None:  # as Forecast.fits counts on this card
+            if result is not None:  # the total is the one that Forecast.fits compares
                 need = result.need(self.settings.card)
                 more = {"allocator": need.reserved - need.tensors, "CUDA": need.total - need.reserved}
                 bars.append((name, {**result.at_peak, **more}))
@@ -233,7 +233,7 @@ class ForecastLab(Instrument):
         return {"fit": fit, "memory": memory_scene([(2, self.result.timeline)], "forecast, tensors only")}
 
     def _forecast(self) -> None:
-        """Forecast the chosen settings; the largest batch of the forecast before holds no longer."""
+        """Forecast the chosen settings, or take their cached forecast; delete the sentence on the largest batch."""
         self._extra = ""
         settings = self.settings
         if settings not in self._forecasts:
@@ -255,7 +255,7 @@ class ForecastLab(Instrument):
         self._extra = answer if most else f"Not even a batch of 1 fits {with_article(card)} with these settings."
 
     def _show_working(self, action: Callable[[], None]) -> None:
-        """Run an action; the browser accepts no click meanwhile."""
+        """Run an action; meanwhile the browser shows a progress bar and disables its buttons."""
         push = (lambda message: None) if self._front is None else self._front.push
         push({"working": True})
         try:

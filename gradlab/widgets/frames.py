@@ -1,7 +1,7 @@
-"""Requests of the browser, their replies, and the frames in them that show the result.
+"""Requests of the browser, their replies, and the frames in the replies, which show the result.
 
-A frame holds the changes of a lab since the frame before; a costly panel is drawn at some of them only.
-``front/README.md`` lists the messages, whose fields are not to be trusted, and the fields of a frame.
+A frame holds the changes of a lab since the previous frame; a costly panel is redrawn in some frames only.
+``front/README.md`` lists the fields of the messages, which must be checked, and those of a frame.
 """
 
 from __future__ import annotations
@@ -35,46 +35,46 @@ Reply = dict[str, Any]
 
 
 class RequestError(ValueError):
-    """A request that cannot be done; its message is for the learner."""
+    """Raised for a request that cannot be carried out; the message is shown to the learner."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A browser's request; its methods read fields, and raise RequestError for one of another kind."""
+    """A browser's request; except for ``get``, its methods raise RequestError for a field of the wrong type."""
 
     fields: Mapping[str, Any]
 
     def get(self, name: str) -> Any:
-        """Return a field as it is, None where there is none."""
+        """Return a field unchecked, None if it is missing."""
         return self.fields.get(name)
 
     def number(self, name: str) -> float:
-        """Return a finite number."""
+        """Return a field that must be a finite number, as a float."""
         value = self.get(name)
         try:
             number = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
-        except OverflowError:  # an int that no float can hold
+        except OverflowError:  # an int too large for a float
             number = math.inf
         if not math.isfinite(number):
             raise RequestError(f"{name} must be a finite number, got {value!r}")
         return number
 
     def whole(self, name: str) -> int:
-        """Return a whole number."""
+        """Return a field that must be a whole number, as an int."""
         value = self.number(name)
         if value != int(value):
             raise RequestError(f"{name} must be a whole number, got {value!r}")
         return int(value)
 
     def text(self, name: str) -> str:
-        """Return a text; half of a pair of surrogates, which no message can carry back, becomes "?"."""
+        """Return a field that must be a text; an unpaired surrogate, which cannot be sent back, becomes "?"."""
         value = self.get(name)
         if not isinstance(value, str):
             raise RequestError(f"{name} must be a text, got {value!r}")
         return value.encode("utf-8", "replace").decode("utf-8")
 
     def kind(self, kinds: Iterable[str]) -> str:
-        """Return the request's kind, one of these."""
+        """Return the field ``do``, the kind of request, which must be one of ``kinds``."""
         do = self.get("do")
         if not isinstance(do, str) or do not in kinds:
             raise RequestError(f"do must be one of {', '.join(kinds)}, got {do!r}")
@@ -82,7 +82,7 @@ class Request:
 
 
 def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Request], Iterable[Frame] | None]) -> Reply:
-    """Answer a message by ``act``; return the reply with its frames or one of ``source``. Raises nothing."""
+    """Return the reply to a message: the frames of ``act``, or else a frame of ``source``, which also shows errors."""
     start = time.perf_counter()
     request = Request(message if isinstance(message, Mapping) else {})
     frames: list[Frame] = []
@@ -97,7 +97,7 @@ def reply_to(message: object, source: LabModel | Instrument, act: Callable[[Requ
 
 
 def shorten_message(text: str) -> str:
-    """Return a text of any origin as valid UTF-8, cut to the length of a message."""
+    """Return any text as valid UTF-8, shortened to the maximum length of a message."""
     plain = text.encode("utf-8", "replace").decode("utf-8")
     return plain if len(plain) <= _MAX_MESSAGE_LETTERS else f"{plain[: _MAX_MESSAGE_LETTERS - 60]} ..."
 
@@ -107,24 +107,24 @@ def shorten_message(text: str) -> str:
 
 @dataclass(frozen=True)
 class Pace:
-    """The pauses between two drawings of a panel while playing, in ms; the first panel is drawn at every frame."""
+    """Minimum pauses between two drawings of a panel while playing, in ms; the first panel is drawn in every frame."""
 
-    share: float  # at least, for each ms of the processor that a drawing takes
-    rests: Mapping[PanelName, float]  # at least, for these panels; memory costs the run a Ledger
-    usual_rest: float  # the same for all others
-    panel_words: float = 0.0  # between two alternative texts of a panel
-    always: frozenset[PanelName] = frozenset()  # are drawn at every frame, whatever they cost
+    share: float  # pause for each ms of processor time that drawing the panel takes
+    rests: Mapping[PanelName, float]  # pause of these panels, however cheap their drawing is
+    usual_rest: float  # the same for all other panels, such as memory, whose Ledger also slows down training
+    panel_words: float = 0.0  # pause between two text alternatives of a panel
+    always: frozenset[PanelName] = frozenset()  # panels that are drawn in every frame, whatever they cost
 
 
-# At 60 frames a second: every second frame for the lesson's subject, every seventh for costly panels.
+# At 60 frames a second, FAST draws these panels, the lessons' subject, in every second frame, others in every seventh.
 _RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
 SLOW = Pace(2.0, {}, 0.0, always=frozenset({PanelName.GRADIENT, PanelName.LANDSCAPE}))
-"""For statements, and for updates whose calls can be followed one by one."""
+"""For statements, and for updates that are slow enough for each call to be followed."""
 FAST = Pace(10.0, _RESTS, 105.0, 500.0)
 FULL = Pace(25.0, _RESTS, 150.0, 500.0)
 """For full speed, where drawing slows the training down."""
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0)
-_SLOW_FRAME_MS = 99.0  # updates shown for at least this long, up to 10 a second, are drawn whole
+_SLOW_FRAME_MS = 99.0  # frames shown for at least this time (up to 10 updates a second) have the pace SLOW
 _COSTS_PER_PANEL = 8
 
 
@@ -141,12 +141,12 @@ class PanelDrawings:
         self.pace = FAST
         self._drawings: dict[PanelName, Drawing] = {}
         self._due: dict[PanelName, float] = {}
-        # A drawing costs the least of its newest times: longer ones were disturbed by other work.
+        # The cost of a drawing is the shortest of its newest times, because other work lengthens some of them.
         self._costs: defaultdict[PanelName, deque[float]] = defaultdict(lambda: deque(maxlen=_COSTS_PER_PANEL))
         self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
-        """Return the Drawings of these panels, in their order, at ``now`` ms; ``only_due`` keeps those not yet due."""
+        """Return the Drawings of these panels at ``now`` ms of playing; ``only_due`` redraws only those now due."""
         keep_words = only_due and self.pace.panel_words > 0 and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
@@ -164,17 +164,17 @@ class PanelDrawings:
         return {name: self._drawings[name] for name in names}
 
     def due(self, name: PanelName, now: float) -> bool:
-        """Return whether a panel would be drawn now, while playing."""
+        """Return whether the pause of a panel has passed at ``now`` ms of playing."""
         return now >= self._due.get(name, 0.0)
 
     def draw_next(self, name: PanelName) -> None:
-        """Have a panel drawn at the next frame."""
+        """Make a panel due, so that the next frame draws it."""
         self._due.pop(name, None)
 
     def _draw(self, name: PanelName) -> Drawing:
         try:
             scene = self.scenes.scene(name)
-        except Exception as error:  # a picture that needs a forward pass runs the learner's model
+        except Exception as error:  # some pictures need a forward pass of the learner's model
             old = self._drawings.get(name)
             if old and find_oom(error) is not None:
                 return old
@@ -189,7 +189,7 @@ _LEXER, _FORMATTER = PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(n
 
 
 class FrameWriter:
-    """Writes frames, each as the changes since the one before."""
+    """Writes frames, each as the changes since the previous frame."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -201,17 +201,17 @@ class FrameWriter:
         self._whole = True
 
     def start_over(self) -> None:
-        """Make the next frame a whole one."""
+        """Make the next frame a whole frame, which contains all fields."""
         self._whole = True
 
     def tell_again(self, *keys: str) -> None:
-        """Make the next frame hold these keys, or names in ``values``, whether they have changed or not."""
+        """Make the next frame contain these fields, or names in ``values``, even if they have not changed."""
         for key in keys:
             self._sent.pop(key, None)
             self._values.pop(key, None)
 
     def newest(self) -> Frame | None:
-        """Return the newest frame as a whole one, None before the first; another thread may write meanwhile."""
+        """Return the newest frame as a whole frame, None before the first. Any thread may call it."""
         with self._newest_lock:
             if not self._number:
                 return None
@@ -220,7 +220,7 @@ class FrameWriter:
             return {"f": self._number, "whole": True, **sent, "panels": panels}
 
     def write(self, drawings: Mapping[Any, Drawing], **now: Any) -> Frame:
-        """Return a frame; ``now`` holds all fields of the protocol."""
+        """Return the next frame: the changes of the Drawings and of ``now``, which holds its other fields."""
         with self._newest_lock:
             self._drawings = drawings
             self._number += 1
@@ -236,7 +236,7 @@ class FrameWriter:
             if changed:
                 frame["values"] = changed
                 self._values.update(changed)
-            # The encoder of a panel that is no longer shown is dropped: if it comes back, it is sent whole.
+            # The encoder of a panel that is no longer shown is dropped: if the panel comes back, it is sent whole.
             earlier, self._encoders, panels = self._encoders, {}, {}
             for name, drawing in drawings.items():
                 encoder = self._encoders[name] = earlier.get(name) or Encoder()
@@ -249,14 +249,14 @@ class FrameWriter:
 
 @lru_cache(maxsize=64)
 def coloured(source: str) -> tuple[str, ...]:
-    """Return the HTML of each line; a token that spans lines is closed and opened again at each line's end.
+    """Return each line as highlighted HTML; the tags of a token that spans lines are closed in each line.
 
-    A call of ``zero_grad`` that is commented out is struck through instead.
+    A call of ``zero_grad`` that is commented out is shown as code that is struck through.
     """
     commented = {index for index, line in enumerate(source.split("\n")) if _COMMENTED_ZERO_GRAD.match(line)}
     html = highlight(_COMMENTED_ZERO_GRAD.sub(r"\1\2", source), _LEXER, _FORMATTER)
     lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.)', r"\1<wbr>", html).split("\n")
-    for index in commented:  # text that is copied or read out has the comment
+    for index in commented:  # "# " is only hidden: copied text and screen readers still have it
         code = lines[index].lstrip()
         lines[index] = f'{lines[index][: -len(code)]}<span class="gl-hidden"># </span><s>{code}</s>'
     count = len(source.splitlines())

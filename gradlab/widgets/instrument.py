@@ -1,7 +1,7 @@
-"""Instruments: controls, and pictures and texts that follow from them at once.
+"""Instruments: controls, with pictures and texts that are computed from their values at once.
 
-An instrument is a pure function from the values of its controls to a View. Time, such as a moment of an update, is one
-more control: a slider that plays. So every state can be recorded, and a page without a kernel is a table of them.
+An instrument is a pure function from the values of its controls to a View. Time, such as a moment of an update, is also
+a control: a slider that plays. So every state can be recorded, and a page without a kernel is a table of such states.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .frames import Frame, FrameWriter, Reply, Request, RequestError, coloured, 
 from .live import Live, Packed, packed_text
 
 Settings = Mapping[str, Any]
-MAX_CACHED = 64  # views of an instrument, and forecasts
-Actions = Mapping[str, Callable[[Request], None]]  # the answers to requests, by name
-_QUIET = ("hello", "press")  # requests that leave an error shown
+MAX_CACHED = 64  # maximum number of cached views of an instrument, and of forecasts of a ForecastLab
+Actions = Mapping[str, Callable[[Request], None]]  # the functions that answer requests, by the kind of request
+_QUIET = ("hello", "press")  # kinds of requests after which an error is still shown
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class View:
     state: str  # the result in a sentence or two, with its numbers
     note: str = ""
     code: str = ""  # the plain PyTorch that was run, "" for none
-    off: Sequence[str] = ()  # the controls that have no effect now
+    off: Sequence[str] = ()  # names of the controls that have no effect now
     lit: tuple[int, int] = (0, 0)  # the first and the last line of the code that is lit
     wrong: int = 0  # the line of a mistake, 0 for none
 
@@ -46,7 +46,7 @@ class Instrument(Live):
 
     title: ClassVar[str]
     size: ClassVar[tuple[int, int]] = (460, 300)
-    """CSS pixels of a panel in still pictures and on a page without a kernel."""
+    """Width and height of a panel in CSS pixels, in still pictures and on a page without a kernel."""
 
     def __init__(self, **start: Any) -> None:
         controls, owner = {control.name: control for control in self.controls()}, type(self).__name__
@@ -56,31 +56,31 @@ class Instrument(Live):
             controls[name] = replace(controls[name], start=controls[name].check(owner, value))
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
-        """The values of the controls."""
+        """The current values of the controls, by name."""
         self._cached_view = lru_cache(MAX_CACHED)(lambda *pairs: self.render(dict(pairs)))
         self._alarm = ""
         self._writer = FrameWriter()
 
     @abstractmethod
     def controls(self) -> list[Control]:
-        """Return the controls, in their order."""
+        """Return the controls, in the order in which they are shown."""
 
     @abstractmethod
     def render(self, settings: Settings) -> View:
-        """Return the view at these settings, which have been checked."""
+        """Return the View at these settings, which contain a valid value for every control."""
 
     def recorded(self) -> Iterable[Settings]:
-        """Return the settings that a page without a kernel holds, each as its changes from the start."""
+        """Yield the settings that a page without a kernel contains, each as its changes from the start values."""
         for name, control in self._controls.items():
             for value in control.values:
                 yield {name: value}
 
     def turn(self, name: str, value: Any) -> None:
-        """Set one control; for an invalid value a message is shown, and nothing changes."""
+        """Set one control; an invalid value shows a message and changes nothing."""
         self._attempt(partial(self._turn, name, value))
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Answer a message of the browser (``front/README.md``). Raises nothing."""
+        """Return the reply to a message from the browser (see ``front/README.md``). Raises nothing."""
         with lock:
             self._replying = True
             if not isinstance(message, Mapping) or message.get("do") not in _QUIET:
@@ -92,11 +92,11 @@ class Instrument(Live):
                 self._replying = False
 
     def actions(self) -> Actions:
-        """Return the functions that answer the browser's requests, by name."""
+        """Return the functions that answer the browser's requests, by the kind of request."""
         return {
             "hello": lambda request: self._writer.start_over(),
             "turn": self._turn_as_asked,
-            "press": lambda request: None,  # only a lab can do more
+            "press": lambda request: None,  # only a lab answers a press
         }
 
     @property
@@ -105,7 +105,7 @@ class Instrument(Live):
         return " ".join(part for part in (self._now().state, self._alarm) if part)
 
     def drawings(self) -> list[Drawing]:
-        """Return the panels as they are now."""
+        """Return the current Drawings of the panels."""
         return list(self._now().panels.values())
 
     def _still(self, view: View) -> list[Placed]:
@@ -115,7 +115,7 @@ class Instrument(Live):
         return in_rows(panels, 2, self.size)
 
     def _listing(self, view: View, changed: Collection[int] = ()) -> Listing:
-        """Return the code that ran, its lit and changed lines marked, with the texts below."""
+        """Return the code that ran, with its lit and changed lines marked and the View's texts below."""
         texts = [text for text in (view.state, view.note) if text]
         return Listing(view.code, self.size[0], range(view.lit[0], view.lit[1] + 1), changed, texts)
 
@@ -123,7 +123,7 @@ class Instrument(Live):
         return self._still(self._now())
 
     def frame(self) -> Frame:
-        """Return the changes since the frame before."""
+        """Return the changes since the previous frame."""
         view, more = self._now(), self._more()
         controls = [control.data for control in self._controls.values()]
         return self._write(self._writer, view, self.values, controls=controls, alarm=self._alarm, **more)
@@ -139,11 +139,11 @@ class Instrument(Live):
 
     def _turn_as_asked(self, request: Request) -> None:
         name = str(request.get("name"))
-        self._writer.tell_again(name)  # the browser shows the chosen value, which may be refused
+        self._writer.tell_again(name)  # so that the control shows the current value again if the new one is refused
         self._turn(name, request.get("value"))
 
     def _turn(self, name: str, value: Any) -> None:
-        """Set a value if it is valid and its view can be computed."""
+        """Set a control's value if it is valid and its View can be computed; otherwise raise the error."""
         owner = type(self).__name__
         if name not in self._controls:
             raise RequestError(f"{owner}: there is no control {name!r}")
@@ -152,7 +152,7 @@ class Instrument(Live):
         self.values = values
 
     def _now(self) -> View:
-        """Return the current view; an instrument that cannot show its start says why."""
+        """Return the current View; if it cannot be computed, show the error and return a View without panels."""
         try:
             return self._view_at(self.values)
         except (Exception, KeyboardInterrupt) as error:
@@ -163,7 +163,7 @@ class Instrument(Live):
         return self._cached_view(*((name, settings[name]) for name in self._controls))
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Show an error as text; an interrupt of the cell's own call ends the cell."""
+        """Show an error as text; re-raise an interrupt unless it came during a request, so that it ends the cell."""
         if isinstance(error, KeyboardInterrupt):
             if not self._replying:
                 raise error
@@ -186,12 +186,12 @@ class Instrument(Live):
         )
 
     def _more(self) -> dict[str, Any]:
-        """Return further fields of a live frame, see ``front/README.md``."""
+        """Return further fields of a live frame (see ``front/README.md``)."""
         return {}
 
     def packed(self) -> Packed:
-        """Return the recording for a page without a kernel, the start first."""
-        recorded = list(self.recorded())  # which may add values to the controls
+        """Return the recording for a page without a kernel, which begins with the start values."""
+        recorded = list(self.recorded())  # read first, because it may add values to the controls
         controls, owner = self._controls, type(self).__name__
         start = {name: control.start for name, control in controls.items()}
         settings = [start]
@@ -205,7 +205,7 @@ class Instrument(Live):
     def _pack(
         self, controls: Iterable[Control], settings: Sequence[Settings], render: Callable[[Settings], View]
     ) -> Packed:
-        """Return the views at these settings, packed, with the controls that lead from one to another."""
+        """Return the Views at these settings, packed, with the controls whose values differ among the settings."""
         turned = [each.data for each in controls if len({repr(values[each.name]) for values in settings}) > 1]
         writer = FrameWriter()
         frames = [self._write(writer, render(values), values, controls=turned, alarm="") for values in settings]
@@ -215,5 +215,5 @@ class Instrument(Live):
         return Packed("instrument", self.title, caption, start.state, self._still(start), packed)
 
     def __repr__(self) -> str:
-        # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
+        # JupyterLab shows the first line of a folded output's text, which must not reveal the outcome.
         return f"{self.title}\n{self.text}"

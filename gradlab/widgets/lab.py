@@ -1,4 +1,4 @@
-"""The Lab: a loop that is run, switched and drawn live, by calls of a notebook and requests of a browser."""
+"""The Lab: a training loop that is drawn live and driven by calls from a notebook and requests from a browser."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .lab_model import INTERRUPTED, REQUEST_SECONDS, UPDATE_MS, LabModel
 from .live import Live, Packed
 from .recording import MOST_UPDATES, Recording, record_lab
 
-_SLICE_SECONDS = 0.04  # of training between two frames, and of work before a reply, at most
-_MAX_FRAMES, _MAX_SLICES = 20, 2  # frames in one reply, and slices in one at full speed
-_MAX_BEATS = 40  # in one reply; beats end with an update
+_SLICE_SECONDS = 0.04  # maximum training time between two frames at full speed, and work time before a reply
+_MAX_FRAMES, _MAX_SLICES = 20, 2  # maximum number of frames in a reply: in general, and at full speed
+_MAX_BEATS = 40  # maximum number of frames in a reply with a frame for each beat
 _MAX_UPDATES_PER_FRAME = 1000
-_MAX_FRAME_MS = 60_000.0  # for which a frame is shown
+_MAX_FRAME_MS = 60_000.0  # maximum time for which a frame is shown
 
 
 class Lab(Live):
-    """An interactive training loop: switches, the loop's text, and pictures of its effects.
+    """An interactive training loop: its code, switches that change it, and pictures of their effects.
 
     Args:
-        task: A Task or the name of one; None is digits.
-        recipe: A Recipe; None is the default at the task's ``lr``.
-        controls, panels: Lists of the names to show; None is all controls, and the panels that suit the task.
-        speed: The one at which Play begins, such as "10 updates/s".
-        play: Whether it plays when a browser first shows it, unless the reader prefers less motion.
+        task: A Task or the name of a task; None for "digits".
+        recipe: A Recipe; None for the default recipe with the task's ``lr``.
+        controls, panels: Names to show; None for all controls, and for the panels that suit the task.
+        speed: The speed at which Play begins, such as "10 updates/s".
+        play: Whether the lab plays when a browser first shows it, unless the reader prefers reduced motion.
 
     Raises:
         TypeError, ValueError: An argument is invalid; the message names what is allowed.
@@ -58,7 +58,7 @@ class Lab(Live):
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         can = [*RunScenes(runner).names(), PanelName.SCALER]
         for name in [name for name in panel_names or () if name not in can]:
-            allowed = f"must be of {', '.join(can)}, got {str(name)!r}"
+            allowed = f"must be among {', '.join(can)}, got {str(name)!r}"
             raise ValueError(f"Lab: panels of the task {runner.task.name!r} {allowed}")
         if not isinstance(speed, str) or speed not in SPEEDS:
             raise ValueError(f"Lab: speed must be one of {', '.join(SPEEDS)}, got {speed!r}")
@@ -69,28 +69,28 @@ class Lab(Live):
 
     @property
     def runner(self) -> Run:
-        """The current Run; choosing another task makes a new one."""
+        """The current Run; choosing another task creates a new Run."""
         return self.model.runner
 
     @property
     def text(self) -> str:
-        """The state as text: one line, and more when something is wrong."""
+        """The state as text: one line, and further lines if something is wrong."""
         with lock:
             model = self.model
-            oom_message = model.oom_message if model.note == model.oom_message else ""  # or a newer note is shown
+            oom_message = model.oom_message if model.note == model.oom_message else ""  # unless a newer note is shown
             lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, oom_message)
         return "\n".join(line for line in lines if line)
 
     @property
     def warning(self) -> str:
-        """The text of the warning chip, "" when nothing is wrong."""
+        """The warning that the lab shows, "" if nothing is wrong."""
         with lock:
             return self.model.warning
 
     def run(self, updates: int = 1) -> Lab:
-        """Run this number of updates without a browser; a bar shows the progress when it takes over a second.
+        """Run this number of updates without a browser; a bar shows the progress if this takes over a second.
 
-        Where memory runs out it stops, and the note under the pictures says why.
+        If memory runs out, training stops, and the lab shows the reason. Raises LoopError for other errors of the loop.
         """
         updates = whole_number("Lab.run: updates", updates, 0, kind=ValueError)
         try:
@@ -105,7 +105,7 @@ class Lab(Live):
         return self
 
     def run_statements(self, statements: int = 1) -> Lab:
-        """Run one statement, or this number of them."""
+        """Run this number of statements, by default one."""
         statements = whole_number("Lab.run_statements: statements", statements, 0, kind=ValueError)
         try:
             self.model.run_statements(statements, UPDATE_MS)
@@ -114,26 +114,26 @@ class Lab(Live):
         return self
 
     def step(self, statements: int = 1) -> Lab:
-        """Run statements: the name of ``run_statements`` until version 0.2."""
+        """Run statements: the deprecated name of ``run_statements``."""
         warnings.warn("Lab.step is now Lab.run_statements", DeprecationWarning, stacklevel=2)
         return self.run_statements(statements)
 
     def switch(self, **changes: Any) -> Lab:
-        """Turn switches as a learner would: ``lab.switch(zero_grad=False)``; a bad value is a ValueError."""
+        """Turn switches as a learner would: ``lab.switch(zero_grad=False)``. Raises ValueError for an invalid value."""
         with lock:
             self.model.switch(self.runner.recipe.replace(**changes))
             self._show()
         return self
 
     def edit(self, text: str) -> Lab:
-        """Run another loop from the next update on; a LoopError names the line of a mistake."""
+        """Run the loop in ``text`` from the next update on. Raises LoopError, which names the line of a mistake."""
         with lock:
             self.model.edit(text)
             self._show()
         return self
 
     def reset(self, weights: Sequence[float] | None = None) -> Lab:
-        """Begin again with the same task, loop and seed; ``weights`` are start values in place of the task's."""
+        """Begin again with the same task, loop and seed; ``weights`` are start values, None for the previous ones."""
         with lock:
             self.model.begin_again(weights)
             self._show()
@@ -147,14 +147,14 @@ class Lab(Live):
         turns: int = 2,
         opens: int | None = None,
     ) -> Recording:
-        """Run this lab anew from its start, as a recording that plays on a page without a kernel.
+        """Run this lab again from its start, and return a recording that plays on a page without a kernel.
 
         Args:
-            updates: Number of updates in all, with the same changes of the loop.
-            switches: Names of switches to turn in the page, for those that are on or off, or names with values.
-            marks: Updates at which they can be turned; every such run is computed now.
-            turns: Maximum number of turns one after the other, 1 to 4.
-            opens: The update at which the page opens; None is the first of the marks, or the end without any.
+            updates: Total number of updates; earlier switches and edits are repeated at their updates.
+            switches: Names of on/off switches that a reader can change, or a mapping from names of switches to values.
+            marks: Updates at which these switches can be changed; every resulting run is computed now.
+            turns: Maximum number of successive changes, 1 to 4.
+            opens: The update at which the page opens; None for the first mark, or the end if nothing can be changed.
 
         Returns:
             The recording; its ``save("x.html")`` writes the page.
@@ -168,7 +168,7 @@ class Lab(Live):
     # Views -----------------------------------------------------------------------------------------------------------
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Reply to a message of the browser; an interrupt of the kernel ends its work, and the playing."""
+        """Return the reply to a message from the browser; an interrupt of the kernel ends training and playing."""
         on_interrupt(self._interrupt, enabled=True)
         with lock:
             reply = reply_to(message, self.model, partial(_do, self.model))
@@ -176,7 +176,7 @@ class Lab(Live):
         return reply
 
     def frame(self) -> Frame:
-        """Return the changes since the frame before."""
+        """Return the changes since the previous frame."""
         return self.model.frame()
 
     def _interrupt(self) -> bool:
@@ -184,7 +184,7 @@ class Lab(Live):
         return self.runner.engine.end_soon()
 
     def _show(self) -> None:
-        """Send the browser a frame after a cell has driven the lab; Reset comes back to here."""
+        """Send the browser a frame after a cell has driven the lab, and make Reset return to this state."""
         with lock:
             self.model.set_reset_point()
             super()._show()
@@ -196,7 +196,7 @@ class Lab(Live):
         return f"{self.text}\n\n{self.runner.source}"
 
     def packed(self) -> Packed:
-        """Return a replay of the run so far; ``record`` has options: its length, and switches that can be turned."""
+        """Return a packed recording of the run so far; ``record`` can set its length and add switches."""
         return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).packed()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -211,13 +211,13 @@ class Lab(Live):
 
 def _names(field: str, names: Any, allowed: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise TypeError(f"Lab: {field} must be a list of names out of {', '.join(allowed)}, got {names!r}")
+        raise TypeError(f"Lab: {field} must be a list of names from {', '.join(allowed)}, got {names!r}")
     for name in names:
         if name not in allowed:
             near = did_you_mean(name, allowed)
-            raise ValueError(f"Lab: {field} must be names out of {', '.join(allowed)}, got {name!r}{near}")
+            raise ValueError(f"Lab: {field} must be among {', '.join(allowed)}, got {name!r}{near}")
     if field == "panels" and not names:
-        raise ValueError(f"Lab: panels must be one or more names out of {', '.join(allowed)}, got {names!r}")
+        raise ValueError(f"Lab: panels must be one or more of {', '.join(allowed)}, got {names!r}")
     return tuple(dict.fromkeys(names))
 
 
@@ -225,7 +225,7 @@ def _names(field: str, names: Any, allowed: Sequence[str]) -> tuple[str, ...]:
 
 
 def _hello(model: LabModel, request: Request) -> list[Frame]:
-    """Return a whole frame, which for the first browser says whether the lab plays on its own."""
+    """Return a whole frame; in the reply to the first browser, ``play`` is true if the lab plays by itself."""
     model.writer.start_over()
     plays, model.plays_first = model.plays_first, False
     return [{**model.frame(), "play": True} if plays else model.frame()]
@@ -247,12 +247,12 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
     if in_beats := request.get("beats") is True:
         advance = partial(model.run_beat_for, every)
     play_id = request.get("client"), request.get("play")
-    if play_id[1] is not None and play_id == model.stopped_play_id:  # the browser did not know yet that it had ended
-        model.stopped = not model.playing  # repeated until another playing: a reply that said so may be lost
+    if play_id[1] is not None and play_id == model.stopped_play_id:  # sent before the browser received ``stop``
+        model.stopped = not model.playing  # repeated until another playing begins, since a reply may be lost
         yield model.frame(only_due=True)
         return
     if play_id != model.play_id and not model.interrupted:
-        model.note = ""  # the note is about the time before
+        model.note = ""  # the note is about an earlier state
     model.play_id, model.playing, model.stopped = play_id, True, False
     end = time.perf_counter() + _SLICE_SECONDS
     beats: list[Frame] = []
@@ -277,9 +277,9 @@ def _play(model: LabModel, request: Request) -> Iterator[Frame]:
 
 
 def _turn(model: LabModel, request: Request) -> None:
-    """Set a switch to a value as it was chosen or typed, or choose another task."""
+    """Set a switch to the value that was chosen or typed in its control, or choose another task."""
     name, value, recipe = request.text("name"), request.get("value"), model.runner.recipe
-    model.writer.tell_again(name)  # a field goes back to the current value if its new one is refused
+    model.writer.tell_again(name)  # so that the control shows the current value again if the new one is refused
     if name == "task":
         model.new_task(value)
     elif name not in SWITCHES:
@@ -304,7 +304,7 @@ def _edit(model: LabModel, request: Request) -> None:
 def _drag(model: LabModel, request: Request) -> None:
     name, weights = request.text("name"), (request.number("x"), request.number("y"))
     if name != "weights" or not model.runner.record.is_two_weights:
-        raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
+        raise RequestError(f"only the weights of a model with two weights can be dragged, got {name!r}")
     model.drag_weights(weights)
 
 
@@ -312,7 +312,7 @@ def _press(model: LabModel, request: Request) -> None:
     what = request.text("what")
     kind, _, batch = what.partition(" ")
     if kind != "batch" or not batch.isascii() or not batch.isdigit():
-        raise RequestError(f"what can be pressed is a batch, got {what!r}")
+        raise RequestError(f"only a batch can be pressed, such as 'batch 38', got {what!r}")
     model.note = model.screen.scenes.about_batch(int(batch))
 
 
@@ -331,7 +331,7 @@ _REQUESTS: Mapping[str, tuple[_Act, str]] = {
     "edit": (_edit, "goes on"),
     "press": (_press, "goes on"),
 }
-"""The answers to a browser's requests (``front/README.md``), and whether a playing ends or goes on."""
+"""The function for each kind of request (``front/README.md``), and its effect on playing, "" for none."""
 
 
 def _do(model: LabModel, request: Request) -> Iterable[Frame] | None:

@@ -1,4 +1,4 @@
-"""A Lab's state: a Run with its panels, messages, actions and frames; it knows no widget."""
+"""The state of a Lab: a Run with its panels, messages, actions and frames; this module does not use widgets."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ from .controls import PRESSED_LINE, lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, RequestError, changed_lines, live_pace, shorten_message
 from .live import lab_rows
 
-UPDATE_MS = 1000 / 60  # for which an update is shown at the usual speed
-STATEMENT_MS = 350.0  # for which a single statement is shown, at least
-REQUEST_SECONDS = 1.0  # of training at most for one request of a browser: cells wait meanwhile
+UPDATE_MS = 1000 / 60  # ms for which an update is shown at the usual speed
+STATEMENT_MS = 350.0  # ms for which a single statement is shown
+REQUEST_SECONDS = 1.0  # maximum training time for one request of the browser, since cells wait for its end
 INTERRUPTED = "Interrupted. Press Play to continue."
 _OWN_LOOP = "This is your own loop now. Turning a switch brings the recipe's loop back."
 _LONG_UPDATE = "An update is under way for over a second"
-_NOTE_MS = 6000.0  # of playing for which a note is shown
-_UPDATES_PER_REPORT = 20  # of the progress; the last one's memory is watched
+_NOTE_MS = 6000.0  # ms of playing for which a note is shown
+_UPDATES_PER_REPORT = 20  # updates between two reports of the progress; memory is measured in the last of them
 
 
 class LabModel:
     """A run with its switches, speed, panels and messages; ``frame`` returns their changes for the browser.
 
-    ``panels`` and ``controls`` are as in Lab, ``panels`` None for the task's own; ``fail`` shows an error.
+    ``controls`` and ``panels`` hold names; ``panels`` is None for the task's usual panels. ``fail`` shows an error.
     """
 
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, speed: str) -> None:
         self.controls, self.chosen_panels = controls, panels
-        self.speed = speed  # a key of SPEEDS, at which Play begins, until the learner chooses another
-        self.pace_at: Callable[..., Pace] = live_pace  # the pauses between drawings of costly panels
-        self.plays_first = False  # whether the browser that shows it first plays it at once
+        self.speed = speed  # a key of SPEEDS: the speed of Play until the learner chooses another
+        self.pace_at: Callable[..., Pace] = live_pace  # returns the pauses between drawings of costly panels
+        self.plays_first = False  # whether the first browser that shows the lab plays it at once
         self.playing = False  # True from the first request for frames to the end of playing
-        self.interrupted = False  # between two requests; the next request for frames ends the playing
-        self.stopped = False  # from the end of a playing that was not paused to the learner's next request
-        self.play_id: tuple[Any, Any] = (None, None)  # the client that played last, and its number of the playing
-        self.stopped_play_id: tuple[Any, Any] = (None, None)  # the playing that ended by itself
-        self.draft, self.wrong = "", 0  # a text that was refused or that failed, and the line that is wrong
-        self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
-        self.note, self._note, self._note_ends = "", "", 0.0  # the note, the one shown last, and its end in ms
-        self.oom_message = ""  # why memory ran out
-        self.unswitched: Counterfactual | None = None  # a copy that goes on without the newest switch
-        self.unswitched_share = 0.1  # of a processor core that it may take
+        self.interrupted = False  # True after an interrupt of the kernel, until the playing has ended
+        self.stopped = False  # True from the moment that playing ends by itself to the learner's next request
+        self.play_id: tuple[Any, Any] = (None, None)  # the newest ``client`` and ``play`` of a request for frames
+        self.stopped_play_id: tuple[Any, Any] = (None, None)  # the ``play_id`` of the last playing that ended by itself
+        self.draft, self.wrong = "", 0  # the learner's loop that was refused or failed, and the line with the error
+        self._now = 0.0  # playing time: the sum of the durations of the frames so far, in ms
+        self.note, self._note, self._note_ends = "", "", 0.0  # current note, last note shown, its end in playing time
+        self.oom_message = ""  # the explanation of the newest out-of-memory error
+        self.unswitched: Counterfactual | None = None  # a copy of the run that continues without the newest switch
+        self.unswitched_share = 0.1  # share of a processor core that this copy may use
         self.writer = FrameWriter()
         self._reset_point: tuple[Sequence[tuple[int, Recipe | str]], Sequence[float] | None, int, int] | None = None
-        self._memory_due = False  # the loop has changed, and its memory has not been measured since
-        self._texts: dict[str, str] = {}  # of the newest frame
-        self._gradient: Drawing | None = None  # in the frame of these texts
+        self._memory_due = False  # whether the loop has changed since memory was last measured
+        self._texts: dict[str, str] = {}  # status line, warning and note of the newest frame
+        self._gradient: Drawing | None = None  # the gradient panel to which these texts belong
         self.show(runner)
 
     def show(self, runner: Run, note: str = "", *, keep_view: bool = False) -> None:
-        """Show a new run; ``keep_view`` leaves a landscape as it is."""
+        """Show a run that is new or was reset, with a note; ``keep_view`` keeps the view of a landscape."""
         self.runner = runner
         self._source, self._changed = runner.source, list[int]()
         self.wrong, self._doctor = 0, LiveDoctor()
@@ -73,19 +73,19 @@ class LabModel:
     # Views ------------------------------------------------------------------------------------------------------------
 
     def panels(self) -> list[PanelName]:
-        """Return the names of the panels to show now."""
+        """Return the names of the panels to show; the task's usual panel replaces a chosen one that the task lacks."""
         names, scaler = self.screen.scenes.names(), PanelName.SCALER
         usual = next(name for name in (PanelName.PICTURE, PanelName.LANDSCAPE, PanelName.LOSS) if name in names)
         third = scaler if scaler in names else usual
         chosen = self.chosen_panels or [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
-        return list(dict.fromkeys(name if name in (*names, scaler) else usual for name in chosen))  # of another task
+        return list(dict.fromkeys(name if name in (*names, scaler) else usual for name in chosen))
 
     def drawings(self) -> list[Drawing]:
-        """Return every panel as it is now, for a still picture."""
+        """Return the current Drawings of all panels, for a still picture."""
         return list(PanelDrawings(self.screen.scenes).draw(self.panels(), 0.0).values())
 
     def still(self) -> list[Placed]:
-        """Return the picture of a lab: the warning above, the loop with its texts, and the panels."""
+        """Return the lab's still picture: the warning above, the loop with note and status line, and the panels."""
         ran, texts = self.runner.statement, (self.note, status_line(self.runner, whole=False))
         lit = range(ran.line, ran.last_line + 1)
         listing = partial(Listing, self.runner.source, lit=lit, changed=self.changed, sentences=[*filter(None, texts)])
@@ -93,7 +93,7 @@ class LabModel:
 
     @property
     def changed(self) -> list[int]:
-        """The lines of the loop that the newest switch has changed."""
+        """The numbers of the loop's lines that the newest switch or edit changed."""
         if self.runner.source != self._source:
             self._changed = changed_lines(self._source, self.runner.source) if self._source else []
             self._source = self.runner.source
@@ -101,14 +101,14 @@ class LabModel:
 
     @property
     def warning(self) -> str:
-        """A warning about the run, or the learner's own loop; "" without one."""
+        """The warning about the run, or else the doctor's findings in the learner's own loop; "" if there are none."""
         return warning(self.runner) or (self._doctor.text() if self.runner.loop.is_edited else "")
 
     def frame(self, *, only_due: bool = False) -> Frame:
-        """Return the changes since the frame before; ``only_due`` leaves costly panels as they were."""
+        """Return the changes since the previous frame; ``only_due`` redraws only the panels that are due."""
         ran, drawings = self.runner.statement, self.screen.draw(self.panels(), self._now, only_due=only_due)
         gradient = drawings.get(PanelName.GRADIENT)
-        if not only_due or gradient is None or gradient is not self._gradient:  # the texts match this one
+        if not only_due or gradient is None or gradient is not self._gradient:  # the texts match this Drawing
             self._gradient = gradient
             if self.note != self._note:
                 self._note_ends = self._now + _NOTE_MS
@@ -134,13 +134,13 @@ class LabModel:
     # Training ---------------------------------------------------------------------------------------------------------
 
     def run_statements(self, statements: int = 1, every: float = STATEMENT_MS) -> None:
-        """Run statements, each of which is shown for ``every`` ms."""
+        """Run this number of statements; each is shown for ``every`` ms."""
         with self._training(statements * every):
             for _ in range(statements):
                 self.runner.run_statement()
 
     def run_statement_for(self, every: float) -> None:
-        """Run one statement while the lab is played; its frame will be shown for ``every`` ms."""
+        """Run one statement while the lab plays; its frame is shown for ``every`` ms."""
         self._begin_frame(every, full_speed=False)
         self.run_statements()
 
@@ -150,7 +150,7 @@ class LabModel:
         return self.runner.statement.label in BEATS or self.runner.engine.at_boundary
 
     def run_beat_for(self, every: float) -> None:
-        """Run statements to the next beat; the frames of the whole update will be shown for ``every`` ms."""
+        """Run statements up to the next beat (``at_beat``); the frames of an update share ``every`` ms on screen."""
         self._begin_frame(every, full_speed=False)
         self._now -= every * (1 - 1 / len(BEATS))
         deadline = time.perf_counter() + REQUEST_SECONDS
@@ -162,10 +162,10 @@ class LabModel:
     def advance_for(
         self, every: float, *, updates: int = 1, seconds: float | None = None, window: int | None = None
     ) -> None:
-        """Run updates, or as many as begin within some seconds; their frame will be shown for ``every`` ms.
+        """Run ``updates`` updates, or as many as begin within ``seconds``; their frame is shown for ``every`` ms.
 
-        After ``window`` batches without a step each further batch counts as an update; in the learner's own loop the
-        default is its longest window so far. After a second it stops, within an update if need be, with a note.
+        After ``window`` batches without a step, each further batch counts as an update. The default is LONGEST_WINDOW,
+        or in the learner's own loop its longest so far. Stops after a second; a note reports an unfinished update.
         """
         self._begin_frame(every, full_speed=seconds is not None)
         if seconds is not None:
@@ -181,10 +181,10 @@ class LabModel:
             self.note = ""
 
     def advance_to(self, updates: int, report: Callable[[int], object] = lambda count: None) -> None:
-        """Train to this update without a browser; ``report`` gets the number of updates since its last call."""
+        """Train up to this update without a browser; ``report`` gets the number of updates since its last call."""
         if self.runner.updates < updates:
             self.note = ""
-            self._count_bytes_if_seen()
+            self._watch_memory_if_due()
         while self.runner.updates < updates and not self.runner.engine.done:
             count = min(updates - self.runner.updates, _UPDATES_PER_REPORT)
             with self._training(count * UPDATE_MS):
@@ -193,12 +193,12 @@ class LabModel:
             report(count)
 
     def run_to_line(self, line: int) -> None:
-        """Run statements until the one at this line of the loop has run, for two updates at most."""
+        """Run until the statement at ``line`` has run, for at most two updates. Raises RequestError for other lines."""
         runner = self.runner
         spans = ((s.line, s.last_line) for s in runner.loop.program.statements)
         wanted = min((span for span in spans if span[0] <= line <= span[1]), default=None)
         if wanted is None:
-            raise RequestError(f"Line {line} is no statement of the loop.")
+            raise RequestError(f"Line {line} is not a statement of the loop.")
         with self._training(STATEMENT_MS):
             last, runner.engine.deadline = runner.updates + 2, time.perf_counter() + REQUEST_SECONDS
             while True:
@@ -212,9 +212,9 @@ class LabModel:
 
     @contextmanager
     def _training(self, every: float) -> Iterator[None]:
-        """Train in a block, which is shown for ``every`` ms; the run without the newest switch follows."""
+        """Take the locks for training that is shown for ``every`` ms; then train the copy without the newest switch."""
         with main_thread.hold(), lock:
-            # A recipe's loop is known to be right.
+            # The doctor checks only the learner's own loop, since a recipe's loop is known to be correct.
             with self._doctor if self.runner.loop.is_edited else nullcontext():
                 yield
             if self.unswitched is not None:
@@ -225,13 +225,13 @@ class LabModel:
     def _begin_frame(self, every: float, *, full_speed: bool) -> None:
         self._now += every
         self.screen.pace = self.pace_at(every, full_speed=full_speed)
-        self._count_bytes_if_seen()
+        self._watch_memory_if_due()
 
-    def _count_bytes_if_seen(self) -> None:
-        """Measure the memory of the next update where it is shown: when due, and once after each switch."""
+    def _watch_memory_if_due(self) -> None:
+        """Have the next update's memory measured if the memory panel is shown and due, as it is after each switch."""
         if not (self.runner.engine.at_boundary or self.runner.engine.at_batch):
             return
-        if self._memory_due:  # a panel drawn before the next update does not show the switch's effect
+        if self._memory_due:  # a panel drawn before the next update would not show the switch's effect
             self._memory_due = False
             self.screen.draw_next(PanelName.MEMORY)
         is_due = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
@@ -240,32 +240,32 @@ class LabModel:
     # Beginning again --------------------------------------------------------------------------------------------------
 
     def begin_again(self, weights: Sequence[float] | None = None) -> None:
-        """Begin again, at these weights if given; ValueError for another number of them than the model's."""
+        """Begin again from ``weights``, None for the previous start. Raises ValueError for the wrong number of them."""
         self.runner.reset(self.runner.start_weights if weights is None else weights)
         self.show(self.runner)
 
     def drag_weights(self, weights: Sequence[float]) -> None:
-        """Begin again at these weights; Reset goes there from now on, and the view stays."""
+        """Begin again from these weights, which Reset returns to from now on; the view of the landscape stays."""
         self._reset_point = None
         self.runner.reset(weights)
         self.show(self.runner, "Begun again from where you put the weights.", keep_view=True)
 
     def set_reset_point(self) -> None:
-        """Make Reset come back to the current state: a cell has driven the run here."""
+        """Make Reset return to the current state, which a cell has reached."""
         runner, statements = self.runner, self.runner.engine.statements_since_update
         point = tuple(runner.loops), runner.start_weights, runner.updates, statements
         self._reset_point = point if runner.updates or statements else None
 
     def go_back(self) -> None:
-        """Go back to the state where a cell left off; a run that no cell has driven begins again."""
+        """Return to the state that the last cell reached by repeating the run; begin again if no cell has driven it."""
         if self._reset_point is None:
             self.begin_again()
             return
         loops, weights, updates, statements = self._reset_point
         self.runner.reset(weights, loops[0][1])
-        self.runner.watch_memory = False  # as at the start
+        self.runner.watch_memory = False  # as in a new run
         self.show(self.runner)
-        for update, loop in loops[1:]:  # copies of tensors are not enough: a learner's loop may keep other state
+        for update, loop in loops[1:]:  # repeated, because a learner's loop may have state besides tensors
             self.advance_to(update)
             self._change_loop(loop)
         self.advance_to(updates)
@@ -274,7 +274,7 @@ class LabModel:
         self.note = f"Back at update {updates:,}, where the cell left off."
 
     def new_task(self, name: object) -> None:
-        """Go over to another task; RequestError for an unknown name."""
+        """Switch to another task. Raises RequestError for an unknown name."""
         try:
             task = tasks.get(one_of("task", name, tasks.names(), kind=ValueError))
         except ValueError as error:
@@ -287,7 +287,7 @@ class LabModel:
     # Another loop -----------------------------------------------------------------------------------------------------
 
     def switch(self, recipe: Recipe) -> None:
-        """Go over to another recipe at once, and note it; LoopError if the update cannot be completed."""
+        """Switch to another recipe after the current update. Raises LoopError if that update cannot be completed."""
         runner, before = self.runner, self.runner.updates
         self._change_loop(recipe)
         note = f"Update {runner.updates:,} was completed first. " if runner.updates > before else ""
@@ -298,14 +298,14 @@ class LabModel:
         self.note = note.strip()
 
     def edit(self, text: str) -> None:
-        """Run the learner's own text from now on; a LoopError names the line of a mistake."""
+        """Run the learner's own loop from now on. Raises LoopError, which names the line of a mistake."""
         self._change_loop(text)
-        self._doctor = LiveDoctor()  # of another loop
+        self._doctor = LiveDoctor()  # without findings about the previous loop
         self._memory_due = True
         self.note = ""
 
     def _change_loop(self, loop: Recipe | str) -> None:
-        """Go over to another loop; a copy of a recipe's run goes on without the switch."""
+        """Switch to another loop; if the loss is shown, a copy of a recipe's run continues without the switch."""
         runner, copy = self.runner, None
         if isinstance(loop, str):
             runner.edit(loop)
@@ -315,12 +315,12 @@ class LabModel:
         else:
             runner.complete_update()
             if runner.watch_gradients:
-                self.screen.scenes.gradient()  # its scale is kept for when this loop comes back
+                self.screen.scenes.gradient()  # stores the panel's scale for when this loop comes back
             if not runner.loop.is_edited and self._shows_unswitched():
                 copy = self.unswitched
                 if copy is None or copy.begun != runner.updates:  # two switches at one update count as one
                     copy = None
-                    with suppress(Exception):  # no memory is left for it, or the learner's model cannot be copied
+                    with suppress(Exception):  # memory runs out, or the learner's model cannot be copied
                         copy = runner.unswitched()
             runner.switch(loop)
             if copy is not None:
@@ -335,7 +335,7 @@ class LabModel:
     # Without the newest switch ----------------------------------------------------------------------------------------
 
     def _shows_unswitched(self) -> bool:
-        """Return whether a loss and a switch are shown, and not a GPU's memory: its allocator would count the copy."""
+        """Return whether a loss and a switch are shown, but not a GPU's memory, which would include the copy's."""
         panels = self.panels()
         loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
         counted = PanelName.MEMORY in panels and self.runner.task.device.startswith("cuda")
@@ -352,24 +352,24 @@ class LabModel:
     # Errors -----------------------------------------------------------------------------------------------------------
 
     def stop(self, note: str) -> None:
-        """End the playing with a note that says why."""
+        """End the playing, and show the reason as a note."""
         self.playing = self.interrupted = False
         self.stopped, self.stopped_play_id = True, self.play_id
         self.note = note
 
     def stop_if_done(self) -> None:
-        """End the playing where the loop has ended."""
+        """End the playing if the loop has ended."""
         if self.runner.engine.done:
             self.stop("The loop has come to its end. Reset begins it again.")
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Note an error; a bad request ends no playing, a text that failed stays open with its line marked."""
+        """Show an error as a note; all but a RequestError end the playing. A failed loop stays open in the editor."""
         if isinstance(error, RequestError):
             self.note = shorten_message(str(error))
         elif isinstance(error, KeyboardInterrupt):
             main_thread.interrupted = True
             self.stop(INTERRUPTED)
-            if self.runner.source != self._source:  # that loop has made no update, so the one before is back
+            if self.runner.source != self._source:  # the new loop had made no update: the old one is back
                 self.draft = self._source
         else:
             self.wrong = error.line if isinstance(error, LoopError) else 0
@@ -380,7 +380,7 @@ class LabModel:
             self.stop(message or f"{type(error).__name__}: {error}")
 
     def clean_up(self, error: Exception) -> str:
-        """Clean up if memory ran out, and return a message; "" for another error."""
+        """Free memory and return an explanation if ``error`` means that memory ran out; return "" for other errors."""
         if find_oom(error) is None:
             return ""
         self._end_unswitched("then memory ran out")

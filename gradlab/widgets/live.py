@@ -22,15 +22,15 @@ from .frames import Frame, FrameWriter, Reply
 
 _LAB_WIDTH_PX, _GAP_PX = 930, 10  # about as wide as a lab in a notebook, so that little moves when the lab loads
 _PANEL_SIZES_PX = {1: (530, 297), 2: (530, 270), 3: (465, 270)}
-"""For one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
-_SMALL_PANEL_PX = (300, 216)  # of more panels, in rows of two beside the loop
-_CONTROLS_HEIGHT_PX = 110  # of a lab, above the content of its still picture
+"""Panel size by number of panels, which share rows of two with the loop; a last panel alone in its row spans it."""
+_SMALL_PANEL_PX = (300, 216)  # panel size for four or more panels, in rows of two beside the loop
+_CONTROLS_HEIGHT_PX = 110  # height of a live lab's controls, which its still picture does not have
 
 
 def lab_rows(panels: Sequence[Drawing], listing: Callable[[float], Listing], warning: str) -> list[Placed]:
-    """Return the picture of a lab: the warning above, the loop as ``listing`` makes it for a width, and panels."""
+    """Return the still picture of a lab: the warning, the loop, which ``listing`` makes for a width, and the panels."""
     count = len(panels)
-    in_line = count in _PANEL_SIZES_PX  # the loop is in the rows of the panels, or else beside them
+    in_line = count in _PANEL_SIZES_PX  # whether the loop is in the rows of the panels or beside them
     size = _PANEL_SIZES_PX.get(count, _SMALL_PANEL_PX)
     loop = listing(_LAB_WIDTH_PX - _GAP_PX - (size[0] if in_line else 2 * size[0]))
     above = Listing("", _LAB_WIDTH_PX, sentences=[warning]) if warning else None
@@ -40,23 +40,23 @@ def lab_rows(panels: Sequence[Drawing], listing: Callable[[float], Listing], war
 
 
 class Live(ABC):
-    """A live view in a cell: the browser's requests come to ``handle``, cells drive it, and ``save`` writes it."""
+    """A live view in a cell: ``handle`` answers the browser's requests, cells call methods, ``save`` writes a file."""
 
-    _screen: ClassVar[str] = "instrument"  # in the browser (front/screen.js); "lab" is that of a run
+    _screen: ClassVar[str] = "instrument"  # kind of screen in the browser (front/screen.js): "lab" or "instrument"
     _kinds: ClassVar[tuple[str, ...]] = (".png", ".svg", ".html")
     _front: FrontEnd | None = None
     _writer: FrameWriter
     _replying = False
-    _driven_by: int | None = None  # the newest cell that has driven it since it was shown
-    _before: Frame | None = None  # the frame shown before that
+    _driven_by: int | None = None  # number of the last cell that changed the view after it was shown
+    _before: Frame | None = None  # the frame shown before that cell
 
     @abstractmethod
     def handle(self, message: Mapping[str, Any]) -> Reply:
-        """Answer a message of the browser (``front/README.md``). Raises nothing."""
+        """Return the reply to a message from the browser (see ``front/README.md``). Raises nothing."""
 
     @abstractmethod
     def frame(self) -> Frame:
-        """Return the changes since the frame before."""
+        """Return the changes since the previous frame."""
 
     @abstractmethod
     def _picture(self) -> list[Placed]:
@@ -69,10 +69,10 @@ class Live(ABC):
 
     @abstractmethod
     def packed(self) -> Packed:
-        """Return a recording of it, packed for a page without a kernel."""
+        """Return a recording of the view, packed for a page without a kernel."""
 
     def save(self, path: str | Path) -> Path:
-        """Write the current picture as ``.png`` or ``.svg``, or a page that needs no kernel as ``.html``."""
+        """Write the current picture (``.png``, ``.svg``) or a page without a kernel (``.html``); return the path."""
         target = checked_path(f"{type(self).__name__}.save", path, self._kinds)
         with lock:
             if target.suffix == ".png":
@@ -83,7 +83,7 @@ class Live(ABC):
         return target
 
     def _show(self) -> None:
-        """Send the browser a frame, unless it gets one with the reply to its own request."""
+        """Send the browser a frame, except during a request, whose reply contains one anyway."""
         with lock:
             if self._front is not None and not self._replying:
                 cell = cell_number()
@@ -92,16 +92,16 @@ class Live(ABC):
                 self._front.push({"frames": [self.frame()]})
 
     def _display_(self) -> FrontEnd:
-        """Return a live view for marimo, which shows an anywidget, and no stack of widgets."""
+        """Return a live view for marimo, which can show an anywidget but not a box of widgets."""
         with lock:
-            self.frame()  # for a browser that asks before the cell has ended
+            self.frame()  # so that there is a newest frame for a request that arrives before the cell ends
             self._front = FrontEnd(self._screen, plain_torch_state()(self.handle), self._writer.newest)
             return self._front
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return a live view, and the picture and text that a saved notebook keeps.
 
-        A view in an earlier cell stays as it was when this cell began.
+        The view in an earlier cell is frozen in its state from before this cell.
         """
         with lock:
             png, alt, text = to_png(self._picture()), self.text, repr(self)
@@ -118,25 +118,25 @@ class Live(ABC):
             "image/png": base64.b64encode(png).decode(),
             "text/plain": text,
         }
-        # A page made of the notebook says that it is a still of a live view (site/templates/cells.html.j2).
+        # "live" lets pages made from the notebook explain that the picture is a still (site/templates/cells.html.j2).
         return data, {"image/png": {"width": _pixels(png, 16), "alt": alt, "live": True}}
 
 
 def checked_path(owner: str, path: object, kinds: tuple[str, ...]) -> Path:
-    """Return the path of a file to be written; ValueError unless its suffix is one of these."""
+    """Return the path of a file to be written. Raises ValueError unless its suffix is one of ``kinds``."""
     if isinstance(path, (str, Path)) and Path(path).suffix in kinds:
         return Path(path)
     raise ValueError(f"{owner}: path must end in {join_words(kinds, 'or')}, got {str(path)!r}")
 
 
 def _still_html(lab_id: str, png: bytes, alt: str) -> str:
-    """Return the picture for when the widget's JavaScript does not load, and the remedy."""
+    """Return the picture with a remedy, as HTML, for the case that the widget's JavaScript does not load."""
     help_ = (
         "This is a still picture: the live lab has not loaded. If it stays, install anywidget where Jupyter "
         "runs (<code>pip install anywidget</code>) and reload this page. <code>lab.run(updates=20)</code> works "
         "meanwhile."
     )
-    room = f"min-height: {_pixels(png, 20) + _CONTROLS_HEIGHT_PX}px"  # of the lab, so that nothing jumps when it comes
+    room = f"min-height: {_pixels(png, 20) + _CONTROLS_HEIGHT_PX}px"  # the lab's, so that nothing moves when it loads
     return (
         f'<div data-gradlab-still="{lab_id}" style="{room}">{png_img(png, alt, _pixels(png, 16))}'
         f"<p>{html.escape(alt)}</p><p>{help_}</p></div>"
@@ -144,12 +144,12 @@ def _still_html(lab_id: str, png: bytes, alt: str) -> str:
 
 
 def _pixels(png: bytes, offset: int) -> int:
-    """Return the width (bytes 16 to 20 of a PNG) or the height in CSS pixels; it is drawn at twice their density."""
+    """Return the width (``offset`` 16) or height (20) in CSS pixels of a PNG, which has two pixels for each of them."""
     return int.from_bytes(png[offset : offset + 4], "big") // 2
 
 
 _PLAYERS = {"replay": ("replay", "Replay"), "instrument": ("instrument_page", "InstrumentPage")}
-"""The module that plays each kind, and its class."""
+"""The JavaScript module and class that play a recording, by its kind."""
 _PAGE_STYLE = """\
 body { margin: 0 auto; max-width: 1500px; padding: 8px; }
 @media (prefers-color-scheme: dark) { body { background: #1b1d21; color: #ececec; } }
@@ -161,20 +161,20 @@ header p { margin: 0 0 8px; }
 
 @dataclass(frozen=True)
 class Packed:
-    """A packed recording: ``page`` makes one document of it; a site can hold many of them beside one script."""
+    """A packed recording: ``page`` returns it as a document; a site can have many recordings that share a script."""
 
     kind: Literal["replay", "instrument"]
     title: str
-    caption: str  # the actions that a reader has
-    alt: str  # the content of the picture
+    caption: str  # description of the recording, and of what a reader can do with it
+    alt: str  # text alternative of the still picture
     still: list[Placed] = field(repr=False)
-    packed: str = field(repr=False)  # the recording as JSON, compressed by gzip, as base64
+    packed: str = field(repr=False)  # the recording as JSON, compressed with gzip and encoded in base64
 
     def page(self) -> str:
-        """Return one HTML document that plays everywhere, without a kernel and without a network."""
+        """Return one HTML document that plays the recording without a kernel and without a network."""
         entry, player = _PLAYERS[self.kind]
         module = player_module(entry).replace("</script", "<\\/script")
-        icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
+        icon = '<link rel="icon" href="data:,">\n'  # otherwise browsers request one
         content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
 <main id="lab"></main>
 <noscript>{png_img(to_png(self.still), self.alt, 800)}<p>{html.escape(self.alt)}</p></noscript>
@@ -188,6 +188,6 @@ new {player}(document.getElementById("lab"), await unpacked(document.getElementB
 
 
 def packed_text(recording: dict[str, Any]) -> str:
-    """Return a recording as text that a page unpacks; it is deterministic."""
+    """Return a recording as compressed text that a page unpacks; equal recordings give equal texts."""
     text = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()

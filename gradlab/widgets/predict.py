@@ -1,4 +1,4 @@
-"""Questions before an experiment: commit to a guess, run, and read the reason."""
+"""Questions before an experiment: the learner chooses an answer, runs the experiment and reads the explanation."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from ..formatting import inline_html
 from ..front import bet_module, bet_script, bet_style
 from .question import Question, find_question
 
-# The chosen option by the name of the question, and whether it was right, None until the answer is shown.
+# Name of a question -> the chosen option, and whether it is right, which is None until the answer is shown.
 Guesses = dict[str, tuple[str, bool | None]]
 GUESSES: Guesses = {}
-"""The guesses of this kernel: a cell that is run again makes a new Prediction with the same guess."""
+"""The guesses in this kernel: a cell that is run again creates a new Prediction with the same guess."""
 
 
 class _Live(anywidget.AnyWidget):
-    """The question in the browser, which sets ``guess`` when an option is chosen, ``told`` when the answer is shown."""
+    """The widget of a question; the browser sets ``guess`` when an option is chosen, and ``told`` with the answer."""
 
     _esm = traitlets.Unicode("").tag(sync=True)
     _css = traitlets.Unicode("").tag(sync=True)
     page = traitlets.Unicode("").tag(sync=True)
-    guess = traitlets.Int(-1).tag(sync=True)  # none yet
+    guess = traitlets.Int(-1).tag(sync=True)  # index of the chosen option, -1 before the choice
     told = traitlets.Bool(False).tag(sync=True)
     tally = traitlets.Unicode("").tag(sync=True)
 
 
 class Prediction:
-    """A question with its options. ``guess`` is the learner's choice, None before it; the first one counts."""
+    """A question with its options; ``guess`` is the option that the learner chose first, None before the choice."""
 
     def __init__(self, question: Question, guesses: Guesses) -> None:
         self.question, self._guesses = question, guesses
         self.options = [option.text for option in question.options]
         name, plain = html.escape(question.name, quote=True), _plain_html(question)
         self.page = f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}">{plain}</div>'
-        """The question as an element that is readable as it is, and that ``front/bet.js`` turns into buttons."""
+        """The question as an HTML element, which is readable without scripts; ``front/bet.js`` adds the buttons."""
         self._live = _Live(_esm=bet_module(), _css=bet_style(), page=self.page)
         self._live.observe(self._choose_from_browser, names="guess")
         self._live.observe(lambda change: self.tell(), names="told")
@@ -57,11 +57,11 @@ class Prediction:
 
     @property
     def guess(self) -> str | None:
-        """The option that the learner chose in this kernel, None before."""
+        """The option that the learner chose in this kernel, None before the choice."""
         return self._guesses.get(self.question.name, (None,))[0]
 
     def choose(self, option: str) -> None:
-        """Commit to an option, as a click does. Only the first choice counts."""
+        """Choose an option as with a click; only the first choice counts. Raises ValueError for an unknown option."""
         if option not in self.options:
             raise ValueError(f"predict: the guess must be one of {', '.join(map(repr, self.options))}, got {option!r}")
         if self.guess is None:
@@ -69,7 +69,7 @@ class Prediction:
         self._show()
 
     def tell(self) -> None:
-        """Show the answer, as "Tell me" does, if a choice was made."""
+        """Show the answer, like the button "Tell me", if an option has been chosen."""
         if self.guess is not None:
             self._guesses[self.question.name] = self.guess, self.guess == self.options[self.question.answer]
             self._show()
@@ -100,10 +100,10 @@ class Prediction:
 
 
 def predict(name: str) -> Prediction:
-    """Ask a question before the experiment, by its name: ``predict("03/where-do-the-weights-go")``.
+    """Ask a question before an experiment, by the question's name: ``predict("03/where-do-the-weights-go")``.
 
-    The guess is kept while the kernel lives; the answer comes once the cells below have shown it. Raises ValueError
-    with similar names for an unknown one.
+    The guess is kept until the kernel restarts; the answer is shown once the cells below have run. Raises ValueError
+    for an unknown name, with similar names, and TypeError for a name that is not a text.
     """
     return Prediction(find_question(name), GUESSES)
 
@@ -117,7 +117,7 @@ def _plain_html(question: Question) -> str:
 
 
 def seal(question: Question) -> str:
-    """Return answer, reason and remarks, obfuscated so that they are not read by accident. It is no secret."""
+    """Return the answer, reason and remarks, obfuscated so that they are not read by accident; they are not secret."""
     answer: dict[str, Any] = {
         "answer": question.answer,
         "why": inline_html(question.why),

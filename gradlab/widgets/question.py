@@ -16,9 +16,9 @@ from .._checks import near_names
 
 @dataclass(frozen=True)
 class Option:
-    """One of the answers to choose from. ``remark`` says why it is wrong and is empty for the right one.
+    """An answer to choose from; ``remark`` explains why it is wrong and is "" for the right answer.
 
-    ``course`` is the course of the loss, as shares of the loss at the start.
+    ``course`` is the loss curve that the answer predicts, as multiples of the loss at the start; () for none.
     """
 
     text: str
@@ -28,9 +28,9 @@ class Option:
 
 @dataclass(frozen=True)
 class LossCourse:
-    """The part of the lab's loss below that a question is about: its beginning, and its length ``over`` in updates.
+    """The part of a lab's loss curve that a question is about: it begins at ``after`` and lasts ``over`` updates.
 
-    ``after`` is an update, or the label of a switch that is turned; after ``decided`` updates the answer is visible.
+    ``after`` is an update or a turned switch such as "zero_grad off"; the answer is clear ``decided`` updates later.
     """
 
     after: int | str
@@ -40,9 +40,9 @@ class LossCourse:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its options; ``answer`` is the index of the right one, ``why`` the reason.
+    """A question with its options; ``answer`` is the index of the right option, ``why`` the explanation.
 
-    ``loss`` is not None if the options can be drawn beside the loss of the lab that follows.
+    ``loss`` is None unless the options can be drawn as curves beside the loss of the lab that follows.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Question:
 
 
 def find_question(name: str) -> Question:
-    """Return the question with this name; ValueError with similar names where there is none."""
+    """Return the question with this name. Raises ValueError with similar names if there is none."""
     if not isinstance(name, str):
         raise TypeError(f'predict: the name must be a text such as "03/where-do-the-weights-go", got {name!r}')
     if name in _questions():
@@ -89,10 +89,10 @@ def _questions() -> dict[str, Question]:
 def read_question(name: str, entry: Mapping[str, Any]) -> Question:
     """Return a question from its entry in a TOML file, in which one option has ``right = true``.
 
-    Each name has its own fixed order of the options, so that their positions give nothing away.
+    The name seeds a shuffle of the options, so that their positions do not reveal the answer.
     """
     options = entry["options"].copy()
-    random.Random(f"{name}ns").shuffle(options)  # with "ns", each position is right about as often
+    random.Random(f"{name}ns").shuffle(options)  # the suffix "ns" spreads the right answers evenly
     (right,) = (index for index, option in enumerate(options) if option.get("right"))
     texts = tuple(Option(each["text"], each.get("remark", ""), tuple(each.get("course", ()))) for each in options)
     loss = LossCourse(**entry["loss"]) if "loss" in entry else None

@@ -1,6 +1,6 @@
-"""Recordings: the frames of a run, and of the runs in which a switch was turned at chosen updates, for a web page.
+"""Recordings for web pages: the frames of a run, and of its variants in which switches are turned at chosen updates.
 
-PyTorch computed every number when it was recorded: each run is made anew from its start.
+All numbers are computed by PyTorch while recording: each variant is a complete run from the start.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ _MAX_TRACKS = 64
 _STATEMENTWISE_UPDATES = 4  # updates at the start of a track that are recorded statement by statement
 
 Loops = Sequence[tuple[int, Recipe | str]]
-Values = Mapping[str, Sequence[Any]]  # the values that each switch can be turned to, by its name
+Values = Mapping[str, Sequence[Any]]  # name of a switch -> the values that it can be turned to
 
 
 @dataclass
 class Track:
-    """One run: the track that it leaves, at which update, by which switch; its frames, the first of them whole."""
+    """A recorded run: the lab's own, or a branch of another, with ``switch`` turned to ``value`` at ``update``."""
 
-    parent: int | None
+    parent: int | None  # index of the track that this one branches off, None for the lab's own run
     update: int
     switch: str = ""
     value: Any = None
-    frames: list[Frame] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)  # the first is whole, the others hold changes
 
 
 @dataclass(frozen=True)
 class Recording:
-    """The result of ``Lab.record``: the tracks, the first of them the run itself; ``save`` writes them as a page."""
+    """The result of ``Lab.record``: tracks, of which the first is the lab's own run; ``save`` writes them as a page."""
 
     title: str
     caption: str
@@ -56,13 +56,13 @@ class Recording:
     still: list[Placed] = field(repr=False)
 
     def packed(self) -> Packed:
-        """Return it packed, for a page without a kernel."""
+        """Return the recording packed for a page without a kernel."""
         content = {name: getattr(self, name) for name in ("title", "marks", "opens")}
         content["tracks"] = [vars(track) for track in self.tracks]
         return Packed("replay", self.title, self.caption, self.alt, self.still, packed_text(content))
 
     def save(self, path: str | Path) -> Path:
-        """Write the page as a file; return its path."""
+        """Write the recording as a page, and return the file's path. Raises ValueError unless it ends in ``.html``."""
         target = checked_path("Recording.save", path, (".html",))
         target.write_text(self.packed().page(), encoding="utf-8")
         return target
@@ -71,7 +71,7 @@ class Recording:
 def record_lab(
     lab: LabModel, alt: str, updates: int, switches: Any, marks: Any, turns: int, opens: int | None
 ) -> Recording:
-    """Run a lab anew, and each with up to ``turns`` of ``switches`` at ``marks``; errors as Lab.record."""
+    """Run a lab again from its start, and record it as ``Lab.record`` describes; ``alt`` is its text alternative."""
     runner, last = lab.runner, _whole("updates", updates, 1, MOST_UPDATES) - 1
     if isinstance(marks, str) or not isinstance(marks, Iterable):
         raise TypeError(f"Lab.record: marks must be a list of whole numbers, 0 to {last}, got {marks!r}")
@@ -89,10 +89,10 @@ def record_lab(
 
 
 def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[int], turns: int) -> list[Track]:
-    """Return the lab's own run, and each run in which switches are turned to their ``values``, parents first."""
+    """Record the lab's own run, and each run with up to ``turns`` switches turned at ``marks``; parents come first."""
     driven: Loops = [(update, loop) for update, loop in lab.runner.loops if update < updates or update == 0]
     runs = [(Track(None, 0), driven, 0)]
-    for number, (track, loops, turned) in enumerate(runs):  # more are appended
+    for number, (track, loops, turned) in enumerate(runs):  # the loop appends more
         track.frames = _record_frames(lab, loops, track.update, updates, values)
         for mark in marks if turned < turns else ():
             earlier = [(update, loop) for update, loop in loops if update <= mark]
@@ -110,14 +110,14 @@ def _record_tracks(lab: LabModel, updates: int, values: Values, marks: Sequence[
 
 
 def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values: Values) -> list[Frame]:
-    """Run these loops one after the other; return the frames from the update ``start`` on."""
+    """Run ``updates`` updates, each loop from its own update on; return the frames from update ``start`` on."""
     (_, first), *later = loops
     run = Run(lab.runner.task, first if isinstance(first, Recipe) else None, lab.runner.seed)
     if lab.runner.start_weights is not None or isinstance(first, str):
         run.reset(lab.runner.start_weights, first)
     model = LabModel(run, lab.controls, lab.chosen_panels, lab.speed)
     model.pace_at = lambda *_, **__: RECORDED
-    model.playing, model.unswitched_share = True, math.inf  # no one watches
+    model.playing, model.unswitched_share = True, math.inf  # no limit: a recording may take its time
     frames: list[Frame] = []
     count = 0
     for update, loop in [*later, (updates, None)]:
@@ -134,10 +134,10 @@ def _record_frames(lab: LabModel, loops: Loops, start: int, updates: int, values
                 model.edit(loop)
             except Exception as error:
                 model.fail(error)
-    if count == start and not frames:  # the loop ended there
+    if count == start and not frames:  # the loop ended at ``start``
         frames.append(_first_frame(model, values))
     for frame in frames:
-        if "code" in frame and ZERO_GRAD not in values:  # its line turns nothing
+        if "code" in frame and ZERO_GRAD not in values:  # then the line of zero_grad() cannot be pressed
             frame["code"] = {**frame["code"], "turns": [], "hint": False}
     run.close()
     return frames
@@ -154,7 +154,7 @@ def _first_frame(model: LabModel, values: Values) -> Frame:
 
 
 def _one_update(model: LabModel, number: int) -> list[Frame]:
-    """Run update ``number`` of a track, and return its frames: one per statement at first, none before the track."""
+    """Run an update and return its frames; there are none before the track, where ``number`` is 0 or less."""
     frames, beats = list[Frame](), list[Frame]()
     rate = SPEEDS[model.speed] or math.inf
     goal, by_statement = model.runner.updates + 1, 0 < number <= _STATEMENTWISE_UPDATES
@@ -176,7 +176,7 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
             if in_beats and model.at_beat:
                 beats.append(frames[-1])
         elif model.runner.watch_gradients:
-            model.screen.scenes.gradient()  # for the scale of the track that this one leaves
+            model.screen.scenes.gradient()  # sets the scale as in the parent track
         if not (by_statement or in_beats) or model.stopped or model.runner.updates >= goal:
             break
     for frame in beats:
@@ -187,9 +187,9 @@ def _one_update(model: LabModel, number: int) -> list[Frame]:
 
 
 def _values(switches: Any, recipe: Recipe) -> Values:
-    """Return the values that each switch may be turned to; a switch that is on or off needs no values."""
+    """Return the values of each switch, the recipe's own first; on/off switches may be given without values."""
     if isinstance(switches, str) or not isinstance(switches, (Sequence, Mapping)):
-        raise TypeError(f"Lab.record: switches must be names, or names with values, got {switches!r}")
+        raise TypeError(f"Lab.record: switches must be a list of names or a mapping to values, got {switches!r}")
     turnable = {}
     for name in switches:
         if name not in SWITCHES:

@@ -1,4 +1,4 @@
-"""The whole site: recordings, pages, search index and checks, in this order."""
+"""The build of the site: recordings, pages, search index and checks, in this order."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ from .pages import POLICY, PageWriter, png_size
 from .recordings import Replay, record_all, replay_settings
 from .slides import opening_note, slide_cells
 
-_MARK = ".gradlab-site"  # marks a folder written by this module, which it may replace
+_MARK = ".gradlab-site"  # name of the file that marks a folder which this module wrote and may replace
 
 
 @dataclass(frozen=True)
 class SiteAddress:
-    """The repository's address on the web, for links to it, to Binder and to Colab; may be empty."""
+    """The repository's address on the web, for links to its files, to Binder and to Colab."""
 
     repository: str = ""
-    """``https://github.com/YOU/NAME``."""
+    """A URL such as ``https://github.com/YOU/NAME``, or "" for no such links."""
     tag: str = "main"
 
     def file(self, path: str) -> str | None:
-        """Return the address of a file of the repository, None if the repository has none."""
+        """Return the address of a file of the repository, None if the repository has no address."""
         return f"{self.repository}/blob/{self.tag}/{path}" if self.repository else None
 
     def hubs(self, notebook: str) -> dict[str, str]:
-        """Return the hubs that open a notebook live: the label of each button and its address."""
+        """Return addresses that open a notebook live, by the button's label; {} unless the repository is on GitHub."""
         repository = self.repository.removeprefix("https://github.com/")
         if not repository or repository == self.repository:
             return {}
@@ -66,18 +66,18 @@ def build_site(root: Path, out: Path, address: SiteAddress, only: str | None = N
     Args:
         root: the folder of the clone.
         out: a folder that is new, empty, or an earlier site; it is replaced when the new site is complete.
-        address: where the repository is on the web.
-        only: the number of a notebook, such as "03": only its lesson, worksheet and answers are written.
+        address: the repository's address on the web.
+        only: the number of a notebook, such as "03", to write only its lesson, worksheet and answers.
 
     Raises:
-        ValueError: for an argument that cannot be used, or if pagefind is missing or fails.
+        ValueError: for an invalid argument, for a notebook that fails, or if pagefind is missing or fails.
     """
     _check_target(out)
     numbers = [notebook.number for notebook in series_notebooks()]
     if only not in (None, *numbers):
         raise ValueError(f"--only must be one of {', '.join(numbers)}, got {only!r}")
     if not only and find_spec("pagefind") is None:
-        raise ValueError('pagefind is missing, for the search: pip install "torch-gradlab[site]"')
+        raise ValueError('pagefind, which the search needs, is missing: pip install "torch-gradlab[site]"')
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-")
@@ -96,7 +96,7 @@ def build_site(root: Path, out: Path, address: SiteAddress, only: str | None = N
 
 @contextmanager
 def _sigterm_raises() -> Iterator[None]:
-    """Raise SystemExit at SIGTERM, so that the temporary folder is removed."""
+    """Raise SystemExit on SIGTERM, so that the temporary folder is removed."""
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         yield
@@ -108,7 +108,7 @@ def _check_target(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise ValueError(f"OUT must be a folder, got the file {str(out)!r}")
     if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
-        raise ValueError(f"OUT must be new, empty or a site that was written before; {str(out)!r} holds other files")
+        raise ValueError(f"OUT must be new, empty or an earlier site, got {str(out)!r}, which holds other files")
 
 
 class _Site:
@@ -151,7 +151,7 @@ class _Site:
                 bar.update()
             self._write_all(replays, bar)
         (self.out / _MARK).touch()
-        (self.out / ".nojekyll").touch()  # else GitHub Pages omits files whose names begin with an underscore
+        (self.out / ".nojekyll").touch()  # otherwise GitHub Pages omits files whose names begin with an underscore
 
     def _write_all(self, replays: Mapping[str, list[tuple[int, Replay]]], bar: Any) -> None:
         def step(label: str) -> None:
@@ -177,7 +177,7 @@ class _Site:
             step("search")
 
     def _write_shared(self, home: Replay, step: Callable[[str], None]) -> None:
-        """Write all pages but lessons and handouts."""
+        """Write all pages except lessons and handouts."""
         for document in self.documents:
             html = document_html(self.root, document)
             folder = str(PurePosixPath(document.file).parent)
@@ -259,7 +259,7 @@ class _Site:
                 file.unlink()
 
     def _resolve(self, page: str, folder: str, link: str) -> str | None:
-        """Return the target on the site, None without one, of a link in a text from ``folder`` of the repository."""
+        """Return the target of a link on ``page``, which was written in ``folder``; None for a dead link."""
         root = "../" * page.count("/")
         if re.match(r"(https?|mailto):", link):
             ours = self.address.repository

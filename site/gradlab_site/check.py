@@ -1,4 +1,4 @@
-"""Checks of the written site: no dead links, nothing loaded from other hosts, nothing too large."""
+"""Checks of the written site: no dead links, nothing that the policy refuses, nothing too large."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOADS = {"img": "src", "script": "src", "link": "href"}
 
 
 def problems_of(site: Path) -> list[str]:
-    """Return the problems found, one sentence each."""
+    """Return the problems of the site in the folder ``site``, one sentence each."""
     pages = {path: html_soup(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     ids = {path: {str(each["id"]) for each in page.find_all(id=True)} for path, page in pages.items()}
     problems: list[str] = []
@@ -53,18 +53,18 @@ def _policy_problems(page: BeautifulSoup) -> Iterator[str]:
     for tag in page.find_all(True):
         assert isinstance(tag, Tag)
         if tag.get("style") is not None or tag.name == "style":
-            yield f"<{tag.name}> has a style of its own, which the policy refuses"
+            yield f"<{tag.name}> has an inline style, which the policy refuses"
         if any(name.startswith("on") for name in tag.attrs):
-            yield f"<{tag.name}> has a handler, which the policy refuses"
+            yield f"<{tag.name}> has an inline event handler, which the policy refuses"
         if tag.name == "script" and not tag.get("src"):
-            yield "a script in the page, which the policy refuses"
+            yield "the page has an inline script, which the policy refuses"
         address = str(tag.get(_LOADS.get(tag.name, ""), ""))
         if re.match(r"(https?:)?//", address):
-            yield f"it loads {address}"
+            yield f"the page loads {address} from another host"
 
 
 def page_size(path: Path, page: BeautifulSoup) -> int:
-    """Return the bytes sent for a page and the files that it loads by itself, recordings left out."""
+    """Return the number of bytes sent for a page and the files that it loads, without recordings."""
     files = {path}
     for name, attribute in _LOADS.items():
         for tag in page.find_all(name):
@@ -75,6 +75,6 @@ def page_size(path: Path, page: BeautifulSoup) -> int:
 
 
 def wire_size(path: Path) -> int:
-    """Return the bytes of a file as a server sends it: text is compressed."""
+    """Return the number of bytes that a server sends for a file; text is compressed."""
     content = path.read_bytes()
     return len(gzip.compress(content, 6)) if path.suffix in (".html", ".css", ".js", ".svg", ".json") else len(content)

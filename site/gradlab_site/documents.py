@@ -1,4 +1,4 @@
-"""Documents of the repository, the reference of the public names, and the verdicts of several PyTorch versions."""
+"""The content of some pages: the repository's documents, the public names, and verdicts by PyTorch version."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Document(NamedTuple):
     menu: str = ""
     """Its label in the menu, "" if it is not in the menu."""
     footer: str = ""
-    """Its label at the foot of every page; without this and ``menu`` it is reached by links only."""
+    """Its label at the foot of every page, "" if it is not there."""
     searched: bool = True
-    """Whether it is in the search index; documents about the project are not."""
+    """Whether it is in the search index; documents about the project's development are not."""
 
 
 DOCUMENTS = (
@@ -49,7 +49,7 @@ DOCUMENTS = (
 
 
 def document_html(root: Path, document: Document) -> str:
-    """Return a document as HTML, without comments, and with graphs as lists of their arrows."""
+    """Return a document as HTML, without comments, and with Mermaid graphs as lists."""
     path = root / document.file
     text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     graphs = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
@@ -60,19 +60,19 @@ def text_html(text: str, folder: Path) -> str:
     """Return Markdown as HTML; headings have the ids that they have on GitHub."""
     soup = html_soup(markdown_html(text, folder))
     for box in soup.select("input[type=checkbox]"):
-        box.replace_with("\N{BALLOT BOX} ")  # to tick on paper; screen readers cannot read a field without a label
+        box.replace_with("\N{BALLOT BOX} ")  # to tick on paper; a field would need a label for screen readers
     for heading in soup.find_all(["h1", "h2", "h3", "h4"]):
         heading["id"] = github_anchor(heading_text(heading))
     return str(soup)
 
 
 def github_anchor(heading: str) -> str:
-    """Return the id that GitHub gives a heading: links in the documents use it."""
+    """Return the id that GitHub gives to a heading, which links in the documents use."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _graph_text(graph: str) -> str:
-    """Return a Mermaid graph as a list: each box with the targets of its arrows. Mermaid itself is not on the site."""
+    """Return a Mermaid graph as a list: its boxes with the targets of their arrows. The site does not load Mermaid."""
     names = dict(re.findall(r"^\s*(\w+)\[\"(.*?)\"\]$", graph, re.MULTILINE))
     arrows: dict[str, list[str]] = {}
     for start, end in re.findall(r"^\s*(\w+) -[^>]*> (\w+)$", graph, re.MULTILINE):
@@ -91,12 +91,12 @@ def _graph_text(graph: str) -> str:
 
 @dataclass(frozen=True)
 class Name:
-    """A public name for the reference."""
+    """An entry of the reference: a public name, its signature and docstring, and the entries of its members."""
 
     name: str
     signature: str
     text: str
-    """Its docstring as HTML."""
+    """The docstring as HTML."""
     members: tuple[Name, ...] = ()
 
 
@@ -143,14 +143,14 @@ def _signature(value: Any) -> str:
 
 
 def docstring_html(value: Any) -> str:
-    """Return a docstring as HTML, "" without one."""
+    """Return the docstring of ``value`` as HTML, "" if it has none."""
     text = inspect.getdoc(value) or ""
     return markdown_html(re.sub(r"``(.+?)``", r"`\1`", text), Path()) if text else ""
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """A claim and its verdict on each version."""
+    """A claim of an article, and its verdict with each version of PyTorch."""
 
     code: str
     title: str
@@ -164,12 +164,12 @@ class Verdicts:
 
     @property
     def differ(self) -> bool:
-        """Whether versions of PyTorch disagree."""
+        """Whether the verdict differs between versions of PyTorch."""
         return len(set(self.by_version)) > 1
 
 
 def verdict_table(folder: Path) -> tuple[list[str], list[Verdicts]]:
-    """Return the versions with verdicts in ``folder``, and each claim with its verdicts."""
+    """Return the PyTorch versions with a file of verdicts in ``folder``, and each claim with its verdicts."""
     from gradlab.course.claims import CLAIMS
 
     results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}

@@ -1,6 +1,6 @@
 """Handouts for a class as Markdown: worksheets with exit tickets to print, and answers for teachers.
 
-They are made from the folder ``worksheets``, the questions and the exercises.
+They are generated from the folder ``worksheets``, the questions and the exercises.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _LINE = "______________________________"
 
 @dataclass(frozen=True)
 class ExitQuestion:
-    """A question of an exit ticket: multiple choice if it has options, else open."""
+    """A question of an exit ticket: multiple choice if it has options, otherwise open."""
 
     question: str
     answer: str
     wrong: str
     """The wrong answer to expect."""
     say: str
-    """The teacher's reply to it."""
+    """The teacher's reply to the wrong answer."""
     options: tuple[str, ...] = ()
 
 
@@ -47,12 +47,12 @@ class WorksheetText:
 
     title: str
     aims: tuple[str, ...]
-    """Skills after the notebook, to follow "Afterwards you can"."""
+    """Skills that the notebook teaches, worded to follow "Afterwards you can"."""
     bets: tuple[str, ...]
     """The names of the core's questions, in order."""
     ticket: tuple[ExitQuestion, ...]
     contexts: Mapping[str, BetContext]
-    """The context of a bet by its name."""
+    """Contexts of bets, by the bet's name."""
 
 
 @cache
@@ -61,10 +61,10 @@ def worksheet_text(number: str) -> WorksheetText:
     entry = tomllib.loads((_WORKSHEETS / f"{number}.toml").read_text(encoding="utf-8"))
     ticket = tuple(_exit_question(number, **question) for question in entry["ticket"])
     if len(ticket) != _TICKET_LENGTH:
-        raise ValueError(f"worksheet {number}: an exit ticket has {_TICKET_LENGTH} questions, got {len(ticket)}")
+        raise ValueError(f"worksheet {number}: an exit ticket must have {_TICKET_LENGTH} questions, got {len(ticket)}")
     contexts = {name: BetContext(**part) for name, part in entry.get("given", {}).items()}
     if unknown := contexts.keys() - set(entry["bets"]):
-        raise ValueError(f"worksheet {number}: given for bets that are not in its core: {sorted(unknown)}")
+        raise ValueError(f"worksheet {number}: keys of [given] must be bets of its core, got {sorted(unknown)}")
     return WorksheetText(entry["title"], tuple(entry["can"]), tuple(entry["bets"]), ticket, contexts)
 
 
@@ -73,12 +73,12 @@ def _exit_question(number: str, options: Iterable[str] = (), **texts: Any) -> Ex
     if question.options and not {question.answer, question.wrong} <= set(question.options):
         raise ValueError(f"worksheet {number}: the answers must be among the options of {question.question!r}")
     if question.answer == question.wrong:
-        raise ValueError(f"worksheet {number}: the wrong answer is the right one of {question.question!r}")
+        raise ValueError(f"worksheet {number}: wrong and right answer must differ for {question.question!r}")
     return question
 
 
 def worksheets_markdown(notebooks: Iterable[SeriesNotebook]) -> str:
-    """Return the worksheets of these notebooks. They hold no answers."""
+    """Return the worksheets of these notebooks, without answers."""
     return "\n\n".join(part for notebook in notebooks for part in _worksheet(notebook.number)) + "\n"
 
 
@@ -147,6 +147,6 @@ def _answers(notebook: SeriesNotebook) -> Iterator[str]:
             yield f"### Exercise `{name}`: {exercise.title} ({exercise.level}, {exercise.minutes} minutes)"
             yield exercise.spec
             yield f"```python\n{exercise.solution}```"
-            if exercise.remarks:  # an exercise to mend a loop has none: `watch` reports the bug
+            if exercise.remarks:  # exercises with a loop to mend have none: `watch` reports the bug
                 yield "Typical mistakes, and what the check says to each:"
                 yield "\n".join(f"- `{mistake}` \u2192 {remark}" for mistake, remark in exercise.remarks.items())

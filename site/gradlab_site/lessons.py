@@ -22,16 +22,16 @@ _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _NOTEBOOK_ONLY = "gradlab-in-notebook"
 """The class of phrases such as "Run the next cell", which are dropped from the page."""
 _REPLACED_PARAGRAPHS = ("Time", "Contents")
-"""First words of paragraphs below a title that the page replaces with its own."""
+"""First words of the paragraphs below the title that the page replaces with its own information."""
 
 
 @dataclass
 class Cell:
-    """A cell: as HTML, with its heading, if its text begins with one."""
+    """A cell as HTML; ``level`` and ``heading`` are 0 and "" unless its text begins with a heading."""
 
     element: Tag
     kind: str
-    """``"text"``, ``"code"``, ``"live"``, ``"bet"``, ``"spec"`` of an exercise, or its ``"stub"``."""
+    """``"text"``, ``"code"``, ``"live"`` (a lab), ``"bet"`` (a question), or an exercise's ``"spec"`` or ``"stub"``."""
     level: int = 0
     heading: str = ""
 
@@ -46,35 +46,35 @@ class Section:
 
     @property
     def html(self) -> str:
-        """The cells."""
+        """The cells as HTML."""
         return cells_html(self.cells)
 
 
 @dataclass
 class Lesson:
-    """A notebook for the site."""
+    """A notebook as the parts of a page."""
 
     number: str
     title: str
     lead: str
     """The text below the title, as HTML."""
     set_up: list[Cell]
-    """The cells above the first heading or lab: imports."""
+    """The cells above the first heading or lab, such as imports."""
     core: list[Cell]
     deeper: list[Section]
     exercises: list[Section]
     sources: list[Section]
-    """All sections after the exercises, such as the sources."""
+    """All other sections after the core, such as the sources."""
 
     @property
     def lead_text(self) -> str:
-        """The first paragraph below the title, as text."""
+        """The first paragraph below the title as plain text, "" if there is none."""
         first = html_soup(self.lead).find("p")
         return first.get_text() if first else ""
 
     @property
     def core_headings(self) -> list[tuple[str, str]]:
-        """Anchor and text of each heading of the core, including those in the middle of a cell."""
+        """Anchor and text of each second-level heading of the core, including headings in the middle of a cell."""
         texts = [cell.element for cell in self.core if cell.kind == "text"]
         return [(str(each["id"]), heading_text(copy.copy(each))) for text in texts for each in text.find_all("h2")]
 
@@ -90,7 +90,7 @@ def anchor_of(heading: str) -> str:
 
 
 def read_lesson(path: Path, template: Path, replays: Mapping[int, Replay]) -> Lesson:
-    """Read a stored notebook; ``replays`` are by cell index, ``template`` renders the cells."""
+    """Return a stored notebook as a Lesson; ``replays`` holds recordings by cell index, ``template`` renders cells."""
     notebook = read_notebook(path)
     for index, replay in replays.items():
         for output in notebook.cells[index].outputs:
@@ -107,7 +107,7 @@ def read_lesson(path: Path, template: Path, replays: Mapping[int, Replay]) -> Le
 
 
 def _cell(cell: Any, element: Tag) -> Cell:
-    """Return a cell with its kind, without the parts that need a kernel."""
+    """Return a cell with its kind, without the parts that are useful in a notebook only."""
     element.attrs.pop("id", None)
     if cell.cell_type == "markdown":
         for note in element.find_all(class_=_NOTEBOOK_ONLY):
@@ -136,7 +136,7 @@ def _cell(cell: Any, element: Tag) -> Cell:
 
 
 def _is_reveal(cell: Any) -> bool:
-    """Return whether a check shows, after a bet, a picture and a report of a loop: these outputs stay."""
+    """Return whether the hidden outputs of a cell show a loop's result after a bet; the page keeps such outputs."""
     texts = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
     return bool(cell.metadata.get("jupyter", {}).get("outputs_hidden")) and any(
         "The loss goes" in each for each in texts
@@ -144,7 +144,7 @@ def _is_reveal(cell: Any) -> bool:
 
 
 def _fold_code(element: Tag, is_name: bool) -> None:
-    """Fold the code of a lab, which readers cannot change here; drop code that only names the lab."""
+    """Fold a lab's code, which readers of the page cannot change; remove code that is only the lab's name."""
     code = element.find(class_="jp-InputArea-editor")
     if is_name:
         for wrapper in element.find_all(class_="jp-Cell-inputWrapper"):
@@ -162,7 +162,7 @@ def _plain(markdown: str) -> str:
 
 
 def _cover(cells: Sequence[Cell]) -> None:
-    """Cover the cells after each question: the page is shown before its scripts (outcome.js) are loaded."""
+    """Cover the cells after each question up to the next heading, since the page is shown before outcome.js loads."""
     covered = False
     for cell in cells:
         if cell.kind == "bet":
@@ -171,12 +171,12 @@ def _cover(cells: Sequence[Cell]) -> None:
             covered = False
         elif covered:
             add_class(cell.element, "gl-bet-follows", "gl-bet-hides")
-            cell.element["data-pagefind-ignore"] = ""  # else search results would show it
+            cell.element["data-pagefind-ignore"] = ""  # otherwise search results would reveal the outcome
             covered = not cell.element.find(["h1", "h2", "h3"])
 
 
 def _lesson(number: str, cells: list[Cell]) -> Lesson:
-    """Split the cells into parts by their headings."""
+    """Return the Lesson of these cells, split into parts by their headings."""
     parts: dict[str, list[Cell]] = {"core": [], "deeper": [], "exercises": [], "sources": []}
     part = "core"
     for cell in cells:
@@ -204,7 +204,7 @@ def _lesson(number: str, cells: list[Cell]) -> Lesson:
 
 
 def _title(first: Cell) -> tuple[str, str]:
-    """Return the heading of the notebook and the text below it as HTML."""
+    """Remove the title from a notebook's first cell; return the title, and the text below it as HTML."""
     element = first.element
     heading = element.find("h1")
     assert heading is not None
@@ -217,7 +217,7 @@ def _title(first: Cell) -> tuple[str, str]:
 
 
 def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
-    """Yield a section for each heading of this level, which is cut from its cell, and one for the cells above them."""
+    """Yield a section for each heading of ``level``, which is cut from its cell, and one for cells above the first."""
     section: Section | None = None
     for cell in cells:
         if cell.level == level or (section is None and cell.level):
@@ -228,7 +228,7 @@ def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
             if title is not None and cell.level == level:
                 title.extract()
             subheading = cell.element.find("h3")
-            if cell.level < level and subheading is not None:  # "## Exercises", with the first of them in the same cell
+            if cell.level < level and subheading is not None:  # "## Exercises" with the first exercise in the same cell
                 first = copy.copy(cell.element)
                 _cut_after(cell.element, subheading)
                 yield section
@@ -247,7 +247,7 @@ def _cut_after(element: Tag, heading: Tag) -> None:
 
 
 def _cut_before(element: Tag, heading: Any) -> str:
-    """Remove a heading and its preceding siblings; return its text."""
+    """Remove a heading and its preceding siblings; return the heading's text."""
     for sibling in [*heading.find_previous_siblings()]:
         sibling.extract()
     text = heading_text(heading)

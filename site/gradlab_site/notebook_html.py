@@ -14,7 +14,7 @@ from pygments.formatters import HtmlFormatter
 from traitlets.config import Config
 
 _MIME_TYPES = ("text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/latex", "text/plain")
-"""Formats of an output by preference; widgets are not among them because they need a kernel."""
+"""Formats of an output in order of preference, without widgets, because they need a kernel."""
 
 
 def read_notebook(path: Path) -> Any:
@@ -28,7 +28,7 @@ def read_notebook(path: Path) -> Any:
 
 
 def notebook_exporter(folder: Path, template: Path) -> Any:
-    """Return an exporter to HTML for a notebook in ``folder``: without prompts, with formulas as MathML."""
+    """Return an HTML exporter for a notebook in ``folder``, without prompts and with formulas as MathML."""
     return HTMLExporter(
         config=Config({"NbConvertBase": {"display_data_priority": list(_MIME_TYPES)}}),
         template_file=str(template),
@@ -43,7 +43,7 @@ class _Renderer(IPythonRenderer):
         return formula_html(body, "block")
 
     def inline_html(self, html: str) -> str:
-        return str(super().inline_html(html)) if "<img" in html else html  # super would close each tag at once
+        return str(super().inline_html(html)) if "<img" in html else html  # super would close each tag immediately
 
     def inline_math(self, body: str) -> str:
         return formula_html(body)
@@ -62,13 +62,13 @@ def formula_html(latex: str, display: str = "inline") -> str:
         formula = convert(latex, display=display)
     except Exception:
         formula = "\\"
-    if "\\" in formula:  # unknown commands stay in the result
+    if "\\" in formula:  # unknown LaTeX commands stay in the result
         formula = f"<code>${html.escape(latex)}$</code>"
     return f'<span class="formula">{formula}</span>' if display == "block" else str(formula)
 
 
 def code_colours() -> str:
-    """Return the colours of code in light and dark mode: the system's, or the page's ``data-theme``."""
+    """Return the CSS of code in light and dark mode, which the system or the page's ``data-theme`` chooses."""
     light, dark = (HtmlFormatter(style=style).get_style_defs(".highlight") for style in ("default", "github-dark"))
     system = f"@media (prefers-color-scheme: dark) {{\n:root:not([data-theme=light]) {{\n{dark}\n}}\n}}"
     return f"{light}\n{system}\n:root[data-theme=dark] {{\n{dark}\n}}"

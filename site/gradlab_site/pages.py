@@ -1,4 +1,4 @@
-"""Writing of pages: with the common frame, and without anything that a strict policy blocks."""
+"""Writing of pages, which have a common frame and nothing that their Content-Security-Policy blocks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'self'"
 )
 """The Content-Security-Policy of every page except the search page, which also runs WebAssembly."""
-_INLINE_LETTERS = 4000  # of base64: a longer PNG, JPEG or SVG becomes a file
+_INLINE_LETTERS = 4000  # maximum length in base64 of a PNG, JPEG or SVG in a page; a longer one becomes a file
 _KINDS = {"image/png": "png", "image/jpeg": "jpg", "image/svg+xml": "svg"}
 _DATA = re.compile(r"data:(image/[\w+]+);base64,(.*)", re.DOTALL)
 
 Resolve = Callable[[str], str | None]
-"""Maps the address in a link to the one on the site, or None for a dead link."""
+"""Maps the address in a link to an address on the site or the web, or to None if the link is dead."""
 
 
 @dataclass
@@ -46,14 +46,14 @@ class PageWriter:
     def write(
         self, name: str, template: str, resolve: Resolve, *, title: str, policy: str = POLICY, **about: Any
     ) -> None:
-        """Write a page; ``about`` are variables of its template, ``resolve`` maps its links."""
+        """Write the page ``name``; ``resolve`` maps its links, and ``about`` holds variables of its template."""
         root = "../" * name.count("/")
         context = {**self.shared, "title": title, "policy": policy, "root": root, "page": name, **about}
         page = html_soup(self._templates.get_template(template).render(context))
         self._take_out(page, root)
         _set_links(page, resolve)
         for link in page.select("a.anchor-link"):
-            link.string = ""  # site.css draws the sign: here it would be in the search index
+            link.string = ""  # site.css draws the sign, which would otherwise be in the search index
             link["aria-label"] = "Link to this heading"
         target = self.out / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ class PageWriter:
         return "\n".join([*self._sheets, rules])
 
     def picture(self, content: bytes, kind: str = "png") -> str:
-        """Write a picture to a file, once; return its address from the top of the site."""
+        """Write a picture to a file unless the file exists; return its path from the top of the site."""
         name = f"images/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
         target = self.out / name
         if not target.exists():
@@ -81,9 +81,9 @@ class PageWriter:
             style.decompose()
         for script in page.find_all("script"):
             if not script.get("src"):
-                script.decompose()  # a question's: gradlab.js serves all of them
+                script.decompose()  # the script of a question: gradlab.js serves all questions
         for note in page.select(".gl-bet-note"):
-            note.decompose()  # it refers to the notebook: here the page has the buttons
+            note.decompose()  # it asks to run the notebook, but the page has buttons
         for element in page.select("[style]"):
             declarations = str(element["style"]).strip()
             del element["style"]
@@ -103,24 +103,24 @@ class PageWriter:
 
 
 def add_class(element: Tag, *names: str) -> None:
-    """Give an element more classes."""
+    """Add classes to an element."""
     element["class"] = " ".join([*filter(None, element.get_attribute_list("class")), *names])
 
 
 def png_size(content: bytes) -> tuple[int, int]:
-    """Return width and height of a PNG in pixels."""
+    """Return the width and height of a PNG in pixels."""
     return int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
 
 
 def _reserve(image: Tag, content: bytes) -> None:
-    """Set the size of a picture, so that nothing moves when it is loaded."""
+    """Set the width and height of a picture, so that nothing moves when it loads."""
     width, height = png_size(content)
     shown_width = int(str(image.get("width") or width))
     image["width"], image["height"] = str(shown_width), str(round(shown_width * height / width))
 
 
 def _set_links(page: BeautifulSoup, resolve: Resolve) -> None:
-    """Point every link to a page of the site or to the web; replace dead links by their text."""
+    """Point every link to a page of the site or to the web; replace dead links with their text."""
     for link in page.find_all("a", href=True):
         address = str(link["href"])
         if address.startswith("#") or link.get("data-kept") is not None:
@@ -136,12 +136,12 @@ def _set_links(page: BeautifulSoup, resolve: Resolve) -> None:
 
 
 def html_soup(text: str) -> BeautifulSoup:
-    """Parse HTML; whitespace in code is preserved because it is indentation."""
+    """Parse HTML, and preserve whitespace in code, which is indentation."""
     return BeautifulSoup(text, "html.parser", preserve_whitespace_tags={"pre", "textarea", "code"})
 
 
 def heading_text(heading: Tag) -> str:
-    """Return the text of a heading, after removing its anchor link."""
+    """Remove the anchor link of a heading, and return the heading's text."""
     for link in heading.find_all(class_="anchor-link"):
         link.extract()
     return heading.get_text().strip()

@@ -1,6 +1,6 @@
-"""Recordings of the labs and instruments of a notebook: its cells are run again and their displays recorded.
+"""Recordings of a notebook's labs and instruments, which are made by running its cells again.
 
-``site/replays.toml`` sets for each lesson which switches can be turned at which updates.
+For each lab, ``site/replays.toml`` sets the number of updates, and which switches can be turned at which of them.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from .slices import needed_cells
 
 _LAST_VALUE = "_value_of_the_last_line"
 HOME = "home"
-"""The name of the first page's recording, which belongs to no notebook."""
+"""The name of the first page's recording, which does not belong to a notebook."""
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A recording for the site: a script in a file, and what the page shows until it is loaded."""
+    """A recording for the site: a script in its own file, and the data for the element that loads the script."""
 
     name: str
-    """Notebook and number of the lab or instrument in it: ``"03-1"``; also the name of its file."""
+    """Number of the notebook, and of the lab or instrument in it, such as ``"03-1"``; also the stem of its file."""
     kind: str
     """``"replay"`` of a lab, or ``"instrument"``."""
     title: str
     caption: str
     description: str
-    """The first picture as text."""
+    """Text alternative of the first picture."""
     png: bytes
-    """The first picture, for the first page only: the others are stored in their notebooks."""
+    """The picture for the first page; b"" for other recordings, whose pictures are stored in their notebooks."""
     script: str
     """The contents of its file."""
 
@@ -50,13 +50,13 @@ class Replay:
 
     @property
     def attributes(self) -> dict[str, str]:
-        """Attributes of its element on a page."""
+        """The values that the template ``cells.html.j2`` writes into the recording's element."""
         texts = {"name": self.name, "kind": self.kind, "title": self.title, "caption": self.caption}
         return {**texts, "src": self.file}
 
 
 def replay_settings(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the settings of each recording by its name."""
+    """Return the settings in ``replays.toml`` by the name of the recording."""
     return tomllib.loads((folder / "replays.toml").read_text(encoding="utf-8"))
 
 
@@ -70,7 +70,7 @@ def live_cells(notebook: Any) -> list[int]:
 
 
 def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> list[tuple[int, Replay]]:
-    """Run the cells that the labs and instruments of a notebook need; return their recordings with cell indices.
+    """Run the cells that a notebook's labs and instruments need; return the recordings with their cell indices.
 
     Raises ValueError that names the notebook and the failing cell. Call it in a separate process: it changes the
     working directory and PyTorch's threads and random state.
@@ -97,21 +97,21 @@ def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> li
 
 
 def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
-    """Record the lab of the first page: digits, with one switch."""
+    """Record the lab of the first page, which trains digits and has one switch."""
     from gradlab import Lab, Recipe
 
     panels = ["picture", "gradient", "held-out loss"]
     lab = Lab("digits", Recipe(lr=0.2), controls=["line"], panels=panels, speed="10 updates/s")
-    lab.run(updates=settings[HOME]["marks"][0])  # the recording opens here, and the still shows it
+    lab.run(updates=settings[HOME]["marks"][0])  # the recording opens here, and the still shows this update
     replay = _recorded(HOME, lab, settings[HOME])
     assert replay is not None
     return replay
 
 
 def _run_cell(name: str, source: str, namespace: dict[str, Any]) -> Any:
-    """Run a cell; return the value of its last line if it is an expression, else None.
+    """Run a cell, with its source in linecache; return the value of its last line if it is an expression, else None.
 
-    Its source is put into linecache. Prints are skipped: they are not shown, and may need files of other cells.
+    Calls of print are skipped, because they are not shown and may need files that other cells write.
     """
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     tree = ast.parse(source)
@@ -124,7 +124,7 @@ def _run_cell(name: str, source: str, namespace: dict[str, Any]) -> Any:
 
 
 def _recorded(name: str, shown: Any, settings: Mapping[str, Any]) -> Replay | None:
-    """Record a lab or an instrument; return None if it has no recording."""
+    """Record a lab or an instrument; return None for an object that cannot be recorded."""
     from gradlab import Lab
     from gradlab.drawing import to_png
 
@@ -143,9 +143,9 @@ def _recorded(name: str, shown: Any, settings: Mapping[str, Any]) -> Replay | No
 def record_all(
     notebooks: list[Path], settings: Mapping[str, Mapping[str, Any]], workers: int, home: bool = True
 ) -> Iterator[tuple[Path | None, list[tuple[int, Replay]]]]:
-    """Record all notebooks and, with ``home``, the first page, in ``workers`` processes.
+    """Record all notebooks and, with ``home``, the first page, in ``workers`` processes; yield each result when ready.
 
-    Yield each result as it is done: the notebook's path, None for the first page, and its recordings by cell index.
+    A result is a notebook's path, None for the first page, and its recordings. Raises ValueError if a recording fails.
     """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -160,8 +160,8 @@ def record_all(
             path, result = futures[future], future.result()
             yield path, result if isinstance(result, list) else [(0, result)]
     except BrokenProcessPool as error:  # the pool has ended the other processes
-        raise ValueError("a process that records was killed, as the system does when memory runs out") from error
-    except BaseException:  # also for Ctrl-C: else the pool waits until every notebook is recorded
+        raise ValueError("a recording process was killed, probably because memory ran out") from error
+    except BaseException:  # also for Ctrl-C: otherwise the pool waits until every notebook is recorded
         for process in multiprocessing.active_children():
             process.terminate()
         raise
@@ -175,5 +175,5 @@ def _begin_worker() -> None:
     from gradlab._torch import delay_dynamo
 
     end_with_parent()
-    gc.set_threshold(50_000)  # a recording has millions of small objects; scanning them took 5 %
-    delay_dynamo()  # an instrument's optimizer would import it, a Lab's does not
+    gc.set_threshold(50_000)  # a recording has millions of small objects; scanning them took 5 % of the time
+    delay_dynamo()  # otherwise the first optimizer of an instrument imports Dynamo; a Lab calls this itself

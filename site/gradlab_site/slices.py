@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 
 def needed_cells(sources: Sequence[str], wanted: Sequence[int]) -> list[int]:
-    """Return the indices of the cells to run, in order, for the wanted cells to show the same as in the notebook.
+    """Return the sorted indices of the cells to run so that the wanted cells have the same outputs as in the notebook.
 
-    A cell above the last wanted one is needed if it binds a name that a needed cell reads, or a statement in it calls
+    A cell above the last wanted cell is needed if it binds a name that a needed cell reads, or a statement in it calls
     a method of such a name (``lab.run(...)``). Cells that only import or set up PyTorch (``torch.manual_seed(0)``) are
-    always needed: names do not show their effect on the process.
+    always needed, because names do not reveal their effect on the process.
     """
     parsed = enumerate(map(_parse, sources[: max(wanted, default=-1) + 1]))
     trees = {index: tree for index, tree in parsed if tree is not None}
     needed = {index for index, tree in trees.items() if index in wanted or _is_setup(tree)}
     is_growing = True
-    while is_growing:  # a function may call one defined in a later cell
+    while is_growing:  # again, since a function may call another that a later cell defines
         names = {name for index in needed for name in _read_names(trees[index])}
         more = {index for index, tree in trees.items() if names & (_bound_names(tree) | _receivers(tree))}
         is_growing, needed = not more <= needed, needed | more
@@ -25,7 +25,7 @@ def needed_cells(sources: Sequence[str], wanted: Sequence[int]) -> list[int]:
 
 
 def _parse(source: str) -> ast.Module | None:
-    """Return the tree of a cell, None for an IPython command."""
+    """Return the syntax tree of a cell, None if it is not Python, as with an IPython command."""
     try:
         return ast.parse(source)
     except SyntaxError:
@@ -33,7 +33,7 @@ def _parse(source: str) -> ast.Module | None:
 
 
 def _is_setup(tree: ast.Module) -> bool:
-    """Return whether a cell only imports and calls functions of torch."""
+    """Return whether a cell contains only imports and calls of PyTorch's functions."""
     return all(
         isinstance(each, (ast.Import, ast.ImportFrom))
         or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Call) and _root_name(each.value.func) == "torch")
@@ -53,7 +53,7 @@ def _bound_names(tree: ast.Module) -> set[str]:
 
 
 def _receivers(tree: ast.Module) -> set[str]:
-    """Return the names whose methods are called by a statement."""
+    """Return the names on which a statement calls a method, such as "lab" for ``lab.run(5)``."""
     calls = (each.value for each in tree.body if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
     return {_root_name(call.func) for call in calls if isinstance(call.func, ast.Attribute)}
 
@@ -63,7 +63,7 @@ def _read_names(tree: ast.Module) -> set[str]:
 
 
 def _root_name(node: ast.expr) -> str:
-    """Return the first name of ``a.b(c).d``, "" without one."""
+    """Return the name that an expression begins with, such as "a" for ``a.b(c).d``; "" if there is none."""
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Call):
             node = node.func

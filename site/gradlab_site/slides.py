@@ -15,17 +15,17 @@ from gradlab.widgets import find_question, question_names
 from .lessons import Cell, Lesson
 from .pages import add_class, html_soup
 
-_PART_WORDS = 90  # in one part of a cell
-_SLIDE_WORDS = 140  # on one slide
-_BET_WORDS, _PICTURE_WORDS, _LINE_WORDS = 75, 75, 7  # a bet, a picture and a line of code take the room of these
+_PART_WORDS = 90  # maximum number of words in a part of a cell
+_SLIDE_WORDS = 140  # maximum number of words on a slide
+_BET_WORDS, _PICTURE_WORDS, _LINE_WORDS = 75, 75, 7  # the room of a bet, a picture and a line of code, in words
 
 
 def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
-    """Return the cells of the core, each with the number of its slide as ``data-slide``, from 1 on.
+    """Return the cells of the core, in parts that fit a slide, each with its slide's number, from 1, as ``data-slide``.
 
     Links within the lesson lead to ``page``, the lesson's page. The cells stay in one list, so that a question also
-    covers what follows it on later slides. Code (class ``slide-code``) is shown on demand and takes no room. A bet is
-    followed by its speaker's note, an ``aside``.
+    covers the cells that follow it on later slides. Code (class ``slide-code``) is shown on demand and takes no room.
+    A bet is followed by its speaker's note, an ``aside``.
     """
     number, room, is_empty = 1, _SLIDE_WORDS, True
     cells: list[Tag] = []
@@ -49,7 +49,7 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
 
 
 def opening_note(teachers_page: str, number: str) -> Tag:
-    """Return the note for a notebook's first slide: its rows in the tables of the teachers' page."""
+    """Return the note for a notebook's first slide, with the notebook's rows in the tables of ``teachers_page``."""
     rows = [line.strip("| ").split(" | ") for line in teachers_page.splitlines() if line.startswith(f"| {number} |")]
     lines = []
     for row in rows:
@@ -61,7 +61,7 @@ def opening_note(teachers_page: str, number: str) -> Tag:
 
 
 def _bet_lines(number: str, bet: Tag) -> Iterator[str]:
-    """Yield the lines of the note on a bet: wait, the right option and why, and a remark on each wrong option."""
+    """Yield the lines of a bet's note: advice to wait, the right option with its reason, and remarks on the others."""
     text = " ".join(bet.get_text().split())
     questions = [find_question(name) for name in question_names() if name.startswith(f"{number}/")]
     for question in questions:
@@ -72,7 +72,7 @@ def _bet_lines(number: str, bet: Tag) -> Iterator[str]:
 
 
 def _note(lines: Iterable[str], number: int) -> Tag:
-    """Return a note, encoded so that the page's text does not show the answer to a bet; the key N decodes it."""
+    """Return a note, encoded so that the page's text does not reveal the answer to a bet; the key N shows the note."""
     items = "".join(f"<li>{inline_html(line)}</li>" for line in lines)
     packed = base64.b64encode(f"<ul>{items}</ul>".encode()).decode()
     note = html_soup(f'<aside class="slide-note" data-slide="{number}" data-note="{packed}"></aside>').aside
@@ -81,13 +81,13 @@ def _note(lines: Iterable[str], number: int) -> Tag:
 
 
 def _parts(cell: Cell, is_caption: bool, is_below_picture: bool) -> Iterator[tuple[Tag, int, bool]]:
-    """Yield the parts of a cell, each with its weight in words, and whether only a caption may follow on its slide.
+    """Yield each part of a cell with its weight in words, and whether only a caption may follow it on its slide.
 
-    The first block of a caption, or of the text below a picture, is a separate part: it stays with its picture.
+    The first block of a caption, or of the text below a picture, is a separate part, which stays with its picture.
     """
     if cell.kind != "text":
         part = copy.copy(cell.element)
-        is_asked_about = "def mend_" in part.get_text()  # a loop in which a bug is to be found
+        is_asked_about = "def mend_" in part.get_text()  # the learner looks for a bug in this loop
         code = (
             part.find_all(class_="jp-Cell-inputWrapper") if cell.kind in ("code", "live") and not is_asked_about else []
         )

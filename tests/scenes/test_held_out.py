@@ -85,7 +85,7 @@ def test_the_panel_says_what_it_shows() -> None:
 
 
 def test_a_task_without_held_out_examples_cannot_have_it() -> None:
-    with pytest.raises(ValueError, match=r"'line' must be of loss, .*, got 'held-out loss'"):
+    with pytest.raises(ValueError, match=r"'line' must be among loss, .*, got 'held-out loss'"):
         Lab("line", panels=["held-out loss"])
     lab = Lab("digits", panels=PANELS)
     lab.handle({"do": "turn", "name": "task", "value": "line"})

@@ -216,10 +216,10 @@ def test_a_page_keeps_nothing_that_a_strict_policy_refuses(tmp_path: Path) -> No
     [
         ('<a href="none.html">x</a>', "leads nowhere"),
         ('<a href="#none">x</a>', "leads to no element there"),
-        ('<img src="https://example.org/x.png">', "it loads https://example.org/x.png"),
-        ('<p style="color:red">', "has a style of its own"),
-        ('<p onclick="go()">', "has a handler"),
-        ("<script>go()</script>", "a script in the page"),
+        ('<img src="https://example.org/x.png">', "the page loads https://example.org/x.png"),
+        ('<p style="color:red">', "has an inline style"),
+        ('<p onclick="go()">', "has an inline event handler"),
+        ("<script>go()</script>", "the page has an inline script"),
     ],
 )
 def test_the_check_finds_each_fault(page: str, message: str, tmp_path: Path) -> None:

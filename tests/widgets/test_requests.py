@@ -91,7 +91,7 @@ def test_a_loop_runs_up_to_a_line() -> None:
     assert weights(lab.runner) == weights(other)
 
 
-NONE = "is no statement of the loop"
+NONE = "is not a statement of the loop"
 
 
 @pytest.mark.parametrize(
@@ -137,9 +137,9 @@ def test_dragged_weights_begin_a_run_from_there() -> None:
 
 NO_BATCHES = ["", "batch", "batch ", "batch -1", "batch ١", "batch 1.5", "weights 3", "batch 1 2"]
 REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
-    *(("bowl", "drag", {"name": name, "x": 0, "y": 0}, "can be dragged are the weights") for name in ("lr", "")),
-    ("digits", "drag", {"name": "weights", "x": 0, "y": 0}, "can be dragged are the weights"),
-    *(("line", "press", {"what": what}, "what can be pressed is a batch") for what in NO_BATCHES),
+    *(("bowl", "drag", {"name": name, "x": 0, "y": 0}, "two weights can be dragged") for name in ("lr", "")),
+    ("digits", "drag", {"name": "weights", "x": 0, "y": 0}, "two weights can be dragged"),
+    *(("line", "press", {"what": what}, "only a batch can be pressed") for what in NO_BATCHES),
 ]
 
 
