@@ -42,7 +42,7 @@ def test_bad_arguments_of_watch_are_named(arguments: dict[str, Any], message: st
     ("codes", "message"),
     [
         ("nan-loss", r"^select must be a list of codes such as \['missing-zero-grad'\], got 'nan-loss'$"),
-        ([3], "^select: there is no code 3; there are "),
+        ([3], "^select: there is no code 3; the codes are "),
         (["nan-los"], r"^select: there is no code 'nan-los'; did you mean 'nan-loss'\?$"),
     ],
 )

@@ -1,7 +1,7 @@
-"""The rules: one file a theme. Each rule follows the facts that concern it, and speaks when it is sure.
+"""The doctor's rules, in one file per theme. Each rule receives facts about the loop, and reports findings.
 
-A false alarm costs more trust than a miss: where one time could be chance, a rule waits until the pattern repeats.
-Every subclass of Rule that has codes, in a file of this folder, is a rule: there is no list to add it to.
+A false alarm costs more trust than a miss, so if a single occurrence could be chance, a rule waits until it repeats.
+RULES is collected automatically: it holds every subclass of Rule that has codes and is defined in this folder.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ RULES: tuple[type[Rule], ...] = tuple(
     for value in vars(import_module(module)).values()
     if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module and value.codes
 )
-"""All rules, in the order in which they are asked: file by file by name, as they are written there."""
+"""All rules, in the order in which they receive facts: by module name, then by position in the module."""
 
 KNOWN_CODES = frozenset(code.name for rule in RULES for code in rule.codes)
 
 
 def check_codes(codes: Iterable[str], where: str) -> None:
-    """Raise ValueError for a code that there is not, with the nearest one; TypeError for what is no list of codes."""
+    """Raise TypeError if ``codes`` is not a list, ValueError for an unknown code; ``where`` begins the messages."""
     if isinstance(codes, str) or not isinstance(codes, Iterable):
         raise TypeError(f"{where} must be a list of codes such as ['missing-zero-grad'], got {codes!r}")
     for code in codes:
         if code not in KNOWN_CODES:
             near = get_close_matches(str(code).lower(), sorted(KNOWN_CODES), n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(KNOWN_CODES))}"
+            hint = f"; did you mean {near[0]!r}?" if near else f"; the codes are {', '.join(sorted(KNOWN_CODES))}"
             raise ValueError(f"{where}: there is no code {code!r}{hint}")
 
 

@@ -1,4 +1,4 @@
-"""Windows of micro-batches: wiped inside, dropped at the end, or summed instead of averaged."""
+"""Rules for gradient accumulation: windows cleared midway, dropped at the end, or summed instead of averaged."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ..state.grad_state import MOST_SIZES
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
-_SINGLES_PER_LONGER = 4  # times as many steps with one batch
-_MIN_PILED_UP = 8  # batches
+_STEPS_PER_LONGER = 5  # steps in all, for each step that applies several batches
+_MIN_PILED_UP = 8  # batches without a step
 _DIVISION_TOLERANCE = 0.01
-_UNEQUAL_TARGETS_RATIO = 1.25  # times as many targets
+_UNEQUAL_TARGETS_RATIO = 1.25  # largest number of targets, divided by the smallest
 
 
 def lost_in(facts: StepFacts) -> list[Any]:
-    """Return the passes of this window's own line that were cleared before any step could use them.
+    """Return the passes with a call path of this window that were cleared before any step used them.
 
-    Cleared everywhere: wherever they had added anything but zeros to this optimizer's parameters.
+    A pass counts only if it was cleared in all parameters of this optimizer to which it had added a nonzero gradient.
     """
     routes = {backward.call_path for backward in facts.fresh}
     return [
@@ -51,13 +51,13 @@ class ZeroGradInMicroBatch(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Look whether passes of this window were cleared, in the same loop as they run in."""
+        """Check whether passes of this window were cleared in the innermost loop around them."""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
         cleared = [
             clearing for clearing in facts.since.clearings if any(backward in lost for backward in clearing.lost)
         ]
         sites = {clearing.site for clearing in cleared}
-        # The step() of an optimizer of the learner's own may bring back what it has kept, as DP-SGD does.
+        # The step() of a custom optimizer class may restore gradients that it has stored, as DP-SGD does.
         custom = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].is_custom_class
         site = next(iter(sites), NO_SITE)
         if not lost or len(sites) != 1 or facts.edited or custom or not self._inside(site, facts.fresh):
@@ -70,7 +70,7 @@ class ZeroGradInMicroBatch(Rule):
             self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, proof, edit, of=optimizer)
 
     def _inside(self, clear: Site, fresh: list[Backward]) -> bool:
-        """Return whether a clearing is in the innermost loop around the passes; at the top of an epoch it is not."""
+        """Return whether a clearing and the passes have the same innermost loop, as far as their lines are known."""
         if clear == NO_SITE:
             return len(fresh) == 1
         path = self.context.log.path
@@ -79,7 +79,7 @@ class ZeroGradInMicroBatch(Rule):
 
 
 class WindowDropped(Rule):
-    """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
+    """The shorter, last window of an epoch gets no step: it is cleared, or added to the next epoch's first window."""
 
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
         "last-accumulation-window-dropped",
@@ -116,7 +116,7 @@ class WindowDropped(Rule):
             window, often = Counter(sizes).most_common(1)[0]
             wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
             left = left_in(self.context, optimizer)
-            alone = len(self.context.state.lines[optimizer]) == 1  # all its passes are of one line
+            alone = len(self.context.state.lines[optimizer]) == 1  # all its passes come from one line
             if leaks(sizes):
                 left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
                 self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
@@ -138,10 +138,10 @@ class WindowDropped(Rule):
 
 
 def leaks(sizes: list[int]) -> bool:
-    """Return whether longer windows come once an epoch, from the second epoch on.
+    """Return whether exactly the first window of each epoch, from the second epoch on, is longer than the others.
 
-    An epoch that leaves some micro-batches over has always the same number of steps, k, and the first step of the next
-    one finds them: steps k + 1, 2 k + 1, ... are the longer ones. A short window with a step of its own comes last.
+    If the last micro-batches of an epoch get no step, every epoch has the same number of steps, k, and the first step
+    of the next epoch applies these micro-batches as well: steps k + 1, 2 k + 1, ... are longer.
     """
     window = sizes[0]
     longer = [index for index, size in enumerate(sizes) if size != window]
@@ -152,11 +152,11 @@ def leaks(sizes: list[int]) -> bool:
 
 
 class StepLeftOut(Rule):
-    """A loop that steps for every batch leaves a step out now and then, and the next one applies that batch, too.
+    """A loop that steps after every batch sometimes omits a step, and the next step also applies the omitted batch.
 
-    How it is known: nearly all steps apply one batch, a few in between two or more, of the same line; or after such
-    steps there are no more, while batches pile up. How sure: it looks like a guard against outliers that skips the
-    clearing, too, but what is left may be meant: a hint.
+    The evidence is that nearly all steps apply one batch and a few in between apply several of the same call path, or
+    that many batches pile up without a step. It is a hint: probably a guard against outliers skips the clearing along
+    with the step, but applying these batches later may be intentional.
     """
 
     SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
@@ -166,12 +166,12 @@ class StepLeftOut(Rule):
     )
 
     def _begin(self) -> None:
-        self._others: set[int] = set()  # optimizers with steps of another kind
+        self._others: set[int] = set()  # optimizers with edited gradients, or steps of several call paths
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
-        self._pile: dict[int, list[Backward]] = {}  # the most that came without a step and were cleared at once
+        self._pile: dict[int, list[Backward]] = {}  # optimizer -> most passes in one clearing without a step
 
     def step(self, facts: StepFacts) -> None:
-        """Count the batches of a step."""
+        """Record steps that apply several batches, and batches that were cleared without a step."""
         optimizer, fresh = facts.step.optimizer, facts.fresh
         alike = len({backward.call_path for backward in fresh}) == 1 and not any(
             backward.skipped_by_scaler or backward.retain for backward in fresh
@@ -184,11 +184,11 @@ class StepLeftOut(Rule):
             self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
 
     def end(self, *, normal: bool) -> None:
-        """Look for a few longer ones among many of one batch, or many batches in the end."""
+        """Report optimizers with a few steps of several batches among many of one batch, or with many batches left."""
         for optimizer, last in self.context.state.last.items():
             longer = self._longer[optimizer]
-            apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # else windows have grown
-            if optimizer in self._others or not last.fresh or last.number < (1 + _SINGLES_PER_LONGER) * max(1, len(longer)):
+            apart = sum(b.number - a.number > 1 for a, b in pairwise(longer))  # steps in a row: the window has grown
+            if optimizer in self._others or not last.fresh or last.number < _STEPS_PER_LONGER * max(1, len(longer)):
                 continue
             route = last.fresh[0].call_path
             left = [backward for backward in left_in(self.context, optimizer) if backward.call_path == route]
@@ -205,19 +205,18 @@ class StepLeftOut(Rule):
 
 
 def left_in(context: RuleContext, optimizer: int) -> list[Backward]:
-    """Return the passes that no step of an optimizer has used when the watch is over, nor a scaler was offered."""
+    """Return the passes in an optimizer's unedited gradients that no step has used and no scaler has skipped."""
     groups = context.state.groups(context.state.params_of[optimizer])
     left = {entry.backward.number: entry.backward for group in groups for entry in group.fresh if not group.edited}
     return [backward for backward in left.values() if not backward.skipped_by_scaler]
 
 
 class LossNotDivided(Rule):
-    """The losses of a window are means, and nothing divides them by their number, or two lines do, or each is a mean
-    over another number of targets.
+    """The mean losses of a window are not divided by its length, are divided twice, or average unequal target counts.
 
-    Known from the numbers in the graph: what the means are multiplied with, all together, is nearer to 1 than to one
-    part of the window. A division by 1 is none. No more than a hint: a smaller lr makes up for it, and a sum over tasks
-    looks the same.
+    The evidence is in the graph of each loss: a factor of 1 / n (for n micro-batches) occurs twice; or it does not
+    occur, and the total weight of the means is nearer to 1 than to 1 / n. It is only a hint, since a smaller learning
+    rate compensates for the missing division, and a sum over tasks looks the same.
     """
 
     LOSS_NOT_DIVIDED = Code(
@@ -241,19 +240,19 @@ class LossNotDivided(Rule):
     )
 
     def _begin(self) -> None:
-        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> size -> how often
+        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> window size -> count
 
     def step(self, facts: StepFacts) -> None:
-        """Look for a window of means, all of one line and over the same parameters."""
+        """Check a window of mean losses with the same call path and parameters."""
         optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
-        later = fresh[1:]  # how a loss is made is not looked at where a step came right before
+        later = fresh[1:]  # the means in a loss are not recorded for the first pass after a step
         plain = all(b.mass and not b.has_grads and not b.retain and not b.create for b in later)
         alike = len({(backward.call_path, backward.added) for backward in fresh}) == 1
         if count < 2 or not plain or not alike or facts.edited or any(entry.used_by >= 0 for entry in facts.passes):
             return
         windows, site = self._windows[optimizer], fresh[-1].site
         windows[count] += 1
-        divisions = [sum(abs(scale * count - 1) < _DIVISION_TOLERANCE for scale in backward.scales) for backward in later]
+        divisions = [sum(abs(scale * count - 1) < _DIVISION_TOLERANCE for scale in b.scales) for b in later]
         tokens = [backward.tokens for backward in later if isinstance(backward.tokens, float)]
         if windows.total() < 2 or 2 * windows.total() <= facts.number:
             return
@@ -265,7 +264,7 @@ class LossNotDivided(Rule):
             self.report(self.LOSS_NOT_DIVIDED, site, f"{proof}, without a division", edit, count=count)
         elif (
             len(tokens) == len(later)
-            and len({round(backward.mass, 6) for backward in later}) == 1  # else they are weighed by their numbers
+            and len({round(backward.mass, 6) for backward in later}) == 1  # otherwise weighted by number of targets
             and max(tokens) > _UNEQUAL_TARGETS_RATIO * min(tokens)
             and self._often((optimizer, "sums"), windows)
         ):
@@ -273,7 +272,7 @@ class LossNotDivided(Rule):
             self.report(self.UNEQUAL, site, f"{proof}: over {listed} targets", Cause(*site), count=count)
 
     def _undivided(self, later: list[Backward], divisions: list[int], count: int) -> bool:
-        """Return whether nothing divides the means; what is multiplied, as by the batch size, is a sum on purpose."""
+        """Return whether nothing divides the means; False also if a mean is multiplied, such as by the batch size."""
         scales = [scale for backward in later for scale in backward.scales]
         light = min(backward.mass for backward in later) < count**-0.5
         return not any(divisions) and max(scales, default=1) <= 1 and not light

@@ -1,4 +1,4 @@
-"""The base class of rules, and their shared context."""
+"""The base class of rules, and the context that all rules share."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
 
 
 Lookup = Callable[[], Edit | Cause | None]
-"""Looks for the place to edit, in the learner's source."""
+"""A function that returns the location to edit in the learner's source, or None if it does not find one."""
 
-_MOST_LISTED = 32  # backward passes
+_MOST_LISTED = 32  # backward passes whose gaps are listed
 
 
 class RuleContext:
-    """The shared context of rules: the record, the state, and the findings so far."""
+    """The context that all rules share: the event log, the state of the gradients, and the findings so far."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self.findings: dict[tuple[str, Site], Finding] = {}
         self.newest: dict[tuple[str, Site], int] = {}
-        """The number of backward passes when a finding was last made or renewed."""
+        """Code and site of a finding -> number of backward passes when it was last reported."""
         self.edits: dict[tuple[str, Site], Lookup | Edit | Cause | None] = {}
-        """Of each finding the place to edit, or a function that looks for it."""
+        """Code and site of a finding -> the location to edit, or a function that returns it."""
         self.lost_places: list[str] = []
-        """Findings whose place could not be looked for, each with what went wrong."""
+        """Messages of errors in the search for locations to edit, each with the code of its finding."""
         self.state = GradState()
 
     def look_for_edits(self) -> None:
-        """Look for the place to edit of each finding, when the watch is over.
+        """Find the location to edit for each finding, at the end of the watch.
 
-        A line of Python is given only if the file with it is Python, too; else it is the code's sentence. A failure of
-        ours in here costs a place, and not the verdict.
+        A line of Python replaces the finding's fix only if the file parses with it. If a search raises an error,
+        the error goes to ``lost_places``, and the finding remains without a location.
         """
         for key, finding in self.findings.items():
             edit = self.edits.get(key)
@@ -79,7 +79,7 @@ class RuleContext:
         return any(name == code.name for name, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
-        """Return an optimizer's name in the learner's code, or "Adam (the second optimizer)"."""
+        """Return an optimizer's name in the learner's code; without a name, "Adam" or "Adam (the second optimizer)"."""
         if name := self.log.names.optimizer(optimizer):
             return name
         kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
@@ -92,48 +92,48 @@ class RuleContext:
         return self.log.names.optimizers.get(optimizer, [])
 
     def full_name(self, optimizer: int) -> str:
-        """Return the name of an optimizer and its kind: "optimizer_D (Adam)"."""
+        """Return the name and class of an optimizer, "optimizer_D (Adam)"; without a name, the result of ``name()``."""
         name = self.log.names.optimizer(optimizer)
         return f"{name} ({self.state.optimizers[optimizer].kind})" if name else self.name(optimizer)
 
     def variable(self, optimizer: int) -> str:
-        """Return the learner's variable for an optimizer, for a line of code; "optimizer" if it is not known."""
+        """Return the learner's name for an optimizer, for use in code; "optimizer" if the name is unknown."""
         return self.log.names.optimizer(optimizer) or "optimizer"
 
     def made_at(self, optimizer: int, otherwise: Site) -> Site:
-        """Return the line that made an optimizer or, if it is older than the watch, another one."""
+        """Return the line that created an optimizer, or ``otherwise`` if it was created before the watch."""
         created = self.state.optimizers[optimizer].site
         return created if created != NO_SITE else otherwise
 
     def never_moved(self, params: int) -> int:
-        """Return those of some parameters that no optimizer holds and nothing has written to."""
+        """Return the subset of ``params`` that no optimizer holds and nothing has written to."""
         left = params & ~self.state.covered
         return left & ~self.log.index.weights_ever_written(left)
 
     def whole_models(self, params: int) -> int:
-        """Return those of some parameters that are all that a model has."""
+        """Return the parameters of all models whose parameters are a subset of ``params``."""
         return union_bits(model.params for model in self.log.models.all() if not model.params & ~params)
 
     def param_names(self, params: int, most: int = 3) -> str:
-        """Return the names of some parameters, as "critic[0].weight, critic[0].bias, ..."; else their shapes."""
+        """Return up to ``most`` names, "head.weight, head.bias, ...", else shapes; "" if all parameters are freed."""
         numbers = bit_positions(params)
         names = [name for number in numbers if (name := self.log.names.param(number))]
         names = names or [f"one of shape {tuple(param.shape)}" for _, param in self.log.index.alive(params)]
-        if not names:  # the model is gone with the function that made it
+        if not names:  # the model was freed when the function that made it returned
             return ""
         return ", ".join(names[:most]) + (", ..." if len(numbers) > most else "")
 
     def listed(self, params: int) -> str:
-        """Return the names of some parameters for the end of a sentence: ": critic[0].weight, ..."; "" without any."""
+        """Return parameter names for the end of a sentence: ": head.weight, ..."; "" if ``param_names()`` is empty."""
         names = self.param_names(params)
         return f": {names}" if names else ""
 
     def all_names(self, params: int) -> list[str]:
-        """Return all names that some parameters have, in whichever function."""
+        """Return all names that the parameters in ``params`` have in the learner's functions."""
         return [name for number in bit_positions(params) for name in self.log.names.params.get(number, [])]
 
     def part_name(self, params: int) -> str:
-        """Return the name of the part of a model that holds these parameters and no other, such as "model.head"."""
+        """Return the common prefix of the parameters' names, such as "model.head"; "" if there is none."""
         names = [re.findall(r"\.?[^.\[]+|\[.*?\]", self.log.names.param(number)) for number in bit_positions(params)]
         common = names[0] if names else []
         for parts in names:
@@ -143,7 +143,7 @@ class RuleContext:
         return "".join(common)
 
     def module_name(self, params: int) -> str:
-        """Return the name of a module if it has exactly these parameters; "" if none is known."""
+        """Return the name of the module that has exactly these parameters; "" if no such module is known."""
         name, names = self.part_name(params), self.all_names(params)
         others = self.all_names(((1 << len(self.log.index)) - 1) & ~params)
         whole = any(model.params & params == params for model in self.log.models.all())
@@ -154,22 +154,22 @@ class RuleContext:
 
 FACTS: dict[str, type] = {
     "backward": Backward,  # a backward pass begins
-    "accumulate": Added,  # a backward pass adds to gradients, whose groups are as they were before it
+    "accumulate": Added,  # a backward pass has added to gradients; ``groups`` holds their state before it
     "maybe_cleared": MaybeCleared,
-    "step": StepFacts,  # an optimizer takes a step, without a closure
-    "scaler_step": ScalerStep,  # a scaler has taken a step, or skipped it
+    "step": StepFacts,  # an optimizer steps without a closure
+    "scaler_step": ScalerStep,  # a scaler has taken or skipped a step
     "scaler_update": ScalerUpdate,
     "clip": Clip,  # gradients are clipped
-    "made": OptimizerMade,  # an optimizer was made, or is seen for the first time
-    "schedule": Schedule,  # a scheduler takes a step
+    "made": OptimizerMade,  # an optimizer was created, or was used for the first time
+    "schedule": Schedule,  # a scheduler steps
     "mode": Mode,  # a module was put into training or evaluation mode
     "forward": Forward,  # the learner's code calls a module
 }
-"""The facts that a rule can receive, by the name of its method."""
+"""Name of a rule's method -> class of the facts that it receives."""
 
 
 class Rule:
-    """A rule: it has a method of FACTS for each fact that it wants to hear; its codes are class attributes."""
+    """The base class of rules: a subclass has methods named in FACTS that receive facts, and codes as attributes."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
 
@@ -182,15 +182,15 @@ class Rule:
         self._begin()
 
     def _begin(self) -> None:
-        """The watch begins: a rule makes here what it remembers, beside ``times``."""
+        """Initialize the attributes of the rule, apart from ``context`` and ``times``."""
 
     def count(self, what: Any) -> int:
-        """Return the number of times that something was seen, this time included."""
+        """Count one more occurrence of ``what``, and return the number of occurrences so far."""
         self.times[what] += 1
         return self.times[what]
 
     def end(self, *, normal: bool) -> None:
-        """The watch is over; ``normal`` is False if an exception ended it."""
+        """Judge the whole watch at its end; ``normal`` is False if an exception or a limit ended it early."""
 
     def report(
         self,
@@ -202,14 +202,14 @@ class Rule:
         of: int = -1,
         **fields: Any,
     ) -> None:
-        """Note a finding; one that is known at this place gets what was seen last.
+        """Record a finding; it replaces an earlier finding with the same code and site.
 
-        edit: the place to edit, with the line of Python that belongs there if it is one line; or a function that looks
-        for it once, at the end of the watch; None where it is not sure. of: the optimizer that the code's message and
-        fix call {optimizer}. fields: the other fields of their sentences.
+        ``edit`` is the location to edit, an Edit if a single line of Python belongs there, a function that returns the
+        location at the end of the watch, or None if it is uncertain. ``of`` is the optimizer named by {optimizer} in
+        the code's message and fix, and ``fields`` are the values of the other fields in them.
         """
         if code.name not in (names := sorted(each.name for each in self.codes)):
-            raise ValueError(f"{type(self).__name__} reports {code.name}; it declares: {', '.join(names)}")
+            raise ValueError(f"{type(self).__name__}: code must be one of {', '.join(names)}, got {code.name}")
         context, key = self.context, (code.name, site)
         fields = {"optimizer": context.variable(of)} | fields
         message, fix = code.message.format(**fields), code.fix.format(**fields)
@@ -219,15 +219,15 @@ class Rule:
 
 
 def how_many(params: int) -> str:
-    """Write how many parameters are in a set: "1 parameter"."""
+    """Return the number of parameters in a set, with its noun: "1 parameter"."""
     return number_of(params.bit_count(), "parameter")
 
 
 def numbered(backwards: list[Any]) -> str:
-    """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3, 5", of very many "batches 1, …, 191"."""
+    """Return passes as text: "batch 3", "batches 3 to 6", "batches 3, 5"; for many with gaps, "batches 1, …, 191"."""
     numbers = {backward.number for backward in backwards}
     firsts, lasts = (sorted(number for number in numbers if number + step not in numbers) for step in (-1, 1))
     spans = [*zip(firsts, lasts, strict=True)]
-    if len(spans) > 1 and len(backwards) > _MOST_LISTED:  # the state forgets some in the middle: no gap may be claimed
+    if len(spans) > 1 and len(backwards) > _MOST_LISTED:  # GradState drops passes in the middle: gaps are uncertain
         return f"batches {spans[0][0]:,}, …, {spans[-1][1]:,}"
     return batches_text(spans)

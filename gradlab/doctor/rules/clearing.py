@@ -1,4 +1,4 @@
-"""Steps that use gradients which are not theirs to use: used before, or left by another loss."""
+"""Rules for steps that apply gradients a second time, or gradients left over from another loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .base import Rule, RuleContext, numbered
 
 
 def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Cause | None:
-    """Return ``optimizer.zero_grad()`` above the statement at a line, or that place if it has no name there."""
+    """Return the edit that inserts ``zero_grad()`` above a statement; only its location without an optimizer name."""
     statement = statement_at(site)
     if statement is None:
         return None
@@ -25,7 +25,7 @@ def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Caus
 
 
 def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None:
-    """Return ``optimizer.zero_grad()`` below a step; None if its function reads gradients further down."""
+    """Return the edit that inserts ``zero_grad()`` below a step; None if its function reads ``.grad`` further down."""
     statement, scope = statement_at(site), function_around(site)
     if not isinstance(statement, ast.Expr) or scope is None:
         return None
@@ -38,7 +38,7 @@ def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None
 
 
 class MissingZeroGrad(Rule):
-    """A step applies batches again that a step of the same optimizer has applied before, beside a new one."""
+    """A step applies new batches together with batches that the same optimizer has already applied."""
 
     MISSING_ZERO_GRAD = Code(
         "missing-zero-grad",
@@ -55,20 +55,20 @@ class MissingZeroGrad(Rule):
     BY_HAND = MISSING_ZERO_GRAD.with_(fix="Set each `.grad` to None once for each update, before its first backward().")
 
     def _begin(self) -> None:
-        self._real = 0  # parameters whose gradients were seen not to be zeros when a backward added to them
+        self._real = 0  # parameters with a nonzero gradient at the start of some backward pass
         self._accumulates: set[int] = set()
 
     def backward(self, backward: Any) -> None:
-        """Old gradients that are not zeros: nothing has cleared them behind our back."""
+        """Record the parameters whose gradients are not zero before the pass: nothing has cleared them unnoticed."""
         self._real |= backward.nonzero
         self.context.log.index.wanted_values &= ~backward.nonzero
 
     def maybe_cleared(self, fact: MaybeCleared) -> None:
-        """Have those looked at from now on: other rules want to know whether anything was cleared."""
+        """Request the values of these gradients after each pass: other rules depend on whether they were cleared."""
         self.context.log.index.wanted_values_after |= fact.params
 
     def accumulate(self, added: Any) -> None:
-        """A closure's pass adds to what an earlier step has used: its zero_grad() is missing."""
+        """Check whether a pass in a closure adds to gradients that an earlier step or pass of the closure has used."""
         optimizer, state = added.backward.closure_of, self.context.state
         if optimizer >= 0:
             now = state.steps.get(optimizer, 0)
@@ -84,7 +84,7 @@ class MissingZeroGrad(Rule):
         self._judge(optimizer, facts.step.site, facts.number, used, facts.fresh)
 
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
-        """Report passes that are used again, from the second time on, unless they may be zeros: then look at them."""
+        """Report passes used again, from the second time on; if their gradients may be zeros, request the values."""
         params, again = union_bits(some for some, _ in used), [backward for _, backward in used]
         if not params & self._real:
             self.context.log.index.wanted_values |= params
@@ -99,9 +99,9 @@ class MissingZeroGrad(Rule):
             self.report(code, site, proof, partial(self._edit, optimizer, site, again, fresh), of=optimizer)
 
     def _edit(self, optimizer: int, step: Site, again: list[Backward], fresh: list[Backward]) -> Edit | Cause | None:
-        """Return a call without brackets, a step of the wrong optimizer, or the place where a clearing is missing.
+        """Return the edit for a ``zero_grad`` without parentheses, for a wrong optimizer's step or a missing clearing.
 
-        That is above the first pass of its own loss; below the step where a window has several passes of one line.
+        A missing clearing belongs above the first pass, or below the step if a window repeats passes of one line.
         """
         context, its_params = self.context, self.context.state.params_of[optimizer]
         names = {part for name in context.all_names(its_params) for part in name.split(".")[:-1]}
@@ -116,7 +116,7 @@ class MissingZeroGrad(Rule):
         return above if isinstance(above, Edit) else clear_below(context, optimizer, step) or above
 
     def _wrong_step(self, optimizer: int, step: Site, again: list[Backward], newest: Backward) -> Edit | None:
-        """Return the step of the optimizer whose loss this alone is, if that one has never taken one."""
+        """Return the edit that steps the only optimizer that never steps and fits the newest loss; None without one."""
         state = self.context.state
         owners = [
             number
@@ -126,12 +126,12 @@ class MissingZeroGrad(Rule):
         ]
         if len(owners) != 1:
             return None
-        here, wanted = (name_in_scope(self.context.names(backward), step) for backward in (optimizer, owners[0]))
+        here, wanted = (name_in_scope(self.context.names(number), step) for number in (optimizer, owners[0]))
         return replaced(step, f"{here}.step", f"{wanted}.step") if here and wanted else None
 
 
 def _used_by(optimizer: int, groups: Iterable[ParamGroupState]) -> list[tuple[int, Backward]]:
-    """Return the passes that an optimizer's step has used before, each with the parameters that it is held for."""
+    """Return (parameters, pass) for each pass in unedited groups that a step of ``optimizer`` has already used."""
     return [
         (group.params, entry.backward)
         for group in groups
@@ -141,7 +141,7 @@ def _used_by(optimizer: int, groups: Iterable[ParamGroupState]) -> list[tuple[in
 
 
 class DoubleStep(Rule):
-    """Two steps on the same gradients."""
+    """An optimizer takes two steps on the same gradients."""
 
     DOUBLE_STEP = Code(
         "double-step",
@@ -152,11 +152,11 @@ class DoubleStep(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Look for gradients that hold nothing but what this optimizer used in its last step."""
+        """Check for gradients that contain only passes that this optimizer has already applied."""
         optimizer, entries, site = facts.step.optimizer, facts.passes, facts.step.site
         if not entries or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
             return
-        if facts.since.backwards or facts.since.others:  # others: see EmptyStep, which says why none came here
+        if facts.since.backwards or facts.since.others:  # others: EmptyStep reports why they added nothing
             return
         if all(entry.used_by == optimizer for entry in entries) and (times := self.count(site)) >= 2:
             again = numbered([entry.backward for entry in entries])
@@ -165,7 +165,7 @@ class DoubleStep(Rule):
 
 
 class ForeignGradients(Rule):
-    """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
+    """A step also applies gradients that the loss of another optimizer has left in its parameters."""
 
     FOREIGN_GRADIENTS_IN_STEP = Code(
         "foreign-gradients-in-step",
@@ -176,10 +176,10 @@ class ForeignGradients(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Look for a pass of another line that another optimizer had used before this one's own pass began."""
+        """Check for passes of other lines that another optimizer had used before the newest pass in this step began."""
         optimizer, site, fresh = facts.step.optimizer, facts.step.site, facts.fresh
         if not fresh or facts.edited or any(entry.used_by == optimizer for entry in facts.passes):
-            return  # what this optimizer itself has used before is MissingZeroGrad's
+            return  # MissingZeroGrad reports passes that this optimizer has used before
         newest = [entry.backward for entry in facts.passes if entry.used_by < 0][-1]
         alone = self.context.state.lines[optimizer] | {newest.site}
         foreign = [

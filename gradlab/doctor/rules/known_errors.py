@@ -1,4 +1,4 @@
-"""PyTorch's own errors in the learner's terms: a table."""
+"""A table that explains PyTorch's errors in the learner's terms, and the rule that applies it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .stepping import EmptyStep
 TORCH = str(Path(torch.__file__).parent) + os.sep
 _OF_TENSORS = re.compile(r"[Tt]ensor|\bdimension \d|out of bounds for dimension|\bdtype\b")
 Where = Edit | Cause | None | Literal[False]
-"""The place to edit; False if a row of the table does not explain the error."""
+"""The location to edit, None if it is unknown; False if a row of the table does not explain the error."""
 
 
 def _all_frozen(crash: KnownErrors) -> Where:
@@ -44,7 +44,7 @@ def _all_frozen(crash: KnownErrors) -> Where:
 
 
 def _outside_closure(crash: KnownErrors) -> Where:
-    """Find the calls with parameters that the loss in a closure is made of, if all were before the step()."""
+    """Return the line of the forward pass if it ran outside the closure that step() was calling; otherwise False."""
     files = [frame.f_code.co_filename for frame, _ in crash.trace]
     optim = next((index for index, file in enumerate(files) if file.startswith(f"{TORCH}optim")), 0)
     callers = [(file, line) for file, (frame, line) in zip(files[:optim], crash.trace, strict=False) if is_users(frame)]
@@ -57,15 +57,15 @@ def _outside_closure(crash: KnownErrors) -> Where:
 
 
 def _carried(crash: KnownErrors) -> Where:
-    """Find the state if the pass went back into the graph of the last update."""
+    """Return the edit of a carried state if the pass went back into the graph of the last update; otherwise False."""
     log = crash.context.log
     return crash.newest.carried and carried_state(log.path(crash.site), log.files(), crash.values)
 
 
 def _undetached(crash: KnownErrors) -> Where:
-    """Find one net's output in two losses with a step between them: one of these is to leave that net alone.
+    """Return the edit that detaches a network's output in one of two losses with a step between them; else False.
 
-    If the step has moved that net, it is the second, which would go through weights that are no more; else the first.
+    The output is detached in the second loss if the step has changed that network's weights, otherwise in the first.
     """
     state, (file, line), fixes_by_cause = crash.context.state, crash.site, dict[Cause, str]()
     step, params = state.last_step.site, state.last_step.params
@@ -82,7 +82,7 @@ def _undetached(crash: KnownErrors) -> Where:
 
 
 def _by_step(crash: KnownErrors) -> Where:
-    """Find the step() that has overwritten a weight, as the shape in the error tells."""
+    """Return the line of the last step() if the error names the shape of a weight that it changed; otherwise False."""
     state, message_text = crash.context.state, str(crash.error)
     shapes = [sorted(param.shape) for _, param in crash.context.log.index.alive(state.last_step.params)]
     weight = "which is output" not in message_text or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", message_text)
@@ -107,7 +107,7 @@ def _second_scaler_step(crash: KnownErrors) -> Where:
 
 
 def _left_open(crash: KnownErrors) -> Where:
-    """Find the update that was left without step() and update(): its unscaled gradients were cleared since."""
+    """Return the edit for a missing update() if unscaled gradients were cleared without a step(); otherwise False."""
     entries = [entry for group in crash.context.state.groups(crash.newest.added) for entry in group.fresh]
     is_scaled = entries and not any(entry.unscaled for entry in entries)
     return missing_update(crash.context, crash.site) if is_scaled else False
@@ -139,7 +139,7 @@ RAISED = Code(
     message="PyTorch cannot do what this line asks for, and the block ends with its error.",
     fix="Compare the shapes, dtypes and devices of the tensors in this line with what the error names.",
 )
-"""Whatever PyTorch itself has said, as an error or as a warning, and no other code explains."""
+"""The code for errors and warnings from PyTorch that no other code explains."""
 _FIXES = {
     "Expected more than 1 value per channel": "BatchNorm cannot take a variance over one row: give the DataLoader "
     "drop_last=True, or use a larger batch.",
@@ -155,7 +155,7 @@ _FIXES = {
     "only for scalar outputs": "Call backward() on one number, such as loss.mean().",
     "numpy.. on Tensor that requires grad": "Call .detach() before .numpy().",
 }
-"""Words of an error, as a pattern, and what helps in general."""
+"""Pattern in an error message -> general advice."""
 _FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
     message="None of an optimizer's parameters requires a gradient, so backward() has nowhere to go."
 )
@@ -270,19 +270,19 @@ TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Where]], ...] = (
     ("out of memory", _NO_ROOM, lambda crash: None),
     ("None", _GRAD_IS_NONE, _grad_is_none),
 )
-"""Words of an error, what they mean, and where; of several rows with the same words the first that applies."""
+"""Rows of (part of an error message, code, search for the location); the first row whose search applies is used."""
 
 
 class KnownErrors(Rule):
-    """Explains the exception that has ended a loop, where its cause is known."""
+    """A rule that explains the exception that ended the block, if its cause is known."""
 
     site: Site
-    """The learner's line where it shows."""
+    """The line to report: the learner's line that raised the exception, unless a search sets another."""
     newest: Backward
-    """The newest backward pass."""
+    """The newest backward pass; an empty Backward if there was none."""
 
     def explain(self, error: BaseException) -> None:
-        """Add a finding for an exception that PyTorch has raised, or whose cause is known; others speak themselves."""
+        """Report an exception that PyTorch raised, or whose cause is in the table; ignore any other exception."""
         if not isinstance(error, Exception):
             return
         log, message_text, self.error = self.context.log, str(error), error
@@ -295,18 +295,18 @@ class KnownErrors(Rule):
         log.find_names(frame, params=log.index.all())
         for part, code, find in TABLE:
             if part in message_text and (edit := find(self)) is not False:
-                speaker = "Python" if isinstance(error, (AttributeError, TypeError)) else "PyTorch"
-                self.report(code, self.site, f"{speaker}: {first_sentence(message_text)}", edit)
+                source = "Python" if isinstance(error, (AttributeError, TypeError)) else "PyTorch"
+                self.report(code, self.site, f"{source}: {first_sentence(message_text)}", edit)
                 return
         if users and self._is_pytorchs(message_text) and not self.context.has_finding(NanLoss.NAN_LOSS):
             fixes = (RAISED.with_(fix=fix) for pattern, fix in _FIXES.items() if re.search(pattern, message_text))
             self.report(next(fixes, RAISED), site, f"PyTorch: {first_sentence(message_text)}")
 
     def _is_pytorchs(self, text: str) -> bool:
-        """Return whether PyTorch's code has raised the error, or what it has in C++, called in the learner's line."""
+        """Return whether PyTorch raised the error, in its Python code or in C++ code called from the learner's line."""
         inner = self.trace[-1][0]
         if inner.f_code.co_filename.startswith(TORCH):
-            return not isinstance(self.error, OSError) and not text.startswith("Caught ")  # a worker's is passed on
+            return not isinstance(self.error, OSError) and not text.startswith("Caught ")  # re-raised from a worker
         raised = any(isinstance(node, (ast.Raise, ast.Assert)) for node in nodes_at(self.site))
         return is_users(inner) and not raised and (type(self.error) is RuntimeError or bool(_OF_TENSORS.search(text)))
 
@@ -320,5 +320,5 @@ def is_users(frame: FrameType) -> bool:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of what PyTorch says, which may be long."""
+    """Return the first sentence of a message from PyTorch, cut to 160 characters; "" for an empty message."""
     return text.strip().splitlines()[0].partition(". ")[0][:160].rstrip(".") if text.strip() else ""

@@ -1,4 +1,4 @@
-"""Bugs of losses and their graphs: wrong inputs, terms that move no weight, NaN, and graphs that grow."""
+"""Rules for losses and their graphs: wrong inputs, terms that move no weight, NaN, and growing graphs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from ..source.syntax import cause_at
 from ..state.facts import StepFacts
 from .base import Rule, how_many
 
-_MAX_PASSES_PER_TERM = 16  # of one term
+_MAX_PASSES_PER_TERM = 16  # backward passes
 
 
 class LossFlaws(Rule):
     """Bugs in the graphs and expressions of losses.
 
-    They are looked at in the first three passes of each line and a few later ones. Something found is reported at the
-    end, with the lines of an update that was recorded for it.
+    Losses are examined in the first three passes of each call path and in a few later ones. Flaws are reported at the
+    end of the watch, if possible with source lines from a pass whose calls were traced.
     """
 
-    # Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
-    # dimension, or of Sigmoid. That is what was computed, so the doubt is only whether it was meant.
+    # Detected in the autograd graph: the input of LogSoftmax is, apart from reshaping, the output of Softmax over the
+    # same dimension, or of Sigmoid. It is only a warning because this may be intentional.
     SOFTMAX_BEFORE_CROSS_ENTROPY = Code(
         "softmax-before-cross-entropy",
         "01_autograd",
@@ -40,7 +40,7 @@ class LossFlaws(Rule):
         "the loss cannot come near 0 and the gradients are small.",
         fix="Take the {activation} out: the loss expects the result of the last layer as it is, the logits.",
     )
-    # Known from the graph, too: the input of the loss, but for reshaping, is the result of Sigmoid or Softmax.
+    # Also detected in the graph: the input of the loss is, apart from reshaping, the output of Sigmoid or Softmax.
     SIGMOID_BEFORE_BCE_WITH_LOGITS = Code(
         "sigmoid-before-bce-with-logits",
         "01_autograd",
@@ -49,10 +49,10 @@ class LossFlaws(Rule):
         "again: its probabilities stay between 0.5 and 0.73.",
         fix="Take the {activation} out: the loss expects the result of the last layer as it is, the logits.",
     )
-    # Predictions and targets have the same elements in different shapes, such as (N, 1) and (N,). Known from the shapes
-    # in the graph, as they were before a squared, absolute or Huber difference was broadcast. Where the target needs no
-    # gradient, its shape is read from the variables in the line that ran; if it is not known, the difference has to be
-    # one of pairs. Pairs that are made by ``unsqueeze``, or of (N, 1) and (1, N), are left alone, and so is what is
+    # Predictions and targets have the same number of elements in different shapes, such as (N, 1) and (N,). Detected
+    # from the shapes in the graph before a squared, absolute or Huber difference was broadcast. The shape of a target
+    # that requires no gradient comes from the traced call; without a trace, the difference must have the shape of all
+    # pairs. Pairs made by ``unsqueeze`` or from (N, 1) and (1, N) are not reported, and neither are targets that are
     # broadcast to the shape of the prediction.
     LOSS_BROADCASTS = Code(
         "loss-broadcasts",
@@ -62,10 +62,10 @@ class LossFlaws(Rule):
         "target.",
         fix="Give both sides of the loss the same shape, such as {shape}.",
     )
-    # Known from the graph, in which the term has no part, and from the source: what made it has ``.item()``,
-    # ``.detach()``, ``torch.tensor(...)`` or ``no_grad`` around something computed from the model, or it is made of a
-    # gradient without ``create_graph=True``. A constant that is added changes no gradient, so it is hardly ever meant.
-    # Factors, targets and ``a + (b - a).detach()`` are left alone; a sum in another function is not seen.
+    # Detected from the traced calls: the term is computed from the model, but its graph does not reach it because of
+    # ``.item()``, ``.detach()``, ``torch.tensor(...)``, ``no_grad``, or a gradient without ``create_graph=True``. An
+    # added constant changes no gradient, so it is rarely intentional. Factors, targets and ``a + (b - a).detach()`` are
+    # not reported. Python numbers are followed only within the function that adds them.
     LOSS_TERM_DETACHED = Code(
         "loss-term-detached",
         "01_autograd",
@@ -93,7 +93,7 @@ class LossFlaws(Rule):
         "with-logits": SIGMOID_BEFORE_BCE_WITH_LOGITS,
         "broadcast": LOSS_BROADCASTS,
     }
-    """The code, with its words, for each kind of flaw."""
+    """Kind of flaw -> the code that reports it."""
     PENALTY = LOSS_TERM_DETACHED.with_(
         message="One term of the loss is made of a gradient that is cut off from the model, so it changes the number "
         "and moves no weight.",
@@ -129,9 +129,9 @@ class LossFlaws(Rule):
             self._judge_term(looks)
 
     def _judge_term(self, looks: list[tuple[Backward, LossTerm]]) -> None:
-        """Report a term that reached none of the weights that were stepped by its passes, though it was made of them.
+        """Report a term that was computed from weights that its passes stepped, but whose graph reached none of them.
 
-        What belongs to no optimizer, as a teacher, may be cut off; but a loss of nothing else is none.
+        Also report the result of a loss function if it was computed from no weight that an optimizer holds.
         """
         useless = []
         for backward, term in looks:
@@ -164,7 +164,7 @@ class LossFlaws(Rule):
 
 
 _MAX_PASSES = 256
-_MIN_SCALED_NANS = 8  # a scaler's first scale is too large for some batches, and it skips these steps
+_MIN_SCALED_NANS = 8  # losses in a row: a scaler's initial scale is often too large, and it skips a few steps
 _FIXES = {
     "torch.log": "Keep the input of the logarithm above 0, for example with clamp_min(1e-8), or use the logits.",
     "division": "Keep the divisor away from 0, for example by adding 1e-8 to it.",
@@ -177,11 +177,11 @@ _FIXES = {
 
 
 class NanLoss(Rule):
-    """The loss is NaN or infinite, a step applies its gradients, and it stays so.
+    """The loss is NaN or infinite, a step applies its gradients, and the loss does not become finite again.
 
-    Known from the number itself, when ``backward()`` begins (on a GPU: when the next batch of numbers is fetched). The
-    operation is known on the CPU, from what the first such graph has saved; its line, when the loop goes on to another
-    pass. A pass that is skipped, or whose gradients are repaired, leaves the next loss finite: nothing is said.
+    Detected from the loss value when ``backward()`` begins (on a GPU, when values are next fetched). The operation is
+    found on the CPU, from the tensors saved in the first such graph, and its line is found in the next pass. If the
+    loop skips the step or repairs the gradients, the next loss is finite, and nothing is reported.
     """
 
     NAN_LOSS = Code(
@@ -214,10 +214,10 @@ class NanLoss(Rule):
     )
 
     def _begin(self) -> None:
-        self._first: dict[int, Backward] = {}  # call path -> first pass of the row of losses that are not finite
+        self._first: dict[int, Backward] = {}  # call path -> first pass of the current run of non-finite losses
         self._flaws: dict[int, LossFlaw] = {}
-        self._stepped: dict[int, tuple[int, int]] = {}  # pass -> number and parameters of the step that applied it
-        self._spoilt: set[int] = set()  # call paths whose weights are not finite in later passes
+        self._stepped: dict[int, tuple[int, int]] = {}  # pass -> index and parameters of the step that applied it
+        self._spoilt: set[int] = set()  # call paths whose weights were not finite in a later pass
         self._proven: dict[int, Backward] = {}
 
     def backward(self, backward: Backward) -> None:
@@ -248,13 +248,13 @@ class NanLoss(Rule):
                 self._stepped[first.number] = facts.number, facts.step.params
 
     def end(self, *, normal: bool) -> None:
-        """Report each line once; where the loop ended with the first, its weights tell."""
+        """Report each call path once if its losses remained non-finite, or its weights are non-finite now."""
         for path, first in self._first.items():
             if path in self._proven or self._weights_lost(first):
                 self._say(path, first)
 
     def _stays(self, path: int, first: Backward) -> bool:
-        row = self.times[path]  # weights are looked at now and then: on a GPU that takes a wait
+        row = self.times[path]  # checked at powers of two: reading weights from a GPU blocks
         return path in self._spoilt or (row & (row - 1) == 0 and self._weights_lost(first))
 
     def _weights_lost(self, first: Backward) -> bool:
@@ -285,7 +285,7 @@ def _grew(losses: deque[float]) -> bool:
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
 
 
-_GRAPH_COUNTS = 5  # in a row, at each of which more graphs have to be alive: a cache of the last ones stops growing
+_GRAPH_COUNTS = 5  # consecutive rising counts of live graphs to report: a cache of the newest graphs stops growing
 _MIN_GRAPHS, _MIN_BATCHES = 6, 3
 
 
@@ -321,7 +321,7 @@ class CarriedGraph(Rule):
 
     def _begin(self) -> None:
         self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
-        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # how many outputs hooks have kept
+        self._hooked: deque[int] = deque(maxlen=_GRAPH_COUNTS)  # numbers of outputs that hooks kept
         self._newest: deque[Any] = deque(maxlen=_GRAPH_COUNTS)
 
     def backward(self, backward: Any) -> None:
@@ -352,8 +352,8 @@ class CarriedGraph(Rule):
             return
         if holder is None or holder.batches < _MIN_BATCHES or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
             return
-        if len(counts) < _GRAPH_COUNTS or counts[-1] < _MIN_GRAPHS or not all(few < many for few, many in pairwise(counts)):
-            return  # as many as ever: what an update needs of the one before
+        if len(counts) < _GRAPH_COUNTS or counts[-1] < _MIN_GRAPHS or not all(a < b for a, b in pairwise(counts)):
+            return  # no growth: each update may need graphs of the one before
         proof = f"at batch {newest.number} `{holder.name}` held graphs of at least {holder.batches} earlier batches"
         if holder.carried:
             self.report(self.STATE_WITH_GRAPH, holder.site, proof, name=holder.name)

@@ -1,4 +1,4 @@
-"""Training and evaluation mode, and evaluation that builds graphs."""
+"""Rules for training and evaluation mode, and for evaluation that builds graphs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..state.facts import StepFacts
 from ..state.names import spelled
 from .base import Rule, RuleContext
 
-_MIN_UPDATES = 3  # updates, or graphs that were thrown away
-_NORM = "Norm"  # BatchNorm1d, SyncBatchNorm, InstanceNorm2d
+_MIN_UPDATES = 3  # updates, or graphs that were freed unused
+_NORM = "Norm"  # in the class names BatchNorm1d, SyncBatchNorm, InstanceNorm2d, ...
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
-_COMPUTED = re.compile(r"\.train\((?!\)|True\)|mode=True\))")  # not a plain train(): a condition decides
+_COMPUTED = re.compile(r"\.train\((?!\)|True\)|mode=True\))")  # an argument other than True, such as a condition
 _MAX_SITES = 64
 
 
 class EvalLeftOn(Rule):
-    """Training goes on in evaluation mode after the model was put there to be validated."""
+    """Training continues in evaluation mode after a validation, or runs in evaluation mode from the start."""
 
     EVAL_MODE_LEFT_ON = Code(
         "eval-mode-left-on",
@@ -38,9 +38,9 @@ class EvalLeftOn(Rule):
     )
 
     def _begin(self) -> None:
-        self._trained: set[int] = set()  # modules that were trained in training mode
-        self._eval: dict[int, Site] = {}  # module -> where it was put into evaluation mode
-        self._evaluated: set[int] = set()  # modules that were called without gradients since
+        self._trained: set[int] = set()  # modules that were trained in training mode before
+        self._eval: dict[int, Site] = {}  # module -> line that put it into evaluation mode
+        self._evaluated: set[int] = set()  # modules called without gradients since their eval()
         self._calls: deque[Forward] = deque(maxlen=16)
         self._updates = 0
 
@@ -59,7 +59,7 @@ class EvalLeftOn(Rule):
             self._evaluated.add(event.module)
 
     def step(self, facts: StepFacts) -> None:
-        """Look whether this update was computed in evaluation mode, although earlier ones were not."""
+        """Count the updates in a row that were computed in evaluation mode, and report them from the third on."""
         calls = [call for call in self._calls if call.params & facts.step.params]
         self._calls.clear()
         if not calls or not facts.fresh:
@@ -81,15 +81,15 @@ class EvalLeftOn(Rule):
         if trained:
             proof = f"{self._updates} updates in evaluation mode without a train(); earlier ones were in training mode"
             self.report(self.EVAL_MODE_LEFT_ON, where if where[1] else call.site, proof, edit, kind=call.eval_kind)
-        elif whole and ".eval()" in source_line(where):  # else a part is trained, or a library has done it
-            # eval() for training itself keeps the statistics of a trained model, perhaps
-            meant = _NORM in call.eval_kind and call.module not in self._evaluated and only[1]
-            code = self.NEVER_IN_TRAINING.with_(severity="hint") if meant else self.NEVER_IN_TRAINING
+        elif whole and ".eval()" in source_line(where):  # otherwise only a part is trained, or a library called eval()
+            # training after eval() may be intentional, to keep the statistics of a pretrained model
+            intended = _NORM in call.eval_kind and call.module not in self._evaluated and only[1]
+            code = self.NEVER_IN_TRAINING.with_(severity="hint") if intended else self.NEVER_IN_TRAINING
             proof = f"{self._updates} updates after eval(), none in training mode"
             self.report(code, where, proof, edit, kind=call.eval_kind)
 
     def _edit(self, where: Site, call: Site, names: set[str]) -> Edit | Cause | None:
-        """Return ``model.train`` with brackets, or where ``model.train()`` is missing."""
+        """Return the edit for a ``model.train`` without parentheses, or for a missing ``model.train()``."""
         log = self.context.log
         if names and (named := without_brackets(log.files(), "train", names)):
             return named
@@ -99,7 +99,7 @@ class EvalLeftOn(Rule):
 
 
 def _model_names(context: RuleContext, module: int) -> set[str]:
-    """Return the names that a called model has in the learner's functions, and that no other one has, too."""
+    """Return the names that a called model, and no other model, has in the learner's functions."""
     inner, first = context.log.models.first_param(module)
     names, last = [name for names in context.log.names.params.values() for name in names], spelled(f".{inner}")
     its_names = [name for name in context.all_names(first) if names.count(name) == 1 and name.endswith(last)]
@@ -107,11 +107,11 @@ def _model_names(context: RuleContext, module: int) -> set[str]:
 
 
 class Validation(Rule):
-    """The model is validated in training mode, or in evaluation mode with gradients on.
+    """The model is validated in training mode, or in evaluation mode with gradients enabled.
 
-    The graphs of calls in evaluation mode are followed. Calls in a row, in a function or a loop that never trains,
-    whose graphs were freed before anything went back through one, cost memory and time and no accuracy: a hint. Lines
-    that a backward pass or ``autograd.grad`` follows (attacks, saliency, a frozen network in a loss) are left alone.
+    The second is a hint, since unused graphs cost memory and time but no accuracy. It is reported for calls in a
+    function or loop that never trains, if several of their graphs were freed before any backward pass. Graphs that a
+    backward pass or ``autograd.grad`` may use (attacks, saliency, a frozen network in a loss) do not count.
     """
 
     VALIDATION_IN_TRAIN_MODE = Code(
@@ -132,20 +132,20 @@ class Validation(Rule):
     def _begin(self) -> None:
         self._row: list[Forward] = []  # calls in training mode without gradients, with no training between them
         self._stepped = 0
-        self._training: set[Site] = set()  # lines that take steps, or call models in training
+        self._training: set[Site] = set()  # lines that take steps, or call models in training mode
         self._phases = 0
-        self._updates = 0  # since the last row
-        self._resumed: set[int] = set()  # modules whose train() is called again, between updates
-        self._train = self._row_train = NO_SITE, False  # the train() before what comes next and the row; is it wrong?
+        self._updates = 0  # updates since the last row
+        self._resumed: set[int] = set()  # modules whose train() was called after a step
+        self._train = self._row_train = NO_SITE, False  # line of the last train(), and True if it is wrong
         self._eval_just_now = False
 
     def mode(self, event: Mode) -> None:
-        """train() right before the calls: the statistics of BatchNorm are being taken, say.
+        """Record a train() right before calls, which may be intentional, such as to refresh BatchNorm statistics.
 
-        But not if eval() came right before it, since both cannot be intended, and not ``train(phase != "val")``.
+        It counts as wrong if eval() came right before it, or if its argument is computed: ``train(phase != "val")``.
         """
         if not event.training and all(_NORM in call.train_kind for call in self._row):
-            self._row = []  # statistics of BatchNorm were refreshed, and the evaluation begins now
+            self._row = []  # these calls refreshed BatchNorm statistics; the evaluation begins now
         self._train = NO_SITE, False
         if event.training:
             self._train = event.site, self._eval_just_now or bool(_COMPUTED.search(source_line(event.site)))
@@ -153,7 +153,7 @@ class Validation(Rule):
         self._eval_just_now = not event.training or (self._eval_just_now and bool(self._row))
 
     def forward(self, event: Forward) -> None:
-        """Collect calls without gradients that follow one another with no training between them."""
+        """Collect calls in training mode without gradients that follow one another without training in between."""
         self._eval_just_now = self._eval_just_now and event.training
         if event.grad:
             self._end_of_row()
@@ -176,13 +176,13 @@ class Validation(Rule):
             self._training.add(site)
 
     def end(self, *, normal: bool) -> None:
-        """The last row has ended, too; report the lines whose graphs were never used."""
+        """End the last row of calls, and report the lines whose graphs were never used."""
         self._end_of_row()
         graphs, training = self.context.log.passes.unused_graphs, self._training_lines()
         for lines, wasted in graphs.wasted.items():
             places = [(site, no_grad_place(site, training, used=lines in graphs.used)) for site in lines]
             first = next(((site, edit) for site, edit in places if edit is not None), None)
-            if first is not None and wasted >= _MIN_UPDATES:  # the model may be called by what training calls, too
+            if first is not None and wasted >= _MIN_UPDATES:  # None: training runs these functions as well
                 proof = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
                 self.report(self.VALIDATION_BUILDS_GRAPH, first[0], proof, first[1])
 
@@ -192,14 +192,14 @@ class Validation(Rule):
             return
         updates, self._updates = self._updates, 0
         if updates < _MIN_UPDATES:
-            return  # so often only as a part of each update: targets, samples, gradient caching
+            return  # calls after fewer updates are part of each update: targets, samples, gradient caching
         train, wrong = self._row_train
         if (train[1] and not wrong) or len({call.site for call in row}) > 1:
             return
         if len(row) < 2 and not _VALIDATES.search(row[-1].caller):
-            return  # one call may be a target or a sample
+            return  # a single call may compute a target or a sample
         if len(row) > 1 and len({call.first for call in row}) == 1:
-            return  # the same input again and again is Monte Carlo dropout
+            return  # repeated calls on the same input are Monte Carlo dropout
         self._phases += 1
         if self._phases >= 2 or len(row) >= 4:
             call = row[-1]
@@ -208,7 +208,7 @@ class Validation(Rule):
             self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, proof, edit, kind=call.train_kind)
 
     def _edit(self, call: Forward, undone: Site, names: set[str]) -> Edit | Cause | None:
-        """Return ``model.eval`` with brackets, the train() that undoes it, or where ``model.eval()`` is missing."""
+        """Return the edit for a ``model.eval`` without parentheses, a train() that undoes it, or a missing eval()."""
         if names and (named := without_brackets(self.context.log.files(), "eval", names)):
             return named
         if undone[1]:

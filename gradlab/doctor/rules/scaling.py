@@ -1,4 +1,4 @@
-"""Bugs between backward() and step(): loss scaling, and clipping."""
+"""Rules for loss scaling and clipping, between backward() and step()."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .clearing import MissingZeroGrad, clear_below
 
 _WINDOW = ("07_gradient_accumulation", "Clip after the window")
 _MOVE = "Move this call to after the last backward() of an update, right before step()."
-_MIN_CALLS = 3  # calls of a line
+_MIN_CALLS = 3  # calls from a line
 
 
 def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
-    """Return the place where ``scaler.update()`` is missing, for a line with ``scaler.step()`` or ``unscale_()``.
+    """Return the edit for a missing ``scaler.update()``, for a line with ``scaler.step()`` or ``scaler.unscale_()``.
 
-    It is a call without brackets, a line above the ``continue`` that jumps over it, the ``if`` around it, or a line
-    below the last step.
+    It adds parentheses to ``scaler.update``, or inserts a call above the ``continue`` that skips update() or below the
+    last step, or marks the condition around update(). It is None if there is no such location.
     """
     scaler, scope, loop = receiver(site, "step") or receiver(site, "unscale_"), function_around(site), loop_around(site)
     if not scaler:
@@ -48,7 +48,7 @@ def missing_update(context: RuleContext, site: Site) -> Edit | Cause | None:
 
 
 class Scaling(Rule):
-    """A step that goes round the scaler, and a scaler that divides what was never multiplied."""
+    """A step that bypasses the scaler, a scaler that divides unscaled gradients, or a scaler without update()."""
 
     SCALER_STEP_WITHOUT_UPDATE = Code(
         "scaler-step-without-update",
@@ -71,7 +71,7 @@ class Scaling(Rule):
     )
 
     def _begin(self) -> None:
-        self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
+        self._open: dict[int, int] = {}  # optimizer -> scaler that stepped it, until the scaler's update()
 
     def scaler_step(self, event: Any) -> None:
         if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
@@ -84,7 +84,7 @@ class Scaling(Rule):
         self._open = {optimizer: scaler for optimizer, scaler in self._open.items() if scaler != event.scaler}
 
     def step(self, facts: StepFacts) -> None:
-        """Look for scaled gradients in a step, and for unscaled ones in a step of a scaler's."""
+        """Check for scaled gradients in a plain step, and for gradients of an unscaled loss in a scaler's step."""
         fresh, site = [entry for entry in facts.passes if entry.used_by < 0], facts.step.site
         if not fresh or facts.edited:
             return
@@ -99,7 +99,7 @@ class Scaling(Rule):
             self.report(self.NEVER_SCALED, backward.site, proof, partial(self._scale_loss, backward.site, site))
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
-        """Return ``scaler.step(optimizer)`` for ``optimizer.step()``; the place alone where update() is missing."""
+        """Return the edit of a step to ``scaler.step(optimizer)``; only the line if no update() follows."""
         scaler, optimizer = receiver(backward, "scale", step), receiver(step, "step")
         updates = calls_on(function_around(step), scaler, "update") if scaler and optimizer else []
         updated = any(node.lineno > step[1] for node in updates)
@@ -107,16 +107,16 @@ class Scaling(Rule):
         return edit or Cause(*step)
 
     def _scale_loss(self, backward: Site, step: Site) -> Edit | Cause:
-        """Return ``scaler.scale(loss).backward()`` for ``loss.backward()``, with the scaler of the step."""
+        """Return the edit of ``loss.backward()`` to ``scaler.scale(loss).backward()``, with the scaler of the step."""
         scaler = receiver(step, "step", backward)
         return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
 
 
 class SkippedStep(Rule):
-    """A scaler skips a step because of inf or NaN, and the next pass adds to the gradients that it has left.
+    """A scaler skips a step because of inf or NaN, and the next pass adds to the gradients, which were not cleared.
 
-    How sure: inf and NaN stay what they are whatever is added, so every later step is skipped until they are cleared:
-    proven, but for the reason why they stay: a warning, and not where gradients are never cleared at all.
+    Whatever is added, inf and NaN remain, so every later step is skipped until the gradients are cleared. It is only a
+    warning, since the reason for keeping them is unknown; it is not reported if gradients are never cleared at all.
     """
 
     SKIPPED_STEP_KEEPS_GRADIENTS = Code(
@@ -129,8 +129,8 @@ class SkippedStep(Rule):
     )
 
     def _begin(self) -> None:
-        self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> how many steps were skipped, and where
-        self._left: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of a pass and of what it was added to
+        self._skipped: dict[int, tuple[int, Site]] = {}  # optimizer -> number of skipped steps, and line of the last
+        self._left: dict[int, tuple[int, int]] = {}  # optimizer -> numbers of the added and the skipped pass
 
     def scaler_step(self, event: Any) -> None:
         self.count(event.optimizer)
@@ -138,7 +138,7 @@ class SkippedStep(Rule):
             self._skipped[event.optimizer] = self._skipped.get(event.optimizer, (0,))[0] + 1, event.site
 
     def accumulate(self, added: Any) -> None:
-        """Look whether this pass adds to gradients that a scaler has refused."""
+        """Check whether this pass adds to gradients of a step that a scaler skipped."""
         for optimizer in self._skipped:
             params = self.context.state.params_of[optimizer]
             groups = [group for group in added.groups if group.params & params and not group.edited]
@@ -149,7 +149,7 @@ class SkippedStep(Rule):
                 self._left.setdefault(optimizer, (added.backward.number, numbers[-1]))
 
     def end(self, *, normal: bool) -> None:
-        """Say so, unless gradients are never cleared at all."""
+        """Report additions to gradients of skipped steps, unless gradients are never cleared at all."""
         never = self.context.has_finding(MissingZeroGrad.MISSING_ZERO_GRAD)
         for optimizer, (number, left) in () if never else self._left.items():
             skipped, site = self._skipped[optimizer]
@@ -160,10 +160,10 @@ class SkippedStep(Rule):
 
 
 class Clipping(Rule):
-    """Gradients are clipped while scaled, after the step, before there are any, or in the middle of a window.
+    """Gradients are clipped while scaled, after the step, before backward(), or in the middle of a window.
 
-    Or none are: the call got an iterator that is used up, or the parameters of another optimizer than the one that
-    steps next. All that is known for each call, and reported if (nearly) all calls of a line are like that.
+    Other calls clip nothing useful: they get an exhausted iterator, or the parameters of an optimizer other than the
+    one that steps next. A line is reported if at least half of its calls have the same flaw.
     """
 
     CLIP_BEFORE_UNSCALE = Code(
@@ -204,11 +204,11 @@ class Clipping(Rule):
     )
 
     def _begin(self) -> None:
-        self._clipped: dict[int, Clip] = {}  # params -> the clip that is followed by no step yet
-        self._scaled: dict[int, Site] = {}  # optimizer -> the line that steps it by a scaler
-        # line -> its last clip, the passes that it clipped, and the optimizer that stepped next, if that is unclipped
+        self._clipped: dict[int, Clip] = {}  # params -> their clip since the last step
+        self._scaled: dict[int, Site] = {}  # optimizer -> line of its scaler.step()
+        # line -> its last clip, the numbers of the clipped passes, and the unclipped optimizer that stepped next, or -1
         self._open: dict[Site, tuple[Clip, set[int], int]] = {}
-        self._wrong: dict[Site, tuple[Clip, int]] = {}  # the last such clip of a line that no later step has used
+        self._wrong: dict[Site, tuple[Clip, int]] = {}  # line -> its last unused clip, and the optimizer that stepped
         self._covered = 0  # parameters whose newest gradients were clipped
 
     def clip(self, event: Clip) -> None:
@@ -218,7 +218,7 @@ class Clipping(Rule):
         self.times[event.site, "empty"] += event.empty
         self._close(event.site)
         state = self.context.state
-        covered = state.covered or -1  # parameters without an optimizer need no clearing
+        covered = state.covered or -1  # parameters outside optimizers may never be cleared
         if event.params & state.covered:
             passes = {entry.backward.number for group in event.groups for entry in group.fresh}
             self._open[event.site] = event, passes, -1
@@ -228,11 +228,11 @@ class Clipping(Rule):
         fresh = [entry for entry in entries if entry.used_by < 0]
         in_closure = any(entry.backward.closure_of >= 0 for entry in entries)
         if not groups or in_closure or any(group.edited for group in groups):
-            return  # in a closure, the step that calls it comes after all
+            return  # the step that calls a closure comes after a clip in it
         if any(entry.backward.scaled and not entry.unscaled for entry in fresh):
             self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([entry.backward for entry in fresh]))
         elif any(cleared.lost for since in state.since.values() for cleared in since.clearings):
-            return  # there is a reason why there is nothing left to clip
+            return  # another rule reports the clearing that left nothing to clip
         elif not fresh:
             stepped = entries and not state.called_since_step
             code = self.CLIP_AFTER_STEP if stepped else self.CLIP_BEFORE_BACKWARD
@@ -241,7 +241,7 @@ class Clipping(Rule):
             self._clipped = {group.params & covered: event for group in groups if group.fresh}
 
     def accumulate(self, added: Any) -> None:
-        """Look for another micro-batch after a clip, with no step between them."""
+        """Check for another micro-batch after a clip, without a step in between."""
         self._covered &= ~added.params
         for params, event in self._clipped.items():
             if any(group.params & params and group.fresh and not group.edited for group in added.groups):
@@ -260,28 +260,28 @@ class Clipping(Rule):
         self._clipped.clear()
 
     def scaler_step(self, event: Any) -> None:
-        """They would have been used, if the scaler has skipped the step."""
+        """Forget the open clips if the scaler skipped the step, which would have used them."""
         if not event.taken:
             self._open.clear()
         self._clipped.clear()
         self._scaled[event.optimizer] = event.site
 
     def _close(self, site: Site) -> None:
-        """The last clip of a line can be used no more."""
+        """End the last clip of a line; count it as missed if an unclipped optimizer stepped after it."""
         clip, _, missed = self._open.pop(site, (None, (), -1))
         if clip is not None and missed >= 0:
             self.times[site, "missed"] += 1
             self._wrong[site] = clip, missed
 
     def end(self, *, normal: bool) -> None:
-        """Tell the lines that clip nothing, or what does not step."""
+        """Report lines that clip no parameters, or only those of an optimizer that does not step next."""
         for site in [*self._open]:
             self._close(site)
         for site in [key[0] for key in self.times if key[1] == "empty"]:
             calls, empty, missed = self.times[site], self.times[site, "empty"], self.times[site, "missed"]
-            if empty >= _MIN_CALLS and 2 * empty > calls and (iterator := used_up_iterator(self.context.log.path(site))):
+            if empty >= _MIN_CALLS and 2 * empty > calls and (cause := used_up_iterator(self.context.log.path(site))):
                 proof = f"it got no parameters in {empty} of {number_of(calls, 'call')}"
-                self.report(self.NOTHING_TO_CLIP, site, proof, reworded(iterator, f"list({text_of(iterator)})"))
+                self.report(self.NOTHING_TO_CLIP, site, proof, reworded(cause, f"list({text_of(cause)})"))
             elif missed == calls >= _MIN_CALLS:
                 clip, optimizer = self._wrong[site]
                 proof = f"{missed} of {number_of(calls, 'call')} clip what {self.context.name(optimizer)} does not step"
@@ -297,7 +297,7 @@ class Clipping(Rule):
             )
 
     def _unscale(self, event: Clip) -> Edit | Cause:
-        """Return ``scaler.unscale_(optimizer)`` above the clip, if the scaler steps one optimizer in the same loop."""
+        """Return the edit that inserts ``scaler.unscale_(optimizer)`` above a clip; if uncertain, only the line."""
         params_of, site = self.context.state.params_of, event.site
         steps = [step for optimizer, step in self._scaled.items() if params_of[optimizer] & event.params]
         scaler = receiver(steps[0], "step", site) if len(steps) == 1 else ""

@@ -1,4 +1,4 @@
-"""Learning-rate schedulers: too early, too often, or not as often as they are made for."""
+"""Rules for learning-rate schedulers that step too early, too often or too rarely."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..finding import Cause, Code, Severity
 from ..source.syntax import calls_of, cause_at, nodes_at, source_line
 from .base import Rule
 
-_MAX_SCHEDULERS = 256  # schedulers: a loop may make one for every task
-_STEPS_TO_JUDGE_START = 6  # steps after which it is clear whether a scheduler is too fast
-_MIN_UPDATES = 12  # updates, to speak of a pace
-_LR_LOW, _LR_ZERO, _LR_FALLEN = 0.01001, 1e-4, 0.2  # of the highest learning rate
-_STEPS_TO_TENTH = 76  # steps: an exponential that loses nine tenths in fewer is not made for batches
+_MAX_SCHEDULERS = 256  # schedulers: a loop may create one per task
+_STEPS_TO_JUDGE_START = 6  # scheduler steps, after which it is clear whether it outpaces its optimizer
+_MIN_UPDATES = 12  # updates that are needed to judge a pace
+_LR_LOW, _LR_ZERO, _LR_FALLEN = 0.01001, 1e-4, 0.2  # fractions of the highest learning rate
+_STEPS_TO_TENTH = 76  # scheduler steps: an ExponentialLR that falls to a tenth in fewer is made for epochs
 _MIN_STEPS = 3  # steps of a scheduler
 _RISES = re.compile(
     r"(?<![a-z])(acc|accuracy|auc|auroc|f1|m?iou|m?ap|dice|bleu|psnr|ssim|rewards?|returns?|recall|precision|r2)(?![a-z])",
@@ -28,20 +28,20 @@ _MADE_FOR_TRAINING = ("CosineAnnealingLR", "OneCycleLR", "LinearLR", "Polynomial
 
 
 class _Pace:
-    """The steps of a scheduler against the updates of its optimizer."""
+    """The pace of a scheduler: counts of its steps and of its optimizer's updates, and the learning rates."""
 
     def __init__(self, event: Schedule, calls: int) -> None:
         self.plan, self.optimizer = event.plan, event.optimizer
         self.first = self.last = event
-        self.start = self.now = calls  # updates at its first step beside them, and now
-        self.count = self.extra = 0  # steps of the scheduler, and those of them without an update
-        self.before_updates = self.other_stepped = 0  # before the first update, and while another optimizer stepped the same weights
-        self.first_line_repeats = False  # did the line of the first step take others after an update?
-        self.cuts = 0  # of the rate
-        self.passes = 0  # number of the newest backward pass at its last step
+        self.start = self.now = calls  # updates at the scheduler's first step after an update, and now
+        self.count = self.extra = 0  # steps of the scheduler, and those without an update in between
+        self.before_updates = self.other_stepped = 0  # steps before any update, and while another optimizer stepped
+        self.first_line_repeats = False  # True if the line of the first step stepped again after an update
+        self.cuts = 0  # reductions of the learning rate
+        self.passes = 0  # number of the newest backward pass at the scheduler's last step
         self.fast: Site | None = None
-        self.peak = self.rate = self.used = event.before  # the highest rate, the newest, and that of the last update
-        self.low = 0  # updates with less than a hundredth of the highest rate
+        self.peak = self.rate = self.used = event.before  # learning rates: highest, newest, last update's
+        self.low = 0  # updates with at most a hundredth of the highest learning rate
 
     def step(self, event: Schedule, calls: int, passes: int) -> None:
         self.start = self.start if self.count else calls
@@ -59,7 +59,7 @@ class _Pace:
 
     @property
     def each(self) -> float:
-        """Updates between two steps of the scheduler."""
+        """Mean number of updates between two steps of the scheduler."""
         return (self.now - self.start) / max(1, self.count - 1)
 
     @property
@@ -68,13 +68,13 @@ class _Pace:
 
 
 class Scheduling(Rule):
-    """A scheduler that steps before the optimizer, more often than it, or at another pace than it is made for.
+    """A scheduler that steps before its optimizer, more often than it, or at a pace that does not fit its schedule.
 
-    The pace is known from what the scheduler has made of the learning rate, how often it and the optimizer stepped, how
-    many steps it plans for, and how often the learner's loop around the loop over batches runs. Schedules that a
-    library steps are left to it. The numbers prove that the rate was next to nothing for a large part of the updates,
-    that a schedule as long as the epochs ran through several times, or that one for all batches hardly moved; that it
-    was not meant so is very likely: a warning.
+    The pace is judged by the learning rates, the steps of the scheduler and of its optimizer, the length of the
+    schedule, and the number of epochs in the learner's loop. Schedulers that a library steps are not judged. The
+    numbers prove that the learning rate was close to 0 for a large part of the updates, that a schedule as long as the
+    epochs ran several times, or that a schedule for all batches hardly moved. It is a warning, not an error, because
+    this is very likely, but not certainly, a mistake.
     """
 
     SCHEDULER_BEFORE_OPTIMIZER = Code(
@@ -125,7 +125,7 @@ class Scheduling(Rule):
         if calls == 0:
             pace.before_updates += 1
             return
-        # micro-batches of this optimizer, or nothing at all: passes of other losses, where two networks take turns, no
+        # micro-batches of this optimizer or no passes; passes of other losses, as in a GAN, do not count
         since = state.since.get(event.optimizer)
         idle = pace.passes == state.newest or (since is not None and bool(since.backwards))
         extra = pace.count > 0 and calls == pace.now and idle
@@ -148,7 +148,7 @@ class Scheduling(Rule):
             if pace.fast:
                 self._fast(pace, pace.fast)
             elif (
-                pace.updates >= _MIN_UPDATES and pace.count >= 2 and _own_step(pace.last.site) and not math.isnan(pace.rate)
+                pace.updates >= _MIN_UPDATES and pace.count >= 2 and _edit(pace.last.site) and not math.isnan(pace.rate)
             ):
                 if pace.plan.nested and 0.75 <= pace.each <= 1.34:
                     self._every_batch(pace)
@@ -158,21 +158,21 @@ class Scheduling(Rule):
     def _fast(self, pace: _Pace, site: Site) -> None:
         calls = self.context.state.step_calls[pace.optimizer]
         proof = f"{pace.count} steps of the scheduler, {calls} of {self.context.name(pace.optimizer)}"
-        self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, site, proof, _own_step(site))
+        self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, site, proof, _edit(site))
 
     def _of_another(self, pace: _Pace) -> None:
-        """Say that its optimizer never steps, and which one does instead, all the time."""
+        """Report a scheduler whose optimizer never steps while another optimizer steps the same parameters."""
         if not pace.count and pace.other_stepped == pace.before_updates >= _MIN_STEPS:
-            other, state = pace.last.other, self.context.state
-            proof = f"{pace.before_updates} steps of the scheduler; 0 of its own {state.optimizers[pace.optimizer].kind}, "
+            other, state, idle = pace.last.other, self.context.state, pace.optimizer
+            proof = f"{pace.before_updates} steps of the scheduler; 0 of its own {state.optimizers[idle].kind}, "
             proof += f"{state.step_calls.get(other, 0)} of {self.context.full_name(other)}"
             cause, name = cause_at(pace.plan.created_at), self.context.variable(other)
             self.report(self.DROPPED_OPTIMIZER, pace.last.site, proof, cause, other=name)
 
     def _wrong_way(self, pace: _Pace) -> None:
-        """Say that a plateau has cut the rate although its metric got better, as the metric's name in the source says.
+        """Report a ReduceLROnPlateau that reduced the learning rate although its metric improved.
 
-        That is a guess from a name: a hint.
+        It is only a hint: whether a rising metric is an improvement is guessed from its name in the source.
         """
         first, last, site, rising = pace.first.metric, pace.last.metric, pace.last.site, pace.plan.mode == "min"
         text = _argument(site) if pace.cuts and (first < last if rising else first > last) else ""
@@ -184,16 +184,16 @@ class Scheduling(Rule):
             self.report(self.WRONG_WAY, site, proof, cause, mode=pace.plan.mode, right=right, expected=expected)
 
     def _early(self, pace: _Pace) -> None:
-        """Say that it began too early; steps of another line, or several, go to where training was interrupted."""
+        """Report a single step before any update; several steps, or a step in another line, may resume a schedule."""
         if pace.count and pace.before_updates == 1 and pace.first_line_repeats and not pace.extra:
             site, proof = pace.first.site, f"its first step came before any step of {self.context.name(pace.optimizer)}"
-            self.report(self.SCHEDULER_BEFORE_OPTIMIZER, site, proof, _own_step(site))
+            self.report(self.SCHEDULER_BEFORE_OPTIMIZER, site, proof, _edit(site))
 
     def _every_batch(self, pace: _Pace) -> None:
         plan, epochs, length = pace.plan, pace.plan.epochs, pace.plan.length
         if length and epochs and length % max(1, round(pace.updates / epochs)) == 0:
-            return  # whole epochs, counted in batches
-        fits = 0 < length <= epochs and pace.updates >= 3 * length  # it would just do for the epochs
+            return  # the schedule covers whole epochs, counted in batches
+        fits = 0 < length <= epochs and pace.updates >= 3 * length  # its length fits the epochs, not the updates
         if plan.halves:
             too_fast = fits and 2 * length >= epochs
             went = f"went down and up again {pace.updates / length / 2:.3g} times" if too_fast else ""
@@ -208,7 +208,7 @@ class Scheduling(Rule):
     def _every_epoch(self, pace: _Pace) -> None:
         plan, length = pace.plan, pace.plan.length
         if plan.kind not in _MADE_FOR_TRAINING or 3 * pace.count > length or length <= 1.25 * plan.epochs:
-            return  # it fits the epochs, of which perhaps not all have run
+            return  # it fits the epochs, some of which may not have run yet
         if any(0.9 * length <= planned <= 1.1 * length for planned in (pace.updates, plan.epochs * pace.each)):
             went = f"went from {pace.first.before:.3g} to {pace.rate:.3g}"
             self._say(self.TOO_RARELY, pace, f"{pace.count} of its {length} steps", went)
@@ -216,16 +216,16 @@ class Scheduling(Rule):
     def _say(self, code: Code, pace: _Pace, steps: str, went: str) -> None:
         updates = f"{pace.updates} updates of {self.context.name(pace.optimizer)}"
         proof = f"{pace.plan.kind}: {steps} in {updates}; the learning rate {went}"
-        self.report(code, pace.last.site, proof, _own_step(pace.last.site))
+        self.report(code, pace.last.site, proof, _edit(pace.last.site))
 
 
-def _own_step(site: Site) -> Cause | None:
-    """Return the line of a scheduler's step if it is the learner's own, not one that calls a library's trainer."""
+def _edit(site: Site) -> Cause | None:
+    """Return the line of a scheduler's step; None if the line does not call ``step()``, but a library's trainer."""
     return Cause(*site) if ".step(" in source_line(site) else None
 
 
 def _argument(site: Site) -> str:
-    """Return the words of what a scheduler's step is given; "" if they can't be read."""
+    """Return the source of the first argument of the ``step()`` call at a line; "" if there is none."""
     calls = [call for call, _ in calls_of(nodes_at(site), "step")]
     arguments = [*calls[0].args, *(node.value for node in calls[0].keywords)] if len(calls) == 1 else []
     return ast.unparse(arguments[0]) if arguments else ""

@@ -1,4 +1,4 @@
-"""Steps that find nothing to apply, and loops that never take one."""
+"""Rules for steps without a gradient to apply, and for loops that never step."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from ..source.wiring import frozen_by, remade_below
 from ..state.facts import StepFacts
 from .base import Lookup, Rule, how_many, numbered
 
-_MIN_STEPS = 4  # steps
-_REGULAR_CLEARINGS = 5  # times, with as many updates between them: what logs gradients and clears them, say
+_MIN_STEPS = 4  # steps of an optimizer
+_REGULAR_CLEARINGS = 5  # clearings at equal intervals, such as by code that logs gradients and clears them
 
 
 class EmptyStep(Rule):
-    """A step finds no gradient at all: says why."""
+    """A step finds no gradients: they were cleared, or the parameters are frozen, stale or never reached."""
 
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
         "zero-grad-between-backward-and-step",
@@ -74,16 +74,16 @@ class EmptyStep(Rule):
     )
 
     def _begin(self) -> None:
-        self._explained: set[int] = set()  # optimizers whose empty steps have a reason
-        self._empty: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR_CLEARINGS))  # its last such steps
+        self._explained: set[int] = set()  # optimizers whose empty steps were reported with a reason
+        self._empty: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR_CLEARINGS))  # wiped steps
 
     def step(self, facts: StepFacts) -> None:
         step, since = facts.step, facts.since
         if facts.edited or step.backward or any(entry.used_by != step.optimizer for entry in facts.passes):
             return
-        empty = not facts.passes  # else all of it was applied before
+        empty = not facts.passes  # otherwise this optimizer has applied all passes before
         if empty and step.present and (step.norms is None or any(map(float, step.norms))):
-            return  # the gradients were filled in a way that no version counts, as through .data
+            return  # gradients were written without a version change, such as through .data
         if empty and since.clearings:
             self._wiped(facts)
         elif empty and step.frozen and step.frozen == step.params:
@@ -94,7 +94,7 @@ class EmptyStep(Rule):
             self._without(facts)
 
     def end(self, *, normal: bool) -> None:
-        """Report optimizers that never had a gradient, whatever else the loop does, unless it is known why."""
+        """Report optimizers whose steps never had a gradient, unless the reason was already reported."""
         state = self.context.state
         for optimizer, steps in state.steps.items():
             explained = optimizer in state.fed or optimizer in self._explained
@@ -106,7 +106,7 @@ class EmptyStep(Rule):
                 self.report(self.NEVER_ANY, state.last[optimizer].step.site, proof)
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
-        """Count; return how often if that is often enough to speak, else 0."""
+        """Count an empty step of the kind ``code``; return the count if it is frequent enough to report, else 0."""
         times = self.count((code, facts.step.optimizer))
         return times if times >= 2 and 2 * times >= facts.number else 0
 
@@ -119,7 +119,7 @@ class EmptyStep(Rule):
         wiped = self._empty[facts.step.optimizer]
         wiped.append(facts.number)
         regular = len(wiped) == _REGULAR_CLEARINGS and len({later - earlier for earlier, later in pairwise(wiped)}) == 1
-        if self._repeats("wiped", facts) or regular:  # else what is not finite is left out, perhaps
+        if self._repeats("wiped", facts) or regular:  # otherwise the loop may clear only non-finite gradients
             times = self.times["wiped", facts.step.optimizer]
             site = clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site)
             proof = f"update {facts.number} came after {numbered(clear.lost)} had been cleared"
@@ -139,24 +139,24 @@ class EmptyStep(Rule):
     def _without(self, facts: StepFacts) -> None:
         optimizer, site = facts.step.optimizer, facts.step.site
         if self.context.state.optimizers[optimizer].is_custom_class:
-            return  # it may need no gradients: an average of weights, a search without them
+            return  # it may need no gradients, for weight averaging or gradient-free search
         if times := self._repeats("without", facts):
             proof = f"{times} of {facts.number} steps of {self.context.name(optimizer)} found no gradient"
             missing = partial(self._missing, site, scaled=facts.step.scaler)
             self._explain(self.STEP_WITHOUT_BACKWARD, optimizer, site, proof, missing)
 
     def _missing(self, step: Site, *, scaled: bool) -> Edit | Cause | None:
-        """Return the ``backward`` without brackets, or the line that is missing above a step."""
+        """Return the edit for a ``backward`` without parentheses, or for a missing ``loss.backward()`` above a step."""
         if named := without_brackets([step[0]], "backward"):
             return named
         if mentions_call(step, "backward") or self.context.log.passes.grad_calls:
-            return None  # it is not reached, or is that of another loss
+            return None  # backward() is not reached, or belongs to another loss
         loss = loss_above(step)
         return beside(step, "above", f"{loss}.backward()") if loss and not scaled else Cause(*step, insert="above")
 
     def _unreached(self, facts: StepFacts) -> None:
         if facts.since.after:
-            self._without(facts)  # the passes were of another loss: this one has been computed, and that is all
+            self._without(facts)  # a model was called, but the passes belong to another loss
             return
         if not (times := self._repeats("unreached", facts)):
             return
@@ -166,7 +166,7 @@ class EmptyStep(Rule):
         newest = self.context.state.newest_site
         newest = newest if newest != NO_SITE else facts.step.site
         if not stale and not called & params:
-            return  # its model was not even called: this optimizer has a rest
+            return  # its model was not called: this optimizer is pausing
         if not stale:
             proof = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
             cuts = self.context.state.cuts
@@ -177,7 +177,7 @@ class EmptyStep(Rule):
                 proof,
                 lambda: cut_place(cut for cut in cuts if cut.lost & params or cut.name in TAKES_NUMBERS),
             )
-        elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
+        elif updates_by_hand(newest) == newest:  # otherwise a line of the learner updates weights
             late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
             proof = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"
             site = self.context.made_at(optimizer, facts.step.site)
@@ -186,12 +186,12 @@ class EmptyStep(Rule):
 
 
 def in_no_module(stale: int, total: str) -> str:
-    """Write how many of the parameters that an optimizer holds the model no longer has."""
+    """Return the number of stale parameters as a phrase: "2 of 6 parameters belong to no module that runs"."""
     return f"{stale.bit_count()} of {total} {'belongs' if stale.bit_count() == 1 else 'belong'} to no module that runs"
 
 
 class NeverSteps(Rule):
-    """Gradients are computed, and no step is ever taken."""
+    """Gradients are computed, but the optimizer never steps."""
 
     NEVER_STEPS = Code(
         "never-steps",
@@ -211,13 +211,13 @@ class NeverSteps(Rule):
             if not params & stepped and len(passes) >= 3 and not index.weights_ever_written(params):
                 unused = [
                     backward for backward in passes if not backward.stepped_params
-                ] or passes  # not those that another optimizer has used
+                ] or passes  # if possible, passes that no other optimizer has used
                 site, edit = self._edit(optimizer, [backward.site for backward in unused], scaled=unused[-1].scaled)
                 proof = f"{state.newest} backward passes, 0 steps of {self.context.name(optimizer)}"
                 self.report(self.NEVER_STEPS, site, proof, edit, of=optimizer)
 
     def _edit(self, optimizer: int, backwards: list[Site], *, scaled: bool) -> tuple[Site, Edit | Cause | None]:
-        """Return a step() without brackets, behind an ``if`` never true or of another one; else where it is missing."""
+        """Return the site and edit of a step that is not called, never reached, of the wrong optimizer, or missing."""
         log, site, names_of = self.context.log, backwards[-1], self.context.log.names.optimizers
         files, name, names = log.files(), self.context.variable(optimizer), names_of.get(optimizer, [])
         if not names:

@@ -1,4 +1,4 @@
-"""PyTorch's own warnings, with the learner's line: the doctor is never quieter than PyTorch."""
+"""A rule that turns PyTorch's own warnings into findings, with the learner's lines that caused them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _MAX_WARNINGS = 64  # different warnings
 _PYTHONS = ("warnings.py", "_py_warnings.py")
 _FROM_CPP = " (Triggered internally at "
 _NOT_ABOUT_TRAINING = re.compile(
-    # the machine
+    # the hardware and its libraries
     "CUDA|GPU|[Dd]river|is not available|worker|pin_memory|NNPACK|MKL|XLA|contiguous chunk|"
-    # PyTorch's own plans, and its speed
+    # planned changes of PyTorch, and its speed
     "deprecated|future release|new feature|under active development|in prototype|nested tensor|use_reentrant|"
-    # what is meant so, or is only a matter of style
+    # intentional code, or a matter of style
     "Anomaly Detection|create_graph=True|recommended to use|Consider using tensor.detach|has been overridden|"
     "get_last_lr"
 )
@@ -80,18 +80,18 @@ _TABLE: dict[str, Code] = {
         fix='Use reduction="batchmean".',
     ),
 }
-"""Words of a warning, and what they mean."""
+"""Part of a warning's message -> the code that explains it."""
 
 
 class TorchWarnings(Rule):
-    """Hears what PyTorch warns about while the watch is on, and tells what no other rule has found."""
+    """A rule that records PyTorch's warnings during the watch, and reports those that no other finding covers."""
 
     def _begin(self) -> None:
         self.log = self.context.log
-        self._warnings: dict[tuple[Site, str], int] = {}  # line and words -> number of backward passes before it
+        self._warnings: dict[tuple[Site, str], int] = {}  # line and message -> number of backward passes before
 
     def hear(self, original: Original) -> Any:
-        """Return a replacement for ``warnings.showwarning`` that passes each warning on, with the learner's line."""
+        """Return a ``warnings.showwarning`` that also records warnings, and shows gradlab's at the learner's lines."""
 
         def showwarning(message: Any, category: Any, filename: str, lineno: int, *rest: Any, **named: Any) -> None:
             if self.log.is_watched_thread():
@@ -104,7 +104,7 @@ class TorchWarnings(Rule):
 
     @never_raises
     def _hear(self, frame: FrameType, text: str, category: type[Warning]) -> Site | None:
-        """Keep a warning of PyTorch's, and return the learner's line that has led to it, None if it is a library's."""
+        """Record a warning if it is PyTorch's; return the learner's line that caused it, None if a library did."""
         stack = [inner for inner in frames(frame) if Path(inner.f_code.co_filename).name not in _PYTHONS]
         caller = next((frame for frame in stack if code_owner(frame.f_code.co_filename) is not Owner.OURS), None)
         if caller is None or not is_users(caller):
@@ -117,7 +117,7 @@ class TorchWarnings(Rule):
         return site
 
     def explain(self) -> None:
-        """Report each, the gravest first, if no rule has found at that line, or in that file, what it is about."""
+        """Report the recorded warnings, most severe first, unless a finding in the same line or file covers them."""
         findings = self.context.findings
         codes = {key: next((code for part, code in _TABLE.items() if part in key[1]), _HINT) for key in self._warnings}
         for (site, text), code in sorted(codes.items(), key=lambda item: SEVERITIES.index(item[1].severity)):

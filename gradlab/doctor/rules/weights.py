@@ -1,4 +1,4 @@
-"""Weights that are not what they seem: frozen ones that move, states that are no copies, two names for one module."""
+"""Rules for frozen weights that change, uncopied state_dicts, ties of weights, and dropout in evaluation mode."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from .base import Rule
 from .modes import Validation
 from .stepping import EmptyStep
 
-_MIN_CALLS = 3  # steps or calls
+_MIN_CALLS = 3  # steps, or calls of a model
 _MAX_KNOWN = 64
 _SLOW_NAME = re.compile(r"(?<![a-z])(target|tgt|teacher|ema|old|ref|reference)(?![a-z])")
-_SOURCE_NAME = re.compile(r"source|src")  # beside it, "target" is a domain or a language
+_SOURCE_NAME = re.compile(r"source|src")  # next to such a name, "target" is a domain or a language
 
 
 class FrozenMoves(Rule):
-    """Frozen parts that go on moving: weights by old gradients and momentum, or a BatchNorm's statistics.
+    """Frozen weights that old gradients or momentum still change, and frozen BatchNorm layers whose statistics change.
 
-    Weights were seen to differ after steps without a new gradient of theirs, though backward passes had reached them
-    before. That may be overlooked only: a warning. Statistics move where a frozen layer is called in training mode,
-    although eval() was called on a part with it, or nothing else is frozen; to adapt to new data, perhaps: a hint.
+    It is a warning for weights that steps changed without a new gradient, after backward passes had reached them.
+    It is a hint for statistics, since a layer may adapt to new data intentionally: it is called in training mode after
+    eval() was called on it or a module around it, or while only normalization layers are frozen.
     """
 
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
@@ -56,9 +56,9 @@ class FrozenMoves(Rule):
     )
 
     def _begin(self) -> None:
-        self._moved: defaultdict[int, int] = defaultdict(int)  # optimizer -> frozen weights that it has moved
-        self._norms: dict[Site, tuple[int, Site]] = {}  # line that calls a model -> frozen weights, line of its train()
-        self._turned: dict[int, Site] = {}  # module -> the line that put it into training mode
+        self._moved: defaultdict[int, int] = defaultdict(int)  # optimizer -> frozen weights that its steps changed
+        self._norms: dict[Site, tuple[int, Site]] = {}  # line that calls a model -> frozen weights, line of train()
+        self._turned: dict[int, Site] = {}  # module -> line that put it into training mode
 
     def mode(self, event: Mode) -> None:
         if event.training and len(self._turned) < _MAX_KNOWN:
@@ -90,7 +90,7 @@ class FrozenMoves(Rule):
 
 
 class UncopiedState(Rule):
-    """``load_state_dict()`` gets the object's own tensors, which steps have changed since: that changes nothing."""
+    """``load_state_dict()`` gets the object's own tensors, which later steps have changed, so it restores nothing."""
 
     STATE_DICT_NOT_COPIED = Code(
         "state-dict-not-copied",
@@ -109,7 +109,7 @@ class UncopiedState(Rule):
 
 
 def _copied(site: Site) -> Edit | Cause | None:
-    """Return the edit that copies the tensors of a model's ``state_dict()``; its line if that takes more."""
+    """Return the edit that clones the tensors of a model's ``state_dict()``; only the line if that is not enough."""
     call = single_or_none(call for call, _ in calls_of(nodes_at(site), "state_dict"))
     text = text_of(cause := node_place(site[0], call)) if call is not None else ""
     if not text or not cause.end_column or re.search("opt|sched|scaler", text):
@@ -118,7 +118,7 @@ def _copied(site: Site) -> Edit | Cause | None:
 
 
 class TiedWeights(Rule):
-    """A tie of two weights that was lost, or two names for one module: seen as such, and perhaps meant, so a hint."""
+    """Two weights that lost their tie, or one module with two names; a hint, since both may be intentional."""
 
     TIED_WEIGHTS = Code(
         "tied-weights",
@@ -134,7 +134,7 @@ class TiedWeights(Rule):
     )
 
     def _begin(self) -> None:
-        self._names: dict[int, tuple[str, list[str]]] = {}  # module -> a name as of another network, and the others
+        self._names: dict[int, tuple[str, list[str]]] = {}  # module -> name as of a target network, other names
 
     def forward(self, event: Forward) -> None:
         slow = [name for name in event.names if _SLOW_NAME.search(name.lower())]
@@ -145,14 +145,14 @@ class TiedWeights(Rule):
             self.count((event.module, event.site))
 
     def end(self, *, normal: bool) -> None:
-        """Tell ties that were lost, and modules that were called by both names."""
+        """Report ties that were lost, and modules that were called by both names."""
         reached = self.context.state.reached
         for tie in dict.fromkeys(self.context.log.models.ties.values()):
             if tie.params and all(reached & param for param in tie.params):
                 names = self.context.param_names(sum(tie.params))
                 self.report(self.TIED_WEIGHTS, tie.site, f"both get gradients: {names}", Cause(*tie.site))
         for module, (slow, fasts) in self._names.items():
-            sites = sorted(site for (called, site), times in self.times.items() if called == module and times >= _MIN_CALLS)
+            sites = sorted(site for (key, site), times in self.times.items() if key == module and times >= _MIN_CALLS)
             site = next((site for site in sites if f"{slow}(" in source_line(site)), NO_SITE)
             lines = "".join(map(source_line, sites))
             fast = next((name for name in fasts if re.search(rf"(?<![\w.]){re.escape(name)}\(", lines)), "")
@@ -166,7 +166,7 @@ class TiedWeights(Rule):
 class DropoutInEvaluation(Rule):
     """``F.dropout`` without ``training=`` in the forward() of a model that is called in evaluation mode.
 
-    Its default is training=True whatever the mode. To sample with dropout on purpose is possible, so it is a hint.
+    The default is training=True in both modes. It is a hint, since sampling with dropout may be intentional.
     """
 
     VALIDATION_IN_TRAIN_MODE = Validation.VALIDATION_IN_TRAIN_MODE.with_(
@@ -195,8 +195,8 @@ class DropoutInEvaluation(Rule):
 
 
 def _ignores_mode(call: ast.Call) -> bool:
-    """Return whether a call is one of F.dropout, or of its like, that says nothing of the mode."""
+    """Return whether a node calls F.dropout or a variant without a ``training`` argument."""
     drops = re.fullmatch(r"(.*\.)?(F|functional)\.(dropout[123]?d?|alpha_dropout)", dotted(call.func))
-    if "training" in ast.unparse(call):  # in a rate that depends on the mode
+    if "training" in ast.unparse(call):  # such as in a dropout rate that depends on the mode
         return False
     return bool(drops) and len(call.args) < 3 and not any(node.arg in (None, "training") for node in call.keywords)

@@ -1,4 +1,4 @@
-"""The wiring of models and optimizers: parameters in none or in several, made again, or never reached."""
+"""Rules for parameters in no optimizer or in several, recreated optimizers, and parameters never reached."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .losses import LossFlaws
 from .stepping import EmptyStep, in_no_module
 
 _MAX_OPTIMIZERS = 512
-_MIN_REMADE = 2  # optimizers before this one, to speak of a pattern
-_STATELESS_BY_DESIGN = ("LBFGS",)  # a problem of its own for each batch, as in calibration
+_MIN_REMADE = 2  # earlier optimizers that make a pattern
+_STATELESS_BY_DESIGN = ("LBFGS",)  # made for a separate problem per batch, such as in calibration
 _MEANT = re.compile(
     r"\b(task|fold|client|phase|stage|round|trial|seed|run|restart|cycle|domain|level|generation|session|worker"
     r"|user|agent|subject|experiment|config|outer|meta|finetune|curriculum|growth)s?(?![a-z])"
@@ -31,14 +31,14 @@ _TRAINING = re.compile(r"epoch|batch|step|iter|loader")
 
 
 class OptimizerRemade(Rule):
-    """A line that makes a new optimizer over the same parameters again and again, in the loop that trains them.
+    """A line that repeatedly makes a new optimizer for the same parameters, in the loop that trains them.
 
-    How it is known: the same line makes a third optimizer of one kind over the same tensors; each one before it kept
-    momentum or averages; and the weights are at each first step what the one before has left: no other task or client.
+    The evidence is that the line makes at least three optimizers with momentum or averages for the same tensors, and
+    that each takes its first step from the weights that the previous one left, so it is not another task or client.
 
-    How sure: proven where each optimizer took a single step, and very likely in a loop over epochs or batches. Nothing
-    is said where it looks meant: other settings each time, an `if` around it, a loop over tasks, folds or clients, or
-    several epochs for each of them.
+    It is proven if each optimizer took a single step, and very likely in a loop over epochs or batches. It is not
+    reported if it looks intentional: different settings each time, an ``if`` around it, a loop over tasks, folds or
+    clients, or several epochs for each optimizer.
     """
 
     OPTIMIZER_REMADE = Code(
@@ -55,7 +55,7 @@ class OptimizerRemade(Rule):
         self._settings: dict[Any, set[str]] = {}
 
     def step(self, facts: StepFacts) -> None:
-        """Judge the first step of an optimizer that goes on where another has stopped."""
+        """Check the first step of an optimizer that continues where earlier optimizers of the same line stopped."""
         step, new = facts.step, self.context.state.optimizers[facts.step.optimizer]
         if not step.resumes:
             return
@@ -64,7 +64,7 @@ class OptimizerRemade(Rule):
             settings.add(new.settings)
         if step.resumes < _MIN_REMADE or new.site == NO_SITE or new.is_custom_class or new.kind in _STATELESS_BY_DESIGN:
             return
-        others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
+        others = len(settings) >= step.resumes  # different settings each time, as in phases of fine-tuning
         state = self.context.state
         several = any(
             state.steps.get(number, 0) > 1 for number, other in state.optimizers.items() if other.site == new.site
@@ -77,21 +77,21 @@ class OptimizerRemade(Rule):
 
 
 def _meant(new: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
-    """Return whether the source looks as if the new optimizer was meant."""
+    """Return whether the source suggests that the new optimizer is intentional."""
     loops = loops_around(new)
     if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].text.lower())):
         return True
     if _MEANT.search(f"{loops[0].text} {loops[0].through}".lower().replace("_", " ")):
         return True
-    return len([loop for loop in loops_around(stepped) if loop not in loops]) >= 2  # several epochs for each
+    return len([loop for loop in loops_around(stepped) if loop not in loops]) >= 2  # several epochs per optimizer
 
 
 class SharedParams(Rule):
-    """Two optimizers that hold the same parameters and take turns in stepping them.
+    """Two optimizers that share parameters and take turns in stepping them.
 
-    How sure: where a net gets gradients and is in no optimizer, one of the two holds the wrong net: a warning. Where
-    both hold exactly the same, it may be meant, as in an adversarial autoencoder: a hint. Nothing is said of others,
-    nor of optimizers that hand their step on to another one, as SAM does.
+    It is a warning if a whole network gets gradients but is in no optimizer: then one of the two holds the wrong
+    network. It is a hint if both hold exactly the same parameters, which may be intentional, as in an adversarial
+    autoencoder. Other overlaps are not reported, and neither are custom optimizer classes, such as SAM.
     """
 
     PARAMS_IN_TWO_OPTIMIZERS = Code(
@@ -109,12 +109,12 @@ class SharedParams(Rule):
     )
 
     def _begin(self) -> None:
-        self._last_turn: dict[int, int] = {}  # optimizer -> how many steps of all there were when it has stepped last
-        self._turns: Counter[tuple[int, int]] = Counter()  # two that share some: how often one was after the other
-        self._reached: Counter[int] = Counter()  # optimizer -> parameters of the passes that it has used
+        self._last_turn: dict[int, int] = {}  # optimizer -> position of its last step among all steps
+        self._turns: Counter[tuple[int, int]] = Counter()  # (optimizer, optimizer that stepped after it) -> times
+        self._reached: Counter[int] = Counter()  # optimizer -> parameters that its passes added to
 
     def step(self, facts: StepFacts) -> None:
-        """Count how often this optimizer steps after another one, and note what its losses reach."""
+        """Count the turns of this optimizer after other optimizers, and record the parameters that its losses reach."""
         number, params_of = facts.step.optimizer, self.context.state.params_of
         before = self._last_turn.get(number, 0)
         for other, at_step in self._last_turn.items():
@@ -152,9 +152,9 @@ class SharedParams(Rule):
 class MissingParams(Rule):
     """Parameters that get gradients and are in no optimizer, while others of the same loss are stepped.
 
-    A warning for layers in a plain list, for what was made after the optimizer, for what comes behind all that is
-    stepped, for a whole net that reads data beside what is stepped, as a critic does, and for a whole net whose own
-    loss is never used. Anything else may be meant to stay as it is: a hint.
+    It is a warning for layers in a plain list, parameters made after the optimizer, layers closer to the loss than all
+    stepped ones, and whole networks that are separate from the stepped ones, as a critic is, or whose own loss is never
+    used. It is a hint for all other parameters, which may be left out intentionally.
     """
 
     PARAMS_MISSING_FROM_OPTIMIZER = Code(
@@ -192,28 +192,28 @@ class MissingParams(Rule):
     )
 
     def _begin(self) -> None:
-        self._step: dict[int, Step] = {}  # params of a pass that no optimizer holds -> the last step beside them
-        self._first: dict[int, int] = {}  # such parameters -> number of the first pass that reached them
-        self._late: dict[int, Site | None] = {}  # the line that made such parameters, if the optimizer was there before
-        self._by_hand = False  # gradients are copied from one net to another, as by workers that share a model
-        self._moved = 0  # parameters that were written to, also through .data
+        self._step: dict[int, Step] = {}  # params of a pass, in no optimizer -> last step that used the pass
+        self._first: dict[int, int] = {}  # the same params -> number of the first pass that reached them
+        self._late: dict[int, Site | None] = {}  # the same params -> line that made them after the optimizer
+        self._by_hand = False  # True if gradients were edited, such as copied from a worker's model to a shared model
+        self._moved = 0  # parameters whose weights were written to, also through .data
 
     def step(self, facts: StepFacts) -> None:
-        """Note which parameters got gradients together with those that are stepped here."""
+        """Record the parameters in no optimizer that got gradients from the passes that this step applies."""
         self._by_hand = self._by_hand or facts.edited
         for backward in facts.fresh:
             if missing := backward.added & ~self.context.state.covered:
-                if missing not in self.times:  # at the end, the model may be gone with the function that made it
+                if missing not in self.times:  # now, since the model may be freed before the end
                     self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                     self._first[missing] = backward.number
                 self._step[missing] = facts.step
-                times, by_hand = self.count(missing), facts.step.optimizer == MANUAL_UPDATE  # a listener asks then
+                times, by_hand = self.count(missing), facts.step.optimizer == MANUAL_UPDATE  # the listener checks these
                 if times & (times - 1) == 0 and not by_hand:
                     self._moved |= self.context.log.index.weights_changed()
 
     def end(self, *, normal: bool) -> None:
         if self.context.has_finding(SharedParams.PARAMS_IN_TWO_OPTIMIZERS):
-            return  # an optimizer has another net's parameters: that is why
+            return  # that finding explains it: an optimizer holds the wrong network
         self._moved |= self.context.log.index.weights_changed() if self.times else 0
         for params, times in self.times.items():
             missing = self.context.never_moved(params)
@@ -222,7 +222,7 @@ class MissingParams(Rule):
         self._judge_own_losses()
 
     def _judge_own_losses(self) -> None:
-        """Report nets that have a loss of their own, of which no step uses anything: a critic without an optimizer."""
+        """Report whole networks with a loss whose gradients no step uses, such as a critic without an optimizer."""
         if self._by_hand or self.context.has_finding(self.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         state = self.context.state
@@ -235,7 +235,7 @@ class MissingParams(Rule):
             if updates_by_hand(newest.site) != newest.site or any(
                 backward.stepped_params or backward.skipped_by_scaler for backward in passes
             ):
-                continue  # or they may be moved there
+                continue  # used by a step, or by a line that updates weights
             missing = self.context.never_moved(newest.added)
             if len(passes) >= 3 and self.context.whole_models(missing):
                 new = next(
@@ -252,10 +252,10 @@ class MissingParams(Rule):
         near = [order[n] for n in bit_positions(missing) if n in order]
         stepped = [order[n] for n in bit_positions(step.params) if n in order]
         both = bool(near and stepped)
-        # A backbone may be meant to stay as it is, or all but the biases; a head that comes after all else is not.
+        # A backbone, or all weights but the biases, may be left out intentionally; a head after everything else is not.
         downstream = both and min(near) < min(stepped) and max(near) <= min(stepped)
         trained = missing & self.context.state.training == missing
-        # A net beside what is stepped, as a critic: neither is given what the other has made.
+        # A network separate from the stepped ones, such as a critic: neither receives an output of the other.
         apart = (
             not (missing | step.params) & self.context.state.given_outputs and step.params & registered == step.params
         )
@@ -279,11 +279,11 @@ class MissingParams(Rule):
         elif stray or late or ((same or module) and downstream) or critic:
             edit = self._add_group(missing, optimizer, where)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)
-        elif not self.context.has_finding(LossFlaws.LOSS_TERM_DETACHED):  # else that is why it gets gradients
+        elif not self.context.has_finding(LossFlaws.LOSS_TERM_DETACHED):  # otherwise the detached term explains it
             self._say(self.MEANT_SO, missing, times, site, cause_at(where), optimizer)
 
     def _add_group(self, missing: int, optimizer: int, site: Site) -> Edit | Cause | None:
-        """Return the line that gives a module to the optimizer, below the one that made either."""
+        """Return the edit that adds a module to the optimizer below a line; only the line if a name is out of scope."""
         name, module = self.context.variable(optimizer), self.context.module_name(missing)
         if not in_scope(name, site) or not in_scope(module, site):
             return cause_at(site)
@@ -297,7 +297,7 @@ class MissingParams(Rule):
         self.report(code, site, proof, edit, of=optimizer)
 
     def _stale(self, step: Step, late: Site | None, first: int) -> bool:
-        """The optimizer still holds parameters that these have replaced, since pass ``first``: say that instead."""
+        """Report parameters of the optimizer that were replaced before pass ``first``; return whether there are any."""
         models = self.context.log.models.all()
         registered = union_bits(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
@@ -321,13 +321,13 @@ class ModulesWithoutGradient(Rule):
     )
 
     def end(self, *, normal: bool) -> None:
-        """Report the parts that were never reached, where the source cuts them off."""
+        """Report parameters that no backward pass has reached, if a cut in the source explains it."""
         if self.context.state.newest < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         context, state, index = self.context, self.context.state, self.context.log.index
         for optimizer, params in state.params_of.items():
             never = params & ~state.reached
-            never &= ~(index.frozen(never) | index.weights_ever_written(never))  # those are not to learn by this
+            never &= ~(index.frozen(never) | index.weights_ever_written(never))  # frozen or updated otherwise
             cut = cut_place(cut for cut in state.cuts if cut.lost & never)
             if cut is not None and never != params and state.steps.get(optimizer):
                 proof = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "

@@ -1,5 +1,5 @@
-"""Reads the learner's source: the code that caused an event, and the line to edit.
+"""Searches of the learner's source for the code that caused an event, and for the line to edit.
 
-The events show what happened; this package finds the expressions that did it. Searches for the line to edit return
-None where there are several candidates, or none: no location is better than a guessed one.
+Events record what happened; this package finds the expressions that caused it. A search for the line to edit returns
+None if there are several candidates or none, because no location is better than a guess.
 """

@@ -1,4 +1,4 @@
-"""The loops and blocks around a line, and the lines in them for ``train()``, ``eval()`` and ``no_grad()``."""
+"""Loops and blocks around a line, and the locations in them for ``train()``, ``eval()`` and ``no_grad()``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ITERATORS = ("filter", "map", "iter", "chain", "zip", "parameters")
 
 @dataclass(frozen=True)
 class EnclosingLoop:
-    """A ``for`` or ``while`` around a line; two are equal if they are the same statement."""
+    """A ``for`` or ``while`` statement around a line; instances are equal if they have the same file and line."""
 
     file: str
     line: int
@@ -26,11 +26,11 @@ class EnclosingLoop:
     text: str = field(compare=False)
     """Target and iterable, or condition: "epoch in range(5)"."""
     through: str = field(compare=False)
-    """Names of the functions between the line and this loop: "train_task"."""
+    """Names of the functions called between this loop and the line, separated by spaces: "train_task"."""
     limits: frozenset[str] = field(compare=False)
-    """Limits of its ``range``, as source; empty for other loops."""
+    """Upper limits of each ``range`` in its iterable or condition, as source; empty without ``range``."""
     conditional: bool = field(compare=False)
-    """True if the line is inside an ``if`` within this loop."""
+    """True if an ``if`` or ``try`` inside this loop is around the line or around the next inner loop."""
 
 
 def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
@@ -52,20 +52,20 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
 
 
 def name_in(site: Site, names: Collection[str]) -> str:
-    """Return the name that the function of a line uses, or else has in scope; "" if there is not exactly one."""
+    """Return the only one of ``names`` that a line's function uses, or else has in scope; "" if it is not unique."""
     used = {dotted(node) for node in syntax.own_nodes(function_around(site))} & set(names)
     return syntax.single_or_none(used or (name for name in names if in_scope(name, site))) or ""
 
 
 def train_place(eval_path: tuple[Site, ...], call_path: tuple[Site, ...]) -> Cause | None:
-    """Return the line for a missing ``train()``: where the paths to ``eval()`` and to the call in training meet."""
+    """Return the location for a missing ``train()``, in the innermost block around both paths, or None."""
     for call in call_path:
         scope = function_around(call)
         eval_site = next((site for site in eval_path if site[0] == call[0] and function_around(site) is scope), None)
         if eval_site is None:
             continue
         for block in (*statements_around(call, (*_BLOCKS, ast.If, ast.Try)), scope):
-            body: list[ast.stmt] = block.body  # type: ignore[union-attr]  # blocks, functions and files have one
+            body: list[ast.stmt] = block.body  # type: ignore[union-attr]  # blocks, functions and modules have it
             matches = [[i for i, part in enumerate(body) if holds(part, site[1])] for site in (call, eval_site)]
             if all(matches):
                 break
@@ -81,16 +81,16 @@ def train_place(eval_path: tuple[Site, ...], call_path: tuple[Site, ...]) -> Cau
 
 
 def validation_place(call: Site, training: Collection[Site]) -> Cause:
-    """Return the start of a validation: the outermost block around a call without training lines, or the call."""
+    """Return the location above the outermost block around ``call`` without training lines, or above the call."""
     blocks = [block for block in statements_around(call, _BLOCKS) if not _trains(block, call[0], training)]
     around = [*reversed(blocks), *statements_around(call, ast.stmt)]
     return Cause(call[0], around[0].lineno if around else call[1], insert="above")
 
 
 def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit | Cause | None:
-    """Return the line for a missing ``no_grad``: above the function or loops without training lines; else None.
+    """Return the edit for a missing ``no_grad``, above a function or loop without training lines; None without these.
 
-    ``used``: whether a graph of the call was used later or stored; it may then leave the function.
+    ``used`` is True if a later backward pass may have used a graph of the call; then only loops are considered.
     """
     file, function = call[0], function_around(call)
     if not isinstance(function, ast.Module) and not used and not _trains(function, file, training):
@@ -105,7 +105,7 @@ def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
 
 
 def used_up_iterator(path: tuple[Site, ...]) -> Cause | None:
-    """Return the iterator, from outside the loop, that a clip or its caller gets by name."""
+    """Return the location of the iterator that a clip or its caller gets by name; None if made in the same loop."""
     for site in path:
         calls = [node for node in syntax.nodes_at(site) if isinstance(node, ast.Call)]
         for name in sorted({dotted(value) for call in calls for value in syntax.arguments(call)} - {""}):

@@ -1,4 +1,4 @@
-"""Calls in the learner's source: those at a line, missing ones, and those that never run."""
+"""Searches for calls in the learner's source: at a line, missing, or never reached."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .syntax import called, called_on, calls_of, dotted, function_around, node_p
 
 
 def statement_at(site: Site) -> ast.stmt | None:
-    """Return the statement at a line, if it is simple and shares its lines with no other."""
+    """Return the innermost statement at a line; None if it is compound or not the first in its line."""
     for statement in syntax.statements_around(site, ast.stmt):
         before = syntax.source_line((site[0], statement.lineno))[: statement.col_offset]
         return None if hasattr(statement, "body") or before.strip() else statement
@@ -22,28 +22,28 @@ def statement_at(site: Site) -> ast.stmt | None:
 
 
 def call_at(site: Site, method: str) -> ast.Call | None:
-    """Return the only call of a method in the statement at a line."""
+    """Return the only call of a method in the statement at a line; None if there is not exactly one."""
     return single_or_none(call for call, _ in calls_of(ast.walk(statement_at(site) or ast.Pass()), method))
 
 
 def receiver(site: Site, method: str, other: Site | None = None) -> str:
-    """Return ``scaler`` for ``scaler.step(optimizer)`` at a line; "" if it is no name, or ``other`` is elsewhere."""
+    """Return ``scaler`` for ``scaler.step()`` at a line; "" if it has no name, or ``other`` is in another function."""
     here = other is None or function_around(site) is function_around(other)
     return dotted(called_on(call_at(site, method))) if here else ""
 
 
 def calls_on(scope: ast.AST, name: str, *methods: str) -> list[ast.Call]:
-    """Return a function's own calls of methods of an object, by its name."""
+    """Return the calls ``name.method()`` in a scope, without those in functions and classes inside it."""
     return [call for call, owner in calls_of(own_nodes(scope), *methods) if dotted(owner) == name]
 
 
 def mentions_call(site: Site, method: str) -> bool:
-    """Return whether the function of a line calls a method or function of this name."""
+    """Return whether the function around a line calls a function or method whose name contains ``method``."""
     return any(method in called(node).lower() for node in ast.walk(function_around(site)))
 
 
 def without_brackets(files: Iterable[str], method: str, names: Collection[str] = ()) -> Edit | Cause | None:
-    """Return the edit of ``optimizer.step``, on one of ``names`` if given, as a statement, which does nothing."""
+    """Return the edit that adds parentheses to the only statement ``name.method``; None if there is not exactly one."""
     named = single_or_none(
         node_place(file, node.value)
         for file, node in syntax.nodes_in(files)
@@ -54,7 +54,7 @@ def without_brackets(files: Iterable[str], method: str, names: Collection[str] =
 
 
 def never_reached(files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str]) -> Cause | None:
-    """Return the ``if`` around the only call of a method, on one of ``names``, without an event."""
+    """Return the ``if`` condition around the only unreached call of a method on one of ``names``; None without one."""
     calls = [(file, call, on) for file, node in syntax.nodes_in(files) for call, on in calls_of([node], method)]
     sites = [(file, call.lineno) for file, call, on in calls if is_named(on, names)]
     file, line = single_or_none(site for site in sites if site not in reached) or NO_SITE
@@ -63,7 +63,7 @@ def never_reached(files: Iterable[str], method: str, reached: Collection[Site], 
 
 
 def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cause | None:
-    """Return a repeated step of another optimizer, below a ``backward()`` with a ``zero_grad()`` of this one above."""
+    """Return the edit that steps ``name``, not ``others`` a second time, after ``name.zero_grad()``; or None."""
     nodes = [node for node in own_nodes(function_around(backward)) if isinstance(node, ast.Attribute)]
     nodes.sort(key=lambda node: node.lineno)
     cleared = [node.value for node in nodes if node.attr == "zero_grad" and node.lineno < backward[1]]
@@ -76,14 +76,14 @@ def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cau
 
 
 def is_named(node: ast.AST, names: Collection[str]) -> bool:
-    """Return whether an expression is one of some names, or ends like one; True without names."""
+    """Return whether an expression has the same last part as one of ``names``; True if ``names`` is empty."""
     return not names or ast.unparse(node).split(".")[-1] in [name.split(".")[-1] for name in names]
 
 
 def in_scope(name: str, site: Site) -> bool:
-    """Return whether the line beside a line can use a name, by its function, its class and its file."""
+    """Return whether a new line next to ``site`` can use ``name``, which its function, class or file defines."""
     scope, parts = function_around(site), re.split(r"[.\[]", name)
-    if parts[0] == "self":  # another class has other attributes
+    if parts[0] == "self":  # the attribute must be used in the same class
         kinds = [node for node in ast.walk(syntax.syntax_tree(site[0])) if isinstance(node, ast.ClassDef)]
         used = (syntax.names_in(kind) for kind in kinds if scope in ast.walk(kind))
         return "self" in syntax.parameters(scope) and any(".".join(parts[:2]) in names for names in used)
@@ -99,12 +99,12 @@ def in_scope(name: str, site: Site) -> bool:
 
 
 def name_in_scope(names: Iterable[str], site: Site) -> str:
-    """Return the first of some names that the line beside a line can use; "" if there is none."""
+    """Return the first of ``names`` that a new line next to ``site`` can use; "" if there is none."""
     return next((name for name in names if in_scope(name, site)), "")
 
 
 def loss_above(site: Site) -> str:
-    """Return the variable assigned the loss above a line, in the same loop; "" if there is not exactly one."""
+    """Return the only variable assigned a loss above a line, in the same loop; "" if there is not exactly one."""
     sources: dict[str, set[str]] = {}
     for node in own_nodes(function_around(site)):
         if isinstance(node, ast.Assign) and node.lineno < site[1] and "loss" in dotted(node.targets[0]).lower():
@@ -116,7 +116,7 @@ def loss_above(site: Site) -> str:
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
-    """Return the test around a line, or else around the call that leads to it; of several, the one with a ``%``."""
+    """Return the comparison, preferably with ``%``, in an ``if`` around the first such line of a path, or None."""
     for site in path:
         tests = [(ast.unparse(branch.test), branch.test) for branch in syntax.statements_around(site, ast.If)]
         if compared := [(text, test) for text, test in tests if "__name__" not in text and re.search("==|[<>]", text)]:
@@ -126,7 +126,7 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
 
 
 def with_loss(site: Site, template: str) -> Edit | Cause:
-    """Return ``loss.backward()`` with the loss in a template such as "{} / 4"; the location if it is no such line."""
+    """Return the edit that puts the loss of ``loss.backward()`` into a template, "{} / 4"; or only the line."""
     statement, call = statement_at(site), call_at(site, "backward")
     loss = called_on(call)
     if loss is None or not isinstance(statement, ast.Expr) or statement.value is not call:
@@ -138,7 +138,7 @@ def with_loss(site: Site, template: str) -> Edit | Cause:
 
 
 def replaced(site: Site, old: str, new: str) -> Edit | None:
-    """Return a line with ``old`` replaced; None unless it has that exactly once and is a whole statement."""
+    """Return the edit that replaces ``old`` in a line; None unless a whole statement contains ``old`` exactly once."""
     statement, code = statement_at(site), syntax.source_line(site).partition("  #")[0].strip()
     if statement is None or statement.end_lineno != statement.lineno or code.count(old) != 1:
         return None
@@ -146,16 +146,16 @@ def replaced(site: Site, old: str, new: str) -> Edit | None:
 
 
 def updates_by_hand(site: Site) -> Site:
-    """Return the line that moves weights by their gradients in the file of another line; else that one."""
+    """Return the line that updates weights by ``.grad`` in the file of ``site``; ``site`` if none or ambiguous."""
     return _first_line(syntax.syntax_tree(site[0]), _moves_weights, site)
 
 
 def clears_by_hand(site: Site) -> Site:
-    """Return the line that clears ``.grad`` itself in the file of another line; else that one."""
+    """Return the line that clears ``.grad`` by hand in the file of ``site``; ``site`` if none or ambiguous."""
     return _first_line(syntax.syntax_tree(site[0]), _clears_grad, site)
 
 
-@lru_cache(maxsize=64)  # the log asks at every update
+@lru_cache(maxsize=64)  # called at every update
 def _first_line(tree: ast.Module, wanted: Callable[[ast.AST], bool], otherwise: Site) -> Site:
     scopes = [node for node in ast.walk(tree) if isinstance(node, (ast.Module, *syntax.FUNCTIONS))]
     lines = [[node.lineno for node in own_nodes(scope) if wanted(node)] for scope in scopes]  # type: ignore[attr-defined]

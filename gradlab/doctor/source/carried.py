@@ -1,4 +1,4 @@
-"""States carried from batch to batch, stored tensors that keep their graph, and tensors overwritten in place."""
+"""Searches for states carried between batches, stored tensors that keep their graph, and in-place changes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "updat
 
 
 def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[str, Any]) -> Edit | Cause | None:
-    """Return a ``state.detach()`` whose result is dropped, or the line that passes a state to a call and reassigns it.
+    """Return a ``state.detach()`` with an unused result, or the edit for a line that passes and reassigns a state.
 
-    The line is in the loops around ``path``, where the variables have ``values``, or assigns an attribute.
+    The line is in a loop around ``path``, or assigns an attribute in ``files``; ``values`` are its variables by name.
     """
     nodes = list(syntax.nodes_in(files))
     detach_files = {file for file, node in nodes if isinstance(node, syntax.FUNCTIONS) and node.name == "detach"}
@@ -44,7 +44,7 @@ def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[st
 
 
 def _carried(node: ast.AST) -> set[str]:
-    """Return the names that a statement passes to a call and assigns from it."""
+    """Return the names that an assignment passes to a call and assigns again; an empty set for other nodes."""
     if not isinstance(node, ast.Assign):
         return set()
     calls = [inner for inner in ast.walk(node.value) if isinstance(inner, ast.Call)]
@@ -53,7 +53,7 @@ def _carried(node: ast.AST) -> set[str]:
 
 
 def _detached(name: str, value: Any) -> str:
-    """Return the line that detaches a state, "" if it is not a tensor or a tuple of tensors."""
+    """Return the line of code that detaches a state; "" if it is not a tensor or a tuple of tensors."""
     if isinstance(value, Tensor):
         return f"{name} = {name}.detach()"
     plain = isinstance(value, tuple) and all(isinstance(part, Tensor) for part in value)
@@ -61,7 +61,7 @@ def _detached(name: str, value: Any) -> str:
 
 
 def overwritten(changes: Iterable[tuple[Op, Op]], made_by: str, shape: tuple[int, ...]) -> Edit | Cause | None:
-    """Return the only in-place change of the result of an operation, such as "relu", or of a tensor of its shape."""
+    """Return the only in-place change of a result of ``made_by``, such as "relu", or else of a tensor of ``shape``."""
     ops = [op for op, before in changes if made_by and before.name.replace("_", "") == made_by.replace("_", "")]
     ops = ops or [op for op, before in changes if before.shape == shape and before.graph and not op.no_grad]
     if (site := single_or_none(op.lines[0] for op in ops if op.lines)) is None:
@@ -76,24 +76,24 @@ def overwritten(changes: Iterable[tuple[Op, Op]], made_by: str, shape: tuple[int
 
 
 def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -> list[Cause]:
-    """Return the arguments of calls, between two lines of a function, that are a variable."""
+    """Return the locations where a variable is a positional argument of a call in a scope, between two lines."""
     calls = [node for node in syntax.own_nodes(scope) if isinstance(node, ast.Call) and first <= node.lineno <= last]
     return [node_place(file, argument) for call in calls for argument in call.args if dotted(argument) == name]
 
 
 def only_line(wanted: Callable[[ast.AST, str], bool], file: str, name: str, line: int) -> int:
-    """Return the only wanted line, in the function around a line, or in the file for an attribute; else 0."""
+    """Return the only line with a wanted node in the function, or in the file for an attribute; 0 if not unique."""
     scope = syntax.syntax_tree(file) if "." in name else function_around((file, line))
     return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node, name)) or 0  # type: ignore[attr-defined]
 
 
 def carries(node: ast.AST, name: str) -> bool:
-    """Return whether a statement passes a state to a call and reassigns it: ``out, hidden = rnn(x, hidden)``."""
+    """Return whether a statement passes a variable to a call and reassigns it: ``out, hidden = rnn(x, hidden)``."""
     return any(_same(carried, name) for carried in _carried(node))
 
 
 def adds(node: ast.AST, name: str) -> bool:
-    """Return whether an expression or a statement adds to a variable."""
+    """Return whether a node adds to a variable, such as ``losses.append(loss)`` or ``total += loss``."""
     target: ast.AST | None = called_on(node, *_ADDS)
     if isinstance(node, ast.AugAssign):
         target = node.target
@@ -107,12 +107,12 @@ def adds(node: ast.AST, name: str) -> bool:
 
 
 def _same(other: str, name: str) -> bool:
-    """Return whether a name is that of a variable, or of its attribute: "self.losses" for "trainer.losses"."""
+    """Return whether two names are equal or end in the same attribute, as "self.losses" and "trainer.losses" do."""
     return other == name or ("." in other and "." in name and other.rpartition(".")[2] == name.rpartition(".")[2])
 
 
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the operands of a sum, the elements of a tuple or dictionary; a call is one part."""
+    """Yield the operands of an operation or the elements of a container, recursively; else the expression itself."""
     if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Dict)):
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.expr):
@@ -122,8 +122,8 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def without_graph(holder: GraphHolder) -> Edit | Cause | None:
-    """Return the line that adds to a variable, with ``.detach()`` after each known tensor."""
-    if not holder.tensors:  # in a function that was not running when the graphs were counted, such as a meter's
+    """Return the edit that adds ``.detach()`` to the known tensors in the line of a holder; None if there are none."""
+    if not holder.tensors:  # its function was not running when the graphs were counted, such as that of a meter
         return Cause(*holder.site)
     tensors: list[ast.expr] = []
     for node in nodes_at(holder.site):

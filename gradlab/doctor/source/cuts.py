@@ -1,4 +1,4 @@
-"""Operations that cut a loss off from its parameters, and terms that move no weight, in the lines that ran."""
+"""Searches for operations that cut a loss off from its parameters, and for terms that move no weight."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from .syntax import called, called_on, calls_op, node_place, nodes_at, single_or
 _NO_GRAD = re.compile("no_grad|inference_mode|set_grad_enabled")
 _REENTRANT = "use_reentrant=True"
 _MAKES = ("tensor", "as_tensor", "float", "from_numpy")
-_DEEP = 4  # names that a number is followed through
+_DEEP = 4  # assignments through which a number is followed
 _LONGEST = 60  # characters of a term
-_LOSSES = ("_loss", "cross_entropy", "cross_entropy_with_logits", "kl_div")  # how the names of functions end
+_LOSSES = ("_loss", "cross_entropy", "cross_entropy_with_logits", "kl_div")  # endings of function names
 _MOST = 8
 _THROUGH = ("mul", "div", "neg", "__rmul__", "true_divide", "mean", "sum", "to", "float", "clone")
 
 
 def cut_place(ops: Iterable[Op]) -> Edit | Cause | None:
-    """Return the only cut of a graph, with its edit; a detach() counts only if there is no other cut."""
+    """Return the edit for the only cut among ``ops``, or the only one besides detach(); None if it is not unique."""
     causes = {cut[0]: (op, cut[1]) for op in ops if (cut := _locate(op)) is not None}
     others = [cause for cause, (op, _) in causes.items() if op.name != "detach"]
     cause = single_or_none(causes) or single_or_none(others)
     if causes and cause is None and all(op.name == "grad" for op, _ in causes.values()):
-        return next(iter(causes))  # each of them needs its create_graph
+        return next(iter(causes))  # every call of grad() needs create_graph=True
     return _without(*causes[cause], cause) if cause is not None else None
 
 
 def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
-    """Return the location and the node of a cut: a call, a comparison, or the no_grad around it."""
+    """Return the location and node of a cut (a call, comparison or no_grad), without a node if ambiguous; or None."""
     for site in cut.lines:
         nodes = [node for node in nodes_at(site) if isinstance(node, ast.expr)]
         matches = [node for node in nodes if called(node) == "checkpoint" and _REENTRANT in ast.unparse(node)][:1]
@@ -56,7 +56,7 @@ def _locate(cut: Op) -> tuple[Cause, ast.expr | None] | None:
 
 
 def _without(cut: Op, node: ast.expr | None, cause: Cause) -> Edit | Cause:
-    """Return the edit that removes a cut from its line; the location alone if that takes more than a word."""
+    """Return the edit that removes a cut from its line; only the location if one replacement is not enough."""
     text = syntax.text_of(cause)
     if _REENTRANT in text:
         return syntax.reworded(cause, text.replace(_REENTRANT, "use_reentrant=False"))
@@ -74,7 +74,7 @@ def _without(cut: Op, node: ast.expr | None, cause: Cause) -> Edit | Cause:
 
 
 def _used_elsewhere(cause: Cause) -> bool:
-    """Return whether the result of a line is used in several statements: the cut may be right for some of them."""
+    """Return whether several lines use the result of an assignment: some of them may need the cut."""
     site = (cause.file, cause.line)
     for statement in statements_around(site, ast.Assign)[:1]:
         nodes = [node for node in syntax.own_nodes(syntax.function_around(site)) if isinstance(node, ast.Name)]
@@ -86,13 +86,13 @@ def _used_elsewhere(cause: Cause) -> bool:
 
 
 def find_cuts(root: Op, numbers: list[Op], frame: FrameType | None) -> list[Op]:
-    """Return the calls that cut parameters off from a loss, including cuts by numbers."""
+    """Return the calls that cut parameters off from a loss; ``numbers`` are calls that read numbers from tensors."""
     number = None if root.made_of else _number_term(root, numbers, frame)
     return [*cuts(root), *([number[1]] if number is not None else [])]
 
 
 def find_terms(root: Op, numbers: list[Op], frame: FrameType | None) -> tuple[LossTerm, ...]:
-    """Return the terms that may move no weight; ``numbers`` are the calls that read numbers from tensors."""
+    """Return the terms of a loss that may move no weight; ``numbers`` are calls that read numbers from tensors."""
     all_terms, loss_terms = list(terms(root)), list[LossTerm]()
     replaced = {_bare(term) for term in all_terms}
     for index, term in enumerate(all_terms):
@@ -119,7 +119,7 @@ def _bare(op: Op) -> Op:
 
 
 def _label(op: Op) -> str:
-    """Return the learner's name for a tensor: the variable that its line assigns, or the source of its call."""
+    """Return the variable that a tensor is assigned to, or the source of the call that made it; "" if unknown."""
     for site in op.lines:
         for assign in statements_around(site, ast.Assign) if site == op.lines[0] else ():
             a_sum = isinstance(getattr(assign.value, "op", None), (ast.Add, ast.Sub))
@@ -132,7 +132,7 @@ def _label(op: Op) -> str:
 
 
 def _number_term(term: Op, numbers: list[Op], frame: FrameType | None) -> tuple[str, Op] | None:
-    """Return the source of a number in a sum, and the call that read it from a tensor; None if none is known.
+    """Return the source of a number in a sum, and the call that read it from a tensor; None without such a call.
 
     Calculations with Python numbers are not traced, so they are followed through the names in the term's line.
     """
@@ -157,7 +157,7 @@ def _is_number(node: ast.AST, values: dict[str, object]) -> bool:
 
 
 def _taken_from(side: ast.expr, site: Site, numbers: list[Op]) -> Op | None:
-    """Return the call that read a number from a tensor, in an expression or in the values of its names."""
+    """Return the call that read a number from a tensor for an expression or for its variables; None without one."""
     expressions, scope = [side], list(syntax.own_nodes(syntax.function_around(site)))
     for _ in range(_DEEP + 1):
         calls = [node for value in expressions for node in ast.walk(value) if isinstance(node, ast.Call)]
@@ -174,6 +174,6 @@ def _taken_from(side: ast.expr, site: Site, numbers: list[Op]) -> Op | None:
 
 
 def _averages(node: ast.Assign | ast.AugAssign, target_names: set[str]) -> bool:
-    """Recognise ``mean = 0.9 * mean + 0.1 * loss.item()``: a number of earlier updates, such as a baseline."""
+    """Return whether an assignment averages over updates: ``mean = 0.9 * mean + 0.1 * loss.item()``."""
     weighed = any(isinstance(part, ast.Mult) for part in ast.walk(node.value))
     return isinstance(node, ast.Assign) and weighed and bool(target_names & set(syntax.names_in(node.value)))

@@ -1,4 +1,4 @@
-"""Edits of the operations of a loss, in the lines that ran, and of its target."""
+"""Edits of the lines that compute a loss: its activation, its ``create_graph=`` and the shape of its target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
-    """Return the edit that removes a softmax or the like, or passes its argument to the loss."""
+    """Return the edit that removes the activation before a loss or makes it log_softmax; None if uncertain."""
     site, activation = flaw.source[-1], flaw.fields["activation"]
     instead = "log_softmax" if flaw.kind in ("nll-loss", "kl-div") else ""
     if instead and activation != "softmax":
@@ -27,7 +27,7 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     activations = [call for call in calls if called(call) == activation]
     if not activations:
         return _module_out(site, calls, activation.capitalize()) if not instead else None
-    if len(activations) > 1:  # the first argument of the loss
+    if len(activations) > 1:  # only those in the first argument of a call
         activations = [x for x in activations for call in calls if call.args and x in ast.walk(call.args[0])]
     if len(activations) != 1:
         return None
@@ -53,7 +53,7 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
 
 
 def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
-    """Return the edit of a call of a module, assigned once in its file: a softmax, or a model with one."""
+    """Return the edit that removes a call of a ``kind`` module, or replaces a ``kind`` layer in a model by Identity."""
     for call in calls:
         modules = syntax.assigned(site[0], dotted(call.func))
         parts = [part for value in modules for part in ast.walk(value)]
@@ -67,7 +67,7 @@ def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | 
 
 
 def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
-    """Return the edit that gives a call of ``torch.autograd.grad`` its ``create_graph=True``."""
+    """Return the edit that adds ``create_graph=True`` to a call of ``torch.autograd.grad``."""
     cause, values = node_place(file, call), syntax.arguments(call)
     if old := [keyword.value for keyword in call.keywords if keyword.arg == "create_graph"]:
         return reworded(node_place(file, old[0]), "True")
@@ -76,12 +76,12 @@ def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
 
 
 def same_elements(shape: Shape, other: Shape) -> bool:
-    """Return whether two shapes have the same elements in the same order, but for dimensions of size 1."""
+    """Return whether two shapes are equal apart from dimensions of size 1."""
     return [size for size in shape if size != 1] == [size for size in other if size != 1]
 
 
 def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None, Edit | Cause | None]:
-    """Return the shape of the target that an op compares with a prediction, () for intended pairs, and its edit."""
+    """Return the target's shape in a comparison, () for intended pairs, None if unknown, and the edit of the target."""
     targets = [(index, tensor) for index, tensor in enumerate(op.tensors) if not tensor.graph]
     if len(targets) != 1:
         return None, None
@@ -102,7 +102,7 @@ def compared_with(op: Op, prediction: Shape, wide: Shape) -> tuple[Shape | None,
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:
-    """Return the operands of a difference, or the arguments of a call if there are two or more."""
+    """Return the operands of a subtraction, or the arguments of a call with two or more; [] for other nodes."""
     if isinstance(node, ast.Call):
         return arguments if len(arguments := syntax.arguments(node)) > 1 else []
     return [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else []

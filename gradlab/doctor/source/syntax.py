@@ -1,4 +1,4 @@
-"""The learner's source, parsed: its lines, the function around a line, the text of a node; and excerpts of it."""
+"""The learner's parsed source: its lines, nodes and functions, and edits and excerpts of it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..finding import Cause, Edit, Finding, short_path
 
 
 def source_line(site: Site) -> str:
-    """Return a line of the learner's source, "" if it can't be read."""
-    linecache.checkcache(site[0])  # it may have been edited since
+    """Return a line of the learner's source; "" if it can't be read."""
+    linecache.checkcache(site[0])  # the file may have been edited since
     return linecache.getline(*site)
 
 
@@ -29,7 +29,7 @@ _Statement = TypeVar("_Statement", bound=ast.stmt)
 
 
 def syntax_tree(file: str) -> ast.Module:
-    """Return the syntax tree of a file as it is now; an empty one if it can't be parsed."""
+    """Return the syntax tree of a file as it is now; an empty tree if the file can't be parsed."""
     linecache.checkcache(file)
     return _parsed("".join(linecache.getlines(file))) or _NOTHING
 
@@ -43,7 +43,7 @@ def _parsed(source: str) -> ast.Module | None:
 
 
 def nodes_in(files: Iterable[str]) -> Iterator[tuple[str, ast.AST]]:
-    """Yield all nodes of some files, each with its file."""
+    """Yield (file, node) for all syntax nodes of some files."""
     return ((file, node) for file in sorted(set(files)) for node in ast.walk(syntax_tree(file)))
 
 
@@ -53,7 +53,7 @@ def nodes_at(site: Site) -> list[ast.AST]:
 
 
 def node_place(file: str, node: ast.AST) -> Cause:
-    """Return the location of a node; of one that spans lines, the whole first line."""
+    """Return the location of a node, or of its whole first line if the node spans several lines."""
     line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]  # only for nodes with a location
     text, columns = source_line((file, line)).encode(), (node.col_offset, node.end_col_offset)  # type: ignore[attr-defined]
     start, end = (len(text[:column].decode(errors="ignore")) for column in columns)  # the parser counts bytes
@@ -61,12 +61,12 @@ def node_place(file: str, node: ast.AST) -> Cause:
 
 
 def cause_at(site: Site) -> Cause | None:
-    """Return the location of a line; None without one."""
+    """Return the location of a line; None for NO_SITE."""
     return Cause(*site) if site[1] else None
 
 
 def single_or_none(items: Iterable[_Item]) -> _Item | None:
-    """Return the item if there is exactly one, repeats aside."""
+    """Return the only item, apart from repetitions; None if there are several or none."""
     unique = set(items)
     return unique.pop() if len(unique) == 1 else None
 
@@ -84,12 +84,12 @@ def scopes_around(site: Site) -> list[Scope]:
 
 
 def function_around(site: Site) -> Scope:
-    """Return the innermost function around a line, or the whole file; an empty one if it can't be read."""
+    """Return the innermost function around a line, or else the file; an empty module if the file can't be read."""
     return scopes_around(site)[0]
 
 
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function without those of functions and classes inside it."""
+    """Yield the nodes of a scope, without the contents of functions, lambdas and classes inside it."""
     for node in ast.iter_child_nodes(scope):
         yield node
         if not isinstance(node, SCOPES):
@@ -103,18 +103,18 @@ def statements_around(site: Site, kinds: type[_Statement] | tuple[type[_Statemen
 
 
 def loop_around(site: Site) -> ast.stmt | None:
-    """Return the innermost loop around a line, in the same function."""
+    """Return the innermost loop around a line in the same function; None if there is none."""
     return next(iter(statements_around(site, LOOP_KINDS)), None)
 
 
 def called(node: ast.AST | None) -> str:
-    """Return the last part of the name of a call, "step" for ``optimizers[0].step()``; "" for any other node."""
+    """Return the last part of the called name, "step" for ``optimizers[0].step()``; "" for nodes other than calls."""
     function = node.func if isinstance(node, ast.Call) else None
     return function.attr if isinstance(function, ast.Attribute) else dotted(function)
 
 
 def called_on(node: ast.AST | None, *methods: str) -> ast.expr | None:
-    """Return the ``x`` of ``x.method()``, for any method or only for some; else None."""
+    """Return the ``x`` of ``x.method()``, for any method or only those in ``methods``; None for other nodes."""
     function = node.func if isinstance(node, ast.Call) else None
     if not isinstance(function, ast.Attribute) or (methods and function.attr not in methods):
         return None
@@ -122,7 +122,7 @@ def called_on(node: ast.AST | None, *methods: str) -> ast.expr | None:
 
 
 def calls_of(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """Yield the calls of methods with these names, each with its receiver."""
+    """Yield the calls of any method, or only of those in ``methods``, each with its receiver."""
     for node in nodes:
         if isinstance(node, ast.Call) and (owner := called_on(node, *methods)) is not None:
             yield node, owner
@@ -133,7 +133,7 @@ _OPERATORS = {"div": ast.Div, "true_divide": ast.Div, "rdiv": ast.Div, "pow": as
 
 
 def calls_op(node: ast.AST, name: str) -> bool:
-    """Return whether a node calls an operation of PyTorch's, such as "relu", "lt" or "__iadd__"."""
+    """Return whether a node performs the PyTorch operation ``name``, such as "relu", "lt" or "__iadd__"."""
     plain = name.strip("_")
     if isinstance(node, (ast.Compare, ast.AugAssign)):
         return plain in _COMPARES if isinstance(node, ast.Compare) else name.endswith("_")
@@ -145,7 +145,7 @@ def calls_op(node: ast.AST, name: str) -> bool:
 
 
 def arguments(call: ast.Call) -> list[ast.expr]:
-    """Return the arguments of a call, positional and by keyword."""
+    """Return the values of all arguments of a call, positional before keyword arguments."""
     return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
@@ -168,7 +168,7 @@ def assigned(file: str, name: str) -> list[ast.expr]:
 
 
 def parameters(scope: ast.AST) -> list[str]:
-    """Return the names of a function's parameters; none for a file."""
+    """Return the names of a function's positional-or-keyword parameters; [] for other nodes."""
     return [parameter.arg for parameter in scope.args.args] if isinstance(scope, FUNCTIONS) else []
 
 
@@ -197,23 +197,23 @@ def edited(cause: Cause, line: str) -> str | None:
 
 
 def text_of(cause: Cause) -> str:
-    """Return the text of a location, or its whole line."""
+    """Return the source text at a location."""
     return source_line((cause.file, cause.line))[cause.column : cause.end_column or None].rstrip()
 
 
 def operand(file: str, node: ast.expr) -> str:
-    """Return the text of an expression, in brackets unless it is a name, a call or the like."""
+    """Return the source of an expression, in parentheses unless it is a name, attribute, subscript or call."""
     text = text_of(node_place(file, node))
     return text if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({text})"
 
 
 def reworded(cause: Cause, text: str) -> Edit | Cause:
-    """Return the edit that replaces the text of a location; the location alone if it spans lines."""
+    """Return the edit that replaces the source at a location; only the location if it has no end column."""
     return all_reworded({cause: text})
 
 
 def all_reworded(texts: dict[Cause, str]) -> Edit | Cause:
-    """Return the edit that replaces several parts of a line; the location or the line if one spans lines."""
+    """Return the edit that replaces parts of a line; only the line, or the single part, if a part spans lines."""
     first, *more = texts
     line = source_line((first.file, first.line)).rstrip()
     for cause in sorted(texts, key=lambda cause: -cause.column):
@@ -223,7 +223,7 @@ def all_reworded(texts: dict[Cause, str]) -> Edit | Cause:
 
 
 def beside(site: Site, where: Literal["above", "below"], line: str) -> Edit | Cause:
-    """Return the edit that inserts a line beside another; the location of that line if it would not parse."""
+    """Return the edit that inserts a line above or below ``site``; only ``site`` if the file would not parse."""
     edit = Edit(Cause(*site, insert=where), line)
     return edit if edited(edit.cause, line) is not None else Cause(*site)
 
@@ -236,7 +236,7 @@ _MOST_COLUMNS = 96  # characters of a line
 
 
 def excerpt(finding: Finding) -> str:
-    """Return the line of a finding and the one to edit, in the order of the files; "" if neither can be read."""
+    """Return the source line of a finding and the line to edit, with a mark; "" if neither can be read."""
     cause = finding.cause
     sites = {(part.file, part.line) for part in (finding, cause) if part is not None}
     shown = [(file, line, text) for file, line in sorted(sites) if (text := source_line((file, line)).rstrip())]

@@ -1,4 +1,4 @@
-"""The lines that froze parameters, or that keep them from an optimizer."""
+"""Searches for lines that froze parameters, that hide layers from an optimizer, or that make an optimizer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .syntax import called, dotted, node_place, nodes_in, reworded, single_or_no
 
 
 def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
-    """Return the only line that makes a list or dictionary for a layer named ``net.hids[0].weight``."""
+    """Return the edit of the only plain list or dictionary that holds ``net.hids[0].weight``; None if not unique."""
     last = name.split("[")[0].split(".")[-1]
     containers = {
         node_place(file, node): (node, target)
@@ -33,9 +33,9 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
-    """Return the line that froze parameters, or failed to unfreeze them; ``parts``: names of their modules."""
+    """Return the only line that froze parameters, or failed to unfreeze them; ``parts`` are the parameters' names."""
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
-    loops = [node for _, node in nodes if isinstance(node, ast.For)]  # over modules, by their source
+    loops = [node for _, node in nodes if isinstance(node, ast.For)]  # their variables may name modules
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
     kinds: list[list[Cause]] = [[], [], []]
     for file, node in nodes:
@@ -47,34 +47,34 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None
 
 
 def _freezes(node: ast.AST, names: set[str]) -> int | None:
-    """Return 0 for ``module.requires_grad = True``, which does nothing, 1 for a call with a module, else 2."""
+    """Return 0 for a useless ``x.requires_grad = True``, 1 for a call that freezes a module, 2 for other freezing."""
     if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Attribute):
         sets = ast.unparse(node.value) if target.attr == "requires_grad" else ""
         return 2 if sets == "False" else 0 if sets == "True" and _is_named_by(target.value, names) else None
     if not isinstance(node, ast.Call):
         return None
     arguments, owner = syntax.arguments(node), syntax.called_on(node)
-    says_false = any(ast.unparse(argument) == "False" for argument in arguments)
-    freezes = (says_false and "grad" in called(node)) or called(node).lstrip("_").startswith("freeze")
+    passes_false = any(ast.unparse(argument) == "False" for argument in arguments)
+    freezes = (passes_false and "grad" in called(node)) or called(node).lstrip("_").startswith("freeze")
     if freezes and any(_is_named_by(argument, names) for argument in (*arguments, owner)):
         return 1
-    return 2 if says_false and owner is not None and called(node) == "requires_grad_" else None
+    return 2 if passes_false and owner is not None and called(node) == "requires_grad_" else None
 
 
 def _is_named_by(node: ast.AST | None, names: set[str]) -> bool:
-    """Return whether an expression ends in one of the names or in a part of one."""
+    """Return whether the last part of a dotted expression is a part of one of ``names``."""
     last = dotted(node).split(".")[-1]
     return bool(last) and any(last in re.split(r"[.\[]", name) for name in names)
 
 
 def made_from_helper(site: Site) -> bool:
-    """Return whether the line that makes an optimizer calls a function of the same file for its parameters."""
+    """Return whether the line that makes an optimizer calls a function defined in the same file."""
     functions = {node.name for node in ast.walk(syntax.syntax_tree(site[0])) if isinstance(node, syntax.FUNCTIONS)}
     return any(called(node) in functions for node in syntax.nodes_at(site))
 
 
 def remade_below(creation: Site, later: Site) -> Edit | Cause:
-    """Return the edit that makes an optimizer again, below a line of the same function; or that line alone."""
+    """Return the edit that repeats an optimizer's creation below ``later``; only ``later`` in another function."""
     assigns = [assign for assign in syntax.statements_around(creation, ast.Assign) if assign.lineno == creation[1]]
     if not assigns or creation[0] != later[0] or syntax.function_around(creation) is not syntax.function_around(later):
         return Cause(*later)
