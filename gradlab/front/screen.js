@@ -164,7 +164,7 @@ export class InstrumentScreen extends Screen {
     /** @type {HTMLButtonElement[]} */
     this.buttons = [];
     this.progress = addElement("progress", this.bar, "gl-progress");
-    this.progress.ariaLabel = "being worked out";
+    this.progress.ariaLabel = "calculating";
     this.progress.style.visibility = "hidden";
     this.more = addElement("details", this.side, "gl-more-words");
     this.more.hidden = true;

@@ -125,7 +125,7 @@ class ForecastLab(Instrument):
         """Return the View with the peaks and the timeline, which are faint while the forecast is out of date."""
         panels = {name: draw(scene) for name, scene in self._scenes().items()}
         if self._forecast_settings not in (None, self.settings):
-            pending = "being worked out"
+            pending = "calculating"
             for name, drawing in panels.items():
                 panels[name] = replace(drawing, faint=True, corner=(pending,), words=f"{pending}. {drawing.words}")
         return View(panels, self._state(), self._extra)
@@ -202,7 +202,7 @@ class ForecastLab(Instrument):
             return f"There is no forecast for {self.settings.summary}."
         settings, result, card = self._forecast_settings, self.result, self.settings.card
         if settings is None or self._is_due:
-            return f"Being worked out: {self.settings.summary}."
+            return f"Calculating: {self.settings.summary}."
         need, peak_at, fits = result.need(card), result.peak_at, self._fits()
         needs = need_sentence(settings.summary, result.peak, need.total, peak_at.statement, peak_at.module)
         answer = f"{fits[0].upper()}{fits[1:]}. {needs}."

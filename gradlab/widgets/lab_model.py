@@ -208,7 +208,7 @@ class LabModel:
                 if runner.engine.done or runner.updates >= last or time.perf_counter() > runner.engine.deadline:
                     break
             when = "in two updates" if runner.updates >= last else "yet"
-            self.note = f"The loop has not come to line {line} {when}. Set-up runs only once."
+            self.note = f"The loop has not reached line {line} {when}. Set-up runs only once."
 
     @contextmanager
     def _training(self, every: float) -> Iterator[None]:
@@ -248,7 +248,7 @@ class LabModel:
         """Begin again from these weights, which Reset returns to from now on; the view of the landscape stays."""
         self._reset_point = None
         self.runner.reset(weights)
-        self.show(self.runner, "Begun again from where you put the weights.", keep_view=True)
+        self.show(self.runner, "Restarted from the weights that you set.", keep_view=True)
 
     def set_reset_point(self) -> None:
         """Make Reset return to the current state, which a cell has reached."""
@@ -360,7 +360,7 @@ class LabModel:
     def stop_if_done(self) -> None:
         """End the playing if the loop has ended."""
         if self.runner.engine.done:
-            self.stop("The loop has come to its end. Reset begins it again.")
+            self.stop("The loop has ended. Reset starts it again.")
 
     def fail(self, error: Exception | KeyboardInterrupt) -> None:
         """Show an error as a note; all but a RequestError end the playing. A failed loop stays open in the editor."""

@@ -47,7 +47,7 @@ class Prediction:
         self._live.observe(self._choose_from_browser, names="guess")
         self._live.observe(lambda change: self.tell(), names="told")
         help_ = (
-            "The buttons have not loaded. If it stays so, install anywidget where Jupyter runs "
+            "The buttons have not loaded. If this does not change, install anywidget in Jupyter's environment "
             "(<code>pip install anywidget</code>) and reload this page."
         )
         still = widgets.HTML(f'<div class="gl-bet-still">{plain}<p>{help_}</p></div>')

@@ -17,7 +17,7 @@ def test_each_change_is_answered_without_a_press(lab_page: Callable[..., Noteboo
     assert len(page.pictures()) == 2
     first = page.pictures()
     page.turn("optimizer", "sgd")
-    page.wait_for_text("Being worked out: .*sgd")
+    page.wait_for_text("Calculating: .*sgd")
     page.wait_for_text("^Fits an H100.*sgd, AMP bf16 needs")
     page.wait_until_painted()
     assert page.pictures()[0] != first[0]

@@ -64,7 +64,7 @@ def test_the_parts_are_wired_to_the_kernel(lab_page: Callable[..., Notebook]) ->
     mouse.down()
     mouse.move(*page.position("landscape", 0.6, 0.4), steps=6)
     mouse.up()
-    page.wait_for_text("Begun again from where you put the weights")
+    page.wait_for_text("Restarted from the weights that you set")
     page.wait_until_still()
     assert page.ask(WEIGHTS) != before
     assert page.updates() == 0

@@ -92,7 +92,7 @@ def test_a_forward_pass_outside_the_closure_is_to_be_moved_in(
         loop()
     (finding,) = report
     assert finding.code == code
-    assert "The forward pass stands outside the closure" in finding.message
+    assert "The forward pass is outside the closure" in finding.message
     assert "into the closure" in finding.fix
     assert finding.cause is not None
     assert finding.cause.line == line_of(source, "# made")

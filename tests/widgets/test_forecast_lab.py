@@ -91,7 +91,7 @@ def test_the_browser_asks_by_itself_and_the_answer_comes_first(stand_in: StandIn
     page = Page(lab).turn("batch", "4")
     assert stand_in.calls == [], "a turn is answered at once"
     assert page.shown["then"] == "forecast"
-    assert page.state.startswith("Being worked out: llama-8b with batch 4")
+    assert page.state.startswith("Calculating: llama-8b with batch 4")
     page.ask(page.shown["then"])
     assert stand_in.calls == [("llama-8b", RECIPE, 4, 1024, False)]
     assert page.shown["then"] == ""
@@ -140,7 +140,7 @@ def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str) 
     value, index, expected = TURNS[name]
     page = Page(ForecastLab("llama-8b").run()).turn(name, value)
     assert page.values[name] == value
-    assert page.state.startswith("Being worked out")
+    assert page.state.startswith("Calculating")
     assert stand_in.calls == [ASKED]
     page.ask("forecast")
     assert stand_in.calls[1:] == [(*ASKED[:index], expected, *ASKED[index + 1 :])]
@@ -154,14 +154,14 @@ def test_what_is_out_of_date_is_faint_until_it_is_true_again(stand_in: StandIn) 
     page.turn("accumulate", "4")
     for old in lab.drawings():
         assert old.faint
-        assert old.corner == ("being worked out",)
-        assert old.words.startswith("being worked out. ")
-    assert "being worked out" in page.panels["fit"].all_words()
+        assert old.corner == ("calculating",)
+        assert old.words.startswith("calculating. ")
+    assert "calculating" in page.panels["fit"].all_words()
     page.turn("accumulate", "1")
     assert [(now.texts(), now.faint) for now in lab.drawings()] == [(each.texts(), False) for each in fresh]
-    assert "being worked out" not in page.panels["fit"].all_words()
+    assert "calculating" not in page.panels["fit"].all_words()
     page.turn("card", "T4")  # which has no part in the forecast
-    assert "being worked out" not in page.panels["fit"].all_words()
+    assert "calculating" not in page.panels["fit"].all_words()
 
 
 def test_a_known_answer_shows_at_once_beside_the_one_before(stand_in: StandIn) -> None:

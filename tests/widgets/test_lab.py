@@ -83,7 +83,7 @@ def test_a_loop_that_ends_says_so_and_stops_playing() -> None:
     assert lab.runner.updates == 16
     assert page.stopped
     assert not lab.model.playing
-    assert "come to its end" in page.note
+    assert "loop has ended" in page.note
     page.ask("reset").ask("update")
     assert lab.runner.updates == 1
 

@@ -97,7 +97,7 @@ def test_a_text_that_fails_later_stays_with_its_line_marked() -> None:
 
 MEAN: list[tuple[str, str]] = [
     ("while True: pass", "statements(, and no step.. yet| ran and no optimizer took a step)"),  # what is reached first
-    ("", "come to its end"),
+    ("", "loop has ended"),
     ("raise SystemExit", "line 1: SystemExit"),
     ("for x, y in batches:\n    raise KeyError('<b>')", "line 2: KeyError"),
     ("def f(): return f()\nfor x in batches:\n    f()", "RecursionError"),

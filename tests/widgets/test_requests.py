@@ -96,7 +96,7 @@ NONE = "is not a statement of the loop"
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [(1, "not come to line 1 in two updates. Set-up runs only once"), (0, NONE), (2, NONE), (99, NONE), (-3, NONE)],
+    [(1, "not reached line 1 in two updates. Set-up runs only once"), (0, NONE), (2, NONE), (99, NONE), (-3, NONE)],
 )
 def test_a_line_that_cannot_be_run_to_is_told(line: int, message: str) -> None:
     lab = Lab("line")

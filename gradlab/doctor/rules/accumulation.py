@@ -87,7 +87,7 @@ class WindowDropped(Rule):
         "The last window",
         "warning",
         message="The last window of an epoch has fewer micro-batches and gets no step of its own.",
-        fix="Call {optimizer}.step() and {optimizer}.zero_grad() after the last micro-batch of an epoch, too, even if "
+        fix="Also call {optimizer}.step() and {optimizer}.zero_grad() after the last micro-batch of an epoch, even if "
         "its window is not full.",
     )
     FIRST_IS_SHORT = LAST_ACCUMULATION_WINDOW_DROPPED.with_(
@@ -162,7 +162,7 @@ class StepLeftOut(Rule):
     SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
         severity="hint",
         message="Where a step was left out, its batch stayed in `.grad`, and the next step applied it as well.",
-        fix="Call {optimizer}.zero_grad() also where the step is left out.",
+        fix="Call {optimizer}.zero_grad() even if the step is left out.",
     )
 
     def _begin(self) -> None:
@@ -234,8 +234,8 @@ class LossNotDivided(Rule):
         fix="Divide each loss once: look for the second division in what calls backward().",
     )
     UNEQUAL = LOSS_NOT_DIVIDED.with_(
-        message="Each micro-batch is a mean over its own number of targets, so a target counts more where there are "
-        "few.",
+        message="Each micro-batch is a mean over its own number of targets, so targets in small micro-batches "
+        "count more.",
         fix='Add up the losses (reduction="sum") and divide by the number of targets in the whole window.',
     )
 

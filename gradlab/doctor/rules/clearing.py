@@ -48,8 +48,8 @@ class MissingZeroGrad(Rule):
         fix="Clear the gradients once for each update, before its first backward(): {optimizer}.zero_grad().",
     )
     IN_CLOSURE = MISSING_ZERO_GRAD.with_(
-        message="The closure does not clear `.grad`, so each of its passes adds to those before: step(closure) may "
-        "call it several times, and moves the weights between the calls.",
+        message="The closure does not clear `.grad`, so each pass adds to the gradients of earlier ones. "
+        "step(closure) may call the closure several times and moves the weights between the calls.",
         fix="Call {optimizer}.zero_grad() inside the closure, before its backward().",
     )
     BY_HAND = MISSING_ZERO_GRAD.with_(fix="Set each `.grad` to None once for each update, before its first backward().")
@@ -148,7 +148,7 @@ class DoubleStep(Rule):
         "06_optimizer_step",
         "Who moves the weights",
         message="Two steps are taken on one gradient: the second applies the same batches once more.",
-        fix="Take one of the two step() calls out.",
+        fix="Remove one of the two step() calls.",
     )
 
     def step(self, facts: StepFacts) -> None:

@@ -148,7 +148,7 @@ _FIXES = {
     "shapes cannot be multiplied": "Give the layer as many in_features as the last dimension of its input has.",
     "same device": "Move the model and each batch to the same device, with .to(device).",
     "same dtype|expected scalar type|Found dtype": "Convert one of the two tensors to the dtype of the other: .float() "
-    "for inputs and real targets, .long() for class numbers.",
+    "for inputs and real targets, .long() for class indices.",
     "Target .* is out of bounds": "Class numbers go from 0 to C - 1: give the last layer C outputs, or correct the "
     "labels.",
     "leaf Variable that requires grad": "Write to a weight inside torch.no_grad(), or make a new tensor instead.",
@@ -160,10 +160,10 @@ _FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
     message="None of an optimizer's parameters requires a gradient, so backward() has nowhere to go."
 )
 _NO_GRAPH = EmptyStep.GRAPH_BROKEN.with_(
-    message="The loss is not connected to any parameter, so there is nothing to go back through."
+    message="The loss is not connected to any parameter, so there is no graph for backward() to follow."
 )
 _OUTSIDE = _NO_GRAPH.with_(
-    message="The forward pass stands outside the closure of step(), so the loss inside has no graph to any parameter.",
+    message="The forward pass is outside the closure of step(), so the loss inside has no graph to any parameter.",
     fix="Move the forward pass into the closure, without detach(): step() calls the closure several times, and each "
     "call needs a new graph.",
 )
@@ -171,21 +171,21 @@ _CARRIED_STATE = Code(
     "carried-state-not-detached",
     "02_backward_adds",
     "A long sequence in pieces",
-    message="This loss depends on a state of the last update, whose graph is gone: it was carried on undetached.",
+    message="This loss depends on a state of the last update, carried over without detach(): its graph has been freed.",
     fix="Detach the state before the next batch, and keep what detach() returns.",
 )
 _BACKWARD_TWICE = Code(
     "backward-twice",
     message="backward() goes a second time through a graph that the first one has freed.",
-    fix="Call backward() once, on the sum of the losses that share a graph. If the second loss is that of another net, "
-    "detach what this net is given.",
+    fix="Call backward() once, on the sum of the losses that share a graph. If the second loss belongs to another "
+    "net, detach the input of this net.",
 )
 _UNDETACHED = _BACKWARD_TWICE.with_(
     message="This loss goes back into another net, through a graph that an earlier backward() has freed.",
     fix="Detach the other net's output where it is only an input.",
 )
 _GRAPH_OUTSIDE = _BACKWARD_TWICE.with_(
-    message="The forward pass stands outside the closure of step(): its graph is gone after the closure's first call.",
+    message="The forward pass is outside the closure of step(): its graph is freed by the closure's first call.",
     fix=_OUTSIDE.fix.replace(", without detach()", ""),
 )
 _MODIFIED_IN_PLACE = Code(
@@ -216,7 +216,7 @@ _NOT_REACHED = EmptyStep.STEP_WITHOUT_BACKWARD.with_(
 _SCHEDULE_OVER = Scheduling.SCHEDULER_OUTPACES_OPTIMIZER.with_(
     severity="error",
     message="The scheduler has come to the end of its schedule while training goes on.",
-    fix="Make the schedule as long as the training, and step the scheduler as often as its schedule plans.",
+    fix="Make the schedule as long as the training, and step the scheduler as often as the schedule expects.",
 )
 _NOTHING_TO_CLIP = Clipping.CLIP_BEFORE_BACKWARD.with_(
     message="The call comes before backward(), when there is no new gradient to clip.",

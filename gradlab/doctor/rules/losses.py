@@ -86,8 +86,8 @@ class LossFlaws(Rule):
             fix="Use log_softmax in place of softmax.",
         ),
         "kl-div": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
-            message="kl_div expects log-probabilities and is given probabilities, so the loss is no divergence and can "
-            "be negative.",
+            message="kl_div expects log-probabilities and is given probabilities, so the loss is not a divergence and "
+            "can be negative.",
             fix="Use log_softmax in place of {activation}.",
         ),
         "with-logits": SIGMOID_BEFORE_BCE_WITH_LOGITS,

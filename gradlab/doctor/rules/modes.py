@@ -29,7 +29,7 @@ class EvalLeftOn(Rule):
     EVAL_MODE_LEFT_ON = Code(
         "eval-mode-left-on",
         section="3 · Learned by heart",
-        message="Training goes on in evaluation mode: {kind} no longer works as it does in training.",
+        message="Training goes on in evaluation mode: {kind} does not behave as in training.",
         fix="Call train() on the model before training goes on.",
     )
     NEVER_IN_TRAINING = EVAL_MODE_LEFT_ON.with_(

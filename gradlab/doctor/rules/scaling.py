@@ -61,7 +61,7 @@ class Scaling(Rule):
         "scaler-bypassed",
         "08_mixed_precision",
         "The whole loop",
-        message="The loss was multiplied by the scaler, but the step goes round it: it applies gradients that are "
+        message="The loss was multiplied by the scaler, but the step bypasses it: it applies gradients that are "
         "thousands of times too large.",
         fix="Step through the scaler, scaler.step({optimizer}), and call scaler.update() after it.",
     )
@@ -125,7 +125,7 @@ class SkippedStep(Rule):
         severity="warning",
         message="The scaler skipped a step because of inf or NaN, and the gradients stayed: they spoil every later "
         "batch until they are cleared.",
-        fix="Call {optimizer}.zero_grad() after every scaler.step(), also if the scaler has skipped the step.",
+        fix="Call {optimizer}.zero_grad() after every scaler.step(), even if the scaler has skipped the step.",
     )
 
     def _begin(self) -> None:
@@ -191,7 +191,7 @@ class Clipping(Rule):
         fix="Make a list of the parameters, with list(...), and clip that.",
     )
     ANOTHER_IS_STEPPED = CLIP_BEFORE_BACKWARD.with_(
-        message="What is clipped here is not what the next step uses: no call clips the gradients of {optimizer}.",
+        message="The gradients clipped here are not those that the next step uses: no call clips those of {optimizer}.",
         fix="Clip the parameters of {optimizer} here.",
     )
     CLIP_INSIDE_ACCUMULATION = Code(

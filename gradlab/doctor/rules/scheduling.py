@@ -86,7 +86,7 @@ class Scheduling(Rule):
     DROPPED_OPTIMIZER = SCHEDULER_BEFORE_OPTIMIZER.with_(
         message="The scheduler moves the learning rate of an optimizer that never steps: {other} steps the same "
         "parameters, at a rate that stays as it is.",
-        fix="Make the scheduler from {other}, after that is made.",
+        fix="Create the scheduler for {other}, after {other} is created.",
     )
     TOO_OFTEN = Code(
         "scheduler-cadence",

@@ -35,7 +35,7 @@ _NOT_ABOUT_TRAINING = re.compile(
 _HINT = RAISED.with_(
     severity="hint",
     message="PyTorch warns in this line, and no rule of the doctor says what it means.",
-    fix="Read the whole warning, and change the line, or silence it with warnings.filterwarnings if it is meant so.",
+    fix="Read the whole warning, and change the line, or silence it with warnings.filterwarnings if it is intentional.",
 )
 _SERIOUS = _HINT.with_(severity="warning")
 _SHAPES = LossFlaws.LOSS_BROADCASTS.with_(
@@ -54,7 +54,7 @@ _TABLE: dict[str, Code] = {
     "Using a target size": _SHAPES,
     "lr_scheduler.step()` before `optimizer.step()": _EARLY,
     "is not a leaf": _SERIOUS.with_(
-        message="This reads the `.grad` of a tensor that is no leaf, where backward() puts nothing.",
+        message="This reads the `.grad` of a non-leaf tensor, which backward() does not fill.",
         fix="Read the `.grad` of the leaf that it was made of, or call retain_grad() on it before backward().",
     ),
     "None of the inputs have requires_grad": _SERIOUS.with_(
@@ -69,7 +69,7 @@ _TABLE: dict[str, Code] = {
         message="A variance over a single value is NaN.", fix="Use more values, or correction=0."
     ),
     "discards the imaginary part": _SERIOUS.with_(
-        message="The imaginary part is thrown away here.", fix="Take .real or .abs(), whichever is meant."
+        message="The imaginary part is thrown away here.", fix="Take .real or .abs(), whichever you need."
     ),
     "is a no-op. (Did you mean": _SERIOUS.with_(
         message="The weights of the checkpoint are not loaded.", fix="Call load_state_dict(..., assign=True)."

@@ -44,7 +44,7 @@ class FrozenMoves(Rule):
 
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
         severity="warning",
-        message="The step changes weights with requires_grad False: their old `.grad` or the optimizer's averages, "
+        message="The step changes weights with requires_grad=False: their old `.grad` or the optimizer's averages, "
         "momentum or weight decay still move them.",
         fix="Set the `.grad` of these parameters to None when you freeze them, or leave them out of {optimizer}.",
     )
@@ -125,11 +125,11 @@ class TiedWeights(Rule):
         "04_zero_grad",
         "Whose parameters?",
         "hint",
-        message="Two places of the model shared one weight, and each has another one now: they learn apart.",
+        message="Two places of the model shared one weight, and each now has its own: they are trained separately.",
         fix="If they are to share it, tie them again below this line: give one place the parameter of the other.",
     )
     ONE_MODULE = TIED_WEIGHTS.with_(
-        message="{slow} and {fast} are one module: each step of {fast} moves {slow}, too.",
+        message="{slow} and {fast} are one module: each step of {fast} also moves {slow}.",
         fix="If {slow} is to stay behind, make it a copy: copy.deepcopy({fast}).",
     )
 
@@ -171,7 +171,7 @@ class DropoutInEvaluation(Rule):
 
     VALIDATION_IN_TRAIN_MODE = Validation.VALIDATION_IN_TRAIN_MODE.with_(
         severity="hint",
-        message="This dropout works in evaluation mode, too: the function does not know the mode of the model.",
+        message="This dropout is also active in evaluation mode: the function does not depend on the model's mode.",
         fix="Give it training=self.training, or use nn.Dropout.",
     )
 

@@ -98,8 +98,8 @@ class SharedParams(Rule):
         "params-in-two-optimizers",
         "06_optimizer_step",
         severity="hint",
-        message="{optimizer} and {other} hold the same parameters and take turns in stepping them.",
-        fix="If it is not meant so, keep one of the two optimizers.",
+        message="{optimizer} and {other} hold the same parameters and take turns stepping them.",
+        fix="If this is not intentional, keep one of the two optimizers.",
     )
     WRONG_NET = PARAMS_IN_TWO_OPTIMIZERS.with_(
         severity="warning",
@@ -163,7 +163,7 @@ class MissingParams(Rule):
         "Whose parameters?",
         severity="warning",
         message="Some parameters get gradients and are in no optimizer, so they never learn.",
-        fix="Give these parameters to {optimizer}, too.",
+        fix="Also give these parameters to {optimizer}.",
     )
     IN_PLAIN_LIST = PARAMS_MISSING_FROM_OPTIMIZER.with_(
         fix="Keep the layers in an nn.ModuleList or nn.ModuleDict: parameters() does not look into a plain list or "
@@ -174,8 +174,8 @@ class MissingParams(Rule):
     )
     MEANT_SO = PARAMS_MISSING_FROM_OPTIMIZER.with_(
         severity="hint",
-        fix="Give these parameters to {optimizer}, too, or freeze them with requires_grad_(False) if they are meant to "
-        "stay as they are.",
+        fix="Also give these parameters to {optimizer}, or freeze them with requires_grad_(False) if they should not "
+        "change.",
     )
     MOVED_BY_HAND = PARAMS_MISSING_FROM_OPTIMIZER.with_(
         severity="hint",

@@ -88,7 +88,7 @@ TAKEN_OVER = [  # the original loop, with a change that does not mend it
 ]
 NEW = [  # the solution, with something healthy taken away
     ("mend_the_flat_loss", "48 losses, and a right loop computes 96", "batches * 4 => batches * 2"),
-    ("mend_the_flat_loss", "Take one of the two step() calls out", f"{STEP} => {STEP}{STEP}"),
+    ("mend_the_flat_loss", "Remove one of the two step() calls", f"{STEP} => {STEP}{STEP}"),
     ("mend_four_times_the_work", "weights differ", " / 4\n => \n"),
     ("mend_killed_at_night", "returns 0 and not 2.1", "        total += loss.item() => #"),
     ("mend_killed_at_night", "returns 0.01", "total += => total ="),
