@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 
 import pytest
 import torch
@@ -48,16 +47,16 @@ def test_a_loop_that_clears_but_never_steps_is_told() -> None:
 
 
 @pytest.mark.parametrize("amount", [{"updates": 1}, {"updates": 50}, {"seconds": 0.03}, {}])
-def test_no_speed_ends_in_an_error_or_takes_long(amount: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_speed_ends_in_an_error_or_runs_on_and_on(amount: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradlab.loop.engine.MOST_STATEMENTS", 400)
     monkeypatch.setattr("gradlab.loop.run.MOST_STATEMENTS", 400)
     lab = Lab("bowl", panels=PANELS)
     page = Page(lab)
     page.ask("edit", text=without_step(lab))
     while lab.runner.engine.statements_since_update < 900:
-        began = time.perf_counter()
+        before = lab.runner.engine.statements_since_update
         page.ask("frames", count=6, every=16.7, play=1, **amount)
-        assert time.perf_counter() - began < 5, "half a second, if the machine is busy"
+        assert lab.runner.engine.statements_since_update - before <= 6 * 400, "a limit for each frame"
         assert not page.stopped, page.note
     page.ask("pause")  # on a busy machine the last frame is not shown yet
     assert "No step() in" in page.note
