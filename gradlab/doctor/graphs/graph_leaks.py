@@ -25,7 +25,7 @@ _DEEP = 4  # levels, as in task.board.meters["loss"].value
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
-    """Return a variable that keeps old graphs alive at pass ``now``, one that is added to if possible, or else a state."""
+    """Return a variable that keeps old graphs alive at pass ``now``: one that is added to, or else a state; or None."""
     state: GraphHolder | None = None
     for each_frame in (chain := call_chain(frame)):
         file, line_now = each_frame.f_code.co_filename, each_frame.f_lineno
@@ -128,7 +128,7 @@ class UnusedGraphs:
         self._waiting.append((weakref.ref(token), lines))
 
     def settle(self) -> None:
-        """Record a backward pass: it may use any live graph, and one freed graph per line may have computed its target."""
+        """Record a backward pass: it may use any live graph, and a freed graph of each line for its target."""
         self.uses += 1
         if self._waiting:
             self._count_gone(1)

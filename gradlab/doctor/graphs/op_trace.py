@@ -324,7 +324,7 @@ def flat(value: Any) -> Iterator[Any]:
 
 
 def _no_logarithms(value: Any) -> bool:
-    """Return whether a CPU tensor looks like probabilities, not log-probabilities: none is negative, some are positive."""
+    """Return whether a CPU tensor has no negative and some positive values, so it is not of log-probabilities."""
     plain = isinstance(value, Tensor) and value.device.type == "cpu" and value.numel() > 0
     return plain and bool((value.detach() >= 0).all()) and bool((value.detach() > 0).any())
 
