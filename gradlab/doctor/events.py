@@ -56,22 +56,22 @@ class LossFlaw:
 
 @dataclass(frozen=True, slots=True)
 class LossTerm:
-    """A term of a loss whose graph does not reach all parameters that it was computed from, or reaches none."""
+    """A term of a loss that is cut off from parameters or computed from none, and so may move no weight."""
 
     index: int
     """The position of the term in the sum, from 0."""
     text: str
     """The learner's variable or expression for the term; "" if it is not known."""
     reach: int
-    """Parameters that its graph reaches."""
+    """Parameters that the graph of the term reaches."""
     made_of: int
-    """Parameters that it was computed from, whether or not its graph reaches them."""
+    """Parameters that the term was computed from, whether or not its graph reaches them."""
     by_loss_function: bool
     site: Site
     cuts: tuple[Any, ...] = ()
-    """The calls, each an Op, that cut it off from parameters."""
+    """The calls, each an Op, that cut the term off from parameters."""
     sources: tuple[str, ...] = ()
-    """The learner's variables for the model outputs that it was computed from, at most two."""
+    """The learner's variables for the model outputs that the term was computed from, at most two."""
     alone: bool = False
     """True if the loss has no other term."""
 
@@ -83,9 +83,9 @@ class GraphHolder:
     name: str
     site: Site
     batches: int
-    """The number of earlier batches whose graphs it holds; a lower bound."""
+    """The least number of earlier batches whose graphs the variable holds."""
     carried: bool = False
-    """True if it is a state that is passed to the model again; False if losses or outputs are added to it."""
+    """True if the variable is a state that is passed to the model again; False if losses or outputs are added to it."""
     hook: bool = False
     """True if a forward hook stores the graphs."""
     tensors: frozenset[str] = frozenset()
@@ -101,65 +101,65 @@ class Backward(Event):
     call_path: int = 0
     """A hash of the learner's calls that led to this pass."""
     present: int = 0
-    """Parameters that had a gradient when it began, without those that ``norms`` has shown to be zeros."""
+    """Parameters that had a gradient when the pass began, without those that ``norms`` has shown to be zeros."""
     norms: Any = None
     """Norms of these gradients, to detect zeros; None where they were not measured."""
     retain: bool = False
     create: bool = False
     scales: tuple[float, ...] = ()
-    """The factors that its loss multiplies the first mean by: (0.25,) for a division by 4."""
+    """The factors of the first mean in the loss, such as (0.25,) if it is divided by 4."""
     mass: float = 0.0
-    """The sum of the absolute weights of the means in its loss; 0 if it has none, or if they were not read."""
+    """The sum of the absolute weights of the means in the loss; 0 if there are none, or if they were not read."""
     tokens: Any = None
     """Total weight of the targets, without ignored ones, if the first mean is a cross-entropy; None otherwise."""
     scaled: bool = False
     """True if the loss was multiplied by a GradScaler."""
     nodes: int = 0
-    """Number of nodes in its graph, counted in some of the passes that retain it; 0 in the others."""
+    """Number of nodes in the graph, counted in some of the passes that retain it; 0 in the others."""
     alive: int = 0
     """Number of losses, or of outputs if more, that are alive from before the last two passes; 0 if not counted."""
     holder: GraphHolder | None = None
     """The variable that keeps these graphs alive; None if it was not searched for or not found."""
     loss: Any = None
-    """The value of its loss; None if it is not a single number; a tensor until ``fetch_norms`` reads it from a GPU."""
+    """The value of the loss; None if it is not a single number; a tensor until ``fetch_norms`` reads it from a GPU."""
     flaws: tuple[LossFlaw, ...] = ()
-    """Flaws of its loss, which is examined in some passes only."""
+    """Flaws of the loss, which is examined in some passes only."""
     terms: tuple[LossTerm, ...] = ()
-    """Terms of its loss that may move no weight; searched for in traced passes only."""
+    """Terms of the loss that may move no weight; searched for in traced passes only."""
     cuts: Sequence[Any] = ()
-    """The calls, each an Op, that cut parameters off from its loss; searched for in traced passes only."""
+    """The calls, each an Op, that cut parameters off from the loss; searched for in traced passes only."""
     changes: Sequence[Any] = ()
-    """Set only if it fails: pairs of an Op that changed a tensor in place and the Op that had made the tensor."""
+    """Set only if the pass fails: pairs of an Op that changed a tensor in place and the Op that had made it."""
     ops: Sequence[Any] = ()
-    """Set only if it fails: the traced calls, each an Op, that led to its loss."""
+    """Set only if the pass fails: the traced calls, each an Op, that led to the loss."""
     looked: bool = False
-    """True if its loss was examined for flaws."""
+    """True if the loss was examined for flaws."""
     closure_of: int = -1
-    """Index of the optimizer whose step ran it in a closure; -1 if none did."""
+    """Index of the optimizer whose step ran the pass in a closure; -1 if none did."""
     step_index: int = 0
-    """Index of the first step that used it, or of the step whose closure ran it; filled in by GradState."""
+    """Index of the first step that used the pass, or of the step whose closure ran it; filled in by GradState."""
     moved: bool = False
-    """True if it ran in a closure whose step has moved weights since the closure's previous pass."""
+    """True if the pass ran in a closure whose step has moved weights since the closure's previous pass."""
     has_grads: bool = False
-    """True if it was called with ``gradient=`` or ``inputs=``."""
+    """True if backward() was called with ``gradient=`` or ``inputs=``."""
     previous: int = -1
     """Autograd's sequence number when the previous pass of the same call path began; -1 if there was none."""
     carried: bool = False
-    """Set only if it fails: True if its graph has nodes from before ``previous``, and an update came in between."""
+    """Set only if the pass fails: True if its graph has nodes from before ``previous`` and an update came since."""
     nonzero: int = 0
-    """Parameters whose gradient was measured as nonzero when it began; set by GradState, as are all fields below."""
+    """Parameters whose gradient was nonzero when the pass began; GradState sets this and all fields below."""
     added: int = 0
-    """Parameters whose gradients it added to."""
+    """Parameters whose gradients the pass added to."""
     zeros: int = 0
-    """Parameters among ``added`` whose gradient was measured as all zeros when it ended."""
+    """Parameters among ``added`` whose gradient was measured as all zeros when the pass ended."""
     stepped_params: int = 0
-    """Parameters that a step has updated with its gradients."""
+    """Parameters that a step has updated with gradients of this pass."""
     first_step_pass: int = 0
     """Number of the newest backward pass when a step first used this one; 0 if none has."""
     cleared_params: int = 0
     """Parameters whose gradient was cleared before any step used this pass."""
     skipped_by_scaler: bool = False
-    """True if a step that a GradScaler skipped would have used it."""
+    """True if a step that a GradScaler skipped would have used the pass."""
 
     def __init__(self, number: int, site: Site, call_path: int = 0, present: int = 0) -> None:
         # All other fields keep the defaults of the class, since setting them for every pass costs time.
@@ -190,18 +190,18 @@ class Clear(Event):
 
 @dataclass(slots=True, eq=False)
 class ParamSlotReused(Event):
-    """The bits of parameters that no longer exist, which new parameters get."""
+    """The reuse of bits, of parameters that no longer exist, for new parameters."""
 
     params: int
 
 
 @dataclass(slots=True, eq=False)
 class GradEdited(Event):
-    """A replacement of ``.grad``, or a write to it, by other code than the watched calls of PyTorch."""
+    """A replacement of ``.grad``, or a write to it, by code other than the watched calls of PyTorch."""
 
     params: int
     norms: Any
-    """Norms of these gradients in the order of the parameters, since zeros count as a clearing; None without values."""
+    """Norms of these gradients, in the order of the parameters, to recognize zeros as a clearing; None if unknown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -223,15 +223,15 @@ class Step(Event):
     moved: bool = False
     """True if anything other than this optimizer has written to its weights since its last step."""
     versions: int = -1
-    """The sum of the weights' version counters when its closure's newest pass began; -1 without one."""
+    """The sum of the weights' version counters when its closure's newest pass began; -1 without a closure."""
     closure: bool = False
     """True if a closure of this step ran a backward pass, or cleared or edited gradients."""
     scaler: bool = False
-    """True if a GradScaler called it."""
+    """True if a GradScaler called the step."""
     backward: bool = False
-    """True if it was called during a backward pass."""
+    """True if the step was called during a backward pass."""
     resumes: int = 0
-    """At a first step, the number of earlier optimizers from the same line whose weights it continues with; else 0."""
+    """At a first step, the number of earlier optimizers from the same line whose weights it takes over; else 0."""
     lines: tuple[Site, ...] = ()
     """If ``resumes`` is not 0, the learner's lines that led to this step, the innermost first."""
 
@@ -273,7 +273,7 @@ class Clip(Event):
     measures: bool
     """True if ``max_norm`` is infinite, so that the call only measures the norm."""
     empty: bool = False
-    """True if it was called without any parameter."""
+    """True if the call had no parameters."""
     groups: Any = ()
     """The ParamGroupStates of these parameters; filled in by GradState."""
 
@@ -284,17 +284,17 @@ class SchedulePlan:
 
     kind: str
     length: int = 0
-    """Number of steps that it is planned for, or between two changes of the rate (``step_size``); 0 if unknown."""
+    """Number of steps that the schedule lasts, or between two changes of the rate (``step_size``); 0 if unknown."""
     halves: bool = False
     """True if the rate rises again after ``length`` steps, as with CosineAnnealingLR."""
     nested: bool = False
-    """True if it steps inside two nested loops that do not contain its creation."""
+    """True if the scheduler steps inside two nested loops that do not contain its creation."""
     epochs: int = 0
     """Number of iterations of the outer one of these loops; 0 if it is unknown."""
     mode: str = ""
     """The mode of a ReduceLROnPlateau, "min" or "max"; "" for other schedulers."""
     created_at: Site = NO_SITE
-    """The learner's line that created it; NO_SITE if it is unknown."""
+    """The learner's line that created the scheduler; NO_SITE if it is unknown."""
 
 
 @dataclass(slots=True, eq=False)
@@ -309,7 +309,7 @@ class Schedule(Event):
     after: float
     """The greatest learning rate of the optimizer after the step; NaN if it is on a GPU."""
     other: int = -1
-    """An optimizer that steps the same parameters at a constant rate while this one never steps; -1 for none."""
+    """An optimizer that steps the same parameters at a constant rate, if the scheduled one never steps; else -1."""
     metric: float = math.nan
     """The metric passed to a ReduceLROnPlateau; NaN for other schedulers."""
 
@@ -332,18 +332,18 @@ class Forward(Event):
     training: bool
     grad: bool
     train_kind: str
-    """Class name of a mode-dependent module in it that is in training mode, such as "Dropout"; "" if there is none."""
+    """Class name of a mode-dependent part of the module in training mode, such as "Dropout"; "" if there is none."""
     eval_kind: str
-    """Class name of a mode-dependent module in it that is in evaluation mode; "" if there is none."""
+    """Class name of a mode-dependent part of the module in evaluation mode; "" if there is none."""
     caller: str
-    """The name of the learner's function that calls it; "" if there is none."""
+    """The name of the learner's function that calls the module; "" if there is none."""
     params: int
     first: int = 0
-    """Identifies the values of its first argument, to tell sampling from evaluation; 0 where no rule needs it."""
+    """An id for the values of the first argument, to tell sampling from evaluation; 0 where no rule needs it."""
     again: bool = False
-    """True if PyTorch's own code calls it, as ``update_bn`` does."""
+    """True if PyTorch's own code calls the module, as ``update_bn`` does."""
     names: tuple[str, ...] = ()
-    """The module's names in the learner's function; empty except at its first call from this line."""
+    """The module's names in the learner's function; empty except at the first call from this line."""
     frozen_norms: int = 0
     """Parameters of frozen BatchNorm layers in training mode, if eval() was called on a part with the layer, or
     nothing else in the module is frozen; 0 if nothing in the module learns."""
@@ -362,8 +362,8 @@ class OptimizerMade(Event):
     kind: str
     params: int = 0
     is_custom_class: bool = False
-    """True if its class is not from torch.optim, so that its step may do anything."""
+    """True if the class is not from torch.optim, so that its step may do anything."""
     lines: tuple[Site, ...] = ()
-    """The learner's lines that led to its creation, the innermost first; empty if it is older than the watch."""
+    """The learner's lines that led to the creation, the innermost first; empty if it is older than the watch."""
     settings: str = ""
-    """Its settings, such as "lr=0.1, momentum=0.9"."""
+    """The settings of the optimizer, such as "lr=0.1, momentum=0.9"."""

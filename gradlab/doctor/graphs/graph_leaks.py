@@ -128,7 +128,7 @@ class UnusedGraphs:
         self._waiting.append((weakref.ref(token), lines))
 
     def settle(self) -> None:
-        """Record a backward pass: it may use any live graph, and a freed graph of each line for its target."""
+        """Record a backward pass, which may use any live graph and, for its target, one freed graph per line."""
         self.uses += 1
         if self._waiting:
             self._count_gone(1)

@@ -42,36 +42,36 @@ class Op:
 
     name: str
     inputs: tuple[Op, ...] = ()
-    """The Ops of its tensor and number arguments in order; a number that no traced call read is named "number"."""
+    """The Ops of the tensor and number arguments in order; a number that no traced call read is named "number"."""
     lines: tuple[Site, ...] = ()
     """The learner's lines that led to the call, the innermost first."""
     reach: int = 0
-    """Parameters that the graph of its result reaches."""
+    """Parameters that the graph of the result reaches."""
     made_of: int = 0
-    """Parameters that its result was computed from, whether or not the graph reaches them."""
+    """Parameters that the result was computed from, whether or not the graph reaches them."""
     shape: tuple[int, ...] = ()
     graph: bool = False
-    """True if its result requires a gradient."""
+    """True if the result requires a gradient."""
     no_grad: bool = False
-    """True if it was called under no_grad()."""
+    """True if the call was made under no_grad()."""
     method: bool = False
-    """True if it was called as a method of its first input."""
+    """True if the function was called as a method of its first argument."""
     flaw: str = ""
-    """The kind of bug in the values of its arguments, for some loss functions only; "" if there is none."""
+    """The kind of bug in the values of the arguments, for some loss functions only; "" if there is none."""
 
     @property
     def tensors(self) -> tuple[Op, ...]:
-        """The Ops of its tensor arguments."""
+        """The Ops of the call's tensor arguments."""
         return tuple(op for op in self.inputs if op.name != "number")
 
     @property
     def path(self) -> tuple[Site, ...]:
-        """Its lines, the innermost last."""
+        """The learner's lines that led to the call, the innermost last."""
         return self.lines[::-1]
 
     @property
     def lost(self) -> int:
-        """Parameters that the graph of an argument reaches, and that of its result does not."""
+        """Parameters that the graph of an argument reaches and that of the result does not."""
         return union_bits(op.reach for op in self.inputs) & ~self.reach
 
 

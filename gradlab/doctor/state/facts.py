@@ -47,9 +47,9 @@ class SinceLastStep:
 
     backwards: list[Backward] = field(default_factory=list)
     clearings: list[Clear] = field(default_factory=list)
-    """Clearings of gradients of its parameters that no step had used."""
+    """Clearings of gradients of the optimizer's parameters that no step had used."""
     others: int = 0
-    """Backward passes that added to none of its parameters."""
+    """Number of backward passes that added to none of the optimizer's parameters."""
     called: int = 0
     """Parameters of all models that were called."""
     after: int = 0

@@ -21,7 +21,7 @@ from ..events import bit_positions, union_bits
 _NONE = (0, -1, 0)
 _REUSE_ABOVE = 1024  # parameters; above it, indices of parameters that no longer exist are reused
 
-_MOST_ELEMENTS = 100_000  # of weights whose norm is compared
+_MOST_ELEMENTS = 100_000  # of a weight, above which its norm is not compared
 _MOST_CHOSEN = 16  # cached sets of parameters
 
 

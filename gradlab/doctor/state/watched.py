@@ -196,23 +196,23 @@ class WatchedOptimizer:
     number: int
     params: int = 0
     named: int = 0
-    """Its parameters when their names were last searched for."""
+    """Parameters of the optimizer when their names were last searched for."""
     count: int = -1
-    """Number of its parameters."""
+    """Number of parameters of the optimizer."""
     written: int = -1
-    """The sum of some of its weights' version counters after its last step; -1 before the first."""
+    """The sum of some weights' version counters after the last step; -1 before the first."""
     parent: WatchedOptimizer | None = None
     """Until the first step, the previous optimizer that the same line created over the same weights."""
     predecessors: int = 0
-    """Number of earlier optimizers in a row, each of which stepped and left its weights to the next."""
+    """Number of optimizers before this one, each of which stepped and left its weights to the next."""
     has_memory: bool = False
-    """True if its state has averages or momentum."""
+    """True if the optimizer's state has averages or momentum."""
     frozen_checks: int = 0
     """Number of steps, at every eighth of which weights that require no gradient are searched for."""
     frozen: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """Some weights that have a gradient but require none, with their values before the newest step."""
     values: list[Tensor] | None = None
-    """Some of its weights' values after its newest step; None for the first optimizer of a line."""
+    """Values of some weights after the newest step; None for the first optimizer of a line."""
 
 
 class OptimizerIndex:
