@@ -117,7 +117,7 @@ class Backward(Event):
     nodes: int = 0
     """Number of nodes in the graph, counted in some of the passes that retain it; 0 in the others."""
     alive: int = 0
-    """Number of losses, or of outputs if more, that are alive from before the last two passes; 0 if not counted."""
+    """Number of losses, or of outputs if more, from before the last two passes that are alive; 0 if not counted."""
     holder: GraphHolder | None = None
     """The variable that keeps these graphs alive; None if it was not searched for or not found."""
     loss: Any = None

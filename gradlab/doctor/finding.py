@@ -111,7 +111,7 @@ class Report:
 
     findings: list[Finding] = field(default_factory=list)
     watched: str = ""
-    """The extent of the watch, such as "Watched 24 backward passes, 24 updates of Adam.", or why it has none."""
+    """A sentence on what was watched, such as "Watched 24 backward passes, 24 updates of Adam."."""
     missing: list[str] = field(default_factory=list)
     """Descriptions of the features that the doctor lacks on the running version of PyTorch."""
     judged: bool = True

@@ -106,6 +106,6 @@ def sigterm_raises() -> Iterator[None]:
 
 
 def die_of_sigterm() -> None:
-    """End this process by the default action of SIGTERM."""
+    """End this process with the default action of SIGTERM."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)

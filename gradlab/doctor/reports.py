@@ -43,7 +43,7 @@ class FindingFilter:
             raise ValueError(f"fail-on must be one of {', '.join(SEVERITIES)}, got {self.fail_on!r}")
 
     def apply(self, report: Report) -> None:
-        """Remove the findings that are not selected, and those that comments ignore, which ``report`` counts."""
+        """Remove findings that are not selected or that comments ignore; count the latter in ``report.ignored``."""
         wanted = self.select or report.codes
         selected = [each for each in report.findings if each.code in wanted and each.code not in self.ignore]
         report.findings = [finding for finding in selected if not _ignored_by_comment(finding)]

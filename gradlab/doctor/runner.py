@@ -1,4 +1,4 @@
-"""All listeners and rules on one loop: listeners emit events, GradState makes facts of them, and rules judge these."""
+"""All listeners and rules on one loop: listeners emit events, GradState makes facts of them, rules judge the facts."""
 
 from __future__ import annotations
 

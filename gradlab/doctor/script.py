@@ -164,7 +164,7 @@ def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) 
 
 
 def watched_arguments(arguments: Sequence[str], limits: dict[str, Any], report: Path) -> list[str]:
-    """Return the arguments of torchrun with which each rank runs under the doctor, and rank 0 writes ``report``.
+    """Return arguments for torchrun that run each rank under the doctor and make rank 0 write ``report``.
 
     Raises NotRunnableError for arguments that torchrun does not accept.
     """
@@ -230,7 +230,7 @@ class EntryPoint:
 
 
 def find_program(name: str, *, module: bool = False) -> EntryPoint:
-    """Return the program at a path (``train.py``, ``lesson.ipynb``), or of the name of a module (``package.train``).
+    """Return the program at a path (``train.py``, ``lesson.ipynb``) or, if ``module``, that module (``package.train``).
 
     Raises NotRunnableError if there is no such program, or if it is not Python.
     """

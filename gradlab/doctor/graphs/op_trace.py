@@ -324,7 +324,7 @@ def flat(value: Any) -> Iterator[Any]:
 
 
 def _no_logarithms(value: Any) -> bool:
-    """Return whether a CPU tensor has no negative and some positive values, so it is not of log-probabilities."""
+    """Return whether a CPU tensor has no negative and some positive values, unlike log-probabilities."""
     plain = isinstance(value, Tensor) and value.device.type == "cpu" and value.numel() > 0
     return plain and bool((value.detach() >= 0).all()) and bool((value.detach() > 0).any())
 

@@ -159,7 +159,7 @@ class EventLog:
         self.events, self.passes.current, self.passes.replaced = [], None, []
 
     def is_watched_thread(self) -> bool:
-        """Return whether the calling thread is the watched one, or one of autograd's that works for it."""
+        """Return whether the calling thread is the watched one, or a thread of autograd that works for it."""
         return self.thread.is_here() or (
             self.passes.current is not None
             and _torch.current_graph_task() >= 0
@@ -206,7 +206,7 @@ class EventLog:
         return present
 
     def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
-        """Return the record of an optimizer, which is watched from now on; ``lines`` created it, if they are known.
+        """Return the record of an optimizer, which is watched from now on; ``lines`` led to its creation, if known.
 
         A trainer's wrapper of an optimizer is treated as the optimizer inside.
         """

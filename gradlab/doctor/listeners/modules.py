@@ -124,7 +124,7 @@ class ModuleListener(Listener):
             self.log.passes.unused_graphs.built(result, call_lines(sys._getframe(3)))
 
     def _serial(self, argument: Any) -> int:
-        """Return an int that identifies an argument: a small CPU tensor by value, others uniquely, unlike an id."""
+        """Return an int that identifies an argument: small CPU tensors by value, others by object (ids are reused)."""
         if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _MOST_HASHED_ELEMENTS:
             return hash((argument.shape, float(argument.detach().double().abs().sum())))
         number = next(self._numbers)

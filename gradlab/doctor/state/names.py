@@ -76,7 +76,7 @@ class VariableNames:
 
 
 def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
-    """Return the optimizer inside a trainer's wrapper, such as AcceleratedOptimizer; others as they are."""
+    """Return the optimizer inside a trainer's wrapper, such as AcceleratedOptimizer; else ``optimizer`` itself."""
     inner = getattr(optimizer, "optimizer", None)
     if isinstance(inner, Optimizer) and inner.param_groups is optimizer.param_groups:
         return inner

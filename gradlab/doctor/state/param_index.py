@@ -101,7 +101,7 @@ class ParamIndex:
         return thread is not None and thread is not threading.current_thread() and thread.is_alive()
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
-        """Return the set of some parameters, which are watched from now on."""
+        """Return the set of the leaves among ``tensors``, which are watched from now on."""
         # tensors that are not leaves, as of functional_call, have no .grad
         return union_bits(self.bit(param) for param in tensors if param.is_leaf)
 
