@@ -1,4 +1,4 @@
-"""Bugs in a training loop of the learner's own, and their places."""
+"""The doctor, which finds bugs in a training loop and the lines to edit."""
 
 from __future__ import annotations
 

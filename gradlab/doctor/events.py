@@ -1,7 +1,7 @@
-"""The events of a loop in their order; recorded while it runs, judged later.
+"""The events of a training loop, recorded while it runs and judged later.
 
-A set of parameters (``params``) is a whole number with a bit for each parameter, so that sets of thousands are compared
-and combined at once.
+A set of parameters (``params``) is an int with one bit per parameter, so that sets of thousands of parameters are
+compared and combined in one operation.
 """
 
 from __future__ import annotations
@@ -18,62 +18,62 @@ from .finding import Cause, Edit
 from .finding import Site as Site
 
 MANUAL_UPDATE = 1_000_000
-"""Stands for an optimizer where the learner's own lines move the weights."""
+"""The optimizer index of updates that the learner's own code makes without an optimizer."""
 
 
 def bit_positions(params: int) -> list[int]:
-    """Return the numbers of the parameters in a set, lowest first."""
+    """Return the indices of the parameters in the set ``params``, lowest first."""
     return [number for number, bit in enumerate(reversed(f"{params:b}")) if bit == "1"]
 
 
 def union_bits(sets: Iterable[int]) -> int:
-    """Return the parameters that are in one of some sets."""
+    """Return the union of ``sets`` of parameters."""
     return reduce(or_, sets, 0)
 
 
 @dataclass(slots=True, eq=False)
 class Event:
-    """Something that has happened in a loop."""
+    """The base class of events, which record something that happened in a training loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossFlaw:
-    """Something suspicious in the graph or in the expression of a loss."""
+    """A problem found in the graph of a loss or in the calls that computed it."""
 
     kind: str
-    """The kind, such as "softmax"; the rules have its sentences."""
+    """The kind, such as "softmax"; rules/losses.py has the message for each kind."""
     proof: str = ""
-    """The evidence, as text; "" if a closer look shows that it is intended."""
+    """The evidence as text; "" if a closer look shows that the code is intentional."""
     loss: tuple[Site, ...] = ()
-    """The lines that call the loss function, caller by caller, the innermost last; empty if they were not recorded."""
+    """The learner's lines that led to the loss function, the innermost last; empty if they were not recorded."""
     source: tuple[Site, ...] = ()
-    """The lines that made what the loss is given."""
+    """The learner's lines that led to the activation whose result the loss receives; empty if there is none."""
     edit: Edit | Cause | None = None
-    """The place to edit, where only the variables of the moment tell it."""
+    """The edit or location, for kinds whose edit must be found while the loop runs; None for the others."""
     fields: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The values of the fields in the sentence of its code."""
+    """Values for the {fields} in the message and the fix of its Code."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossTerm:
-    """A term of a loss that does not reach all that it was computed from, or is made of nothing that learns."""
+    """A term of a loss that is cut off from parameters or computed from none, and so may move no weight."""
 
     index: int
-    """The number of the term in the sum."""
+    """The position of the term in the sum, from 0."""
     text: str
-    """Its text in the learner's code."""
+    """The learner's variable or expression for the term; "" if it is not known."""
     reach: int
-    """Parameters to which its graph goes back."""
+    """Parameters that the graph of the term reaches."""
     made_of: int
-    """Parameters that it was computed from."""
+    """Parameters that the term was computed from, whether or not its graph reaches them."""
     by_loss_function: bool
     site: Site
     cuts: tuple[Any, ...] = ()
-    """The calls that cut it off, each an Op."""
+    """The calls, each an Op, that cut the term off from parameters."""
     sources: tuple[str, ...] = ()
-    """The learner's names of the outputs that it is computed from."""
+    """The learner's variables for the model outputs that the term was computed from, at most two."""
     alone: bool = False
-    """True if it is all of the loss."""
+    """True if the loss has no other term."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ class GraphHolder:
     name: str
     site: Site
     batches: int
-    """Of how many earlier batches, at least."""
+    """The least number of earlier batches whose graphs the variable holds."""
     carried: bool = False
-    """True if it is a state that goes into the model again; otherwise losses or outputs are added to it."""
+    """True if the variable is a state that is passed to the model again; False if losses or outputs are added to it."""
     hook: bool = False
-    """True if a forward hook puts them there."""
+    """True if a forward hook stores the graphs."""
     tensors: frozenset[str] = frozenset()
-    """Names of tensors with a graph in the function of that line; empty if that function was not running."""
+    """Names of the tensors with a graph in the function around ``site``; empty if that function was not running."""
 
 
 @dataclass(init=False, eq=False)
@@ -99,224 +99,224 @@ class Backward(Event):
     number: int
     site: Site
     call_path: int = 0
-    """A number for the line and those that called it."""
+    """A hash of the learner's calls that led to this pass."""
     present: int = 0
-    """Parameters that had a gradient when it began ..."""
+    """Parameters that had a gradient when the pass began, without those that ``norms`` has shown to be zeros."""
     norms: Any = None
-    """... and, now and then, the norms of those, to see whether they were zeros."""
+    """Norms of these gradients, to detect zeros; None where they were not measured."""
     retain: bool = False
     create: bool = False
     scales: tuple[float, ...] = ()
-    """The factor of the mean in its loss, 1 / 4 for a division by 4."""
+    """The factors of the first mean in the loss, such as (0.25,) if it is divided by 4."""
     mass: float = 0.0
-    """By how much the means in its loss are weighed, all together; 0 if it is made of none."""
+    """The sum of the absolute weights of the means in the loss; 0 if there are none, or if they were not read."""
     tokens: Any = None
-    """The number of targets that a cross entropy is a mean over, each with its weight; those ignored have none."""
+    """Total weight of the targets, without ignored ones, if the first mean is a cross-entropy; None otherwise."""
     scaled: bool = False
     """True if the loss was multiplied by a GradScaler."""
     nodes: int = 0
-    """Nodes of the graph, counted now and then for passes that retain it."""
+    """Number of nodes in the graph, counted in some of the passes that retain it; 0 in the others."""
     alive: int = 0
-    """The number of the newest graphs' roots that are still alive, without this one."""
+    """Number of losses, or of outputs if more, from before the last two passes that are alive; 0 if not counted."""
     holder: GraphHolder | None = None
-    """The variable that keeps them, if one was found."""
+    """The variable that keeps these graphs alive; None if it was not searched for or not found."""
     loss: Any = None
-    """The number that it begins with, None if it is none; on a GPU it comes with the next batch of numbers."""
+    """The value of the loss; None if it is not a single number; a tensor until ``fetch_norms`` reads it from a GPU."""
     flaws: tuple[LossFlaw, ...] = ()
-    """Flaws of the loss, which is examined now and then."""
+    """Flaws of the loss, which is examined in some passes only."""
     terms: tuple[LossTerm, ...] = ()
-    """Terms of the loss that may move no weight, looked at now and then."""
+    """Terms of the loss that may move no weight; searched for in traced passes only."""
     cuts: Sequence[Any] = ()
-    """The calls, each an Op, that cut parameters off from the loss; looked for now and then."""
+    """The calls, each an Op, that cut parameters off from the loss; searched for in traced passes only."""
     changes: Sequence[Any] = ()
-    """Only known when it fails: the calls that changed a tensor in place, with what made the tensor."""
+    """Set only if the pass fails: pairs of an Op that changed a tensor in place and the Op that had made it."""
     ops: Sequence[Any] = ()
-    """Only known when it fails: the calls, each an Op, that its loss was made by, as far as they were followed."""
+    """Set only if the pass fails: the traced calls, each an Op, that led to the loss."""
     looked: bool = False
-    """True if its loss was looked at in detail."""
+    """True if the loss was examined for flaws."""
     closure_of: int = -1
-    """The optimizer whose step called it as a closure, -1 without."""
+    """Index of the optimizer whose step ran the pass in a closure; -1 if none did."""
     step_index: int = 0
-    """The step of its optimizer that it belongs to; filled in by GradState."""
+    """Index of the first step that used the pass, or of the step whose closure ran it; filled in by GradState."""
     moved: bool = False
-    """True if it is a closure's, and the step that calls it has moved weights since the closure's last pass."""
+    """True if the pass ran in a closure whose step has moved weights since the closure's previous pass."""
     has_grads: bool = False
-    """True if it was called with ``gradient=`` or ``inputs=``."""
+    """True if backward() was called with ``gradient=`` or ``inputs=``."""
     previous: int = -1
-    """Autograd's number for the first node made after the last pass of the same call path began; -1 if none did."""
+    """Autograd's sequence number when the previous pass of the same call path began; -1 if there was none."""
     carried: bool = False
-    """Only known when it fails: True if its graph goes back into that of its call path's last pass, and an update."""
+    """Set only if the pass fails: True if its graph has nodes from before ``previous`` and an update came since."""
     nonzero: int = 0
-    """Of ``present``, those that were seen not to be zeros; this and what follows is filled in by GradState."""
+    """Parameters whose gradient was nonzero when the pass began; GradState sets this and all fields below."""
     added: int = 0
-    """Parameters that it added to."""
+    """Parameters whose gradients the pass added to."""
     zeros: int = 0
-    """Those whose gradient was all zeros when it ended."""
+    """Parameters among ``added`` whose gradient was measured as all zeros when the pass ended."""
     stepped_params: int = 0
-    """Parameters on which a step used it."""
+    """Parameters that a step has updated with gradients of this pass."""
     first_step_pass: int = 0
-    """Number of the newest backward pass when a step used it for the first time."""
+    """Number of the newest backward pass when a step first used this one; 0 if none has."""
     cleared_params: int = 0
-    """Parameters on which it was cleared before any step used it."""
+    """Parameters whose gradient was cleared before any step used this pass."""
     skipped_by_scaler: bool = False
-    """A step that a scaler skipped would have used it."""
+    """True if a step that a GradScaler skipped would have used the pass."""
 
-    def __init__(self, number: int, site: Site, call_path: int = 0, present: int = 0) -> None:  # the rest costs time
+    def __init__(self, number: int, site: Site, call_path: int = 0, present: int = 0) -> None:
+        # All other fields keep the defaults of the class, since setting them for every pass costs time.
         self.number, self.site, self.call_path, self.present = number, site, call_path, present
 
 
 @dataclass(slots=True, eq=False)
 class Added(Event):
-    """The parameters that a backward pass has added to so far."""
+    """The parameters whose gradients a backward pass has changed; emitted when it ends, and by steps inside it."""
 
     backward: Backward
     params: int
     norms: Any = None
-    """Norms of those gradients when it had ended, taken now and then: zeros found later may be its own."""
+    """Norms of these gradients after the pass, to recognize zeros that it left; None if they were not measured."""
     groups: Any = ()
-    """The ParamGroupStates of these parameters as they were before it; filled in by GradState."""
+    """The ParamGroupStates of these parameters before the pass; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
 class Clear(Event):
-    """``zero_grad()`` of an optimizer or a module, or ``.grad`` found empty."""
+    """A call of ``zero_grad()`` on an optimizer or a module, or gradients that were found to be None or zeros."""
 
     site: Site
     params: int
     lost: list[Backward] = field(default_factory=list)
-    """Backward passes that no step had used; filled in by GradState."""
+    """Backward passes in these gradients that no step had used; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
 class ParamSlotReused(Event):
-    """Parameters whose parameters are gone, and that belong to new ones from now on."""
+    """The reuse of bits, of parameters that no longer exist, for new parameters."""
 
     params: int
 
 
 @dataclass(slots=True, eq=False)
 class GradEdited(Event):
-    """``.grad`` written to or exchanged by something that is none of PyTorch's own calls."""
+    """A replacement of ``.grad``, or a write to it, by code other than the watched calls of PyTorch."""
 
     params: int
     norms: Any
-    """Norms of those gradients, on their device, in the order of the parameters: zeros are a clearing."""
+    """Norms of these gradients, in the order of the parameters, to recognize zeros as a clearing; None if unknown."""
 
 
 @dataclass(slots=True, eq=False)
 class Step(Event):
-    """``optimizer.step()``."""
+    """A call of ``optimizer.step()``, or an update by the learner's own code (MANUAL_UPDATE)."""
 
     site: Site
     optimizer: int
     params: int
     """Parameters of the optimizer."""
     present: int
-    """Those that have a gradient."""
+    """Parameters of the optimizer that have a gradient."""
     norms: Any = None
-    """Norms of those that no backward pass has added to since they were cleared: they should be zeros."""
+    """Norms of these gradients, which should be zeros, if no pass has added to any since a clearing; else None."""
     frozen: int = 0
-    """Those whose parameter requires none; 0 where others have a gradient."""
+    """Parameters of the optimizer that do not require a gradient; 0 if any of its parameters has one."""
     frozen_moved: int = 0
-    """Those that it has changed although they require no gradient; a few are looked at, now and then."""
+    """Parameters that the step has changed although they do not require a gradient; a few are checked in some steps."""
     moved: bool = False
-    """True if anything but this optimizer has written to its weights since its last step."""
+    """True if anything other than this optimizer has written to its weights since its last step."""
     versions: int = -1
-    """The version of its weights when its closure's newest pass began."""
+    """The sum of the weights' version counters when its closure's newest pass began; -1 without a closure."""
     closure: bool = False
-    """True if it ran a backward pass, or cleared or filled gradients, in a closure."""
+    """True if a closure of this step ran a backward pass, or cleared or edited gradients."""
     scaler: bool = False
-    """Called by a GradScaler."""
+    """True if a GradScaler called the step."""
     backward: bool = False
-    """Called while a backward pass runs."""
+    """True if the step was called during a backward pass."""
     resumes: int = 0
-    """The number of earlier optimizers of the same line with averages or momentum, if this first step goes on
-    where the last one stopped."""
+    """At a first step, the number of earlier optimizers from the same line whose weights it takes over; else 0."""
     lines: tuple[Site, ...] = ()
-    """Then, the learner's lines that have called it, the innermost first."""
+    """If ``resumes`` is not 0, the learner's lines that led to this step, the innermost first."""
 
 
 @dataclass(slots=True, eq=False)
 class ScalerStep(Event):
-    """``scaler.step(optimizer)``, after it has run."""
+    """A call of ``scaler.step(optimizer)``, emitted after it has run."""
 
     site: Site
     optimizer: int
     params: int
     taken: bool
     scaler: int
-    """The number of the scaler."""
+    """The id of the scaler."""
     refused: bool = False
-    """True if it skipped gradients that no step had used; filled in by GradState."""
+    """True if the scaler skipped gradients that no step had used; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
 class ScalerUpdate(Event):
-    """``scaler.update()``."""
+    """A call of ``scaler.update()``."""
 
     scaler: int
 
 
 @dataclass(slots=True, eq=False)
 class Unscale(Event):
-    """``scaler.unscale_(optimizer)``."""
+    """A call of ``scaler.unscale_(optimizer)``."""
 
     params: int
 
 
 @dataclass(slots=True, eq=False)
 class Clip(Event):
-    """``clip_grad_norm_`` or ``clip_grad_value_``."""
+    """A call of ``clip_grad_norm_`` or ``clip_grad_value_``."""
 
     site: Site
     params: int
     measures: bool
-    """True if its bound is infinite: then it only measures."""
+    """True if ``max_norm`` is infinite, so that the call only measures the norm."""
     empty: bool = False
-    """True if it was given no parameter at all."""
+    """True if the call had no parameters."""
     groups: Any = ()
     """The ParamGroupStates of these parameters; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
 class SchedulePlan:
-    """The optimizer and the settings of a scheduler."""
+    """The settings of a learning-rate scheduler, and the loops that it steps in."""
 
     kind: str
     length: int = 0
-    """Steps that it plans for, or for which it waits until it changes anything; 0 if it is not known."""
+    """Number of steps that the schedule lasts, or between two changes of the rate (``step_size``); 0 if unknown."""
     halves: bool = False
-    """True if it goes up again after ``length`` steps, as a cosine does."""
+    """True if the rate rises again after ``length`` steps, as with CosineAnnealingLR."""
     nested: bool = False
-    """True if it steps in a loop in a loop of the learner's, both run in its life."""
+    """True if the scheduler steps inside two nested loops that do not contain its creation."""
     epochs: int = 0
-    """The number of iterations of the outer one; 0 if it is unknown."""
+    """Number of iterations of the outer one of these loops; 0 if it is unknown."""
     mode: str = ""
-    """"min" or "max" for a ReduceLROnPlateau."""
+    """The mode of a ReduceLROnPlateau, "min" or "max"; "" for other schedulers."""
     created_at: Site = NO_SITE
-    """The line that made it."""
+    """The learner's line that created the scheduler; NO_SITE if it is unknown."""
 
 
 @dataclass(slots=True, eq=False)
 class Schedule(Event):
-    """``scheduler.step()``."""
+    """A call of ``scheduler.step()``."""
 
     site: Site
     optimizer: int
     plan: SchedulePlan
     before: float
-    """The greatest learning rate of the optimizer before the step, NaN where it lies on a GPU ..."""
+    """The greatest learning rate of the optimizer before the step; NaN if it is on a GPU."""
     after: float
-    """... and after it."""
+    """The greatest learning rate of the optimizer after the step; NaN if it is on a GPU."""
     other: int = -1
-    """The optimizer that steps instead, with the same parameters and a learning rate that nothing moves; -1 without."""
+    """An optimizer that steps the same parameters at a constant rate, if the scheduled one never steps; else -1."""
     metric: float = math.nan
-    """The metric given to a ReduceLROnPlateau."""
+    """The metric passed to a ReduceLROnPlateau; NaN for other schedulers."""
 
 
 @dataclass(slots=True, eq=False)
 class Mode(Event):
-    """``model.train()`` or ``model.eval()``."""
+    """A call of ``model.train()`` or ``model.eval()``."""
 
     site: Site
     module: int
@@ -332,38 +332,38 @@ class Forward(Event):
     training: bool
     grad: bool
     train_kind: str
-    """The kind of a module in it that depends on the mode and is in training, such as "Dropout"; "" if none."""
+    """Class name of a mode-dependent part of the module in training mode, such as "Dropout"; "" if there is none."""
     eval_kind: str
-    """The kind of one that is in evaluation mode; "" if none."""
+    """Class name of a mode-dependent part of the module in evaluation mode; "" if there is none."""
     caller: str
-    """Name of the learner's function that calls it."""
+    """The name of the learner's function that calls the module; "" if there is none."""
     params: int
     first: int = 0
-    """A number for the values of its first argument, if it distinguishes evaluation from sampling; else 0."""
+    """An id for the values of the first argument, to tell sampling from evaluation; 0 where no rule needs it."""
     again: bool = False
-    """Called from PyTorch's own code, as by ``update_bn``."""
+    """True if PyTorch's own code calls the module, as ``update_bn`` does."""
     names: tuple[str, ...] = ()
-    """The name of the module in the learner's function, at the first call in this line."""
+    """The module's names in the learner's function; empty except at the first call from this line."""
     frozen_norms: int = 0
-    """Frozen parameters of its BatchNorm layers in training mode, where nothing else is frozen, or where eval() was
-    called on a part with the layer; 0 if nothing in it learns."""
+    """Parameters of frozen BatchNorm layers in training mode, if eval() was called on a part with the layer, or
+    nothing else in the module is frozen; 0 if nothing in the module learns."""
     dropouts: frozenset[Site] = frozenset()
     """The first line of each forward() that mentions a dropout and belongs to a module in evaluation mode."""
     fed: bool = False
-    """True if an argument requires a gradient, as what another module has made does."""
+    """True if an argument requires a gradient, such as the output of another module."""
 
 
 @dataclass(slots=True, eq=False)
 class OptimizerMade(Event):
-    """An optimizer, when it was made or first seen."""
+    """The creation of an optimizer, or its first use if it is older than the watch."""
 
     site: Site
     optimizer: int
     kind: str
     params: int = 0
     is_custom_class: bool = False
-    """True if it is a class of the learner's own, which may do anything in its step."""
+    """True if the class is not from torch.optim, so that its step may do anything."""
     lines: tuple[Site, ...] = ()
-    """The learner's lines that have made it, the innermost first; empty if it is older than the watch."""
+    """The learner's lines that led to the creation, the innermost first; empty if it is older than the watch."""
     settings: str = ""
-    """Its settings, as "lr=0.1, momentum=0.9"."""
+    """The settings of the optimizer, such as "lr=0.1, momentum=0.9"."""

@@ -1,4 +1,4 @@
-"""Findings, and the report that holds them."""
+"""Findings of the doctor, and the report that contains them."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ Site = tuple[str, int]
 NO_SITE: Site = ("", 0)
 
 Severity = Literal["error", "warning", "hint"]
-"""error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
+""""error" is proven by the run, "warning" is very likely a mistake, and "hint" may be intentional."""
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 @dataclass(frozen=True)
 class Code:
-    """A kind of finding: its short stable name, how grave it is, its words, and the lesson that explains it."""
+    """A kind of finding: its short stable name, severity, message, fix, and the lesson that explains it."""
 
     name: str
     notebook: str = "10_loop_doctor"
     section: str = ""
-    """A heading of the notebook; "" where no section is about this alone."""
+    """A heading of the notebook; "" if no section is about this bug alone."""
     severity: Severity = "error"
     message: str = ""
-    """The bug in one sentence; may have {fields} for a rule's evidence."""
+    """The bug in one sentence; may contain {fields} that a rule fills in."""
     fix: str = ""
-    """The fix as a sentence, where no single line of Python at a known place does it; may have {fields}."""
+    """The fix in one sentence, for bugs that no single line of Python is sure to fix; may contain {fields}."""
 
     def with_(self, **changes: Any) -> Code:
-        """Return the same code with other words or another severity, for another way to see it."""
+        """Return a copy of this code with ``changes``, such as another message or severity."""
         return replace(self, **changes)
 
     @property
     def lesson(self) -> str:
-        """The address of the lesson or, as long as there is none, the name of its notebook and section."""
+        """The URL of the lesson or, if it has none yet, the name of its notebook and section."""
         return lesson_words(self.notebook, self.section)
 
 
 @dataclass(frozen=True)
 class Cause:
-    """The place to edit, where it is sure: words of the learner's own code to change, or where a line is missing."""
+    """The location of a fix in the learner's code: characters or a line to change, or the position for a new line."""
 
     file: str
     line: int
     column: int = 0
-    """The first character, from 0."""
+    """Index of the first character to change, from 0."""
     end_column: int = 0
-    """The character after the last; 0 for the whole line."""
+    """Index after the last character to change; 0 for the whole line."""
     insert: Literal["", "above", "below"] = ""
-    """The side on which a line is missing; "" if these characters are to change."""
+    """The side of ``line`` on which to insert a new line; "" if characters or the whole line are to change."""
 
     @property
     def what(self) -> str:
@@ -64,7 +64,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Edit:
-    """A place, and the line of Python that is missing there, or that takes the place of the line."""
+    """A location, and the line of Python to insert there or to replace its line with."""
 
     cause: Cause
     line: str
@@ -72,7 +72,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong with a loop."""
+    """A bug, or a likely bug, in a training loop."""
 
     code: str
     """A short stable name, such as "missing-zero-grad"."""
@@ -80,48 +80,48 @@ class Finding:
     message: str
     """The bug in one sentence."""
     evidence: str
-    """The evidence, with the numbers of updates and batches."""
+    """The evidence from the run, with the numbers of updates and batches."""
     file: str
     line: int
-    """The line in the learner's own code; "" and 0 without one."""
+    """The line of the learner's code that shows the bug; ``file`` is "" and ``line`` is 0 if there is none."""
     fix: str
-    """The fix: a line of Python for the place of ``cause`` if ``fix_is_line``, else a sentence."""
+    """The fix: a line of Python for the location ``cause`` if ``fix_is_line``, otherwise a sentence."""
     lesson: str
-    """Its explanation: an address or, as long as the project has none, a notebook and its section."""
+    """The lesson that explains the bug: a URL or, if it has none yet, a notebook and its section."""
     cause: Cause | None = None
-    """The place to edit; None where it is not sure."""
+    """The location to edit; None if it is not certain."""
     fix_is_line: bool = False
     excerpt: str = ""
-    """The line where it shows and the place to edit, from the source, with a mark under the words to change."""
+    """The source lines that show the bug and the location to edit, which is marked; "" if they cannot be read."""
 
     @property
     def lesson_address(self) -> str:
-        """The lesson if it is an address, otherwise ""."""
+        """The URL of the lesson; "" if it has none."""
         return self.lesson if "://" in self.lesson else ""
 
     @property
     def where(self) -> str:
-        """File and line, as an editor takes them."""
+        """The location as "train.py:12"; "" if there is none."""
         return f"{short_path(self.file)}:{self.line}" if self.line else ""
 
 
 @dataclass
 class Report:
-    """All findings of one watch, the gravest first; empty and falsy when nothing was found."""
+    """The findings of one watch, the most severe first; falsy if there are none."""
 
     findings: list[Finding] = field(default_factory=list)
     watched: str = ""
-    """The extent of the watch: "120 updates of Adam over 6 parameters"."""
+    """A sentence on what was watched, such as "Watched 24 backward passes, 24 updates of Adam."."""
     missing: list[str] = field(default_factory=list)
-    """The features that the doctor lacks on the running version of PyTorch, as text."""
+    """Descriptions of the features that the doctor lacks on the running version of PyTorch."""
     judged: bool = True
-    """False if nothing was trained, or not where the doctor could follow; ``watched`` says why."""
+    """False if nothing was trained, or only where the doctor could not follow; ``watched`` gives the reason."""
     ignored: int = 0
-    """The number of further findings that a comment ignores."""
+    """Number of further findings that comments in the source ignore."""
     checked: str = ""
-    """The counts of what the rules checked, and what they could not judge; "" if nothing was trained."""
+    """The counts of the events that were checked, and a list of what was not judged; "" if nothing was trained."""
     ended: str = ""
-    """The exception that ended the block: "The block ended with ValueError in line 12 (no label)"."""
+    """The error that ended the block: "The block ended with ValueError in line 12 (no label)"; "" if none did."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -136,12 +136,12 @@ class Report:
 
     @property
     def wrong(self) -> bool:
-        """True if anything was found that is more than a hint."""
+        """True if any finding is an error or a warning."""
         return any(finding.severity != "hint" for finding in self.findings)
 
     @property
     def summary(self) -> str:
-        """The counts in one line: "2 findings, 1 ignored by comment. Watched 24 updates."."""
+        """The counts and the extent of the watch: "2 findings, 1 ignored by comment. Watched 24 updates."."""
         counts = [number_of(len(self), "finding")] if self else []
         if not counts and self.judged and not self.ended:
             counts = ["No findings"]
@@ -154,7 +154,7 @@ class Report:
 
     @property
     def text(self) -> str:
-        """The report to read, a paragraph a finding."""
+        """The report as plain text, with one paragraph for each finding."""
         paragraphs = ["\n".join(self._head()), *map(_paragraph, self.findings), self.checked]
         return "\n\n".join(filter(None, paragraphs))
 
@@ -162,11 +162,11 @@ class Report:
         return [self.summary, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
 
     def plain(self) -> Report:
-        """Return the report alone, without what has watched."""
+        """Return a copy as a plain Report, without the machinery of ``watch``."""
         return Report(**{item.name: getattr(self, item.name) for item in fields(Report)})
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as plain data, for ``--json``."""
+        """Return the report as plain data, for ``--format json``."""
         return asdict(self)
 
     def __repr__(self) -> str:
@@ -189,7 +189,7 @@ def _paragraph(finding: Finding) -> str:
     return "\n".join(lines)
 
 
-_COLOURS = {"error": "#D55E00", "warning": "#E69F00", "hint": "#0072B2"}  # Okabe and Ito's
+_COLOURS = {"error": "#D55E00", "warning": "#E69F00", "hint": "#0072B2"}  # the Okabe-Ito palette
 _SIGNS = {"error": "✖", "warning": "⚠", "hint": "ℹ"}
 _BOX = "margin: 4px 0; padding: 4px 8px; overflow-x: auto; border: 1px solid currentColor; opacity: 0.9"
 
@@ -211,7 +211,7 @@ def _card(finding: Finding) -> str:
 
 
 def short_path(file: str) -> str:
-    """Return the short name of a file: its path from here if it is in this folder, "cell" for a cell of a notebook."""
+    """Return ``file`` relative to the working directory, unchanged if it is outside; "cell" for a notebook cell."""
     if "ipykernel" in file or file.startswith("<"):
         return "cell"
     try:

@@ -1,4 +1,4 @@
-"""The learner's own frames: the line that is at work, the calls that led there, and the values of expressions there."""
+"""The learner's own frames: the line that is running, the calls that led to it, and values of expressions there."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def _site(frame: FrameType | None) -> Site:
 
 
 def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
-    """Return the learner's line, and a number for the calls that led here: one helper can serve two purposes.
+    """Return the learner's line and a hash of the calls that led to it, which distinguishes the callers of a helper.
 
-    Calls in libraries count where there are no more of the learner's own.
+    If the learner's own calls are fewer than ``_MOST_CALLS``, the hash also includes library calls around them.
     """
     chain: list[FrameType] = []
-    libraries: list[FrameType] = []  # those outside of the last one
+    libraries: list[FrameType] = []  # those around the outermost frame of ``chain``
     for each_frame in islice(frames(frame), _MOST_FRAMES):
         owner = code_owner(each_frame.f_code.co_filename)
         if owner is _USER:
@@ -45,28 +45,28 @@ def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
         elif owner is _LIBRARY:
             libraries.append(each_frame)
     chain = [*chain, *libraries][:_MOST_CALLS]
-    path = hash(tuple([(id(link.f_code), link.f_lasti) for link in chain])) if chain else 0  # finding a line takes long
+    path = hash(tuple([(id(link.f_code), link.f_lasti) for link in chain])) if chain else 0  # f_lineno is slow
     return _site(chain[0] if chain else None), path
 
 
 def call_chain(frame: FrameType | None) -> list[FrameType]:
-    """Return the frames of the learner's own functions that led here, the innermost first."""
+    """Return the frames of the learner's own functions that led to ``frame``, the innermost first."""
     chain: list[FrameType] = []
     while len(chain) < _MOST_FUNCTIONS and (frame := user_frame(frame)) is not None:
         chain.append(frame)
-        if frame.f_code.co_name == "<module>":  # what is above it has started the script
+        if frame.f_code.co_name == "<module>":  # its callers only started the script
             break
         frame = frame.f_back
     return chain
 
 
 def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
-    """Return the learner's lines that led here, the innermost first."""
+    """Return the learner's lines that led to ``frame``, the innermost first."""
     return tuple(map(_site, call_chain(frame)))
 
 
 def outside_constructors(frame: FrameType | None) -> Site:
-    """Return the learner's line that makes a module, not one in its constructor or in what that calls."""
+    """Return the learner's line that constructs a module, even if ``frame`` is inside the constructor of the module."""
     frame = outer = user_frame(frame)
     while outer is not None:
         maker = user_frame(outer.f_back)
@@ -77,14 +77,14 @@ def outside_constructors(frame: FrameType | None) -> Site:
 
 
 def outside_doctor(frame: FrameType) -> FrameType:
-    """Return the innermost frame that is not the doctor's: of a watch around this one, perhaps."""
+    """Return the innermost frame, from ``frame`` outwards, that does not run the doctor's own code."""
     while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
 
 def strip_doctor_frames(error: BaseException) -> None:
-    """Take the doctor's own frames, which say nothing to the learner, out of an error and those that led to it."""
+    """Remove the doctor's own frames from the tracebacks of an error and of the errors that led to it."""
     waiting: list[BaseException | None] = [error]
     visited: set[int] = set()
     while waiting:
@@ -103,7 +103,7 @@ def strip_doctor_frames(error: BaseException) -> None:
 
 
 def call_site(depth: int = 2) -> Site:
-    """Return file and line of the learner's code that led here."""
+    """Return the learner's line that led to the frame ``depth`` levels up the stack, as in ``sys._getframe``."""
     return _site(user_frame(sys._getframe(depth)))
 
 
@@ -111,9 +111,9 @@ _WHOLE: dict[type[ast.operator], Any] = {ast.Add: operator.add, ast.Sub: operato
 
 
 def value_in(frame: FrameType, node: ast.AST) -> Any:
-    """Return the value that a name, attribute or item has in a function, or what whole numbers add up to; else None.
+    """Return the value of an expression in ``frame`` without running any of the learner's code; None if it is unknown.
 
-    It is looked up, and nothing of the learner's is run.
+    Only names, attributes, items of plain containers, constants, and sums, differences and products of ints are known.
     """
     if isinstance(node, ast.Constant):
         return node.value

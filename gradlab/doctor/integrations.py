@@ -1,7 +1,7 @@
-"""Callbacks for trainers, ``LightningDoctor`` and ``TrainerDoctor`` of HuggingFace, and ``%%doctor`` for a notebook.
+"""Callbacks for Lightning (``LightningDoctor``) and HuggingFace (``TrainerDoctor``), and the cell magic ``%%doctor``.
 
-Each callback is made when it is asked for, so that gradlab itself imports neither package. The report is printed when
-the training ends, on the first process only, and kept as ``report``.
+Each callback class is created when it is first accessed, so that gradlab itself imports neither package. The report is
+printed when the training ends, by the first process only, and stored as ``report``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .watching import watch
 def __getattr__(name: str) -> Any:
     makers = {"LightningDoctor": _lightning_doctor, "TrainerDoctor": _trainer_doctor}
     if name not in makers:
-        raise AttributeError(f"{__name__} has no name {name!r}; it has {', '.join(makers)}")
+        raise AttributeError(f"{__name__} has no attribute {name!r}; it has {', '.join(makers)}")
     callback = globals()[name] = makers[name]()
     return callback
 
 
 def _lightning_doctor() -> type:
-    # Its two distributions have classes of their own: that of the trainer is the one that is loaded already.
+    # Lightning has two distributions with separate classes: the Trainer's is in the package that is already loaded.
     packages = sorted(("lightning.pytorch", "pytorch_lightning"), key=lambda name: name not in sys.modules)
     base: Any = _needed("LightningDoctor", "lightning", *packages).Callback
 
@@ -52,13 +52,13 @@ def _trainer_doctor() -> type:
     class TrainerDoctor(base):
         """Watches ``trainer.train``: ``Trainer(callbacks=[TrainerDoctor()], ...)``.
 
-        The Trainer tells its callbacks of no error: a training that ends in one has no report.
+        The Trainer does not report errors to its callbacks, so a training that ends in an error has no report.
         """
 
         report: watch
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            if hasattr(self, "report"):  # of a training that has ended in an error
+            if hasattr(self, "report"):  # a previous training has ended in an error
                 self.report.__exit__(None, None, None)
             self.report = watch().__enter__()
 
@@ -86,10 +86,10 @@ def _end(report: watch, error: BaseException | None, prints: bool) -> None:
 
 
 def add_doctor_magic(shell: Any) -> None:
-    """Give an IPython shell ``%%doctor``."""
+    """Register the cell magic ``%%doctor`` in an IPython shell."""
 
     def doctor(line: str, cell: str) -> Any:
-        """Run the cell, and say what is wrong with its training loop."""
+        """Run the cell and report what is wrong with its training loop."""
         if line.strip():
             raise ValueError(f"%%doctor takes no arguments, got {line.strip()!r}")
         return _run_cell(shell, cell)
@@ -100,7 +100,7 @@ def add_doctor_magic(shell: Any) -> None:
 def _run_cell(shell: Any, cell: str) -> Any:
     from IPython.display import display
 
-    # IPython takes empty lines off the top, and the line of %%doctor is not in the cell: line numbers count both.
+    # Line numbers include the %%doctor line, which is not in the cell, and empty lines below it, which IPython removes.
     above = 1 + next((number for number, text in enumerate(cell.splitlines()) if text.strip()), 0)
     source = "\n" * above + shell.transform_cell(cell)
     file = shell.compile.cache(source, shell.execution_count)
@@ -114,9 +114,9 @@ def _run_cell(shell: Any, cell: str) -> Any:
             exec(statements, shell.user_ns)
             value = eval(expression, shell.user_ns)  # nosec B307 - the learner's own cell, as IPython would run it
     except BaseException as error:
-        # IPython is to show it as if the cell had no magic: the doctor's frames are stripped by now.
+        # IPython should show the error as it does without the magic; the doctor's frames are already stripped.
         traceback = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
-        error._render_traceback_ = lambda: traceback  # type: ignore[attr-defined]  # what IPython asks an error for
+        error._render_traceback_ = lambda: traceback  # type: ignore[attr-defined]  # IPython calls this method
         raise
     finally:
         FindingFilter().apply(report)

@@ -1,6 +1,6 @@
-"""The processes that a program starts: each ends with the program, and the first may report in its place.
+"""The child processes of a watched program: each ends with the program, and the first may report in its place.
 
-This file is imported by every process that multiprocessing starts anew, and so it imports no torch by itself.
+Every process that multiprocessing spawns imports this file, so the file itself does not import torch.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .finding import Cause, Finding, Report
 
 
 def write_report(path: Path, report: Report) -> None:
-    """Write a report for another process; without a place for it the program is not to suffer."""
+    """Write a report to ``path`` as JSON; an OSError is ignored, so that the program goes on."""
     with suppress(OSError):
         path.write_text(json.dumps(report.as_dict()), encoding="utf-8")
 
 
 def read_report(path: Path) -> Report | None:
-    """Read the report of another process; None if it has left none, or was ended while it wrote."""
+    """Return the report that another process wrote to ``path``; None if there is none or it is incomplete."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -39,9 +39,9 @@ def read_report(path: Path) -> Report | None:
 
 @dataclass
 class ChildRun:
-    """Stands for a process's own ``run``, and watches it if there is a path for the report.
+    """A replacement of a process's ``run`` that also watches it if there is a ``path`` for the report.
 
-    It can be sent to a new interpreter. In a forked process, ``leave`` ends the watch that it has from its parent.
+    It can be sent to a new interpreter. In a forked process, ``leave`` ends the watch that it inherits from its parent.
     """
 
     process: BaseProcess
@@ -53,7 +53,7 @@ class ChildRun:
         return vars(self) | {"leave": None}
 
     def __call__(self) -> None:
-        """Run in the new process."""
+        """Run the process's own ``run`` in the new process, and write the report if there is a ``path`` for it."""
         vars(self.process).pop("run", None)
         end_with_parent()
         if self.leave is not None:
@@ -76,24 +76,24 @@ class ChildRun:
 
 
 class TerminatedError(SystemExit):
-    """SIGTERM has arrived."""
+    """Raised in the program when SIGTERM arrives."""
 
 
 @contextmanager
 def sigterm_raises() -> Iterator[None]:
-    """Raise TerminatedError at the first SIGTERM, unless the program or the one that started it has other plans."""
+    """Raise TerminatedError at the first SIGTERM in a block on the main thread, unless it has another handler."""
     process, ended = os.getpid(), False
 
     def end(number: int, frame: FrameType | None) -> None:
         nonlocal ended
-        if os.getpid() != process:  # a forked child ends as it would
+        if os.getpid() != process:  # a forked child ends as it would without this handler
             die_of_sigterm()
-        if not ended:  # it comes twice where it is sent to a process and to its group
+        if not ended:  # the signal comes twice if it is sent to a process and to its group
             ended = True
             raise TerminatedError(128 + number)
 
     before = signal.getsignal(signal.SIGTERM)
-    ours = getattr(before, "__module__", "") == __name__  # a forked child has its parent's
+    ours = getattr(before, "__module__", "") == __name__  # a forked child inherits its parent's handler
     if threading.current_thread() is not threading.main_thread() or not (ours or before is signal.SIG_DFL):
         yield
         return
@@ -106,6 +106,6 @@ def sigterm_raises() -> Iterator[None]:
 
 
 def die_of_sigterm() -> None:
-    """End as a process ends that does nothing about SIGTERM."""
+    """End this process with the default action of SIGTERM."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.kill(os.getpid(), signal.SIGTERM)

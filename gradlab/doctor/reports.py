@@ -1,4 +1,4 @@
-"""The filter of findings, and the forms of a report (text, JSON, GitHub's annotations) with their targets.
+"""The filter for findings, and reports as text, JSON or GitHub annotations, written to a file or standard output.
 
 GitHub's workflow commands: https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
 """
@@ -26,46 +26,46 @@ _COMMENT = re.compile(r"#\s*gradlab:\s*ignore\[([^\]]*)\]")
 
 @dataclass(frozen=True)
 class FindingFilter:
-    """The findings to report, and the severity from which a run has failed."""
+    """The codes to report, and the lowest severity that makes the exit code 1."""
 
     select: tuple[str, ...] = ()
-    """The codes that are reported; none means all."""
+    """Codes to report; empty for all."""
     ignore: tuple[str, ...] = ()
-    """Codes that are not reported."""
+    """Codes to leave out."""
     fail_on: Severity = "warning"
-    """The mildest severity that makes the exit code 1."""
+    """The lowest severity that makes the exit code 1."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a code or a severity that there is not."""
+        """Raise ValueError for an unknown code or severity, and TypeError if the codes are not a list."""
         for name in ("select", "ignore"):
             check_codes(getattr(self, name), name)
         if self.fail_on not in SEVERITIES:
             raise ValueError(f"fail-on must be one of {', '.join(SEVERITIES)}, got {self.fail_on!r}")
 
     def apply(self, report: Report) -> None:
-        """Take out of a report what does not count, and count in it what comments take out."""
+        """Remove findings that are not selected or that comments ignore; count the latter in ``report.ignored``."""
         wanted = self.select or report.codes
         selected = [each for each in report.findings if each.code in wanted and each.code not in self.ignore]
         report.findings = [finding for finding in selected if not _ignored_by_comment(finding)]
         report.ignored = len(selected) - len(report.findings)
 
     def fails(self, findings: Sequence[Finding]) -> bool:
-        """Return whether one of the findings is grave enough."""
+        """Return whether any of the findings has the severity ``fail_on`` or a higher one."""
         return any(SEVERITIES.index(finding.severity) <= SEVERITIES.index(self.fail_on) for finding in findings)
 
 
 def _ignored_by_comment(finding: Finding) -> bool:
-    """Look for ``# gradlab: ignore[code, code] reason`` at the end of the line, or of the one to edit."""
+    """Return whether the finding's line, or the line to edit, has a comment ``# gradlab: ignore[code]`` for it."""
     places = [(site.file, site.line) for site in (finding, finding.cause) if site is not None and site.line]
     comments = filter(None, (_COMMENT.search(source_line(site)) for site in places))
     return any(finding.code == code.strip() for comment in comments for code in comment[1].split(","))
 
 
 def read_settings(beside: Path) -> dict[str, Any]:
-    """Return ``[tool.gradlab.doctor]`` of the nearest ``pyproject.toml``, as arguments of a FindingFilter.
+    """Return the table ``[tool.gradlab.doctor]`` of the nearest ``pyproject.toml`` as arguments of a FindingFilter.
 
-    It is looked for in the folder of ``beside`` and in those above. Raises ValueError, with the file, for a key or a
-    value that is not allowed.
+    The file is looked for in the folder of ``beside`` and in its parents; without one, the result is empty. Raises
+    ValueError, which names the file, for invalid TOML and for a key or a value that is not allowed.
     """
     files = (folder / "pyproject.toml" for folder in beside.absolute().parents)
     file = next((file for file in files if file.is_file()), None)
@@ -86,7 +86,7 @@ def read_settings(beside: Path) -> dict[str, Any]:
 
 
 def format_report(report: Report, form: str) -> str:
-    """Return the report in one of FORMATS."""
+    """Return the report as text in the given ``form``, one of FORMATS."""
     return _WRITERS[form](report)
 
 
@@ -126,23 +126,23 @@ FORMATS = tuple(_WRITERS)
 
 
 class ReportPrinter:
-    """Writes the report of a program, whatever the program prints."""
+    """Writes a program's report to a file or to standard output, apart from the output of the program."""
 
     def __init__(self, form: str, output: str | None, wanted: FindingFilter) -> None:
         self._form, self._wanted = form, wanted
         self._output = Path(output).absolute() if output is not None else None
-        self._here = f"{Path.cwd()}{os.sep}"  # the program may go elsewhere
+        self._here = f"{Path.cwd()}{os.sep}"  # the program may change the directory
         self._alone = form != "text" and output is None
         self._written: tuple[object, ...] = ()
         self._stdout: int | None = None
 
     @contextlib.contextmanager
     def keeping_stdout(self) -> Iterator[None]:
-        """Send to standard error what Python prints and child processes write, if the report is to be alone."""
+        """Redirect the output of Python and its child processes to stderr if only the report may be on stdout."""
         with contextlib.ExitStack() as at_end:
             if self._alone:
                 at_end.enter_context(contextlib.redirect_stdout(sys.stderr))
-                with contextlib.suppress(OSError, ValueError):  # no such files, as in a notebook
+                with contextlib.suppress(OSError, ValueError):  # these are not files, as in a notebook
                     self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
                     at_end.callback(setattr, self, "_stdout", None)
                     at_end.callback(os.close, self._stdout)
@@ -150,7 +150,7 @@ class ReportPrinter:
             yield
 
     def write(self, report: Report, note: str = "") -> bool:
-        """Write the report, again only if it says something else; return whether there are findings that count."""
+        """Write the report if it has changed since the last call; return whether a finding makes the exit code 1."""
         shown = report.plain()
         shown.watched += note
         self._wanted.apply(shown)
@@ -170,29 +170,29 @@ class ReportPrinter:
         if self._output is not None:
             try:
                 self._output.write_text(f"{text}\n", encoding="utf-8")
-            except OSError as error:  # the training is over, and its report is not to be lost
+            except OSError as error:  # the training is over, and its report must not be lost
                 print(f"gradlab doctor: --output {self._output}: {error.strerror}\n{text}", file=sys.stderr, flush=True)
         elif self._stdout is not None:  # the program still runs
             try:
                 os.write(self._stdout, f"{text}\n".encode())
             except BrokenPipeError:
-                _to_nowhere(self._stdout)
+                _discard_output(self._stdout)
         else:
             write_stdout(f"{text}\n" if self._alone else f"\n{text}\n")
 
 
 def write_stdout(text: str = "") -> bool:
-    """Write and flush; if the reader has gone (``| head``), return False, and what still comes goes nowhere."""
+    """Print and flush a text; return False if standard output is closed or, as by ``| head``, no longer read."""
     try:
         print(text, end="", flush=True)
     except BrokenPipeError:
-        _to_nowhere(sys.stdout.fileno())
+        _discard_output(sys.stdout.fileno())
         return False
     except ValueError:  # the program has closed it
         return False
     return True
 
 
-def _to_nowhere(file: int) -> None:
+def _discard_output(file: int) -> None:
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), file)

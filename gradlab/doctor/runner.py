@@ -1,4 +1,4 @@
-"""All listeners and all rules on one loop: listeners write events, the state makes facts of them, the rules judge."""
+"""All listeners and rules on one loop: listeners emit events, GradState makes facts of them, rules judge the facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListen
 
 
 class RuleRunner:
-    """Follows a loop with all rules; ``start()`` and ``stop()`` replace PyTorch's names and put them back."""
+    """Runs all rules on a loop: ``start()`` patches PyTorch's functions, and ``stop()`` restores them."""
 
     def __init__(self) -> None:
         log = self.log = EventLog(self.take)
@@ -32,9 +32,9 @@ class RuleRunner:
         self.counts: Counter[type] = Counter()
         """Number of events of each kind."""
         self.looks = 0
-        """Number of losses that were looked at in detail."""
+        """Number of losses that were examined for flaws."""
         self.edits = 0
-        """The number of times that gradients were changed by hand, and not to zeros."""
+        """Number of times that the learner's code changed gradients, except to zeros."""
         self.context = RuleContext(log)
         self._rules = [rule(self.context) for rule in RULES]
         self._subscribers: dict[type, list[Callable[[Any], None]]] = {
@@ -42,7 +42,7 @@ class RuleRunner:
         }
 
     def start(self) -> None:
-        """Begin to listen, to the thread that calls this."""
+        """Patch PyTorch's functions, and start to watch the thread that calls this method."""
         if not self.log.failure:
             self.log.thread.listen()
         for listener in self._listeners:
@@ -50,7 +50,7 @@ class RuleRunner:
         self._handles = [handle for listener in self._listeners for handle in listener.hooks()]
 
     def stop(self) -> None:
-        """Put everything back, and judge what is left."""
+        """Restore PyTorch's functions, and judge the pending events."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -60,12 +60,12 @@ class RuleRunner:
 
     @never_raises
     def _finish(self) -> None:
-        if not self.log.thread.runs_elsewhere():  # it may be writing to a .grad just now
+        if not self.log.thread.runs_elsewhere():  # that thread may be writing to a .grad right now
             self.log.detect_changes()
         self.log.flush()
 
     def take(self, events: list[Event]) -> None:
-        """Go through events in order: rules hear each before the state takes it in."""
+        """Process events in order: rules receive the facts of an event before the state is updated with it."""
         state, subscribers = self.context.state, self._subscribers
         self.counts.update(map(type, events))
         self.looks += sum(event.looked for event in events if type(event) is Backward)
@@ -73,25 +73,25 @@ class RuleRunner:
         for event in events:
             for part in state.parts(event):
                 fact = state.fact(part)
-                for hear in subscribers.get(type(fact), ()):
-                    hear(fact)
+                for receive in subscribers.get(type(fact), ()):
+                    receive(fact)
                 state.take(part)
 
     def end(self, *, normal: bool) -> None:
-        """The watch is over; ``normal`` is False if an exception ended it."""
+        """Let the rules judge the watch as a whole; ``normal`` is False if it ended early or by an exception."""
         for rule in self._rules:
             rule.end(normal=normal)
 
     def findings(self) -> list[Finding]:
-        """Return the findings, the gravest first, else in their order."""
+        """Return the findings, the most severe first, and within a severity in the order of their detection."""
         return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-_RECENT = 40  # backward passes; two of the longest windows of a Recipe
+_RECENT = 40  # backward passes; more than two of the longest windows of a Recipe
 
 
 class LiveDoctor:
-    """``with doctor:`` around each slice of work; ``findings()`` says what is wrong at present."""
+    """A doctor for a loop that runs in slices, each in ``with doctor:``; ``findings()`` returns the current bugs."""
 
     def __init__(self) -> None:
         self._runner = RuleRunner()
@@ -104,12 +104,12 @@ class LiveDoctor:
         self._runner.stop()
 
     def findings(self) -> list[Finding]:
-        """Return the newest findings: a bug that is fixed is forgotten after some batches."""
+        """Return the findings of the last backward passes: a bug that is fixed disappears after some batches."""
         shown, least = self._runner.context.newest, self._runner.context.log.passes.count - _RECENT
         return [each for each in self._runner.findings() if shown[each.code, (each.file, each.line)] > least]
 
     def text(self) -> str:
-        """Return the present bugs in a line or two, without hints; "" without any."""
+        """Return the current errors and warnings as a line of text; "" if there are none."""
         return " ".join(
             f"Line {finding.line}: {finding.message} Fix: {finding.fix}"
             for finding in self.findings()

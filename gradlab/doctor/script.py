@@ -1,4 +1,4 @@
-"""The doctor for a program: runs it unchanged, as Python would, and writes one report, whatever processes it starts."""
+"""The doctor for a program: runs it unchanged, as Python would, and writes one report for all its processes."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from .reports import FindingFilter, ReportPrinter, write_stdout
 from .watching import watch
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
-"""Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
+"""Exit codes; NOT_RUN is also that of a program that fails without a finding, or trains nothing that can be judged."""
 _TORCHRUN = "torch.distributed.run"
-"""The module that torchrun is."""
-_GRACE_SECONDS = 2.0  # in which processes that Ctrl-C has reached, too, end by themselves
-_REPORT_SECONDS = 10.0  # that a process gets for its report when it is ended
+"""The module that the command ``torchrun`` runs."""
+_GRACE_SECONDS = 2.0  # in which processes that also received Ctrl-C may end by themselves
+_REPORT_SECONDS = 10.0  # in which a process that is being ended may write its report
 
 
 def run_script(
@@ -51,20 +51,20 @@ def run_script(
     seconds: float | None = None,
     report_to: str | None = None,
 ) -> int:
-    """Run a script, a notebook, a module, or torchrun under watch, write the report, return the exit code.
+    """Run a script, a notebook, a module or torchrun under watch, write the report, and return the exit code.
 
-    form: one of FORMATS. Without ``output``, a file, the report goes to standard output; in every form but "text" it is
-    alone there, and what the program and its children print goes to standard error. The watch ends early after
-    ``updates`` or ``seconds``. report_to: a file for the report if this process is a rank of a torchrun that the doctor
-    has started; then nothing is printed, and the exit code is the program's own.
+    ``form`` is one of FORMATS. The report goes to the file ``output`` or, without one, to standard output; there it is
+    alone unless ``form`` is "text", and all other output goes to standard error. The watch ends early after ``updates``
+    or ``seconds``. ``report_to`` is a file for the report if this process is a rank of a torchrun that the doctor has
+    started; then nothing is printed, and the exit code is that of the program.
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter())
     limits = {"updates": updates, "seconds": seconds}
-    atexit.register(write_stdout)  # comes after what the program does at exit: Python's own flush could fail
+    atexit.register(write_stdout)  # runs after the program's own exit handlers; Python's flush could fail
     try:
         launches = name == _TORCHRUN if module else Path(name).name == "torchrun"
         program = None if launches else find_program(name, module=module)
-        if program is not None and _rank():  # another than 0
+        if program is not None and _rank():  # any rank except 0
             code = _run(program, arguments, nullcontext())
             return 1 if code is None else code
         temporary = tempfile.TemporaryDirectory(prefix="gradlab-doctor-", ignore_cleanup_errors=True)
@@ -87,10 +87,10 @@ def run_script(
 
 
 class ProgramWatch(watch):
-    """A watch of a program's process, or else of the first one that it starts."""
+    """A watch of a program; its report is that of the first child process if the program itself trains nothing."""
 
     def __init__(self, limits: dict[str, Any], path: Path, on_enough: Callable[[Report], object] | None) -> None:
-        """Take the limits of a watch, a file for the report of the first process, what to do at an early end."""
+        """Set the limits of the watch, the file for the first child's report, and the callback for an early end."""
         super().__init__(**limits)
         self._limits, self._path, self._on_enough = limits, path, on_enough
         self._running: WeakSet[BaseProcess] = WeakSet()
@@ -104,20 +104,20 @@ class ProgramWatch(watch):
         self._running.add(process)
         path = self._path if self.processes == 1 else None
         leave = partial(self.__exit__, None, None, None)
-        process.run = ChildRun(process, path, self._limits, leave)  # type: ignore[method-assign]  # travels with it
+        process.run = ChildRun(process, path, self._limits, leave)  # type: ignore[method-assign]  # pickled with it
 
     def run(self, program: EntryPoint, arguments: Sequence[str]) -> tuple[int | None, Report]:
-        """Run a program; return its exit code, None if it was ended from outside, and the report on it."""
+        """Run a program; return its exit code, None if it was ended from outside, and the report."""
         code = _run(program, arguments, self)
         try:
             self._finish(ended=code is None)
-        except (KeyboardInterrupt, TerminatedError):  # the program itself has ended, and they have not
+        except (KeyboardInterrupt, TerminatedError):  # the program has ended, but its children have not
             code = None
             self._finish(ended=True)
         return code, self._report()
 
     def _finish(self, *, ended: bool) -> None:
-        """Wait for the processes as Python does at exit, which ends daemons; if the program was ended, end them all."""
+        """Wait for children and end daemons, as Python does at exit; if the program was ended, end all children."""
         waiting = [process for process in multiprocessing.active_children() if process in self._running]
         end = time.monotonic() + _GRACE_SECONDS
         for process in waiting:
@@ -129,7 +129,7 @@ class ProgramWatch(watch):
             process.join(_REPORT_SECONDS if ended or process.daemon else None)
 
     def _report(self) -> Report:
-        """Return the report of this process or, if it has trained nothing, of the first one that it has started."""
+        """Return the report of this process or, if it has trained nothing, of the first process that it started."""
         first, rank = None if self.trained else read_report(self._path), _rank()
         report, others = self.plain(), self.processes if self.trained else 0
         if first is not None:
@@ -143,13 +143,13 @@ class ProgramWatch(watch):
 
 
 def _rank() -> int | None:
-    """Return this process's rank among several of torchrun; None if it is alone."""
+    """Return this process's rank in a torchrun of several processes; None otherwise."""
     several = "TORCHELASTIC_RUN_ID" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
     return int(os.environ["RANK"]) if several else None
 
 
 def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) -> tuple[int | None, Report]:
-    """Run torchrun with each rank under the doctor; it ends when this process ends. Rank 0 writes the report."""
+    """Run torchrun with each rank under the doctor; return its exit code, None if it was ended, and rank 0's report."""
     code = None
     with (
         suppress(KeyboardInterrupt, TerminatedError),
@@ -164,9 +164,9 @@ def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) 
 
 
 def watched_arguments(arguments: Sequence[str], limits: dict[str, Any], report: Path) -> list[str]:
-    """Return the arguments of torchrun with which each rank runs under the doctor.
+    """Return arguments for torchrun that run each rank under the doctor and make rank 0 write ``report``.
 
-    Raises NotRunnableError for arguments that torchrun does not take.
+    Raises NotRunnableError for arguments that torchrun does not accept.
     """
     from torch.distributed.run import get_args_parser
 
@@ -174,19 +174,19 @@ def watched_arguments(arguments: Sequence[str], limits: dict[str, Any], report: 
     parser.prog, parser.usage = "torchrun", "gradlab doctor torchrun [options of torchrun] train.py ..."
     try:
         parsed = parser.parse_args([*arguments])
-    except SystemExit as error:  # torchrun has said what is wrong
-        raise NotRunnableError("torchrun does not take these arguments") from error
+    except SystemExit as error:  # torchrun has printed the reason
+        raise NotRunnableError("torchrun does not accept these arguments") from error
     torchrun_arguments = [*arguments][: len(arguments) - len(parsed.training_script_args) - 1]
     options = [text for name, limit in limits.items() if limit is not None for text in (f"--{name}", str(limit))]
     program = [*(["-m"] if parsed.module else []), parsed.training_script, *parsed.training_script_args]
-    # Without a place for logs torchrun leaves a folder among the temporary files, even if nothing is to be logged.
+    # Without --log-dir, torchrun leaves an empty folder among the temporary files, even if it logs nothing.
     logged = parsed.log_dir or {parsed.redirects, parsed.tee} != {"0"}
     logs = [] if logged else ["--log-dir", str(report.parent / "logs")]
     return [*logs, *torchrun_arguments, "-m", "gradlab", "doctor", "--report-to", str(report), *options, *program]
 
 
 def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextManager[object]) -> int | None:
-    """Run a program in a block; return its exit code, None if it was ended by Ctrl-C, SIGTERM or ``| head``."""
+    """Run a program inside ``block``; return its exit code, None if Ctrl-C, SIGTERM or ``| head`` ended it."""
     argv, path = [*sys.argv], [*sys.path]
     sys.argv[:], sys.path[0] = [program.name, *arguments], program.folder
     try:
@@ -202,9 +202,9 @@ def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextMa
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException as error:
         if isinstance(error, BrokenPipeError) and not write_stdout("\n"):
-            return None  # only the reader of standard output has gone
+            return None  # only the reader of standard output is gone
         strip_doctor_frames(error)
-        if not program.file.endswith(".ipynb"):  # IPython has shown it
+        if not program.file.endswith(".ipynb"):  # IPython has already printed it
             traceback.print_exception(error, file=sys.stderr)
         return 1
     finally:
@@ -213,26 +213,26 @@ def _run(program: EntryPoint, arguments: Sequence[str], block: AbstractContextMa
 
 
 class NotRunnableError(Exception):
-    """A program that cannot be run; the message says why."""
+    """Raised for a program that cannot be run; the message gives the reason."""
 
 
 @dataclass
 class EntryPoint:
-    """A script, a module or a notebook."""
+    """A script, a module or a notebook to run."""
 
     name: str
-    """Its ``sys.argv[0]``."""
+    """The program's ``sys.argv[0]``."""
     file: str
     folder: str
-    """The first folder on its ``sys.path``."""
+    """The first folder on the program's ``sys.path``."""
     run: Callable[[], None]
-    """Runs it, and raises what it raises."""
+    """Runs the program, and does not catch its exceptions."""
 
 
 def find_program(name: str, *, module: bool = False) -> EntryPoint:
-    """Return the program of a path (``train.py``, ``lesson.ipynb``), or of a module's name (``package.train``).
+    """Return the program at a path (``train.py``, ``lesson.ipynb``) or, if ``module``, that module (``package.train``).
 
-    Raises NotRunnableError for what is not there.
+    Raises NotRunnableError if there is no such program, or if it is not Python.
     """
     if module:
         return _find_module(name)
@@ -242,17 +242,17 @@ def find_program(name: str, *, module: bool = False) -> EntryPoint:
         if path.suffix == ".ipynb":
             return EntryPoint(name, file, folder, partial(_run_cells, file, _cells(path)))
         return EntryPoint(name, file, folder, lambda: _run_main(compile(path.read_bytes(), file, "exec")))
-    if shutil.which(name):  # such as: accelerate launch
+    if shutil.which(name):  # such as accelerate in `accelerate launch`
         raise NotRunnableError(
-            f"{name}: not a Python script; a program that starts others can start the doctor: give it the module "
-            "gradlab in the place of the script (-m gradlab doctor train.py)"
+            f"{name}: not a Python script; if it starts other programs, let it start the doctor: give it "
+            "`-m gradlab doctor train.py` in place of the script"
         )
     what = "a folder" if path.is_dir() else "no such file"
-    raise NotRunnableError(f"{name}: {what}; give the path of a Python script or a notebook, or -m and a module's name")
+    raise NotRunnableError(f"{name}: {what}; give a Python script, a notebook, or -m and the name of a module")
 
 
 def _find_module(name: str) -> EntryPoint:
-    sys.path.insert(0, folder := os.getcwd())  # python -m looks there, too
+    sys.path.insert(0, folder := os.getcwd())  # as python -m does
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -265,13 +265,13 @@ def _find_module(name: str) -> EntryPoint:
     loader: Any = spec.loader if spec is not None else None
     code = loader.get_code(name) if hasattr(loader, "get_code") else None
     if spec is None or spec.origin is None or code is None:
-        raise NotRunnableError(f"-m {name}: there is no module of this name that can be run")
+        raise NotRunnableError(f"-m {name}: no module of this name can be run")
     names = {"__spec__": spec, "__package__": spec.parent, "__loader__": loader}
     return EntryPoint(spec.origin, spec.origin, folder, lambda: _run_main(code, **names))
 
 
 def _run_main(code: CodeType, **names: Any) -> None:
-    """Run code as the module ``__main__``, where what is saved at exit finds its classes again."""
+    """Run code as the module ``__main__``, which is put back at exit, so that pickle finds its classes there."""
     main = ModuleType("__main__")
     vars(main).update(__file__=code.co_filename, __builtins__=__builtins__, **names)
     before = sys.modules["__main__"]
@@ -279,8 +279,8 @@ def _run_main(code: CodeType, **names: Any) -> None:
     try:
         exec(code, vars(main))
     finally:
-        sys.modules["__main__"] = before  # a process that is started from here looks for its code there
-        atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before what the code has registered
+        sys.modules["__main__"] = before  # a process that gradlab starts looks there for its code
+        atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before the exit handlers of the code
 
 
 def _cells(notebook: Path) -> list[str]:
@@ -288,19 +288,19 @@ def _cells(notebook: Path) -> list[str]:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
         return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError):
-        raise NotRunnableError(f"{notebook}: not a notebook that can be read") from None
+        raise NotRunnableError(f"{notebook}: not a readable notebook") from None
 
 
 def _run_cells(notebook: str, cells: list[str]) -> None:
-    """Run cells in IPython, which knows their magics; an error ends the run, as *Run all* does."""
+    """Run cells in IPython, which supports magics; an error ends the run, as with *Run all*."""
     from IPython.core.compilerop import CachingCompiler
     from IPython.core.interactiveshell import InteractiveShell
 
     class Compiler(CachingCompiler):
         def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
-            return f"{notebook}, cell {number}"  # the file of its code, as findings name it
+            return f"{notebook}, cell {number}"  # the file name in findings
 
     shell: Any = InteractiveShell(colors="nocolor", compiler_class=Compiler)
-    shell.enable_gui = lambda gui=None: None  # there is no event loop here, and %matplotlib asks for one
+    shell.enable_gui = lambda gui=None: None  # %matplotlib needs an event loop, and none runs here
     for shell.execution_count, cell in enumerate(cells, start=1):
         shell.run_cell(cell, store_history=True).raise_error()

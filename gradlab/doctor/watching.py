@@ -1,4 +1,4 @@
-"""watch: the doctor listens to a loop of the learner's own; and the sentences about the watch as a whole."""
+"""``watch``, the context manager of the doctor, and the sentences of a report about the watch as a whole."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from .rules.torch_warnings import TorchWarnings
 from .runner import RuleRunner
 
 _HELPERS = ("torch.utils.data.", "multiprocessing.managers")
-"""Modules whose processes train nothing."""
+"""Prefixes of the names of modules whose child processes do not train."""
 
 
 class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like torch.no_grad()
-    """A context manager that watches a training loop and says in plain words what is wrong with it.
+    """A context manager that watches a training loop and reports what is wrong with it.
 
-    ``with watch(model, optimizer) as report: train()``, then read ``report``; it is a Report. With nothing named,
-    models and optimizers are found as they are used. The loop computes what it would have computed, bit for bit; when
-    the block ends, also by an exception, everything is as it was before. After ``updates`` calls of ``step()``, or
-    after ``seconds``, the watch ends early, with the next backward pass, and the block goes on at full speed. Raises
-    TypeError or ValueError that names the argument, the value and what is allowed.
+    Write ``with watch(model, optimizer) as report: train()``, then read ``report``, a Report. Without arguments,
+    models and optimizers are found as they are used. The loop's results stay the same, bit for bit, and PyTorch is
+    restored when the block ends, even by an exception. After ``updates`` calls of ``step()``, or after ``seconds``, the
+    watch ends early, at the next backward pass, and the block goes on at full speed. Raises TypeError or ValueError
+    with the argument, its value and what is allowed.
     """
 
     def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
@@ -44,7 +44,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         for target in model_and_optimizers:
             if not isinstance(target, (nn.Module, torch.optim.Optimizer)):
                 allowed = "modules and optimizers (torch.nn.Module, torch.optim.Optimizer)"
-                raise TypeError(f"watch: give it {allowed}, got {target!r}")
+                raise TypeError(f"watch: positional arguments must be {allowed}, got {target!r}")
         if updates is not None:
             updates = whole_number("watch: updates", updates, 1)
         if seconds is not None:
@@ -55,14 +55,14 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._runner: RuleRunner | None = None
         self._stops = ExitStack()
         self.processes = 0
-        """Number of processes that this one has started, those that only load data not counted."""
+        """Number of processes that this one has started, except those that only load data."""
         self.trained = False
         """True if the watched thread of this process has trained anything."""
 
     def __enter__(self) -> watch:
         if self._runner is not None:
-            raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        # not judged before the end: a signal may end the program while it is summed up
+            raise RuntimeError("watch: this object is already watching; make another one for a nested loop")
+        # judged stays False until the end: a signal may end the program before the watch is summarized
         vars(self).update(vars(Report(missing=[str(text) for text in _torch.missing("doctor")], judged=False)))
         self.processes, self._process = 0, os.getpid()
         runner = RuleRunner()
@@ -80,11 +80,11 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             clock.daemon = True
             try:
                 clock.start()
-            except RuntimeError:  # as in a browser's tab
+            except RuntimeError:  # as in a browser
                 message = "watch: seconds needs a thread, and no thread can be started here; use updates"
                 raise ValueError(message) from None
             self._stops.callback(clock.cancel)
-        self._stops.enter_context(main_thread.hold())  # labs that play beside it are none of its loop
+        self._stops.enter_context(main_thread.hold())  # labs must not train in the watched loop
         log.thread.may_change = True
         self._warned = TorchWarnings(runner.context)
         patches = Patches((BaseProcess, "start", self._start_process), (warnings, "showwarning", self._warned.hear))
@@ -111,7 +111,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         return start
 
     def _follow(self, process: BaseProcess) -> None:
-        """Leave a process that is about to start as it is."""
+        """Do nothing to a process that is about to start; subclasses may prepare it."""
 
     def _end_early(self) -> None:
         self._end(None, early=True)
@@ -122,7 +122,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if runner is None:
             return
         self._stops.close()
-        if os.getpid() != self._process:  # a forked worker says nothing: its parent reports
+        if os.getpid() != self._process:  # a forked worker: its parent reports
             return
         log, context = runner.log, runner.context
         try:
@@ -157,7 +157,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
 
 
 _MOST_NAMED = 4  # optimizers
-_MOST_LETTERS = 100  # of an error
+_MOST_LETTERS = 100  # characters of an error's message
 _COUNTED: dict[type, tuple[str, str]] = {
     Backward: ("backward pass", "es"),
     Step: ("step", "s"),
@@ -173,7 +173,7 @@ _COMPILED = (
 
 
 def watched_words(runner: RuleRunner, beside: list[str], *, ended: bool, processes: int) -> str:
-    """Return the counts of backward passes and of each optimizer's updates; ``beside`` are threads not followed."""
+    """Return the sentences on what was watched, with counts; ``beside`` names the threads that were not followed."""
     passes, steps, followed = runner.log.passes, runner.log.steps, runner.log.thread.followed
     if beside and followed:
         return (
@@ -220,8 +220,8 @@ def _updates(runner: RuleRunner) -> str:
 
 
 def ending_words(error: BaseException | None) -> str:
-    """Return the end of a block: "The block ended with ValueError in line 12 (no label)"; "" if it ended well."""
-    if error is None or isinstance(error, SystemExit):  # a program that exits says so by its code
+    """Return a phrase for the error that ended a block: "The block ended with ValueError in line 12"; "" if none."""
+    if error is None or isinstance(error, SystemExit):  # the exit code reports it
         return ""
     site = raised_at(error, lambda file: code_owner(file) is Owner.USER)
     lines = str(error).strip().splitlines()
@@ -233,7 +233,7 @@ def ending_words(error: BaseException | None) -> str:
 
 
 def checked_words(runner: RuleRunner, beside: list[str]) -> str:
-    """Return the last line of a report: what the rules have looked at, with counts, and what they could not judge."""
+    """Return the last line of a report: the counts of checked events and what was not judged; "" without training."""
     log, made_by = runner.log, runner.context.state.optimizers.values()
     if not (log.passes.count or log.steps):
         return ""

@@ -263,7 +263,7 @@ def test_in_a_forked_child_it_goes_on_and_says_nothing(untouched):
 
 @pytest.mark.parametrize("what", [3, None, "model", [build()], build, nn.Linear])
 def test_what_is_no_module_and_no_optimizer_is_refused(what):
-    with pytest.raises(TypeError, match="give it modules and optimizers"):
+    with pytest.raises(TypeError, match="must be modules and optimizers"):
         watch(what)
 
 

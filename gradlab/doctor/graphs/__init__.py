@@ -1,1 +1,1 @@
-"""Readers of autograd's graphs."""
+"""Analysis of autograd's graphs and of the calls that made them."""

@@ -1,4 +1,4 @@
-"""Readers of autograd's graph at the beginning of a backward pass."""
+"""Functions that read an autograd graph when a backward pass begins."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from ... import _torch
 _MOST_NODES = 20_000
 _MOST_ROOTS = 512
 _MOST_OLD = 200  # nodes
-LOOK_EVERY = 4  # backward passes between two looks at what is alive
+LOOK_EVERY = 4  # backward passes between two counts of live graphs
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 
 
 class Token:
-    """Lives as long as the node of the graph that carries it; ``born`` counts backward passes."""
+    """Metadata of a node that lives as long as the node; ``born`` is the number of backward passes at its creation."""
 
     __slots__ = ("__weakref__", "born")
     born: int
 
 
 class Roots:
-    """Losses, or outputs of models: how many of them are alive although their time is long over."""
+    """Losses or model outputs, to count those that are still alive long after their backward pass."""
 
     def __init__(self) -> None:
         self._tokens: WeakSet[Token] = WeakSet()
 
     def alive(self, now: int) -> int:
-        """Return the number of live ones from before the last two backward passes, of which ``now`` is one."""
+        """Return the number of live roots from before the last two backward passes that precede pass ``now``."""
         return sum(token.born < now - 2 for token in self._tokens)
 
     def add(self, node: Any, now: int) -> None:
-        """Note a node."""
+        """Record ``node`` as a root that was made when the number of backward passes was ``now``."""
         node.metadata[_ROOT] = token = Token()
         token.born = now
         if len(self._tokens) < _MOST_ROOTS:
@@ -45,10 +45,10 @@ class Roots:
 
 
 def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
-    """Return when the losses and outputs were made that a graph reaches near its root, from before the last two passes.
+    """Return the ``born`` values of the old losses and outputs that a graph reaches near its root.
 
-    Each time is a number of backward passes. ``through``: go on behind these, along a state that came from others? Else
-    the outputs that a loss was made of do not count beside it.
+    Old means from before the last two passes that precede pass ``now``. The search continues behind an old node only if
+    ``through``, as for a state computed from earlier states; otherwise a loss hides the outputs it was computed from.
     """
 
     def is_old(node: Any) -> bool:
@@ -60,21 +60,21 @@ def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
 
 
 def mark_scaled(tensor: Tensor) -> None:
-    """Note that a loss comes from ``scaler.scale``."""
+    """Mark the graph of a loss that ``scaler.scale`` has returned."""
     if tensor.grad_fn is not None:
-        metadata: Any = tensor.grad_fn.metadata  # a property, which its stub calls a method
+        metadata: Any = tensor.grad_fn.metadata  # a property, which PyTorch's stub declares as a method
         metadata[_SCALED] = True
 
 
 def scaled(node: Any) -> bool:
-    """Return whether a loss, or what it is made of at its end, is a scaled one."""
+    """Return whether one of the first nodes of a loss's graph is marked as scaled."""
     return any(_SCALED in inner_node.metadata for inner_node in nodes(node, most=12))
 
 
 def nodes(*roots: Any, most: int = _MOST_NODES, ends: Callable[[Any], bool] | None = None) -> Iterator[Any]:
-    """Yield the nodes of a graph from its roots on, breadth first, ``most`` at the most; None is no root.
+    """Yield the nodes of a graph from its roots on, breadth first, at most ``most``; roots that are None are ignored.
 
-    Those behind a node that ``ends(node)`` are left out.
+    The search does not continue behind a node for which ``ends(node)`` is true.
     """
     waiting = deque(root for root in roots if root is not None)
     visited: set[Any] = set()
@@ -89,18 +89,18 @@ def nodes(*roots: Any, most: int = _MOST_NODES, ends: Callable[[Any], bool] | No
 
 
 def inner(node: Any) -> list[Any]:
-    """Return the nodes that a node goes back to."""
+    """Return the nodes in ``node.next_functions``, without None."""
     return [following for following, _ in node.next_functions if following is not None]
 
 
 def operation(node: Any) -> str:
-    """Return the operation of a node: "LogSoftmax" for LogSoftmaxBackward0."""
+    """Return the name of a node's operation: "LogSoftmax" for LogSoftmaxBackward0."""
     name, back, _ = node.name().rpartition("Backward")
     return str(name) if back else str(node.name())
 
 
 def leaves(node: Any) -> list[tuple[Tensor, int]]:
-    """Return the leaves of a graph with their distance from the root, the nearest first."""
+    """Return the leaves of a graph, each with its distance from the root, the nearest first."""
     found_leaves, level, distance = [], [node] if node is not None else [], 0
     visited: set[Any] = set()
     while level and len(visited) < _MOST_NODES:
@@ -113,7 +113,7 @@ def leaves(node: Any) -> list[tuple[Tensor, int]]:
 
 
 def older(node: Any, number: int) -> bool:
-    """Return whether a graph has nodes that were made before autograd's counter stood at ``number``."""
+    """Return whether a graph has a node whose sequence number is below ``number``."""
     return any(n._sequence_nr() < number for n in nodes(node) if hasattr(n, "_sequence_nr"))  # leaves have none
 
 
@@ -124,10 +124,10 @@ Means = tuple[float, tuple[float, ...], Any]
 
 
 def weighed_means(root: Any) -> Means:
-    """Return the weights of the means that a loss is a sum of, all together; what the first of them is multiplied with;
-    and the number of targets that it is a mean over, where it is a cross entropy.
+    """Return three values for the means that a loss is a sum of, each weighted by the product of its factors.
 
-    A sum that is divided by its number of rows or of elements is a mean; by anything else, it is none.
+    They are the sum of the absolute weights, the factors of the first mean, and the total weight of its targets if that
+    is a cross-entropy, otherwise None. A sum divided by its number of rows or elements is also a mean.
     """
     mass, scales, tokens = 0.0, tuple[float, ...](), None
     for node, weight, factors in _walk(root):
@@ -139,9 +139,9 @@ def weighed_means(root: Any) -> Means:
 
 
 def _walk(root: Any) -> Iterator[tuple[Any, float, tuple[float, ...]]]:
-    """Yield the nodes that are added up in a loss, each with its weight and the numbers that make it."""
+    """Yield the nodes that are added up in a loss, each with its weight and the factors whose product it is."""
     waiting: list[tuple[Any, float, tuple[float, ...]]] = [(root, 1.0, ())]
-    for node, weight, factors in waiting:  # it grows meanwhile
+    for node, weight, factors in waiting:  # the list grows during the loop
         if len(waiting) > _MOST:
             return
         yield node, weight, factors
@@ -160,7 +160,7 @@ def _walk(root: Any) -> Iterator[tuple[Any, float, tuple[float, ...]]]:
 
 
 def _number(node: Any, name: str) -> float | None:
-    """Return the number that a node multiplies with; None if it is not known without a wait for a GPU."""
+    """Return the factor of a Mul or Div node; None if it is 0, not a number, or on a GPU."""
     saved = getattr(node, "_saved_other", None)
     saved = getattr(node, "_saved_self", None) if saved is None else saved
     if isinstance(saved, Tensor):
@@ -171,7 +171,7 @@ def _number(node: Any, name: str) -> float | None:
 
 
 def _is_mean(node: Any) -> bool:
-    """Return whether a node is a mean over a batch: by its reduction, or a sum that is divided by what it is over."""
+    """Return whether a node is a mean: by its reduction, or as a sum divided by its number of rows or elements."""
     reduction = getattr(node, "_saved_reduction", None)  # 0 none, 1 mean, 2 sum: ATen/core/Reduction.h
     if reduction is not None:
         return bool(reduction == 1)

@@ -1,4 +1,4 @@
-"""Graphs that nothing needs: which variable holds those of past updates, and which were built for nothing."""
+"""Leaked graphs: the variables that keep graphs of past updates alive, and graphs that nothing has used."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from ..source.carried import adds, carries, only_line
 from ..source.syntax import function_around
 from .autograd_graph import Token, old_batches
 
-_NEWEST = 12  # elements of a container that are looked at
+_NEWEST = 12  # elements of a container that are searched
 _ROWS = (list, tuple, deque)
-_DEEP = 4  # task.board.meters["loss"].value
+_DEEP = 4  # levels, as in task.board.meters["loss"].value
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
-    """Find the variable that keeps old graphs, one that is added to or else a state; ``now`` counts backward passes."""
+    """Return a variable that keeps old graphs alive at pass ``now``: one that is added to, or else a state; or None."""
     state: GraphHolder | None = None
     for each_frame in (chain := call_chain(frame)):
         file, line_now = each_frame.f_code.co_filename, each_frame.f_lineno
         for name, value, batches in _keeping(variables(each_frame), now):
             if line := only_line(adds, file, name, line_now):
-                scope = function_around((file, line))  # its tensors are known if it runs
+                scope = function_around((file, line))  # its variables are known only while it is running
                 same = [each for each in chain if function_around((each.f_code.co_filename, each.f_lineno)) is scope]
                 tensors = frozenset(key for key, part in variables(same[0]).items() if _has_graph(part)) if same else ()
                 return GraphHolder(name, (file, line), batches, carried=False, tensors=frozenset(tensors))
@@ -42,8 +42,8 @@ def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
 
 
 def find_hook_holder(modules: Iterable[nn.Module]) -> GraphHolder | None:
-    """Find a forward hook that keeps outputs with their graphs, in a variable of its function or of its object."""
-    counts: dict[tuple[str, Site], dict[int, int]] = {}  # name and line -> what is kept, and how many graphs it has
+    """Return the variable of a forward hook, or of its object, that keeps the most graphs of outputs; or None."""
+    counts: dict[tuple[str, Site], dict[int, int]] = {}  # name and line -> id of a container -> its number of graphs
     for part in dict.fromkeys(part for module in modules for part in module.modules()):
         for hook in [*_torch.forward_hooks_of(part).values()]:
             code = getattr(getattr(hook, "__func__", hook), "__code__", None)
@@ -68,7 +68,7 @@ def _graphs_in(value: Any, deep: int = 3) -> int:
 
 
 def _attributes(name: str, value: Any) -> dict[str, Any]:
-    """Return the attributes of an object of the learner's own class, by what the learner writes for them."""
+    """Return the attributes of an object of the learner's own class, by expression; empty for other objects."""
     code = getattr(getattr(type(value), "__init__", None), "__code__", None)
     is_users = code is not None and code_owner(code.co_filename) is Owner.USER
     return {f"{name}.{key}": attribute for key, attribute in getattr(value, "__dict__", {}).items()} if is_users else {}
@@ -79,7 +79,7 @@ def _has_graph(value: Any) -> bool:
 
 
 def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, Any, int]]:
-    """Yield variables, and what is in objects in them, with the number of earlier batches whose graphs they hold."""
+    """Yield each variable, or part of one, that holds old graphs: its name, its value and the number of batches."""
     for name, value in values.items():
         if batches := _batches_in(value, now):
             yield name, value, len(batches)
@@ -96,7 +96,7 @@ def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) 
     if isinstance(value, Tensor):
         return old_batches(value.grad_fn, now, through=through)
     parts = [*_elements(value).values()] if depth else []
-    # The oldest are looked at, too: a graph that has just been made is no leak.
+    # The oldest are searched as well, since a graph that has just been made is not a leak.
     some = [*parts[:_NEWEST], *parts[-_NEWEST:]]
     return set().union(*(_batches_in(part, now, depth - 1, through=through) for part in some))
 
@@ -106,19 +106,19 @@ _MOST_WAITING, _MOST_LINES = 32, 64
 
 
 class UnusedGraphs:
-    """Counts the graphs of calls in evaluation mode that nothing has used, for the learner's lines that led there."""
+    """Counts the graphs of calls in evaluation mode that no backward pass has used, by the learner's lines."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[weakref.ref[Token], tuple[Site, ...]]] = []
         self.uses = 0
-        """The number of passes back through a graph, ``autograd.grad`` included."""
+        """Number of backward passes through any graph, including ``torch.autograd.grad``."""
         self.wasted: Counter[tuple[Site, ...]] = Counter()
-        """Lines -> graphs that were gone after a later call, and nothing had used any graph in between."""
+        """Lines of a call -> number of its graphs that were freed without any backward pass in the meantime."""
         self.used: set[tuple[Site, ...]] = set()
-        """Those of which a graph lived when something went back through one."""
+        """Lines of calls whose graph was alive during a backward pass, which may have used it."""
 
     def built(self, result: Any, lines: tuple[Site, ...]) -> None:
-        """Follow the graph of what a model returns, from a call in evaluation mode."""
+        """Follow the graph of a model's ``result`` from a call in evaluation mode."""
         parts = [*_elements(result).values(), result]
         if (node := next((part.grad_fn for part in parts if _has_graph(part)), None)) is None:
             return
@@ -128,14 +128,14 @@ class UnusedGraphs:
         self._waiting.append((weakref.ref(token), lines))
 
     def settle(self) -> None:
-        """Something goes back through a graph: any that lives may be the one, and one alone that is gone a target."""
+        """Record a backward pass, which may use any live graph and, for its target, one freed graph per line."""
         self.uses += 1
         if self._waiting:
             self._count_gone(1)
             self.used.update(lines for reference, lines in self._waiting if reference() is not None)
             self._waiting.clear()
 
-    def _count_gone(self, but: int) -> None:
+    def _count_gone(self, excused: int) -> None:
         for lines, count in Counter(lines for reference, lines in self._waiting if reference() is None).items():
-            if count > but and (lines in self.wasted or len(self.wasted) < _MOST_LINES):
-                self.wasted[lines] += count - but
+            if count > excused and (lines in self.wasted or len(self.wasted) < _MOST_LINES):
+                self.wasted[lines] += count - excused

@@ -1,4 +1,4 @@
-"""Looks at losses when backward begins: their numbers always, their graphs and expressions now and then."""
+"""Examination of losses when a backward pass begins: their values always, their graphs and calls in some passes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .autograd_graph import operation
 from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
 from .op_trace import Op, OpTrace, ops_below
 
-_NEAR = 80  # nodes from the loss that are looked at
+_NEAR = 80  # nodes near the loss that are searched
 _RESHAPES = (
     *("Alias", "Clone", "Index", "IndexSelect", "Permute", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"),
     *("Transpose", "UnsafeView", "Unsqueeze", "View", "Stack", "Cat"),
 )
-_FEW = 12  # nodes from the mean or the sum to the difference
+_FEW = 12  # nodes between the mean or the sum and the difference
 _EACH = (
     *("Pow", "Abs", "Mul", "Add", "Sub", "Rsub", "Div", "Sqrt", "Log", "Log1P", "Exp", "Tanh", "Softplus", "Neg"),
     *("Where", "Maximum", "Minimum", "Clamp"),
@@ -36,11 +36,11 @@ _ACTIVATED: dict[str, tuple[str, dict[str, str]]] = {
     "LogSoftmax": ("log_softmax", {"Softmax": "softmax", "Sigmoid": "sigmoid"}),
     "BinaryCrossEntropyWithLogits": ("binary_cross_entropy_with_logits", _LOGITS),
 } | dict.fromkeys(("NllLoss", "NllLoss2D"), ("nll_loss", {"Softmax": "nll-loss"}))
-"""The kind of flaw if a loss gets the result of an activation, by the name of the loss's node."""
+"""Operation of a loss -> the name of its function, and the kind of flaw for each activation before it."""
 
 
 def find_flaws(node: Any, trace: OpTrace, root: Op) -> list[LossFlaw]:
-    """Return the flaws in the graph of a loss and in the calls that made it, each kind once."""
+    """Return the flaws in the graph of a loss and in the calls that computed it, one of each kind."""
     flaws: dict[str, LossFlaw] = {}
     for each, op in _with_calls(node, trace):
         name = operation(each)
@@ -70,7 +70,7 @@ _RESHAPING = ("view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose",
 
 
 def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
-    """Yield the nodes near a loss, each with the call that made it, or that made what it was used for."""
+    """Yield the nodes near a loss, each with the call that made it or, if it was not traced, the next traced call."""
     waiting, visited = [(root, trace.of(root) or Op(""))], {root}
     for node, op in waiting:
         yield node, op
@@ -81,7 +81,7 @@ def _with_calls(root: Any, trace: OpTrace) -> Iterator[tuple[Any, Op]]:
 
 
 def compiled(node: Any) -> bool:
-    """Return whether a part of the graph next to a loss is that of a compiled model, a single node."""
+    """Return whether the graph next to a loss has the single node that represents a compiled model."""
     return any(each.name().startswith("CompiledFunction") for each in autograd_graph.nodes(node, most=_NEAR))
 
 
@@ -92,7 +92,7 @@ def _through(node: Any) -> Any:
 
 
 def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
-    """Return the flaw of a loss that is given the result of an activation, whatever reshapes it."""
+    """Return the flaw of a loss that receives the result of an activation, reshaped or not; otherwise None."""
     called, kinds = _ACTIVATED[operation(node)]
     inner = _through(argument := node.next_functions[0][0])
     if inner is None or (name := operation(inner)) not in kinds:
@@ -106,9 +106,9 @@ def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
 
 
 def _difference(node: Any) -> Any:
-    """Return the node of d where a loss is the mean or sum of d ** 2, abs(d), log(cosh(d)) ..., d a difference.
+    """Return the node of the difference d if a loss is the mean or sum of d ** 2, abs(d), log(cosh(d)) and the like.
 
-    It is the only one, close to the loss, that is wider than what it is made of.
+    It is the only difference near the loss whose shape is not that of any of its sides; None if there is no such node.
     """
     waiting, visited, differences = [node.next_functions[0][0]], set[Any](), set[Any]()
     while waiting and len(visited) < _FEW:
@@ -124,19 +124,19 @@ def _difference(node: Any) -> Any:
 
 
 def _sides(node: Any) -> list[tuple[Any, int]]:
-    """Return the two sides of a comparison, as they were before l1_loss and others expanded them."""
+    """Return the sides of a difference that are in the graph, as they were before l1_loss and others expanded them."""
     sides = [(side, index) for side, index in node.next_functions if side is not None]
     return [side.next_functions[0] if operation(side) == "Expand" else (side, index) for side, index in sides]
 
 
 def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
-    """Return the flaw of a loss whose sides have the same elements, and were broadcast to pairs of them."""
+    """Return the flaw of a loss whose two sides were broadcast to all pairs of elements by mistake; otherwise None."""
     inner = _sides(difference)
-    of_graph = difference is not node  # else what mse_loss compares; both sides come as they were expanded
+    of_graph = difference is not node  # otherwise the node of mse_loss or the like, whose inputs are already expanded
     wide = _shape(difference) if of_graph else _shape(*next(side for side in node.next_functions if side[0]))
     shapes = [_shape(*side) for side in inner]
     if any(operation(side) == "Unsqueeze" for side, _ in inner) or any(shape == wide for shape in shapes):
-        return None  # pairs on purpose, or numbers for each prediction
+        return None  # intended pairs, or several numbers for each prediction
     if len(shapes) == 1 and not _can_grow(shapes[0], wide):
         return None
     if len(shapes) == 2 and (len(shapes[0]) == len(shapes[1]) or not same_elements(*shapes)):
@@ -144,7 +144,7 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
     if len({_through(side) for side, _ in inner}) < len(inner):
         return None  # all pairs of one tensor
     target, edit = shapes[-1] if len(shapes) == 2 else None, None
-    if target is None:  # the one that needs no gradient is not in the graph
+    if target is None:  # the target requires no gradient, so it is not in the graph
         if len(op.tensors) != 2:
             return None
         target, edit = compared_with(op, shapes[0], wide)
@@ -156,7 +156,7 @@ def _broadcasts(node: Any, difference: Any, op: Op) -> LossFlaw | None:
 
 
 def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Return whether a shape with the same elements, broadcast with this side, gives the wide one."""
+    """Return whether ``side`` and a shape with the same elements can broadcast to ``wide``."""
     padded = (1,) * (len(wide) - len(side)) + side
     choices = [(size, 1) if size == side_size else (size,) for size, side_size in zip(wide, padded, strict=False)]
     return math.prod(wide) > math.prod(side) and any(same_elements(axes, side) for axes in itertools.product(*choices))
@@ -171,28 +171,28 @@ def _shape(node: Any, index: int = 0) -> tuple[int, ...]:
 
 def _dim(node: Any) -> int:
     dim = int(node._saved_dim)
-    dim = dim - 2**64 if dim >= 2**63 else dim  # -1 comes as the greatest whole number
+    dim = dim - 2**64 if dim >= 2**63 else dim  # -1 is stored as the greatest unsigned integer
     return dim % max(1, len(_shape(node)))
 
 
 _MOST_CALL_PATHS = 256
-# Passes of a call path that are looked at: a term may be added at the first, and then at each 2nd, 4th or 16th only.
+# Passes of a call path that are examined: a term may be added only in the 1st pass and then every 2nd, 4th or 16th.
 _LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
 
 
 class LossWatcher:
-    """Fills in what an event tells of its loss."""
+    """Fills in the fields of a Backward event that describe its loss."""
 
     def __init__(self, trace: OpTrace) -> None:
         self.trace = trace
         self.compiled = False
-        """True if a loss is computed from a model whose graph is a single node."""
+        """True if any loss was computed by a compiled model, whose graph is a single node."""
         self._passes: dict[int, int] = {}  # call path -> number of its passes
-        self._origins: dict[int, NanOrigin] = {}  # call path -> what made its first NaN
-        self._spoilt: set[int] = set()  # call paths that go on with weights that are not finite
+        self._origins: dict[int, NanOrigin] = {}  # call path -> origin of its first NaN
+        self._spoilt: set[int] = set()  # call paths that continue with weights that are not finite
 
     def examine(self, backward: Backward, root: Tensor, frame: FrameType | None) -> None:
-        """Look at a loss before its backward pass runs."""
+        """Examine the loss ``root`` before its backward pass runs."""
         path, node = backward.call_path, root.grad_fn
         if len(self._passes) >= _MOST_CALL_PATHS:
             self._passes.clear()
@@ -216,7 +216,7 @@ class LossWatcher:
             self._not_finite(backward, node, traced=traced)
 
     def _not_finite(self, backward: Backward, node: Any, *, traced: bool) -> None:
-        """Find the operation in the first such graph, and its line in the next one."""
+        """Find the operation that made a NaN in the first such graph of a call path, and its line in a traced one."""
         path = backward.call_path
         origin = self._origins.get(path)
         if origin is not None and path not in self._spoilt and spoilt_weights(node):
@@ -238,17 +238,17 @@ class LossWatcher:
 
 
 def _loss_number(loss: Tensor) -> Any:
-    """Return the number that a loss is; on a GPU a copy that is read later, since nothing is to wait for it."""
+    """Return the value of a loss, None if it has none; on a GPU, a tensor to be read later, since nothing may wait."""
     if type(loss) is not Tensor or loss.numel() != 1 or not loss.is_floating_point():
         return None
     try:
         if loss.is_cpu:
-            value: Any = loss.tolist()  # item() would go through the dispatcher, past the learner's own modes
+            value: Any = loss.tolist()  # the learner's dispatch modes would see item()
             while isinstance(value, list):
                 (value,) = value
             return value
         if loss.device.type != "meta" and loss.dim() == 0:
             return loss.detach()
-    except RuntimeError:  # inside a transform of torch.func it has no number
+    except RuntimeError:  # inside a transform of torch.func it has no value
         pass
     return None

@@ -1,4 +1,4 @@
-"""The first operation of a graph whose result is NaN or infinite."""
+"""A search for the first operation in a graph whose result is NaN or infinite."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from .autograd_graph import operation
 
 _MOST_NODES = 4000
 _PLACES = {"self": 0, "input": 0, "other": 1, "target": 1, "weight": 1, "mat1": 1, "mat2": 1}
-"""The index of an operation's input, by the name of the saved tensor."""
-_INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # norms have the slope 0 there
+"""Name of a saved tensor -> index of that input of the operation."""
+_INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # not norms: their gradient at 0 is 0
 _PLAIN = {"Div": "a division", "Mul": "a multiplication", "Sub": "a subtraction", "Add": "an addition"}
 
 
 @dataclass(frozen=True)
 class NanOrigin:
-    """The operation that made the first number that is not finite."""
+    """The operation that made the first value that is NaN or infinite."""
 
     text: str
-    """In PyTorch's words: "torch.log of 0"; "" if it was not found."""
+    """A description of the operation, such as "torch.log of 0"; "" if it was not found."""
     kind: str = "unknown"
-    """"weights" if parameters were not finite before, "data" if it came in from outside, "operation" otherwise."""
+    """"weights" or "data" if these were not finite before, "operation" if it made the value, or "unknown"."""
     path: tuple[int, ...] = ()
-    """The way from the loss to the operation's node: which input of each node."""
+    """The path from the loss to the operation's node: the index in ``next_functions`` of each node."""
     name: str = ""
-    """The node's name."""
+    """The name of the operation's node."""
 
     def node(self, root: Any) -> Any:
-        """Return the node at this place in another graph, None if there is another operation."""
+        """Return the node at ``path`` in another graph; None if there is none, or one with another name."""
         for edge in self.path:
             if root is None or edge >= len(root.next_functions):
                 return None
@@ -43,7 +43,7 @@ class NanOrigin:
 
 
 def find_nan_origin(root: Any) -> NanOrigin:
-    """Look at what the graph has saved, in the order in which it was made."""
+    """Return the origin of a NaN or infinity, from the tensors saved in a graph, in the order of its operations."""
     paths: dict[Any, tuple[int, ...]] = {root: ()}
     for node in autograd_graph.nodes(root, most=_MOST_NODES):
         for edge, (inner, _) in enumerate(node.next_functions):
@@ -51,7 +51,7 @@ def find_nan_origin(root: Any) -> NanOrigin:
                 paths.setdefault(inner, (*paths.get(node, ()), edge))
     with torch.no_grad(), _torch.disable_current_modes():
         if any(hasattr(node, "variable") and not _finite(node.variable) for node in paths):
-            # the one operation whose gradient can be infinite: the pass before has spoilt the weights
+            # an earlier pass spoilt the weights: name its operation with an infinite gradient if there is only one
             steep = [node for node in paths if operation(node) in _INFINITE_SLOPES and _steep(node)]
             if len(steep) != 1:
                 return NanOrigin("", "weights")
@@ -66,18 +66,18 @@ def find_nan_origin(root: Any) -> NanOrigin:
 
 
 def spoilt_weights(root: Any) -> bool:
-    """Return whether a graph has weights that are NaN or infinite."""
+    """Return whether a graph has leaves that are NaN or infinite."""
     with torch.no_grad(), _torch.disable_current_modes():
         return any(not _finite(leaf) for leaf, _ in autograd_graph.leaves(root))
 
 
 def _steep(node: Any) -> bool:
-    exponent = getattr(node, "_saved_exponent", 0.5)  # of powers: a square has no infinite slope
+    exponent = getattr(node, "_saved_exponent", 0.5)  # only pow has one; the gradient of a square is finite
     return isinstance(exponent, (int, float)) and 0 < exponent < 1
 
 
 def _made_here(node: Any) -> tuple[Any, str, str] | None:
-    """Return the node, the kind and the words if this operation made, or was given, something not finite."""
+    """Return the node, kind and description of a non-finite value that this operation made or received; or None."""
     name, saved = operation(node), _saved(node)
     if phrase := _impossible(name, saved):
         return node, "operation", phrase
@@ -100,7 +100,7 @@ def _plain(name: str) -> str:
 
 
 def _impossible(name: str, saved: dict[str, Any]) -> str:
-    """Return in words what an operation cannot do with what it was given, "" if it can."""
+    """Return a description of an operation whose inputs are invalid, such as "torch.log of 0"; "" if they are valid."""
     operand = saved.get("self")
     if name in ("Log", "Log2", "Log10") and isinstance(operand, Tensor) and bool((operand <= 0).any()):
         return f"torch.{name.lower()} of {'0' if bool((operand == 0).any()) else 'a negative number'}"
@@ -121,11 +121,11 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
 
 
 def _saved(node: Any) -> dict[str, Any]:
-    """Return the tensors that a node has saved, by name, without those behind hooks, such as a checkpoint's."""
+    """Return the values that a node has saved, by name, except tensors packed by hooks, as by a checkpoint."""
     values: dict[str, Any] = {}
     for name in (key.removeprefix("_saved_") for key in dir(node) if key.startswith("_saved_")):
         raw = getattr(node, f"_raw_saved_{name}", None)
-        with suppress(AttributeError, RuntimeError):  # freed, or written to since
+        with suppress(AttributeError, RuntimeError):  # freed, or changed in place since
             if raw is None:
                 values[name] = getattr(node, f"_saved_{name}")
             elif not isinstance(raw, (list, tuple)) and raw.unpack_hook is None:

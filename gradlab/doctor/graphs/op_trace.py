@@ -1,7 +1,7 @@
-"""The calls of an update: the parameters that each tensor is computed from, and where it was cut off.
+"""A trace of the calls of an update: the parameters that each tensor is computed from, and the calls that cut it off.
 
-A TorchFunctionMode sees every call of PyTorch's from one backward pass to the next, in a few updates of each call path.
-A tensor that needs no gradient is followed like any other, which no graph of autograd's does.
+A TorchFunctionMode records every PyTorch call from one backward pass to the next, in a few updates of each call path.
+Unlike autograd's graph, the trace also follows tensors that do not require a gradient.
 """
 
 from __future__ import annotations
@@ -24,59 +24,59 @@ from ..state.param_index import ParamIndex
 from .autograd_graph import leaves
 
 _MOST_OPS = 20_000
-_LITERAL = 6  # characters of a number that a line of the learner's may have by chance
+_LITERAL = 6  # characters of a number that may also be in the learner's code by chance
 _MOST_WAITING = 16  # backward passes of other call paths
 TAKES_NUMBERS = ("item", "__float__", "tolist", "numpy", "__int__")
 _SUMS = ("add", "add_", "sub", "sub_", "__radd__", "__rsub__", "rsub", "__iadd__", "__isub__")
 _WEIGHTS = ("mul", "mul_", "div", "div_", "__rmul__", "__rdiv__", "true_divide", "neg", "__imul__", "__itruediv__")
 _SAME = ("float", "double", "half", "to", "squeeze", "view", "reshape", "clone", "contiguous", "mean", "type")
 _QUIET = ("requires_grad_", "retain_grad", "register_hook", "zero_", "__repr__", "__format__", "backward", "__set__")
-_FLAT = ("round", "sign", "floor", "ceil", "trunc", "round_", "sign_")  # their gradient is 0 wherever there is one
+_FLAT = ("round", "sign", "floor", "ceil", "trunc", "round_", "sign_")  # their gradient is 0 wherever it is defined
 _VIEWS = ("data", "T", "mT", "H", "mH", "real", "imag")
 _MADE = ("tensor", "as_tensor", "from_numpy")
 
 
 @dataclass(slots=True, eq=False)
 class Op:
-    """A call that made a tensor, or a number; without lines, a tensor from before or a parameter."""
+    """A call that made a tensor or read a number; a parameter or a tensor from before the trace has no ``lines``."""
 
     name: str
     inputs: tuple[Op, ...] = ()
-    """Of the tensors that it was given, in their order; numbers that were given are named "number"."""
+    """The Ops of the tensor and number arguments in order; a number that no traced call read is named "number"."""
     lines: tuple[Site, ...] = ()
-    """The learner's lines that led to it, the innermost first."""
+    """The learner's lines that led to the call, the innermost first."""
     reach: int = 0
-    """Parameters to which its graph goes back."""
+    """Parameters that the graph of the result reaches."""
     made_of: int = 0
-    """Parameters that it was computed from, cut off or not."""
+    """Parameters that the result was computed from, whether or not the graph reaches them."""
     shape: tuple[int, ...] = ()
     graph: bool = False
-    """True if it requires a gradient."""
+    """True if the result requires a gradient."""
     no_grad: bool = False
-    """True if it was called under no_grad()."""
+    """True if the call was made under no_grad()."""
     method: bool = False
-    """True if it was called as a method of its first input."""
+    """True if the function was called as a method of its first argument."""
     flaw: str = ""
-    """The bug in the values that it was given; for some loss functions only."""
+    """The kind of bug in the values of the arguments, for some loss functions only; "" if there is none."""
 
     @property
     def tensors(self) -> tuple[Op, ...]:
-        """The tensors that it was given."""
+        """The Ops of the call's tensor arguments."""
         return tuple(op for op in self.inputs if op.name != "number")
 
     @property
     def path(self) -> tuple[Site, ...]:
-        """Its lines, caller by caller, the innermost last."""
+        """The learner's lines that led to the call, the innermost last."""
         return self.lines[::-1]
 
     @property
     def lost(self) -> int:
-        """Parameters to which an input's graph went back, and its own does not."""
+        """Parameters that the graph of an argument reaches and that of the result does not."""
         return union_bits(op.reach for op in self.inputs) & ~self.reach
 
 
 def terms(op: Op, least: int = 40) -> Iterator[Op]:
-    """Yield the terms of a loss, behind weights and scales, down to ``least`` sums in one another."""
+    """Yield the terms of a loss, without weights and scales, through at most ``least`` nested sums."""
     if op.name in _SUMS and least and len(op.inputs) > 1 and not op.shape:
         for term in op.inputs:
             yield from terms(term if term.name != "number" or term.lines else replace(term, lines=op.lines), least - 1)
@@ -93,7 +93,7 @@ def terms(op: Op, least: int = 40) -> Iterator[Op]:
 
 
 def ops_below(op: Op, most: int = _MOST_OPS) -> Iterator[Op]:
-    """Yield a call and all that led to it, each once, the nearest first."""
+    """Yield a call and all calls that led to it, without repeats, the nearest first."""
     waiting, visited = [op], {op}
     for current in waiting:
         yield current
@@ -103,32 +103,32 @@ def ops_below(op: Op, most: int = _MOST_OPS) -> Iterator[Op]:
 
 
 def cuts(op: Op, params: int = -1) -> list[Op]:
-    """Return the calls below one that cut some parameters off, from which it is computed and does not reach."""
+    """Return the calls that cut ``op`` off from those of ``params`` that it was computed from."""
     lost = op.made_of & ~op.reach & params
     return [below for below in ops_below(op) if below.lost & lost]
 
 
 class OpTrace(TorchFunctionMode):
-    """Follows the calls of some updates; it lies below all modes of the learner's own, and changes no result."""
+    """A mode that traces the calls of some updates; it is below all of the learner's modes and changes no results."""
 
     def __init__(self, index: ParamIndex) -> None:
         super().__init__()
         self._index = index
         self._bits_of = index.known_bits
         self.failure = ""
-        """Why nothing is followed any more; "" as long as all is well."""
+        """The reason why nothing is traced any more; "" while tracing works."""
         self._key = f"gradlab.op.{id(self)}"
         self._plain: dict[int, tuple[weakref.ref[Any], Op]] = {}
         self.numbers: list[tuple[Any, Op]] = []
-        """Numbers that were taken out of tensors, with the calls that did."""
+        """Each number that was read from a tensor, None for a common literal, with the call that read it."""
         self.changes: list[tuple[Op, Op]] = []
-        """Calls that changed a tensor in place, with what the tensor had been."""
-        self._waiting: dict[int, int] = {}  # call path -> passes until the wait ends
+        """Each call that changed a tensor in place, with the call that had made the tensor."""
+        self._waiting: dict[int, int] = {}  # call path -> backward passes until it stops waiting
         self._count = 0
         self.on = self._was_on = False
-        self._placed = 0  # the thread on whose stack it lies
+        self._placed = 0  # id of the thread whose mode stack it is on; 0 for none
         self.busy = False
-        """True while an optimizer steps, or a model is called without gradients: nothing is followed."""
+        """True while an optimizer steps, or a model is called without gradients: then nothing is traced."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -152,7 +152,7 @@ class OpTrace(TorchFunctionMode):
         return result
 
     def _fail(self, error: Exception) -> None:
-        """Stop tracing, after a tensor of an unexpected kind; everything else is judged as before."""
+        """Stop tracing after an error of the trace itself; everything else is judged as before."""
         self.failure = f"{type(error).__name__}: {error}"
         self.on = False
 
@@ -169,7 +169,7 @@ class OpTrace(TorchFunctionMode):
         method, no_grad = hasattr(func, "__objclass__"), not torch.is_grad_enabled()
         op = Op(name, inputs, call_lines(sys._getframe(2)), 0, made_of, (), False, no_grad, method)
         if not results:
-            exact = type(result) is float and len(repr(result)) > _LITERAL  # not 0.5, a usual literal
+            exact = type(result) is float and len(repr(result)) > _LITERAL  # not a common literal such as 0.5
             self.numbers.append((result if exact else None, op))
             return
         if name == "kl_div" and _no_logarithms(args[0] if args else kwargs.get("input")):
@@ -201,37 +201,37 @@ class OpTrace(TorchFunctionMode):
                 yield from self._inputs(item)
 
     def op(self, tensor: Tensor) -> Op:
-        """Return the call that made a tensor, or what is known of one from before."""
+        """Return the Op of the call that made a tensor or, if the call was not traced, an Op without lines."""
         node = _node(tensor)
         if node is not None:
             if (op := node.metadata.get(self._key)) is None:
                 op = node.metadata[self._key] = self._untraced(tensor)
             return op
         reference, plain = self._plain.get(id(tensor), (None, None))
-        watched = tensor.requires_grad and self._bits_of([tensor])  # an optimizer's, such as an image that is optimized
+        watched = tensor.requires_grad and self._bits_of([tensor])  # such as an image that an optimizer changes
         if reference is not None and reference() is tensor and plain is not None and not watched:
             return plain
-        # Only what is watched already: to read the .grad of another thread's parameter can crash Python.
+        # Only parameters that are already watched: reading the .grad of another thread's parameter can crash Python.
         bits = self._bits_of([tensor])
         return Op(
             "parameter" if bits else "", (), (), bits * tensor.requires_grad, bits, tuple(tensor.shape), bool(bits)
         )
 
     def of(self, node: Any) -> Op | None:
-        """Return the call that made a node of a graph, if it was seen."""
+        """Return the call that made a node of a graph; None if it was not traced."""
         op: Op | None = node.metadata.get(self._key)
         return op
 
     def _untraced(self, tensor: Tensor) -> Op:
-        """Return the record of a result that no traced call made, such as that of the learner's own function."""
+        """Return an Op for a tensor whose graph no traced call made, such as the result of a custom Function."""
         leaf_tensors = [leaf for leaf, _ in leaves(tensor.grad_fn)]
         reach = self._bits_of(leaf_tensors)
-        if not reach:  # a function that makes its graph when backward() runs, as a reentrant checkpoint does
+        if not reach:  # its graph is made only when backward() runs, as with a reentrant checkpoint
             reach = (1 << len(self._index)) - 1
         return Op("", (), (), reach, reach, tuple(tensor.shape), graph=True)
 
     def module_result(self, result: Any, arguments: Any, params: int) -> None:
-        """Note what a module made without being followed, since no graph was to be built."""
+        """Record the results of a module whose calls were not traced, because gradients were disabled."""
         inputs = tuple(self._inputs(flat(arguments)))
         made_of = union_bits(inner.made_of for inner in inputs) | params
         lines = call_lines(sys._getframe(2))
@@ -243,16 +243,16 @@ class OpTrace(TorchFunctionMode):
 
     @property
     def waits(self) -> bool:
-        """True if the update of some call path is to be followed."""
+        """True if a call path waits for its update to be traced."""
         return bool(self._waiting)
 
     def ask(self, call_path: int) -> None:
-        """Follow the update that leads to the next backward pass of this call path."""
+        """Trace the update that leads to the next backward pass of this call path."""
         if len(self._waiting) < _MOST_WAITING:
             self._waiting[call_path] = _MOST_WAITING
 
     def start(self) -> None:
-        """Follow from here on, unless something was compiled: dynamo would compile again for each mode."""
+        """Start tracing, unless something was compiled: Dynamo would recompile it for each mode."""
         self.busy = False
         if _torch.compiled_anything():
             self.failure = self.failure or "torch.compile was called"
@@ -261,31 +261,31 @@ class OpTrace(TorchFunctionMode):
             if not self._placed:
                 try:
                     _insert_below(self)
-                except AttributeError:  # a PyTorch that calls it otherwise
+                except AttributeError:  # this version of PyTorch has other names
                     self.on = False
                     return
                 self._placed = threading.get_ident()
 
     def before_backward(self) -> None:
-        """Take the mode out, before a call of PyTorch's that would put it back afterwards."""
+        """Take the mode off the stack before ``Tensor.backward``, which would put it back afterwards."""
         self._was_on, self.on = self.on or self._was_on, False
         self.settle()
 
     def pass_begins(self, call_path: int) -> bool:
-        """Stop following while a backward pass runs; return whether its update was followed."""
+        """Stop tracing while a backward pass runs; return whether its update was traced."""
         was_on, self.on, self._was_on = self.on or self._was_on, False, False
         self._waiting = {path: left - 1 for path, left in self._waiting.items() if left > 1 and path != call_path}
         return was_on
 
     def pass_ended(self) -> None:
-        """Go on, if another call path waits; else forget what was seen."""
+        """Continue tracing if another call path waits; otherwise forget the trace."""
         if self._waiting:
             self.start()
         else:
             self._forget()
 
     def stop(self) -> None:
-        """Follow no more, for now."""
+        """Stop tracing until the next start, and forget the trace."""
         self.on = False
         self._forget()
 
@@ -295,13 +295,13 @@ class OpTrace(TorchFunctionMode):
         self.changes.clear()
 
     def settle(self) -> None:
-        """Take the mode out where it is not needed."""
-        if self._placed == threading.get_ident() and not self.on:  # each thread has modes of its own
+        """Take the mode off the stack of this thread, unless it is tracing."""
+        if self._placed == threading.get_ident() and not self.on:  # each thread has its own modes
             _take_out(self)
             self._placed = 0
 
     def remove(self) -> None:
-        """The watch is over."""
+        """Stop tracing, and take the mode off the stack."""
         self.stop()
         self.settle()
 
@@ -309,12 +309,12 @@ class OpTrace(TorchFunctionMode):
 def _node(tensor: Tensor) -> Any:
     try:
         return tensor.grad_fn
-    except RuntimeError:  # of a view that was made under no_grad() and written to
+    except RuntimeError:  # a view made under no_grad() and changed in place
         return None
 
 
 def flat(value: Any) -> Iterator[Any]:
-    """Yield the elements of lists, tuples and dictionaries, however deep."""
+    """Yield the elements of nested lists, tuples and dictionaries, or the value itself if it is none of these."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else None
     if inner is None:
         yield value
@@ -324,13 +324,13 @@ def flat(value: Any) -> Iterator[Any]:
 
 
 def _no_logarithms(value: Any) -> bool:
-    """Return whether numbers are probabilities, which are above 0, and not their logarithms, which are below."""
+    """Return whether a CPU tensor has no negative and some positive values, unlike log-probabilities."""
     plain = isinstance(value, Tensor) and value.device.type == "cpu" and value.numel() > 0
     return plain and bool((value.detach() >= 0).all()) and bool((value.detach() > 0).any())
 
 
 def _insert_below(mode: OpTrace) -> None:
-    """Put a mode below all others: who leaves a block takes off the mode on top, whichever it is."""
+    """Put a mode below all others, since leaving a mode's block pops the topmost mode, whichever it is."""
     pop, push = _torch.pop_function_mode, _torch.push_function_mode
     others = [pop() for _ in range(_torch.function_stack_size())]
     for each in (mode, *reversed(others)):

@@ -1,4 +1,4 @@
-"""Backward passes: the gradients they change, and their graphs."""
+"""The listener for backward passes, the gradients that they change, and their graphs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ..source.calls import updates_by_hand
 from .event_log import EventLog, Listener, never_raises
 
 _MOST_CALL_PATHS = 512
-_VALUE_CHECKS = 12  # passes at whose begin existing gradients are read
-_VALUE_CHECKS_AFTER = 24  # passes after which gradients are read: twice as many, for windows of two or more
+_VALUE_CHECKS = 12  # passes that begin with a read of the existing gradients
+_VALUE_CHECKS_AFTER = 24  # passes that end with a read of the gradients: twice as many, for windows of two or more
 
 
 class BackwardListener(Listener):
-    """Listens to ``backward()``, however it is called."""
+    """Emits events for all backward passes, however they are started."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
@@ -36,10 +36,10 @@ class BackwardListener(Listener):
         self._steps = -1  # number of steps when the last pass began
         self._call = threading.local()  # has_grads: whether the running call in this thread passes gradients
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
-        self._began: dict[int, int] = {}  # call path -> autograd's number when its last pass began
+        self._began: dict[int, int] = {}  # call path -> sequence number when its last pass began
 
     def hooks(self) -> list[Any]:
-        """Trace the calls of the first update; the trace ends with the watch, also of a slice."""
+        """Start the trace if the next update is to be traced; return it as a handle, since it ends with the watch."""
         if not self.log.passes.count or self.log.trace.waits:
             self.log.trace.start()
         return [self.log.trace]
@@ -143,7 +143,7 @@ class BackwardListener(Listener):
             passes.compiled = self._watcher.compiled
             self._inspect_graph(backward, node)
         self._steps = log.steps
-        if backward.create:  # replaces .grad: while the old tensors live, no new one can get their id
+        if backward.create:  # create_graph replaces .grad: the old tensors stay alive so that their ids are not reused
             passes.replaced = index.grads(backward.present)
         if backward.present and (self._checks or index.wanted_values & backward.present):
             self._checks = max(0, self._checks - 1)
@@ -153,7 +153,7 @@ class BackwardListener(Listener):
         return backward
 
     def _moved_by_hand(self, present: int, site: Site) -> None:
-        """Emit a step of the learner's own code: weights have moved, and still have their gradients."""
+        """Emit a step of the learner's own code if weights that have a gradient have changed."""
         log = self.log
         if moved := log.index.weights_changed() & present:
             log.passes.last_update = _torch.sequence_number()
@@ -163,13 +163,13 @@ class BackwardListener(Listener):
 
     def _inspect_graph(self, backward: Backward, node: Any) -> None:
         number, log = backward.number, self.log
-        if number in (1, 2, 8) or not number % 512:  # parameters that belong to no module and no optimizer
+        if number in (1, 2, 8) or not number % 512:  # find parameters of no module and no optimizer
             leaves = autograd_graph.leaves(node)
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
             log.models.note_depths(leaves)
             log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
             if not log.optimizers:
-                log.index.weights_changed()  # record the new ones for later comparisons
+                log.index.weights_changed()  # record the new weights for later comparisons
         if backward.retain:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:

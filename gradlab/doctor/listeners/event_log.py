@@ -1,4 +1,4 @@
-"""The event log: the watched objects and thread, and the pending events; and the base class of listeners."""
+"""The event log, which holds the watched objects and the pending events, and the base class of listeners."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
 
 
 class WatchedThread:
-    """The watched thread, and those that train beside it; threads older than the watch do not count."""
+    """The watched thread, and those that train beside it; other threads that started before the watch are ignored."""
 
     def __init__(self) -> None:
         self.ident = 0
-        """Its identifier in Python, 0 for none."""
+        """Python's identifier of the watched thread; 0 for none."""
         self.may_change = False
         """True if the watch may switch to another thread."""
         self.beside: dict[int, str] = {}
@@ -42,7 +42,7 @@ class WatchedThread:
 
     @property
     def followed(self) -> str:
-        """Name of the watched thread, "" if it is the one that began the watch."""
+        """The name of the watched thread; "" if it is the one that began the watch."""
         return "" if self._watched is self._first else self._watched.name
 
     def listen(self) -> None:
@@ -50,15 +50,15 @@ class WatchedThread:
         self.ident = threading.get_ident()
 
     def ignore(self) -> None:
-        """Watch no thread: our functions, where still referenced, only call the originals."""
+        """Watch no thread, so that replacements that are still referenced only call the originals."""
         self.ident = 0
 
     def is_here(self) -> bool:
-        """Return whether this is the watched thread."""
+        """Return whether the calling thread is the watched one."""
         return threading.get_ident() == self.ident
 
     def runs_elsewhere(self) -> bool:
-        """Return whether another thread is watched and still runs."""
+        """Return whether another thread is watched and is still running."""
         return self.may_change and self._watched is not threading.current_thread() and self._watched.is_alive()
 
     def may_go_over(self) -> bool:
@@ -66,9 +66,9 @@ class WatchedThread:
         return bool(self.ident) and self.may_change and threading.current_thread() not in self._older
 
     def goes_over(self, *, trained: bool) -> bool:
-        """Return whether the calling thread, which is about to train, is watched from now on.
+        """Watch the calling thread, which is about to train, if possible; return whether it is the watched one now.
 
-        A watched thread that has ``trained`` is left only when it has ended: threads may take turns.
+        If the watched thread has ``trained``, it is replaced only after it has ended, since threads may take turns.
         """
         if self._trains_by_itself():
             if trained and self._watched.is_alive():
@@ -79,12 +79,12 @@ class WatchedThread:
         return self.is_here()
 
     def steps_elsewhere(self) -> None:
-        """Note a step on an unwatched thread."""
+        """Record a step on a thread that is not watched."""
         if self._trains_by_itself():
             self._note()
 
     def _trains_by_itself(self) -> bool:
-        """Return whether the thread could be watched, and is not autograd's."""
+        """Return whether the calling thread could be watched and is not one of autograd's."""
         return self.may_go_over() and _torch.current_graph_task() < 0
 
     def _note(self) -> None:
@@ -98,77 +98,77 @@ _MOST_LINES = 2048
 
 @dataclass
 class Passes:
-    """The backward passes so far."""
+    """A record of the backward passes so far."""
 
     count: int = 0
     current: Backward | None = None
-    """The running one."""
+    """The pass that is running; None between passes."""
     newest: Backward | None = None
-    """The last to begin."""
+    """The pass that began last."""
     replaced: list[Tensor] = field(default_factory=list)
-    """Gradients kept alive while a pass with create_graph replaces them."""
+    """Gradients that are kept alive while a pass with ``create_graph`` replaces them."""
     grad_calls: int = 0
-    """Number of calls of ``torch.autograd.grad``, which add to no ``.grad``."""
+    """Number of calls of ``torch.autograd.grad``, which do not change ``.grad``."""
     outputs: Roots = field(default_factory=Roots)
-    """Outputs of models."""
+    """The outputs of models, as roots of graphs."""
     unused_graphs: UnusedGraphs = field(default_factory=UnusedGraphs)
-    """Graphs of calls in evaluation mode."""
+    """The graphs of model calls in evaluation mode."""
     last_update: int = 0
-    """Autograd's number for the first node after a step, a clearing or an edit."""
+    """Autograd's sequence number at the last step, clearing or edit of gradients."""
     compiled: bool = False
-    """True if a compiled model's graph is a single node."""
+    """True if a loss was computed by a compiled model, whose graph is a single node."""
     most_updates: int = sys.maxsize
-    """Updates until ``on_enough`` is called, as the next pass begins: no hook of PyTorch's runs then."""
+    """Number of steps after which the next pass calls ``on_enough``, at a time when no hook of PyTorch's runs."""
     on_enough: Callable[[], None] = field(default=lambda: None)
 
 
 class EventLog:
-    """Keeps the watched parameters, models and optimizers, and passes events on in batches."""
+    """Holds the watched parameters, models and optimizers, and passes events on in batches."""
 
     def __init__(self, judge: Callable[[list[Event]], None]) -> None:
-        """``judge`` gets the events, in order, in batches of some hundred."""
+        """Create a log that passes its events to ``judge``, in order and in batches of a few hundred."""
         self._judge, self._flush_at = judge, _FIRST_FLUSH
         self.events: list[Event] = []
-        """Pending events."""
+        """Events that have not been passed on yet."""
         self.index = ParamIndex(self._slot_reused)
         self.models = ModuleIndex(self.index)
         self.optimizers = OptimizerIndex(self.index)
         self.names = VariableNames()
         self.callers: dict[Site, tuple[Site, ...]] = {}
-        """Line of an event -> the lines that led to its first event, itself included."""
+        """Line of an event -> the learner's lines that led to its first event, itself first."""
         self.thread = WatchedThread()
         self.passes = Passes()
         self.scaler_steps = 0
-        """Number of running calls of a scaler's ``step``."""
+        """Number of calls of a GradScaler's ``step`` that are running."""
         self.scales = False
-        """True if a scaler has scaled a loss."""
+        """True if a GradScaler has scaled a loss."""
         self.scaler_site = NO_SITE
-        """Line of the last step of a scaler."""
+        """Line of the last step of a GradScaler."""
         self.stepping: list[Step] = []
-        """Running steps, the innermost last."""
+        """Steps that are running, the innermost last."""
         self.steps = 0
         self.trace = OpTrace(self.index)
         self.failure = ""
-        """An error of the doctor, which ends the watch; "" if there was none."""
+        """The doctor's own error that ended the watch; "" if there was none."""
 
     def give_up(self, error: Exception) -> None:
-        """Stop watching after an error of ours; the learner's loop goes on."""
+        """Stop watching after an error of the doctor itself; the learner's loop continues."""
         self.failure = f"{type(error).__name__}: {error}"
         self.thread.ignore()
         self.trace.on = False
         self.events, self.passes.current, self.passes.replaced = [], None, []
 
     def is_watched_thread(self) -> bool:
-        """Return whether this is the watched thread, or one of autograd's that works for it."""
+        """Return whether the calling thread is the watched one, or a thread of autograd that works for it."""
         return self.thread.is_here() or (
             self.passes.current is not None
             and _torch.current_graph_task() >= 0
-            # not started by Python; a thread of the learner's may be inside a backward pass, too
+            # autograd's threads are not started by Python; the learner's may also be inside a backward pass
             and isinstance(threading.current_thread(), threading._DummyThread)
         )
 
     def emit(self, event: Event) -> None:
-        """Add an event; pass all on when there are many, and no pass or step is running."""
+        """Add an event; pass on all events if there are many and no backward pass or step is running."""
         self.events.append(event)
         pending = len(self.events)
         if pending >= self._flush_at:
@@ -178,19 +178,19 @@ class EventLog:
                 self.flush()
 
     def flush(self) -> None:
-        """Pass on all events."""
+        """Pass on all pending events."""
         events, self.events = self.events, []
         fetch_norms(events)
         self._judge(events)
 
     def forget_unfinished(self) -> None:
-        """Forget a step whose closure is running: it would look like one without backward passes."""
+        """Remove a step whose closure is running, and later events: the step would seem to have no backward passes."""
         index = next((index for index, event in enumerate(self.events) if event in self.stepping), len(self.events))
         del self.events[index:]
         self.stepping.clear()
 
     def detect_changes(self, params: int = -1) -> int:
-        """Emit changes of gradients outside of PyTorch's own calls; return the parameters that have a gradient."""
+        """Emit events for gradients cleared or edited by the learner's code; return the parameters with a gradient."""
         index = self.index
         present, lost, changed = index.changes(params)
         if lost:
@@ -206,9 +206,9 @@ class EventLog:
         return present
 
     def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
-        """Return an optimizer, and watch it; ``lines`` made it, if known.
+        """Return the record of an optimizer, which is watched from now on; ``lines`` led to its creation, if known.
 
-        The actions of a trainer's wrapper count as those of the optimizer inside.
+        A trainer's wrapper of an optimizer is treated as the optimizer inside.
         """
         optimizer = wrapped_optimizer(optimizer)
         watched = self.optimizers.find(optimizer)
@@ -220,7 +220,7 @@ class EventLog:
         return watched
 
     def cleared(self, site: Site, params: int) -> None:
-        """Note a call of ``zero_grad()``, after it has run."""
+        """Record a call of ``zero_grad()`` after it has run."""
         self.note_callers(site)
         self.index.changes(params)  # earlier changes do not matter any more
         self.index.with_new_grad &= ~params
@@ -228,20 +228,20 @@ class EventLog:
         self.emit(Clear(site, params))
 
     def note_callers(self, site: Site) -> None:
-        """Note the lines that led to the line of an event, the first time."""
+        """Record the learner's lines that led to ``site`` when it has its first event."""
         if site not in self.callers and len(self.callers) < _MOST_LINES:
             self.callers[site] = call_lines(sys._getframe(2))
 
     def path(self, site: Site) -> tuple[Site, ...]:
-        """Return a line and those that led to it."""
+        """Return the learner's lines that led to ``site``, itself first; ``site`` alone if they are unknown."""
         return self.callers.get(site, (site,))
 
     def files(self) -> set[str]:
-        """Return the learner's files with lines of events."""
+        """Return the learner's files with lines that led to events."""
         return {file for path in self.callers.values() for file, _ in path if file}
 
     def find_names(self, frame: FrameType | None, *, optimizer: int = -1, params: int = 0) -> None:
-        """Search the learner's code for the names of objects, unless they are known."""
+        """Search the learner's variables for the names of an optimizer and of parameters, unless they are known."""
         if self.names.wants(optimizer=optimizer, params=params):
             self.names.collect(frame, self.optimizers.numbers(), self.index.known_bits)
 
@@ -256,7 +256,7 @@ def _settings(optimizer: Optimizer) -> str:
 
 
 def never_raises(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep our errors out of the learner's loop; a decorator for methods of objects with a ``log``."""
+    """Decorate a method of an object with a ``log``, so that its errors end the watch and not the learner's loop."""
 
     @wraps(method)
     def careful(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -272,17 +272,17 @@ def never_raises(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Listener:
-    """Replaces some of PyTorch's functions by ones that also emit events."""
+    """The base class of listeners, which replace PyTorch's functions with ones that also emit events."""
 
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self._nested = False
 
     def patch(self, patches: Patches) -> None:
-        """Install the replacements."""
+        """Replace functions of PyTorch; ``patches`` restores them at the end."""
 
     def hooks(self) -> list[Any]:
-        """Register hooks, where PyTorch has some, and return their handles."""
+        """Register hooks, if the listener has any, and return their handles."""
         return []
 
     def around(
@@ -294,7 +294,7 @@ class Listener:
     ) -> Callable[[Original], Any]:
         """Return a wrapper that calls ``before(*args)``, the original, and ``after(result, *args)``.
 
-        They are called on threads other than the watched one only if ``anywhere``.
+        ``before`` and ``after`` are called on the watched thread only, unless ``anywhere``.
         """
 
         def make(original: Original) -> Any:
@@ -315,7 +315,7 @@ class Listener:
     ) -> Callable[[Original], Any]:
         """Return a wrapper that calls ``value = before(owner)``, the original, and ``after(owner, value, ...)``.
 
-        Calls inside of it, on any object, are not the learner's: they are passed through.
+        Calls made inside the original, on any object, are not the learner's and run without ``before`` and ``after``.
         """
 
         def make(original: Original) -> Any:

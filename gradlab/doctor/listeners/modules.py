@@ -1,4 +1,4 @@
-"""Modules: calls from the learner's code and their modes, and new parameters."""
+"""The listener for modules: their calls from the learner's code, their modes, and new parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
 
 
 class ModuleListener(Listener):
-    """Listens to modules that are called outside any other."""
+    """Emits events for modules that the learner's code calls directly, not from inside another module's call."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
@@ -39,7 +39,7 @@ class ModuleListener(Listener):
         self._named: set[tuple[int, Site]] = set()
 
     def patch(self, patches: Patches) -> None:
-        """Replace methods of all modules."""
+        """Replace methods of modules and optimizers, and ``torch.compile``."""
         patches.replace(nn.Module, "__call__", self._call)
         patches.replace(torch, "compile", self.around(self._before_compile, anywhere=True))
         patches.replace(nn.Module, "train", self.outermost(self._mode_set))
@@ -49,12 +49,12 @@ class ModuleListener(Listener):
             patches.replace(kind, "load_state_dict", self.around(self._before_load))
 
     def hooks(self) -> list[Any]:
-        """Register hooks on new parameters."""
+        """Register hooks for new parameters and submodules."""
         kinds = "parameter_registration_hooks", "module_registration_hooks"
         return [ThreadHook(self._registered, *kinds, every_thread=True)]
 
     def _before_compile(self, *args: Any, **kwargs: Any) -> None:
-        self.log.trace.remove()  # code compiled under a mode would be compiled again without it
+        self.log.trace.remove()  # code that is compiled under a mode would be compiled again without it
 
     def _call(self, original: Original) -> Any:
         compiling = torch.compiler.is_compiling
@@ -69,7 +69,7 @@ class ModuleListener(Listener):
                 uses = passes.unused_graphs.uses
                 forward = self._emit_forward(module, args, kwargs)
                 result = original.call(module, *args, **kwargs)
-                # a backward inside means that forward() itself needs gradients
+                # a backward pass inside means that forward() itself needs gradients
                 if forward is not None and forward.grad and not forward.training and uses == passes.unused_graphs.uses:
                     self._note_unused_graph(forward, result)
                 if isinstance(result, Tensor) and result.grad_fn is not None:
@@ -124,7 +124,7 @@ class ModuleListener(Listener):
             self.log.passes.unused_graphs.built(result, call_lines(sys._getframe(3)))
 
     def _serial(self, argument: Any) -> int:
-        """Return a number for a tensor, or for its values; ids are reused when a tensor is gone."""
+        """Return an int that identifies an argument: small CPU tensors by value, others by object (ids are reused)."""
         if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _MOST_HASHED_ELEMENTS:
             return hash((argument.shape, float(argument.detach().double().abs().sum())))
         number = next(self._numbers)
@@ -141,14 +141,14 @@ class ModuleListener(Listener):
         self.log.cleared(call_site(3), self.log.index.bits(module.parameters()))
 
     def _note_state(self, state: Any, owner: Any, *args: Any, destination: Any = None, **kwargs: Any) -> None:
-        if args or destination is not None:  # of a part
+        if args or destination is not None:  # the state of a submodule
             return
         site = call_site()
         for tensor in _plain_tensors(state):
             self._states[tensor] = tensor._version, self.log.steps, site
 
     def _before_load(self, owner: Any, state_dict: Any, *rest: Any, **kwargs: Any) -> None:
-        """Check whether the loaded tensors are the object's own, written to since ``state_dict()``."""
+        """Record the load if the tensors are the object's own and have changed since ``state_dict()``."""
         loaded, log = list(_plain_tensors(state_dict)), self.log
         records = [self._states.get(tensor) for tensor in loaded]
         optimizes = isinstance(owner, Optimizer)
@@ -162,13 +162,13 @@ class ModuleListener(Listener):
                 load.times, load.steps = load.times + 1, log.steps - steps
                 break
         for tensor, (*_, dict_site) in zip(loaded, records, strict=True):
-            self._states[tensor] = tensor._version + 1, log.steps, dict_site  # one write by the load
+            self._states[tensor] = tensor._version + 1, log.steps, dict_site  # the load itself writes once
 
     @never_raises
     def _registered(self, module: nn.Module, name: str, part: Any) -> None:
         if isinstance(part, nn.Parameter) and self.log.is_watched_thread():
             self.log.models.put(module, name, part, call_site())
-        again = isinstance(part, nn.Module)  # perhaps replaces a part of a model
+        again = isinstance(part, nn.Module)  # it may replace a part of a model
         if (self.log.optimizers or not again) and self.log.is_watched_thread():
             for param in part.parameters() if again else [part]:
                 if isinstance(param, Tensor):
@@ -183,7 +183,7 @@ def _plain_tensors(value: Any) -> Iterator[Tensor]:
 
 
 def _names(module: nn.Module, frame: FrameType) -> tuple[str, ...]:
-    """Return the variables of a function, and the attributes of its ``self``, that hold a module."""
+    """Return the names of a module among the variables of a function and the attributes of its ``self``."""
     local = variables(frame)
     owner = local.get("self")
     attributes = {**getattr(owner, "__dict__", {}), **getattr(owner, "_modules", {})}

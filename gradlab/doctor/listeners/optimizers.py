@@ -1,4 +1,4 @@
-"""Optimizers: their creation, perhaps repeated, their steps and clearings."""
+"""The listener for optimizers: their creation, steps and clearings."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from ..state.watched import WatchedOptimizer
 from .event_log import EventLog, Listener, never_raises
 
 _FROZEN_CHECK_EVERY = 8  # steps
-_PARAMS, _ELEMENTS = 3, 64  # of an optimizer, compared to detect changes of its weights
+_PARAMS, _ELEMENTS = 3, 64  # weights of an optimizer, and elements of each, that are compared to detect changes
 
 
 class OptimizerListener(Listener):
-    """Listens to optimizers."""
+    """Emits events for the creation, the steps and the ``zero_grad()`` of all optimizers."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
         self._newest: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """First parameter -> line -> the newest optimizer that it made over these weights."""
+        """First parameter of an optimizer -> line that created it -> the newest optimizer from this line."""
 
     def patch(self, patches: Patches) -> None:
-        """Replace methods of all optimizers."""
+        """Replace ``__init__`` and ``zero_grad`` of all optimizers."""
         patches.replace(Optimizer, "__init__", self.around(after=self._note_creation, anywhere=True))
         patches.replace(Optimizer, "zero_grad", self.around(after=self._cleared))
 
     def hooks(self) -> list[Any]:
-        """Register hooks on steps."""
+        """Register hooks that run before and after the steps of all optimizers."""
         return [
             ThreadHook(self._before_step, "optimizer_pre_hooks", every_thread=True),
             ThreadHook(self._after_step, "optimizer_post_hooks", every_thread=True),
@@ -53,10 +53,10 @@ class OptimizerListener(Listener):
                 self._note_parent(watched, optimizer, lines[0])
 
     def _note_parent(self, watched: WatchedOptimizer, optimizer: Optimizer, site: Site) -> None:
-        """Note the optimizer that the same line made before over the same weights."""
+        """Record as the parent the previous optimizer that the same line created over the same weights."""
         for param in _params(optimizer)[:1]:
             newest: dict[Site, WatchedOptimizer] = self._newest.setdefault(param, {})
-            if (previous := newest.get(site)) is not None:  # one that never stepped has no values
+            if (previous := newest.get(site)) is not None:  # an optimizer that never stepped is skipped
                 watched.parent = previous if previous.written >= 0 else previous.parent
                 previous.parent = None
             newest[site] = watched
@@ -78,7 +78,7 @@ class OptimizerListener(Listener):
         else:
             present = log.detect_changes(params)
         if log.stepping and number in (unfinished := [step.optimizer for step in log.stepping]):
-            del log.stepping[unfinished.index(number) :]  # its last step has ended in an exception
+            del log.stepping[unfinished.index(number) :]  # the last step of this optimizer ended in an exception
         step = Step(site := call_site(), number, params, present)
         if present and not present & index.with_new_grad:
             step.norms = index.norms(present)
@@ -100,7 +100,7 @@ class OptimizerListener(Listener):
         log.emit(step)
 
     def _copy_frozen(self, watched: WatchedOptimizer, optimizer: Optimizer) -> None:
-        """Copy a few values of weights that require no gradient and have one; every eighth step, until some exist."""
+        """Copy values of weights that have a gradient but require none: every eighth step, or each while any exist."""
         watched.frozen_checks += 1
         if watched.frozen_checks % _FROZEN_CHECK_EVERY == 0 or watched.frozen:
             frozen = [param for param in _params(optimizer) if not param.requires_grad and param.grad is not None]
@@ -126,7 +126,7 @@ class OptimizerListener(Listener):
                 watched.values = _values(_params(optimizer))
 
     def _after_closure(self, step: Step) -> None:
-        """Note whether a closure without a backward pass has cleared or edited gradients."""
+        """Set ``step.closure`` also if the closure cleared or edited gradients without a backward pass."""
         self.log.detect_changes(step.params)
         since = takewhile(lambda event: event is not step, reversed(self.log.events))
         step.closure = step.closure or any(isinstance(event, (Clear, GradEdited)) for event in since)
@@ -140,7 +140,7 @@ def _written(optimizer: Optimizer) -> int:
 
 
 def _count_predecessors(watched: WatchedOptimizer, optimizer: Optimizer, written: int) -> int:
-    """Return the number of optimizers before one, at its first step; 0 if the weights are not theirs."""
+    """Return the number of earlier optimizers whose weights this one continues with at its first step; otherwise 0."""
     parent, watched.parent = watched.parent, None
     if parent is None or watched.written >= 0:
         return 0
@@ -150,7 +150,7 @@ def _count_predecessors(watched: WatchedOptimizer, optimizer: Optimizer, written
     else:
         same = len(values) == len(parent.values) and all(map(torch.equal, values, parent.values))
     watched.predecessors = parent.predecessors + 1 if same else 0
-    watched.values = []  # stored from now on, also if the weights were not the parent's this time
+    watched.values = []  # stored from now on, even if the weights were not the parent's this time
     return watched.predecessors if parent.has_memory else 0
 
 
@@ -159,7 +159,7 @@ def _params(optimizer: Optimizer) -> list[Tensor]:
 
 
 def _values(params: list[Tensor]) -> list[Tensor] | None:
-    """Return copies of a few weights, on their device; None for tensors without values."""
+    """Return copies of some values of the first weights; None for meta tensors and subclasses of Tensor."""
     params = params[:_PARAMS]
     if any(type(param) not in (Tensor, nn.Parameter) or param.device.type == "meta" for param in params):
         return None
@@ -168,7 +168,7 @@ def _values(params: list[Tensor]) -> list[Tensor] | None:
 
 
 def _has_memory(optimizer: Optimizer) -> bool:
-    """Return whether an optimizer keeps tensors of the shape of its weights, as momentum and averages are."""
+    """Return whether an optimizer's state has tensors of the shape of its weights, such as momentum or averages."""
     return any(
         isinstance(value, Tensor) and value.shape == param.shape
         for param in _params(optimizer)[:_PARAMS]

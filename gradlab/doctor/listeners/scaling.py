@@ -1,4 +1,4 @@
-"""Scaling and clipping of gradients between backward() and step()."""
+"""The listener for GradScalers and for the clipping of gradients."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .event_log import Listener, never_raises
 
 
 class ScalingListener(Listener):
-    """Listens to ``GradScaler``, and inside the functions that clip, since they may be imported by name earlier."""
+    """Watches ``GradScaler``, and functions that the clip functions call, since those may be imported by name."""
 
     def patch(self, patches: Patches) -> None:
-        """Replace the scaler's methods, and functions that ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
+        """Replace methods of ``GradScaler``, and functions that ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
         scaler = torch.amp.GradScaler
         patches.replace(scaler, "scale", self.around(after=self._scaled))
         patches.replace(scaler, "unscale_", self.around(self._before_unscale, self._after_unscale))
@@ -35,7 +35,7 @@ class ScalingListener(Listener):
         if not scaler.is_enabled():
             return
         self.log.scales = True
-        # A generator is not iterated: its items would be missing in the learner's loop.
+        # Iterating over a generator would take its items from the learner's loop.
         for tensor in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(tensor, Tensor):
                 mark_scaled(tensor)

@@ -1,4 +1,4 @@
-"""Learning-rate schedulers: their steps, their planned length, and the learner's loops they step in."""
+"""The listener for learning-rate schedulers: their steps, their planned lengths, and the loops that they step in."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_ma
 
 
 def _planned_length(scheduler: Any) -> int:
-    """Return the number of steps that a scheduler plans for, or between two changes; 0 if unknown."""
+    """Return the number of steps that a scheduler is planned for, or between two changes of the rate; 0 if unknown."""
     parts, milestones = getattr(scheduler, "_schedulers", None), getattr(scheduler, "_milestones", None)
     if parts and milestones:  # a SequentialLR
         last = _planned_length(parts[-1])
@@ -42,7 +42,7 @@ def _planned_length(scheduler: Any) -> int:
 
 
 def _bound_values(function: Any) -> dict[str, Any]:
-    named = dict(getattr(function, "keywords", {}))  # of a partial, as in transformers' schedules
+    named = dict(getattr(function, "keywords", {}))  # a partial, as in transformers' schedules
     if inspect.isfunction(function):
         closure = inspect.getclosurevars(function)
         named |= {**closure.globals, **closure.nonlocals}
@@ -52,7 +52,7 @@ def _bound_values(function: Any) -> dict[str, Any]:
 def _loops(creation: tuple[Site, ...], chain: list[FrameType]) -> tuple[bool, int]:
     """Return whether a step is in nested loops that do not contain the creation, and the number of outer iterations.
 
-    The number is 0 where it takes more than a look-up.
+    The number is 0 if it cannot be read from a constant or a variable.
     """
     around = loops_around(creation)
     lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in chain)
@@ -63,7 +63,7 @@ def _loops(creation: tuple[Site, ...], chain: list[FrameType]) -> tuple[bool, in
 
 
 class SchedulerListener(Listener):
-    """Listens to learning-rate schedulers."""
+    """Emits events for the steps of learning-rate schedulers."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
@@ -71,13 +71,13 @@ class SchedulerListener(Listener):
         self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     def patch(self, patches: Patches) -> None:
-        """Replace the steps and constructors of all kinds of schedulers.
+        """Replace the constructors of all schedulers and their ``step``; of LRScheduler itself, ``_update_lr`` instead.
 
-        LRScheduler.step finds the line for its warning by the stack: no frame may come between.
+        LRScheduler.step finds the line for its warning by stack depth, so a wrapper around it would change that line.
         """
         update_lr, _ = _torch.locate("update_lr")
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
-            patches.replace(kind, "__init__", self.outermost(self._note_creation))  # its first step is internal
+            patches.replace(kind, "__init__", self.outermost(self._note_creation))  # its own first step is ignored
             patches.replace(
                 kind, "_update_lr" if kind is update_lr else "step", self.outermost(self._stepped, self._rate)
             )
@@ -88,7 +88,7 @@ class SchedulerListener(Listener):
 
     @never_raises
     def _rate(self, scheduler: Any) -> float:
-        """Return the greatest learning rate of a scheduler's optimizer; NaN if that would wait for a GPU."""
+        """Return the greatest learning rate of a scheduler's optimizer; NaN if it would have to be read from a GPU."""
         groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", [])
         rates = [group.get("lr", math.nan) for group in groups]
         waits = any(isinstance(lr, Tensor) and lr.device.type != "cpu" for lr in rates)
@@ -108,7 +108,7 @@ class SchedulerListener(Listener):
             self.log.emit(event)
 
     def _plan(self, scheduler: Any, chain: list[FrameType]) -> SchedulePlan:
-        """Return the plan of a scheduler; ``chain``: the frames of its step."""
+        """Return the plan of a scheduler; ``chain`` has the frames of the learner's functions that led to its step."""
         creation, last = self._creation_lines.get(scheduler, ()), getattr(scheduler, "_schedulers", [scheduler])[-1]
         plan = SchedulePlan(type(scheduler).__name__, _planned_length(scheduler), hasattr(last, "T_max"))
         plan.nested, plan.epochs = _loops(creation, chain)

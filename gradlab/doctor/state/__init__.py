@@ -1,1 +1,1 @@
-"""State of parameters, modules and optimizers while a loop runs."""
+"""The state of parameters, modules and optimizers while a loop runs."""

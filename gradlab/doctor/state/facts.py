@@ -9,65 +9,65 @@ from ..events import Backward, Clear, Step
 
 @dataclass(slots=True, eq=False)
 class GradPass:
-    """A backward pass whose gradient is in a ``.grad``, and its use since."""
+    """A backward pass whose gradient is in a ``.grad``, and the optimizer that has used it."""
 
     backward: Backward
     used_by: int = -1
-    """Optimizer whose step used it last, -1 for none."""
+    """Index of the optimizer whose step used the pass last; -1 for none."""
     unscaled: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class ParamGroupState:
-    """Parameters whose gradients have the same contents."""
+    """Parameters whose gradients contain the same backward passes."""
 
     params: int
     passes: list[GradPass] = field(default_factory=list)
     edited: bool = False
-    """True if ``.grad`` was written by hand since it was last cleared or used."""
+    """True if the learner's code has changed ``.grad`` since it was last cleared or used."""
 
     @property
     def fresh(self) -> list[GradPass]:
-        """Passes that no step has used yet."""
+        """The passes that no step has used yet."""
         return [grad_pass for grad_pass in self.passes if grad_pass.used_by < 0]
 
     def split_off(self, params: int) -> ParamGroupState:
-        """Move some parameters into a new group."""
+        """Move ``params`` from this group into a new one with the same history, and return that."""
         self.params &= ~params
         return replace(self, params=params, passes=[replace(grad_pass) for grad_pass in self.passes])
 
     def empty(self) -> None:
-        """Remove all passes."""
+        """Remove all passes, as after a clearing."""
         self.passes, self.edited = [], False
 
 
 @dataclass
 class SinceLastStep:
-    """Events of an optimizer's parameters since its last step."""
+    """Events since the last step of an optimizer."""
 
     backwards: list[Backward] = field(default_factory=list)
     clearings: list[Clear] = field(default_factory=list)
-    """Clearings of gradients that no step had used."""
+    """Clearings of gradients of the optimizer's parameters that no step had used."""
     others: int = 0
-    """Backward passes that added to none of its parameters."""
+    """Number of backward passes that added to none of the optimizer's parameters."""
     called: int = 0
-    """Parameters of the models that were called."""
+    """Parameters of all models that were called."""
     after: int = 0
-    """Parameters of the models called, with gradients enabled, since the newest backward pass."""
+    """Parameters of the models that were called, with gradients enabled, since the newest backward pass."""
     elsewhere: int = 0
-    """Parameters that backward passes added to and no optimizer holds."""
+    """Parameters that backward passes added to but no optimizer holds."""
 
 
 @dataclass(frozen=True)
 class MaybeCleared:
-    """Zeros in gradients that were not read before: cleared, or zero from the start."""
+    """Parameters with gradients that are zeros and were not read before: cleared, or zero from the start."""
 
     params: int
 
 
 @dataclass(slots=True)
 class StepFacts:
-    """A step and the gradients it used, as they were before the step is applied to the state."""
+    """A step and the gradients that it uses, before GradState is updated with the step."""
 
     step: Step
     number: int
@@ -75,11 +75,11 @@ class StepFacts:
     groups: list[ParamGroupState]
     since: SinceLastStep
     passes: list[GradPass]
-    """All passes in the gradients, without repeats by parameter."""
+    """All passes in the gradients, one entry for each group of parameters."""
     fresh: list[Backward]
-    """Backward passes that no step has used yet, oldest first, each once."""
+    """The backward passes that no step has used yet, oldest first, without repeats."""
     edited: bool
-    """True if these gradients were edited by hand."""
+    """True if the learner's code has changed these gradients."""
 
 
 def unique_sorted(backwards: list[Backward]) -> list[Backward]:

@@ -1,6 +1,6 @@
 """The backward passes in each ``.grad``, and the steps that used them.
 
-Parameters whose gradients have the same history share a group, so a thousand parameters cost as much as two.
+Parameters whose gradients have the same history share a group, so the cost depends on the number of groups only.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ..events import NO_SITE, Backward, Clear, Site, Step, bit_positions, union_
 from .facts import GradPass, MaybeCleared, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
 
 _MOST_PASSES = 128
-_FIRST_PASSES, _MOST_LOSSES = 64, 16  # losses of a call path
+_FIRST_PASSES, _MOST_LOSSES = 64, 16  # _MOST_LOSSES is for each call path
 MOST_SIZES = 256
 _MOST_SINCE_STEP = 512
 
 
 class GradState:
-    """Follows the events: ``parts`` of each, then for each part ``fact``, from the state before it, and ``take``."""
+    """Tracks gradients: the caller splits an event into ``parts`` and, for each, calls ``fact`` and then ``take``."""
 
     def __init__(self) -> None:
         self._takers: dict[type, Callable[[Any], None]] = {
@@ -42,50 +42,50 @@ class GradState:
         self.since: dict[int, SinceLastStep] = {}
         self.steps: dict[int, int] = {}
         self.last: dict[int, StepFacts] = {}
-        """The newest step of each optimizer."""
+        """Index of an optimizer -> its newest step."""
         self.sizes: defaultdict[int, list[int]] = defaultdict(list)
-        """Number of new passes, from one line, that each of the first steps of an optimizer applied."""
+        """Index of an optimizer -> the number of new passes, from one call path, that each of its first steps used."""
         self.lines: defaultdict[int, set[Site]] = defaultdict(set)
-        """Lines of the newest passes that an optimizer applied."""
+        """Index of an optimizer -> lines of the newest passes that its steps used."""
         self.optimizers: dict[int, events.OptimizerMade] = {}
         self.step_calls: dict[int, int] = {}
-        """Steps of each optimizer, including those that its scaler skipped."""
+        """Index of an optimizer -> its number of steps, including those that a GradScaler skipped."""
         self.params_of: dict[int, int] = {}
-        """Parameters of each optimizer, as of its last event."""
+        """Index of an optimizer -> its parameters, as of its last event."""
         self.covered = 0
-        """Parameters that some optimizer holds."""
+        """Parameters that any optimizer holds."""
         self.last_clear: Site = NO_SITE
-        """Line that cleared gradients last."""
+        """Line of the last ``zero_grad()``."""
         self.fed: set[int] = set()
-        """Optimizers whose step had a gradient, or a closure that computed some."""
+        """Optimizers that took a step with a gradient, or with a closure that computed or changed gradients."""
         self.reached = 0
-        """Parameters that a backward pass added to."""
+        """Parameters that any backward pass added to."""
         self.training = self.given_outputs = 0
-        """Parameters of models called in training mode, and of those called on outputs of others."""
+        """Parameters of models called for training, and those of models called for training on outputs of others."""
         self.training_sites: set[Site] = set()
-        """Lines that take steps, or call models in training."""
+        """Lines that take steps, or call models in training mode."""
         self.called_since_step = False
-        """True if a model was called with gradients since the last step."""
+        """True if a model was called with gradients enabled since the last step."""
         self.last_step = Step(NO_SITE, -1, 0, 0)
-        """The newest step of all."""
+        """The newest step of any optimizer."""
         self.newest = 0
         """Number of the newest backward pass."""
         self.newest_site = NO_SITE
-        """Its line."""
+        """Line of the newest backward pass."""
         self.first_passes: list[Backward] = []
-        """The first that have added to gradients."""
+        """The first passes that have added to gradients."""
         self.cuts: Sequence[Any] = ()
-        """The ops that cut the newest graph inspected."""
+        """The Ops that cut parameters off from the newest loss in which any such Op was found."""
         self.losses: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_MOST_LOSSES))
         """Call path -> its last finite losses."""
         self._zero = self._nonzero = 0
-        """Parameters whose gradient was all zeros when it was last read, and those where it was not."""
+        """Parameters whose gradient was all zeros when it was last read, and those whose gradient was not."""
 
     def parts(self, event: Any) -> list[Any]:
-        """Return the events that an event implies: zeros in ``.grad`` are a clearing that was not reported.
+        """Return ``event``, preceded by a clearing if its norms show zeros that no watched call explains.
 
-        It is one if a gradient had other values before; zeros that a pass itself left are none. Gradients that were
-        not read before count as empty, and no pass as lost.
+        It is a Clear if any of these gradients was nonzero when last read, else a MaybeCleared of those never read.
+        The passes of the latter are removed but not counted as lost. Zeros that a pass itself left are no clearing.
         """
         norms = getattr(event, "norms", None)
         if norms is None or not isinstance(event, (Backward, events.GradEdited)):
@@ -103,7 +103,7 @@ class GradState:
         return [*emptied, event]
 
     def fact(self, event: Any) -> Any:
-        """Return the fact for the rules, from the state before the event; None if there is none."""
+        """Return the fact that the rules receive, from the state before the event; None if there is none."""
         kind = type(event)
         if kind is Step:
             self.last[event.optimizer] = facts = self._facts(event)
@@ -137,7 +137,7 @@ class GradState:
         return StepFacts(step, self.steps.get(step.optimizer, 0) + 1, groups, since, passes, fresh, edited)
 
     def groups(self, params: int) -> list[ParamGroupState]:
-        """Return the groups of some parameters, split off where a group also has others."""
+        """Return the groups of ``params``, after splitting those that also contain other parameters."""
         if missing := params & ~self._grouped:
             self._groups.append(ParamGroupState(missing))
             self._grouped |= missing
@@ -207,7 +207,7 @@ class GradState:
             since.after |= event.params if event.grad else 0
 
     def _note_zeros(self, params: int, norms: Any) -> None:
-        """Note which gradients are all zeros; unknown without norms."""
+        """Record which gradients are all zeros; without ``norms`` this is unknown."""
         self._zero &= ~params
         self._nonzero &= ~params
         if norms is not None:
@@ -230,7 +230,7 @@ class GradState:
         self._merge()
 
     def _reused(self, event: events.ParamSlotReused) -> None:
-        """Forget parameters that are gone: new ones have their bits."""
+        """Forget parameters that no longer exist, since new parameters have their bits."""
         self._note_zeros(event.params, None)
         for optimizer, params in [*self.params_of.items()]:
             self._hold(optimizer, params & ~event.params)
@@ -287,7 +287,7 @@ class GradState:
                 grad_pass.unscaled = True
 
     def _merge(self) -> None:
-        """Merge the empty groups: most of the time all are."""
+        """Merge the groups without passes into one; most of the time, these are all groups."""
         empty = [group for group in self._groups if not group.passes and not group.edited]
         if len(empty) > 1:
             filled = [group for group in self._groups if group.passes or group.edited]

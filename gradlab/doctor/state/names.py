@@ -15,17 +15,17 @@ from ..._frames import user_frame, variables
 
 _MOST_SEARCHES = 16
 _MOST_NAMES = 4
-_SHORT_NAME = 3  # letters
+_SHORT_NAME = 3  # characters
 _SHELL = ("exit", "quit", "In", "Out", "get_ipython")  # added by IPython to the user's variables
 _MOST_FRAMES = 12
 _MOST_OBJECTS = 4000
 _MOST_ELEMENTS = 64
-_DEPTH = 3  # trainer.agents[0].critic
-_LIBRARIES = ("gradlab", "torch")  # packages
+_DEPTH = 3  # levels, as in trainer.agents[0].critic
+_LIBRARIES = ("gradlab", "torch")  # packages whose objects are not searched
 
 
 class VariableNames:
-    """Names of optimizers and parameters by their numbers, from the variables of the learner's functions.
+    """Names of optimizers and parameters by their indices, from the variables of the learner's functions.
 
     An object can have several names, the innermost function's first: ``opt`` in a helper, ``optimizer_D`` outside.
     """
@@ -36,16 +36,16 @@ class VariableNames:
         self.params: dict[int, list[str]] = {}
 
     def wants(self, *, optimizer: int, params: int) -> bool:
-        """Return whether something has no name, and another search is allowed."""
+        """Return whether ``optimizer`` or one of ``params`` has no name yet and another search is allowed."""
         if self._searches >= _MOST_SEARCHES:
             return False
         nameless = params & ~sum(1 << number for number in self.params)
         return bool(nameless) or (optimizer >= 0 and optimizer not in self.optimizers)
 
     def collect(self, frame: FrameType | None, numbers: dict[int, int], bits: Callable[[list[Tensor]], int]) -> None:
-        """Collect names from the variables of a frame and its callers; ``numbers`` are those of optimizers, by id.
+        """Collect names from the variables of a frame and its callers.
 
-        ``bits`` returns the bits of the watched parameters among some tensors.
+        ``numbers`` maps ids of optimizers to indices; ``bits`` returns the set of the watched parameters in a list.
         """
         self._searches += 1
         for _ in range(_MOST_FRAMES):
@@ -63,20 +63,20 @@ class VariableNames:
             frame = frame.f_back
 
     def forget_params(self, params: int) -> None:
-        """Forget the names of parameters whose numbers are reused."""
+        """Forget the names of parameters whose indices are reused."""
         self.params = {number: names for number, names in self.params.items() if not params >> number & 1}
 
     def optimizer(self, number: int) -> str:
-        """Return the name of an optimizer, "" if none is known."""
+        """Return the name of an optimizer; "" if none is known."""
         return _clearest(self.optimizers, number)
 
     def param(self, number: int) -> str:
-        """Return the name of a parameter, "" if none is known."""
+        """Return the name of a parameter; "" if none is known."""
         return _clearest(self.params, number)
 
 
 def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
-    """Return the optimizer inside a trainer's wrapper, such as LightningAdam or AcceleratedOptimizer."""
+    """Return the optimizer inside a trainer's wrapper, such as AcceleratedOptimizer; else ``optimizer`` itself."""
     inner = getattr(optimizer, "optimizer", None)
     if isinstance(inner, Optimizer) and inner.param_groups is optimizer.param_groups:
         return inner
@@ -84,14 +84,14 @@ def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
 
 
 def _clearest(names: dict[int, list[str]], number: int) -> str:
-    """Return the first name that no other object has; a short one, a loop's ``o``, only if there is no other."""
+    """Return the best name of an object: unique if possible, preferably not short like ``o``; "" if it has none."""
     candidates = sorted(names.get(number, []), key=lambda name: len(name) < _SHORT_NAME)
     unique = [name for name in candidates if sum(name in other for other in names.values()) == 1]
     return next(iter(unique or candidates), "")
 
 
 def _named_objects(frame: FrameType) -> Iterator[tuple[str, Any]]:
-    """Yield the optimizers and parameters in reach of a function, each with its expression there."""
+    """Yield the optimizers and parameters that a function's variables lead to, each with its expression."""
     local = variables(frame).items()
     waiting = deque((name, value, 0) for name, value in local if not name.startswith("_") and name not in _SHELL)
     if frame.f_code.co_name != "<module>":
@@ -117,7 +117,7 @@ def spelled(name: str) -> str:
 
 
 def _children(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the elements of a container, or the attributes of an object of the learner's."""
+    """Yield the elements of a container or the attributes of an object, each with its expression."""
     if isinstance(value, dict):
         for key, child in list(value.items())[:_MOST_ELEMENTS]:
             if isinstance(key, (str, int)):

@@ -1,6 +1,6 @@
-"""The watched parameters: changes of each ``.grad``, and of the weights, since the last comparison.
+"""The watched parameters, and the changes of each ``.grad`` and of the weights since the last comparison.
 
-There are no hooks on the learner's tensors: ``.grad`` and its version are compared with those recorded.
+The doctor does not hook the learner's tensors: it compares ``.grad`` and its version with the recorded ones.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ from ... import _torch
 from ..events import bit_positions, union_bits
 
 _NONE = (0, -1, 0)
-_REUSE_ABOVE = 1024  # numbers; above it those of parameters that are gone are reused
+_REUSE_ABOVE = 1024  # parameters; above it, indices of parameters that no longer exist are reused
 
-_MOST_ELEMENTS = 100_000  # of weights whose norm is compared
-_MOST_CHOSEN = 16  # sets of parameters
+_MOST_ELEMENTS = 100_000  # of a weight, above which its norm is not compared
+_MOST_CHOSEN = 16  # cached sets of parameters
 
 
 class ParamIndex:
-    """Watched parameters, each with a number; a set of them is a whole number with a bit for each."""
+    """The watched parameters, each with an index; a set of parameters is an int with one bit per parameter."""
 
     def __init__(self, reused: Callable[[int], None]) -> None:
-        """``reused(bit)`` is called when a new parameter gets the bit of one that is gone."""
+        """Call ``reused(bit)`` whenever a new parameter gets the bit of one that no longer exists."""
         self._reused = reused
         self._numbers: dict[int, int] = {}
         self._params: list[weakref.ref[Tensor]] = []
         self._ids: list[int] = []
         self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # params -> those of this thread
-        self._threads: dict[int, threading.Thread] = {}  # of each parameter registered outside the first thread
+        self._threads: dict[int, threading.Thread] = {}  # for parameters registered outside the first thread
         self._first = threading.current_thread()
         self._free: list[int] = []
         self._reuse_above = _REUSE_ABOVE
         self._states: list[tuple[int, int, int]] = []
         self._weight_states: dict[int, tuple[int, float]] = {}
         self.versions: list[int] = []
-        """Version of each parameter when it was registered: it rises with each write to the weights."""
+        """Version of each parameter when it was registered; each write to the weights increments it."""
         self.with_new_grad = 0
-        """Parameters that a backward pass added to, not cleared since."""
+        """Parameters that a backward pass has added to since they were last cleared."""
         self.expected_changes = 0
-        """Parameters whose next change is a clipping."""
+        """Parameters whose next change of ``.grad`` comes from clipping."""
         self.wanted_values = 0
-        """Parameters whose gradients the rules want read when a backward begins."""
+        """Parameters whose gradients are read when a backward pass begins, because a rule needs their values."""
         self.wanted_values_after = 0
-        """Parameters whose zeros may come from a clearing or from a backward: read when it ends."""
+        """Parameters whose gradients are read when a backward pass ends, to tell zeros that it left from a clearing."""
 
     def __len__(self) -> int:
         return len(self._params)
 
     def bit(self, param: Tensor) -> int:
-        """Return the bit of a parameter, and watch it."""
+        """Return the bit of a parameter, which is watched from now on."""
         number = self._numbers.get(id(param))
         if number is None or self._params[number]() is not param:
             number = self._number(param)
@@ -71,7 +71,7 @@ class ParamIndex:
         number = self._free.pop() if reused else len(self._params)
         if reused and self._numbers.get(self._ids[number]) == number:
             del self._numbers[self._ids[number]]
-        slot = slice(number, number + 1)  # a new number appends
+        slot = slice(number, number + 1)  # a new index appends
         self._params[slot], self._ids[slot] = [reference], [id(param)]
         self._states[slot], self.versions[slot] = [_state(param)], [_version(param)]
         if reused:
@@ -89,11 +89,11 @@ class ParamIndex:
         return number
 
     def thread_changed(self) -> None:
-        """Choose the parameters anew: another thread is watched."""
+        """Forget the cached sets, since another thread is watched now."""
         self._chosen.clear()
 
     def _is_elsewhere(self, number: int) -> bool:
-        """Return whether another thread trains this parameter.
+        """Return whether the parameter belongs to another thread that is still running.
 
         Reading its ``.grad`` while a backward pass of that thread writes it can crash Python (PyTorch 2.13).
         """
@@ -101,28 +101,28 @@ class ParamIndex:
         return thread is not None and thread is not threading.current_thread() and thread.is_alive()
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
-        """Return the bits of some parameters, and watch them."""
-        # others, as of functional_call, have no .grad
+        """Return the set of the leaves among ``tensors``, which are watched from now on."""
+        # tensors that are not leaves, as of functional_call, have no .grad
         return union_bits(self.bit(param) for param in tensors if param.is_leaf)
 
     def known_bits(self, tensors: Iterable[Tensor]) -> int:
-        """Return the bits of the watched parameters among some tensors."""
+        """Return the set of the watched parameters among some tensors."""
         numbered = ((self._numbers.get(id(tensor)), tensor) for tensor in tensors)
         return union_bits(1 << n for n, tensor in numbered if n is not None and self._params[n]() is tensor)
 
     def all(self) -> int:
-        """Return all parameters that are alive."""
+        """Return the set of all watched parameters that still exist."""
         return sum(1 << number for number, reference in enumerate(self._params) if reference() is not None)
 
     def alive(self, params: int) -> list[tuple[int, Tensor]]:
-        """Return the parameters that still exist, each with its number."""
+        """Return those of ``params`` that still exist, each with its index."""
         return [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
 
     def changes(self, params: int = -1) -> tuple[int, int, int]:
-        """Return the parameters that have a gradient, that have lost theirs, and whose gradient has changed."""
+        """Return the parameters that have a gradient, those that lost theirs, and those whose gradient has changed."""
         present = lost = changed = 0
         for number, bit, reference in self._chosen.get(params) or self._choose(params):
-            if (param := reference()) is None:  # and its gradient with it: no clearing
+            if (param := reference()) is None:  # its gradient is gone as well, which is not a clearing
                 continue
             before, now = self._states[number], _state(param)
             self._states[number] = now
@@ -134,7 +134,7 @@ class ParamIndex:
         return present, lost, changed
 
     def _choose(self, params: int) -> list[tuple[int, int, weakref.ref[Tensor]]]:
-        """Return some parameters with their numbers and bits; cached, since the same sets are requested again."""
+        """Return index, bit and reference of each live parameter in ``params``; cached, since the same sets recur."""
         if len(self._chosen) >= _MOST_CHOSEN:
             self._chosen.clear()
         self._chosen[params] = chosen = [
@@ -145,18 +145,18 @@ class ParamIndex:
         return chosen
 
     def frozen(self, params: int) -> int:
-        """Return the parameters that require no gradient."""
+        """Return those of ``params`` that do not require a gradient."""
         return union_bits(1 << number for number, param in self.alive(params) if not param.requires_grad)
 
     def owning_grads(self, grads: Iterable[Tensor]) -> int:
-        """Return the parameters whose ``.grad`` is one of these tensors."""
+        """Return the parameters whose ``.grad`` is one of ``grads``."""
         wanted = {id(grad) for grad in grads}
         return sum(1 << n for n in range(len(self._params)) if id(self._grad(n)) in wanted)
 
     def weights_changed(self) -> int:
-        """Return the params whose weights have changed since the last call, for loops without an optimizer.
+        """Return the parameters whose weights have changed since the last call, for loops without an optimizer.
 
-        A write through ``.data`` raises no version, so the norm of small weights on a CPU is compared as well.
+        A write through ``.data`` does not raise the version, so the norm of small weights on a CPU is compared as well.
         """
         changed = 0
         for number, reference in enumerate(self._params):
@@ -171,18 +171,18 @@ class ParamIndex:
         return changed
 
     def weights_ever_written(self, params: int) -> int:
-        """Return the parameters whose weights were written to since they were registered."""
+        """Return those of ``params`` whose weights were written to since they were registered."""
         changed = (number for number, param in self.alive(params) if _version(param) != self.versions[number])
         return union_bits(1 << number for number in changed)
 
     def versions_of(self, params: int) -> int:
-        """Return the number of writes to some parameters, summed."""
+        """Return the sum of the version counters of ``params``, which rises with each write to one of them."""
         return sum(_version(param) for _, param in self.alive(params))
 
     def norms(self, params: int) -> Tensor | None:
-        """Return the norms of the gradients of some params, on their device; exactly 0 for zeros, and only for them.
+        """Return a norm of each gradient of ``params``, on its device, that is 0 only if all its values are 0.
 
-        None for tensors without values, as on the device "meta", or of a type that may have none.
+        None if any of them has no gradient, or one without values (on the device "meta", or of a Tensor subclass).
         """
         grads = self.grads(params)
         if not grads or len(grads) < params.bit_count() or any(type(g) is not Tensor or g.is_meta for g in grads):
@@ -195,7 +195,7 @@ class ParamIndex:
             return torch.stack(norms)
 
     def grads(self, params: int) -> list[Tensor]:
-        """Return the gradients that some parameters have."""
+        """Return the gradients of those of ``params`` that have one."""
         return [grad for number in bit_positions(params) if (grad := self._grad(number)) is not None]
 
     def _grad(self, number: int) -> Tensor | None:
@@ -206,12 +206,12 @@ class ParamIndex:
 def _version(param: Tensor) -> int:
     try:
         return param._version
-    except RuntimeError:  # made in inference mode
+    except RuntimeError:  # created in inference mode
         return 0
 
 
 def _state(param: Tensor) -> tuple[int, int, int]:
-    """Return the id of ``.grad``, its version and its address, the only one that ``.grad.data = x`` changes."""
+    """Return the id, the version and the address of ``.grad``; ``.grad.data = x`` changes only the address."""
     grad = param.grad if param.is_leaf else None
     if grad is None:
         return _NONE
@@ -220,7 +220,7 @@ def _state(param: Tensor) -> tuple[int, int, int]:
 
 
 def fetch_norms(events: list[Any]) -> None:
-    """Replace the norms and losses in events by numbers, with one transfer per device and type."""
+    """Replace tensors in events (norms, losses and targets) with numbers, in one transfer per device and dtype."""
     waiting: defaultdict[Any, list[tuple[Any, str, Tensor]]] = defaultdict(list)
     for event in events:
         for name in ("norms", "loss", "tokens"):
@@ -235,7 +235,7 @@ def fetch_norms(events: list[Any]) -> None:
 
 
 def first_values(param: Tensor, most: int) -> Tensor:
-    """Return a view of the first values; of the first row only where the tensor is not contiguous."""
+    """Return a view of the first ``most`` values, or of those in the first row if the tensor is not contiguous."""
     row = param.detach()
     while row.dim() > 1 and not row.is_contiguous():
         row = row[0]

@@ -1,4 +1,4 @@
-"""The models that the learner's code calls, and the optimizers, each with the parameters that it holds."""
+"""The models that the learner's code calls, and the optimizers, each with its parameters."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ... import _torch
 from ..events import NO_SITE, Site
 from .param_index import ParamIndex
 
-_MOST_MODELS = 500  # models, some of them long gone
+_MOST_MODELS = 500  # models, including some that no longer exist
 _MOST_TIES = 64
 
 
 class WatchedModule:
-    """A module that is called outside any other."""
+    """A module that the learner's code calls directly, with its parameters and mode-dependent parts."""
 
     def __init__(self, module: nn.Module, index: ParamIndex, in_eval: WeakIdKeyDictionary) -> None:
         self.module, self._in_eval = weakref.ref(module), in_eval
@@ -26,7 +26,7 @@ class WatchedModule:
         self.refresh(module, index)
 
     def refresh(self, module: nn.Module, index: ParamIndex) -> None:
-        """Read its parameters and modules as they are now."""
+        """Read the module's parameters and submodules as they are now."""
         self.params = index.bits(module.parameters())
         self.first_param = next(((name, index.bits([param])) for name, param in module.named_parameters()), ("", 0))
         modules = list(module.modules())
@@ -45,13 +45,13 @@ class WatchedModule:
         self.frozen_norms = index.bits(param for norm in wrong for param in norm.parameters())
 
     def dropouts_in_eval(self) -> frozenset[Site]:
-        """Return the first line of forward() of each module in evaluation mode that mentions a dropout."""
+        """Return the first line of each forward() that mentions a dropout, of modules in evaluation mode."""
         modules = [module for reference in self.dropouts if (module := reference()) is not None and not module.training]
         codes = [type(module).forward.__code__ for module in modules]
         return frozenset((code.co_filename, code.co_firstlineno) for code in codes)
 
     def mode_kinds(self) -> tuple[str, str]:
-        """Return the kind of a module in training, and of one in evaluation; "" for none."""
+        """Return the class names of a mode-dependent module in training and of one in evaluation mode; "" for none."""
         kinds: dict[bool, str] = {}
         for reference in self.sensitive:
             if (module := reference()) is not None:
@@ -61,28 +61,28 @@ class WatchedModule:
 
 @dataclass
 class UncopiedLoad:
-    """A ``load_state_dict()`` of the object's own tensors, written to since ``state_dict()``."""
+    """A ``load_state_dict()`` of an object's own tensors, which have changed since its ``state_dict()``."""
 
     kind: str
     dict_site: Site
     """The line that called ``state_dict()``."""
     times: int = 0
     steps: int = 0
-    """Number of optimizer steps since."""
+    """Number of optimizer steps between the two calls."""
 
 
 @dataclass(eq=False)
 class Tie:
-    """A parameter that was shared by two attributes of a model."""
+    """A parameter that two module attributes shared at first."""
 
     owners: tuple[tuple[weakref.ref[nn.Module], str], ...]
     site: Site = NO_SITE
-    """The line that assigned another parameter to one of them."""
+    """The line that assigned another parameter to one of the attributes."""
     params: tuple[int, ...] = ()
-    """The bits of the parameters there now, if they are two of one shape."""
+    """The bits of the parameters in the attributes now, if they are two of one shape; empty otherwise."""
 
     def refresh(self, index: ParamIndex) -> None:
-        """Check whether there are two parameters now."""
+        """Update ``params`` from the attributes, after one of them was assigned."""
         now = [getattr(reference(), name, None) for reference, name in self.owners] if self.site[1] else []
         params = [param for param in now if isinstance(param, Tensor)]
         if len(params) == len({id(param) for param in params}) == 2 and params[0].shape == params[1].shape:
@@ -92,24 +92,24 @@ class Tie:
 
 
 class ModuleIndex:
-    """All models that were called, by identity."""
+    """All modules that the learner's code has called directly, by id."""
 
     def __init__(self, index: ParamIndex) -> None:
         self._index = index
         self._models: dict[int, WatchedModule] = {}
         self.order: dict[int, int] = {}
-        """Number of a parameter -> nodes of the graph between it and a loss."""
+        """Index of a parameter -> number of nodes in the graph between it and a loss."""
         self.uncopied: dict[Site, UncopiedLoad] = {}
-        """Line that loads a state into itself -> its last such load."""
+        """Line that loads an object's own state into it -> the record of these loads."""
         self.in_eval: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """Modules whose eval() was called directly, and no train() since."""
-        self._owners: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> its first module, its name
+        """Modules whose eval() was called directly, without a call of train() since."""
+        self._owners: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> its first module, and its name there
         self.ties: dict[tuple[int, str], Tie] = {}
-        """A module's id and an attribute -> the tie of the parameter assigned there."""
+        """Id of a module and name of an attribute -> the tie of the parameter assigned there."""
         self._registered: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> see register()
 
     def see(self, module: nn.Module) -> WatchedModule:
-        """Return the model of a module, refreshed now and then, since parts can be exchanged."""
+        """Return the record of a called module, refreshed at some of its calls, since its parts can be replaced."""
         model = self._models.get(id(module))
         if model is None or model.module() is not module:
             if len(self._models) >= _MOST_MODELS:
@@ -123,31 +123,31 @@ class ModuleIndex:
         return model
 
     def first_param(self, key: int) -> tuple[str, int]:
-        """Return the name of the first parameter in the model with an id, and its bit; "", 0 for none."""
+        """Return name and bit of the first parameter in the model whose id is ``key``; ("", 0) if there is none."""
         model = self._models.get(key)
         return model.first_param if model is not None else ("", 0)
 
     def recorded(self) -> list[WatchedModule]:
-        """Return all models, as of their last refresh."""
+        """Return the records of all models, as of their last refresh."""
         return list(self._models.values())
 
     def all(self) -> list[WatchedModule]:
-        """Return all models, refreshed if they are alive."""
+        """Return the records of all models, refreshed for those that still exist."""
         for model in self._models.values():
             if (module := model.module()) is not None:
                 model.refresh(module, self._index)
         return list(self._models.values())
 
     def register(self, param: Tensor, site: Site, optimizers: int, *, again: bool) -> None:
-        """Note the line that put a parameter into a module, and the number of optimizers then.
+        """Record the line that put a parameter into a module, and the number of optimizers at that time.
 
-        ``again``: the parameter comes with a module.
+        A record is replaced only if ``again``: the parameter came inside a module.
         """
         if again or param not in self._registered:
             self._registered[param] = optimizers, site
 
     def put(self, module: nn.Module, name: str, param: Tensor, site: Site) -> None:
-        """Note that a parameter is assigned to a module: perhaps a second one, or instead of a shared one."""
+        """Record the assignment of a parameter to a module's attribute, which may make or break a tie."""
         first = self._owners.setdefault(param, (weakref.ref(module), name))
         if (tie := self.ties.get((id(module), name))) is not None:
             tie.site = site
@@ -156,12 +156,12 @@ class ModuleIndex:
             self.ties[id(owner), first[1]] = self.ties[id(module), name] = tie
 
     def registered_after(self, params: int, optimizer: int) -> Site | None:
-        """Return the line that registered one of these parameters after an optimizer; None if there is none."""
+        """Return the line that registered any of ``params`` after an optimizer was made; None if there is none."""
         registered = [self._registered[param] for _, param in self._index.alive(params) if param in self._registered]
         return next((site for optimizers, site in registered if optimizers > optimizer), None)
 
     def note_depths(self, leaves: list[tuple[Tensor, int]]) -> None:
-        """Note the distances of parameters from the loss."""
+        """Record the distances of parameters from a loss."""
         for leaf, distance in leaves:
             if bit := self._index.known_bits([leaf]):
                 self.order[bit.bit_length() - 1] = distance
@@ -178,7 +178,7 @@ def _mode_sensitive(module: nn.Module) -> bool:
 
 
 def _used_names(module: nn.Module) -> tuple[str, ...]:
-    """Return the names that the forward() of a learner's class uses; none for a PyTorch class."""
+    """Return the names that the forward() of a learner's class uses; empty for a PyTorch class."""
     forward = None if type(module).__module__.startswith("torch.") else type(module).forward
     return getattr(getattr(forward, "__code__", None), "co_names", ())
 
@@ -186,37 +186,37 @@ def _used_names(module: nn.Module) -> tuple[str, ...]:
 _BUILT_IN = (_torch.NormBase, _torch.DropoutNd)
 
 
-_REUSE_ABOVE = 64  # numbers; above it those of optimizers that are gone are reused
+_REUSE_ABOVE = 64  # optimizers; above it, indices of optimizers that no longer exist are reused
 
 
 @dataclass(eq=False, slots=True)
 class WatchedOptimizer:
-    """A watched optimizer."""
+    """The record of an optimizer: its index, its parameters, and checks of its weights."""
 
     number: int
     params: int = 0
     named: int = 0
-    """Its parameters when names were last searched."""
+    """Parameters of the optimizer when their names were last searched for."""
     count: int = -1
-    """Number of its parameters."""
+    """Number of parameters of the optimizer."""
     written: int = -1
-    """Number of writes to its weights up to its last step; -1 before the first."""
+    """The sum of some weights' version counters after the last step; -1 before the first."""
     parent: WatchedOptimizer | None = None
-    """The optimizer that the same line made before over the same weights, until the first step."""
+    """Until the first step, the previous optimizer that the same line created over the same weights."""
     predecessors: int = 0
-    """Number of optimizers before it, each of which stepped and left its weights to the next."""
+    """Number of optimizers before this one, each of which stepped and left its weights to the next."""
     has_memory: bool = False
-    """True if it keeps averages or momentum."""
+    """True if the optimizer's state has averages or momentum."""
     frozen_checks: int = 0
-    """Number of searches for its weights that require no gradient."""
+    """Number of steps, at every eighth of which weights that require no gradient are searched for."""
     frozen: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-    """A few of those with a gradient, and their values before the newest step; empty if there were none."""
+    """Some weights that have a gradient but require none, with their values before the newest step."""
     values: list[Tensor] | None = None
-    """Some of the weights after its newest step; kept from the second optimizer of a line on."""
+    """Values of some weights after the newest step; None for the first optimizer of a line."""
 
 
 class OptimizerIndex:
-    """All optimizers, by identity and by number."""
+    """All watched optimizers, each with an index."""
 
     def __init__(self, index: ParamIndex) -> None:
         self._index = index
@@ -227,11 +227,11 @@ class OptimizerIndex:
         return self._count
 
     def numbers(self) -> dict[int, int]:
-        """Return the numbers of the live optimizers, by their ids."""
+        """Return the indices of the live optimizers by their ids."""
         return {id(optimizer): watched.number for optimizer, watched in self._watched.items()}
 
     def find(self, optimizer: Optimizer) -> WatchedOptimizer | None:
-        """Return a watched optimizer with its current parameters; None for a new one."""
+        """Return the record of an optimizer, with its current parameters; None if it is not watched yet."""
         watched: WatchedOptimizer | None = self._watched.get(optimizer)
         if watched is None:
             return None
@@ -242,7 +242,7 @@ class OptimizerIndex:
         return watched
 
     def add(self, optimizer: Optimizer) -> WatchedOptimizer:
-        """Number a new optimizer; when there have been many, by the number of one that is gone."""
+        """Watch a new optimizer and return its record; above ``_REUSE_ABOVE`` optimizers, indices are reused."""
         count, taken = self._count, {watched.number for watched in self._watched.values()}
         numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _REUSE_ABOVE else []
         self._last = next((number for number in numbers if number not in taken), count)
@@ -253,9 +253,9 @@ class OptimizerIndex:
         return watched
 
     def stepping_instead(self, idle: WatchedOptimizer) -> int:
-        """Return another optimizer that steps parameters of an idle one at its initial rate; -1: none.
+        """Return the index of an optimizer that steps parameters of ``idle`` at its initial rate; -1 if there is none.
 
-        Its rate is not the initial one if the user copies the rates of a schedule to it.
+        An optimizer to which the learner copies a schedule's rates is not at its initial rate, so it does not count.
         """
         for optimizer, watched in self._watched.items():
             rates = [optimizer.defaults.get("lr"), *(group.get("lr") for group in optimizer.param_groups)]
