@@ -34,8 +34,8 @@ _NO_PROCESSES = (
     "notebook with Python on a computer."
 )
 _NO_NETWORK = (
-    "The processes could not meet. They talk over this machine's own network (127.0.0.1), and this place does not "
-    "allow it: {}. What follows needs it; read on with the stored pictures."
+    "The processes could not meet. They talk over this machine's own network (127.0.0.1), which is not available "
+    "here: {}. What follows needs it; read on with the stored pictures."
 )
 
 
@@ -126,7 +126,7 @@ def _checked_script(script: str | Path, processes: int) -> Path:
 
 def _what_is_missing() -> str:
     if sys.platform in ("emscripten", "wasi"):
-        return "this Python runs in a browser's tab or in another place with one process"
+        return "this Python runs in a browser tab or in another environment with a single process"
     import torch
 
     return "" if torch.distributed.is_available() else "this PyTorch is built without torch.distributed"
