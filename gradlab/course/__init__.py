@@ -1,4 +1,4 @@
-"""The instruments of the series' notebooks: exercises, claims, the cheat sheet, processes and figures."""
+"""Tools for the series' notebooks: exercises, claims, the cheat sheet, processes, figures and instruments."""
 
 from __future__ import annotations
 

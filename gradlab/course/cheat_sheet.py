@@ -1,4 +1,4 @@
-"""The cheat sheet: one annotated loop, its variants, the bytes and the pitfalls, on one page that prints."""
+"""The cheat sheet: an annotated loop, its variants, a table of bytes and the pitfalls, on one printable page."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ _TITLE = "`.grad` is a buffer that adds"
 _SUBTITLE = "`backward()` adds, `step()` reads, `zero_grad()` clears"
 _RECIPE = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
 _SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)"
-_SLICES = r"for start in .*\n +window = .*"  # of a list: a DataLoader has none
+_SLICES = r"for start in .*\n +window = .*"  # matches slices of a list, which a DataLoader does not have
 
 
 class LoopChange(NamedTuple):
-    """New code in the loop, at ``lines``: "10-11" or "12" to replace these, "<7" to insert before line 7."""
+    """New code for the loop: ``lines`` is "10-11" or "12" to replace lines, or "<7" to insert before line 7."""
 
     lines: str
     code: str
 
     @property
     def replaced(self) -> slice:
-        """The replaced lines, counted from 0."""
+        """The slice of the replaced lines, counted from 0; empty for an insertion."""
         first, _, last = self.lines.lstrip("<").partition("-")
         return slice(int(first) - 1, int(first) - 1 if "<" in self.lines else int(last or first))
 
     @property
     def where(self) -> str:
-        """The lines as the page writes them."""
+        """``lines`` as the page shows them, such as ``before 7``."""
         return self.lines.replace("<", "before ").replace("-", "\u2013")
 
 
 class LoopVariant(NamedTuple):
-    """A variant of the loop: its changes, and the reason."""
+    """A variant of the loop: its title, its explanation, and its changes."""
 
     title: str
     says: str
@@ -54,7 +54,7 @@ class LoopVariant(NamedTuple):
 
 
 class Pitfall(NamedTuple):
-    """A symptom, its cause, the line that fixes it, and the section of a notebook that shows it."""
+    """A symptom, its cause, the line that fixes it, and the notebook and section that show it."""
 
     symptom: str
     cause: str
@@ -65,25 +65,25 @@ class Pitfall(NamedTuple):
 
 @dataclass(frozen=True)
 class CheatSheet:
-    """One page: a notebook shows it, ``save`` writes it as a file that prints on one sheet of A4 or Letter."""
+    """The cheat sheet: a notebook shows it, and ``save`` writes a file that prints on one sheet of A4 or Letter."""
 
     loop: str
-    """The text of the loop."""
+    """The source of the loop."""
     notes: Mapping[int, str]
-    """Notes on the lines of the loop, by number."""
+    """Notes on the lines of the loop, by line number from 1."""
     order: Mapping[str, Sequence[str]]
-    """The calls of an update, by its parts."""
+    """The calls of an update in order, by the part of the update, such as ``"each micro-batch"``."""
     margins: Mapping[str, LoopVariant]
-    """``"windows"`` comes before every loop; ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"`` change it."""
+    """The variants: ``"windows"``, which every loop needs, and ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"``."""
     sizes: Mapping[str, Any]
-    """The table of bytes: ``title``, ``says``, ``columns``, ``rows``."""
+    """The table of bytes, with its ``title``, ``says``, ``columns`` and ``rows``."""
     pitfalls: Sequence[Pitfall]
 
     def program(self, margin: str = "") -> str:
-        """Return the loop's text after the windows, with the changes of a margin."""
+        """Return the source of the loop with the changes of ``"windows"`` and, if given, of the variant ``margin``."""
         lines = self.loop.splitlines()
         changes = self.margins["windows"].changes + (self.margins[margin].changes if margin else ())
-        for change in reversed(changes):  # from the end: the numbers stay right
+        for change in reversed(changes):  # from the end, so that the earlier line numbers stay valid
             beside = lines[change.replaced.start]
             indent = beside[: len(beside) - len(beside.lstrip())]
             lines[change.replaced] = [indent + line for line in change.code.splitlines()]
@@ -91,7 +91,7 @@ class CheatSheet:
 
     @property
     def html(self) -> str:
-        """The page as an element with its own style."""
+        """The page as an HTML element with its own style."""
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
         states = " ".join(_HERE.joinpath("cheat_sheet_states.html").read_text(encoding="utf-8").splitlines())
         windows, *types, tokens, ddp = map(_margin_html, self.margins.values())
@@ -105,7 +105,7 @@ class CheatSheet:
         )
 
     def _lines(self) -> Iterator[str]:
-        """Each line of the loop as HTML: number, code, note. Only the code is selected when it is copied."""
+        """Yield two parts of HTML for each line of the loop: number and code, and note. Only the code is selectable."""
         for number, line in enumerate(self.loop.splitlines(), 1):
             yield f'<span class="gl-at">{number}</span><code>{_coloured(line)}\n</code>'
             yield f'<span class="gl-note">{_rich_html(self.notes.get(number, ""))}</span>'
@@ -118,14 +118,14 @@ class CheatSheet:
         return f'<p class="gl-order"><b>The order</b> {"".join(parts)}</p>'
 
     def save(self, path: str | Path) -> None:
-        """Write the page as a file, to be opened in a browser and printed.
+        """Write the page to a file that can be opened in a browser and printed.
 
-        A mere file name goes beside the notebook or, where that folder is read-only, to the home folder.
+        A ``path`` without a folder is written to the working directory or, if that is read-only, to the home folder.
         """
         page = html_page(".grad on one page", self.html, "@media print { body { margin: 0 } }")
         try:
             Path(path).write_text(page, encoding="utf-8")
-        except OSError:  # as in the read-only folder of a course
+        except OSError:  # such as in a course's read-only folder
             if Path(path).name != str(path):
                 raise
             target = Path.home() / path
@@ -142,7 +142,7 @@ class CheatSheet:
 
 @cache
 def cheat_sheet() -> CheatSheet:
-    """Return the sheet of the series."""
+    """Return the cheat sheet of the series."""
     read = tomllib.loads(_HERE.joinpath("cheat_sheet.toml").read_text(encoding="utf-8"))
     first, *rest = re.sub(_SLICES, "for window in windows(loader, 4):", _RECIPE.source()).splitlines()
     return CheatSheet(
@@ -180,15 +180,15 @@ def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
     rows = []
     for it in pitfalls:
         number = link_html(lesson_address(it.lesson, it.section), it.lesson[:2])
-        section = re.sub(r"^\d \u00b7 ", "", it.section)  # loops to mend are numbered, as notebooks are
-        lesson = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # on paper without its name
+        section = re.sub(r"^\d \u00b7 ", "", it.section)  # without the section's number, since the notebook's is shown
+        lesson = f'{number} <span class="gl-section">{html.escape(section)}</span>'  # not printed
         rows.append([*map(inline_html, (it.symptom, it.cause, it.fix)), lesson])
     table = html_table(("what you see", "why", "the fix", "notebook"), rows)
     return f'<h4>When it goes wrong</h4><div class="gl-wide">{table}</div>'
 
 
 def _rich_html(text: str) -> str:
-    """Return a text as HTML: code between backticks, bold between pairs of stars."""
+    """Convert a text to HTML: backticks mark code, and pairs of asterisks mark bold."""
     return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", inline_html(text))
 
 

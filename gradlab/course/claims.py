@@ -1,4 +1,4 @@
-"""The claims that notebook 12 tries, the verdict on each, and the log of verdicts as a table, Markdown or JSON."""
+"""The claims that notebook 12 tests, the verdicts on them, and the log of verdicts as a table, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -32,46 +32,46 @@ HOLDS, INSIDE, UNTIL, HALF, DEPENDS, NOT, NO_CLAIM = VERDICT_STYLES
 
 
 class Article(NamedTuple):
-    """An article that makes claims."""
+    """An article whose claims notebook 12 tests."""
 
     title: str
     date: datetime.date | None = None
     """The date of publication; None if the article does not say."""
     not_before: datetime.date | None = None
-    """For an article without a date: the date of the newest thing that it names."""
+    """The earliest possible date of an article without a date: that of the newest release that it mentions."""
     url: str = ""
 
     @property
     def dated(self) -> str:
-        """Its date as text."""
+        """The date as text, such as "2023-11-07" or "undated, not before July 2024"."""
         if self.date:
             return f"{self.date:%Y-%m-%d}"
         return f"undated, not before {self.not_before:%B %Y}" if self.not_before else "undated"
 
 
 class Claim(NamedTuple):
-    """A claim of an article, in our words, and the notebook of the series that is about it."""
+    """A claim of an article, in our words, and the notebook of the series that covers it."""
 
     code: str
-    """The article's letter and a number: ``"A6"``."""
+    """The article's letter and a number, such as ``"A6"``."""
     title: str
-    """A few words, the heading of its experiment."""
+    """A short title, which is the heading of its experiment."""
     says: str
-    """One to three sentences with every hedge that the article has; code between backticks."""
+    """The claim in one to three sentences, with every hedge of the article, and code between backticks."""
     section: str
-    """The article's heading above it, or our name for a part without a heading."""
+    """The article's heading above the claim, or our name for a part without a heading."""
     home: str
-    """``"04_zero_grad"``."""
+    """The notebook that covers the claim, such as ``"04_zero_grad"``."""
     condition: str = ""
-    """The case or the hedge that the article names; "" if it names none."""
+    """The case or hedge to which the article limits the claim; "" if it is not limited."""
     in_code: bool = False
-    """Whether the claim is made by the article's program only."""
+    """Whether only the article's program makes the claim, and not its text."""
     form: str = ""
-    """"halves": a compound sentence with a fact about each half; "no claim": nothing in it can be false."""
+    """"halves" for a compound sentence with a fact about each half, "no claim" if nothing can be false, else ""."""
     until: str = ""
-    """The version of PyTorch that made it false, if one did."""
+    """The version of PyTorch that made the claim false; "" if none did."""
     note: str = ""
-    """A sentence to show after its facts."""
+    """A sentence to show after the facts; "" for none."""
 
     @property
     def article(self) -> Article:
@@ -89,29 +89,29 @@ _DATA = tomllib.loads(files("gradlab.course").joinpath("claims.toml").read_text(
 ARTICLES = {letter: Article(**article) for letter, article in _DATA["articles"].items()}
 CLAIMS = {code: Claim(code, **claim) for code, claim in _DATA["claims"].items()}
 RELEASES: dict[str, datetime.date] = _DATA["releases"]
-"""Release dates of the versions of PyTorch that ended something."""
+"""Release dates of the PyTorch versions in ``Claim.until``."""
 
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim with its verdict and the facts for it."""
+    """A claim, the verdict on it, and the facts that were found."""
 
     claim: Claim
     kind: str
-    """One of ``VERDICT_STYLES``."""
+    """A key of ``VERDICT_STYLES``."""
     inside: Mapping[str, bool | None]
-    """Facts inside the claim's condition, which decide; None for one that could not be tried here."""
+    """Facts inside the claim's condition, which decide the verdict; None for a fact that could not be tested here."""
     beyond: Mapping[str, bool | None] = field(default_factory=dict)
-    """Facts beyond the article, which do not decide."""
+    """Facts beyond the article, which do not affect the verdict."""
 
     @property
     def verdict(self) -> str:
-        """The verdict as text: ``"held until 2.4"``."""
+        """The verdict as text, such as ``"held until 2.4"``."""
         return f"{self.kind} {self.claim.until}" if self.kind == UNTIL else self.kind
 
     @property
     def marked(self) -> str:
-        """The verdict after its sign."""
+        """The verdict as text, after its symbol."""
         return f"{VERDICT_STYLES[self.kind][0]} {self.verdict}"
 
     @property
@@ -121,12 +121,12 @@ class ClaimVerdict:
 
     @property
     def beyond_words(self) -> str:
-        """The facts beyond the article, as text; "" without any."""
+        """The facts beyond the article, as text; "" if there are none."""
         return _marked(self.beyond)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The cells of its row in a table."""
+        """The cells of the verdict's row in the table."""
         claim = self.claim
         return claim.code, claim.statement, self.marked, self.evidence, self.beyond_words, claim.home
 
@@ -153,7 +153,7 @@ _MARKS = {True: "\u2713", False: "\u2717", None: "Not tried here:"}
 
 
 def _marked(facts: Mapping[str, bool | None]) -> str:
-    """Write facts with a mark for true and one for false, those that could not be tried last."""
+    """Format facts with a mark for true or false, and last those that could not be tested; "" for no facts."""
     marked = [f"{_MARKS[fact]} {name}" for name, fact in sorted(facts.items(), key=lambda each: each[1] is None)]
     return " \u00b7 ".join(marked) + "." if marked else ""
 
@@ -164,10 +164,10 @@ _CELL = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px soli
 
 
 class ClaimLog:
-    """The verdicts so far; a notebook shows it as a table."""
+    """The verdicts recorded so far, which a notebook shows as a table."""
 
     def __init__(self, version: str = "", device: str = "cpu") -> None:
-        """Begin a log for this version of PyTorch, which is only shown, on this device."""
+        """Create an empty log; ``device`` is used by ``try_others``, and PyTorch's ``version`` is only shown."""
         self.version, self.device = version, device
         self.failures: dict[str, str] = {}
         self._verdicts: dict[str, ClaimVerdict] = {}
@@ -175,14 +175,14 @@ class ClaimLog:
     def record(
         self, code: str, facts: Mapping[str, bool | None], beyond: Mapping[str, bool | None] | None = None
     ) -> ClaimVerdict:
-        """Turn facts into a verdict, keep it in place of an earlier one and return it.
+        """Derive the verdict on the claim ``code`` from facts, store it in place of an earlier one, and return it.
 
-        facts: findings inside the claim's condition, by their text; None could not be tried. All true: "holds", or
-            "holds inside its condition". None true: "does not hold", or "held until" a version that came out after
-            the article. Some: "half true" for a sentence of two halves, else "depends".
-        beyond: facts outside of the condition; they are shown and do not decide.
+        facts: whether each fact inside the condition is true, by description; None if it could not be tested, which is
+            ignored. All True: "holds" or "holds inside its condition". All False: "does not hold", or "held until" a
+            version that is newer than the article. Mixed: "half true" for a sentence of two halves, or "depends".
+        beyond: facts outside the condition, which are shown but do not affect the verdict.
 
-        Raises KeyError for an unknown code, ValueError if no fact is True or False.
+        Raises KeyError for an unknown code, and ValueError if no fact of a claim (unless "no claim") is True or False.
         """
         if code not in CLAIMS:
             raise KeyError(f"record: code must be one of A1 to {next(reversed(CLAIMS))}, got {code!r}")
@@ -194,7 +194,7 @@ class ClaimLog:
         return self._verdicts[code]
 
     def try_others(self) -> None:
-        """Try the claims that the notebook does not; ``failures`` has the errors of those that could not be tried."""
+        """Test the claims that the notebook leaves out; store the error of each failed experiment in ``failures``."""
         from .experiments import SUBJECTS
 
         for subject in SUBJECTS:
@@ -202,7 +202,7 @@ class ClaimLog:
                 with torch.device(self.device), RandomStream(0, cuda=self.device == "cuda"):
                     for code, facts, beyond in subject():
                         self.record(code, facts, beyond)
-            except Exception as error:  # the others are worth trying
+            except Exception as error:  # the other experiments may still work
                 self.failures[subject.__name__] = f"{type(error).__name__}: {error}".splitlines()[0]
 
     def __getitem__(self, code: str) -> ClaimVerdict:
@@ -236,7 +236,7 @@ class ClaimLog:
         return "\n".join([*lines, "", self.total, ""])
 
     def json(self) -> str:
-        """Return the versions, and the verdict on each claim with its facts, as JSON."""
+        """Return PyTorch's version, the device, each verdict with its facts, and the missing codes as JSON."""
         claims = [
             {
                 "code": verdict.claim.code,

@@ -1,4 +1,4 @@
-"""The experiments for the claims that notebook 12 leaves out, by subject, on PyTorch's default device."""
+"""Experiments that test the claims that notebook 12 leaves out, by subject, on PyTorch's default device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..memory import Ledger
 from .measured import OperationLog
 
 STACKS = {"large activations": (64, 8, 512), "large layers": (256, 4, 8), "many small layers": (16, 24, 32)}
-"""Width, depth and samples of square layers."""
+"""Width, depth and number of samples of stacks of square layers."""
 _close = partial(torch.allclose, atol=1e-5)
 _Facts = Mapping[str, bool | None]
 ClaimFacts = tuple[str, _Facts, _Facts]
@@ -53,7 +53,7 @@ def _fails(call: Callable[..., object], *args: object) -> bool:
 
 
 def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unused: tuple[int, ...] = ()) -> float:
-    """Return the final weight of a training from 2, with the minimum at 0; it is unused in some updates."""
+    """Return the final weight of a training from 2 toward the minimum at 0; updates in ``unused`` skip backward()."""
     w = nn.Parameter(torch.tensor([2.0]))
     optimizer = make([w], lr=0.1)
     for update in range(updates):
@@ -66,7 +66,7 @@ def _end(make: Any, clear: bool = True, none: bool = True, updates: int = 9, unu
 
 
 def on_backward() -> Iterator[ClaimFacts]:
-    """Try A1, A2, A3, A4 and A26: the results of backward(), and where it stores them."""
+    """Test the claims A1, A2, A3, A4 and A26: the results of backward(), and where it stores them."""
     seeds: list[Tensor] = []
     w = torch.ones(3, requires_grad=True)
     plain, retained = w * 2, w * 3
@@ -74,7 +74,7 @@ def on_backward() -> Iterator[ClaimFacts]:
     loss = (plain * retained).sum()
     loss.register_hook(seeds.append)
     loss.backward()
-    with warnings.catch_warnings(action="ignore"):  # PyTorch warns about the .grad of a tensor that is no leaf
+    with warnings.catch_warnings(action="ignore"):  # PyTorch warns about the .grad of a non-leaf tensor
         facts = {"a leaf keeps it": w.grad is not None, "another tensor holds none": plain.grad is None}
     yield "A1", facts | {"another tensor keeps it after `retain_grad()`": retained.grad is not None}, {}
     yield (
@@ -82,7 +82,7 @@ def on_backward() -> Iterator[ClaimFacts]:
         {"the loss gets 1": seeds == [1.0]},
         {"a loss of several values starts from 1, too": not _fails((w * w).backward)},
     )
-    line = {size: not _fails(lambda grad: (grad or 0) + 1, torch.ones(size)) for size in (1, 3)}  # with a .grad
+    line = {size: not _fails(lambda grad: (grad or 0) + 1, torch.ones(size)) for size in (1, 3)}  # with an old .grad
     w = torch.ones(3, requires_grad=True)
     for _ in range(2):
         (2 * w).sum().backward()
@@ -102,10 +102,10 @@ def on_backward() -> Iterator[ClaimFacts]:
 
 
 def on_adding() -> Iterator[ClaimFacts]:
-    """Try A5, A24, B2, B4, C8, D4 and D5: .grad after several batches."""
+    """Test the claims A5, A24, B2, B4, C8, D4 and D5: .grad after several batches."""
 
     def run(*ways: str, lr: float = 0.1, divisor: int = 1) -> tuple[list[Tensor], list[Tensor]]:
-        """Return .grad after each batch, and the gradient of each alone; the way "" does not clear before a batch."""
+        """Return .grad after each batch, and each batch's own gradient; ``ways`` are "None", "zeros" or "" to clear."""
         model, *data = _start()
         optimizer, left, alone = SGD(model.parameters(), lr=lr), [], []
         for way, x, y in zip(ways, *(each.split(3) for each in data), strict=False):
@@ -121,12 +121,12 @@ def on_adding() -> Iterator[ClaimFacts]:
     mixed = _close(left[1], first + second)
     yield "A5", {"batches mix": mixed, "the update differs from the batch's own": not _close(left[1], second)}, {}
     facts = {"Torch 7 has a call for it, `zeroGradParameters()`": True, "Theano has gradients to zero": False}
-    yield "A24", facts, {}  # from the documentation of both
+    yield "A24", facts, {}  # according to the documentation of both libraries
     facts = {"the second print is a sum of two": mixed}
     yield "B2", facts | {"the third is one of three": _close(left[2], first + second + third)}, {}
     facts = {f"after {way}, prints are the batch's": all(map(_close, *run(*[way] * 3))) for way in ("None", "zeros")}
     yield "B4", facts, {}
-    left, alone = run(*[""] * 4, lr=0.0, divisor=4)  # as the article divides
+    left, alone = run(*[""] * 4, lr=0.0, divisor=4)  # divided by 4, as in the article
     yield "C8", {"`.grad` is the sum of the four": _close(left[3], torch.stack(alone).sum(0))}, {}
     (cleared, alone), (uncleared, _) = run("", "None", "", lr=0.0), run("", "", "", lr=0.0)
     facts = {"cleared first, a window of two holds their sum": _close(cleared[2], alone[1] + alone[2])}
@@ -137,11 +137,11 @@ def on_adding() -> Iterator[ClaimFacts]:
 
 
 def on_clearing() -> Iterator[ClaimFacts]:
-    """Try A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11: the effects of both zero_grad()."""
+    """Test the claims A6, A8, A9, A10, A25, B1, B5, B9, C1 and C11: the effects of both zero_grad() methods."""
     weights: list[Tensor] = []
 
     def left(*names: str, part: slice = slice(0, 3), **flag: bool) -> list[str]:
-        """Return the kind of each .grad after backward() and some calls; the optimizer has a part of the model."""
+        """Return the kind of each .grad after backward() and the named calls; the optimizer has ``model[part]``."""
         model, x, y = _start()
         optimizer, loss = SGD(model[part].parameters(), lr=0.1), mse_loss(model(x), y)
         loss.backward(retain_graph=True)
@@ -181,7 +181,7 @@ def on_clearing() -> Iterator[ClaimFacts]:
 
 
 def on_rules() -> Iterator[ClaimFacts]:
-    """Try A12, A17, A18, A19 and B8: clipping, scaling, and other optimizers."""
+    """Test the claims A12, A17, A18, A19 and B8: clipping, scaling, and other optimizers."""
     _, x, y = _start()
 
     def crashes(clip: Callable[..., object]) -> bool:
@@ -193,7 +193,7 @@ def on_rules() -> Iterator[ClaimFacts]:
     yield "A12", facts | {"`clip_grad_norm_()`, which the article calls, needs it": crashes(clip_grad_norm_)}, {}
 
     def step(clipped: str, scale: float = 1.0) -> Tensor:
-        """Return a step with lr 1 over three batches, clipped to 0.1 at one point of the loop."""
+        """Return the step that SGD with lr 1 takes for three batches, clipped to 0.1 at the point ``clipped``."""
         model, *_ = _start()
         before, optimizer = _weights(model), SGD(model.parameters(), lr=1.0)
         scaler = torch.amp.GradScaler(x.device.type, init_scale=scale)
@@ -232,7 +232,7 @@ def on_rules() -> Iterator[ClaimFacts]:
 
 
 def _cost(shape: tuple[int, ...], none: bool = True, window: int = 1, segments: int = 0, make: Any = SGD) -> list[int]:
-    """Return the operations, the bytes moved and the peak of the second of two updates of square layers."""
+    """Return the number of operations, the bytes moved and the peak bytes of the second update of square layers."""
     width, depth, samples = shape
     model = nn.Sequential(*[nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(depth)])
     optimizer, x = make(model.parameters(), lr=0.001), torch.ones(samples, width)
@@ -247,7 +247,7 @@ def _cost(shape: tuple[int, ...], none: bool = True, window: int = 1, segments: 
 
 
 def on_costs() -> Iterator[ClaimFacts]:
-    """Try A11, A21, A22, B6, C5, C7 and C10: operations, bytes moved, and the peak."""
+    """Test the claims A11, A21, A22, B6, C5, C7 and C10: operations, bytes moved, and the peak."""
     costs = {name: (_cost(shape), _cost(shape, none=False)) for name, shape in STACKS.items()}
     (operations, moved, _), (operations_zeros, moved_zeros, _) = costs["large layers"]
     on_gpu, fewer = torch.get_default_device().type == "cuda", operations < operations_zeros
@@ -284,7 +284,7 @@ def on_costs() -> Iterator[ClaimFacts]:
         shrinks[name][f"{cure} takes a tenth off the peak with {name} (to {share:.0%})"] = share <= 0.9
     yield "A22", {**shrinks["large activations"], "a large batch is the likely cause": None}, shrinks["large layers"]
     layer, x, shares = nn.Linear(1024, 1024, device="cpu"), torch.ones(1024, 1024, device="cpu"), []
-    for _ in range(8):  # the shortest counts: a busy machine interrupts
+    for _ in range(8):  # the smallest share counts, because a busy machine adds delays
         begin = time.perf_counter()
         layer(x).sum().backward()
         computed = time.perf_counter()
@@ -297,7 +297,7 @@ def on_costs() -> Iterator[ClaimFacts]:
 
 
 def on_filling() -> Iterator[ClaimFacts]:
-    """Try C2, C3 and C4: backward() on zeros, and on None."""
+    """Test the claims C2, C3 and C4: backward() adding to zeros, and to None."""
     model, x, _ = _start()
     fresh, weight = list[int](), next(model.parameters())
     weight.register_hook(lambda grad: fresh.append(grad.data_ptr()))

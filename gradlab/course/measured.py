@@ -1,4 +1,4 @@
-"""The cost of code that runs: operations, and the bytes that they move."""
+"""A log of the operations that code runs, and of the bytes that they move."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
 
 
 class OperationLog(DispatchMode):
-    """Records every operation within: its name, its bytes, and the storages that it makes.
+    """Records each operation in a ``with`` block: its name, the bytes it moves, and the storages it creates.
 
-    Views do not count. Bytes are shapes times element size, each operand once, caches left out.
+    Views do not count. The bytes are those of the operands, each read or written once, as if there were no caches.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
-        """``"add_"``, ``"mm"``, in order of execution."""
+        """The names of the operations, such as ``"add_"`` and ``"mm"``, in order of execution."""
         self.read = self.written = 0
-        """Bytes."""
+        """The number of bytes that the operations have read, and the number that they have written."""
         self.made = 0
-        """Storages that operations made."""
+        """The number of storages that the operations have created."""
         self._alive: dict[int, weakref.ref[Any]] = {}
 
     @property
     def moved(self) -> int:
-        """Bytes read and written together."""
+        """The total number of bytes read and written."""
         return self.read + self.written
 
     def __torch_dispatch__(self, call: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -56,4 +56,4 @@ class OperationLog(DispatchMode):
         key = storage._cdata
         if key not in self._alive:
             self.made += 1
-            self._alive[key] = weakref.ref(storage, lambda _: self._alive.pop(key, None))  # a new one may get its key
+            self._alive[key] = weakref.ref(storage, lambda _: self._alive.pop(key, None))  # its key may be reused

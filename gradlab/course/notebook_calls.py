@@ -1,4 +1,4 @@
-"""Helpers that notebooks call in one line: a call that fails, and the doctor."""
+"""Helpers that notebooks call in one line: ``attempt`` for a call that may fail, and ``doctor_command``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..doctor import run_script
 
 
 def attempt(call: Callable[..., Any], *arguments: Any) -> None:
-    """Call a function, and print "no error", or the kind of the error and its first sentence.
+    """Call a function, and print "no error", or the type and the first sentence of the error that it raises.
 
-    Only RuntimeError and ValueError are caught, the errors that PyTorch raises for a wrong use of autograd.
+    Only RuntimeError and ValueError are caught, which PyTorch raises if autograd is used wrongly.
     """
     try:
         call(*arguments)
@@ -30,7 +30,7 @@ def attempt(call: Callable[..., Any], *arguments: Any) -> None:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """The output of a command, and its exit code."""
+    """The output of a command and its exit code, displayed as in a terminal."""
 
     command: str
     printed: str
@@ -41,9 +41,9 @@ class CommandResult:
 
 
 def doctor_command(script: str) -> CommandResult:
-    """Run ``python -m gradlab doctor train.py`` on a script of this text in a temporary folder.
+    """Run ``python -m gradlab doctor train.py`` on a file with the source ``script``, and return its result.
 
-    It runs in this process: starting another Python would take seconds.
+    It runs in a temporary folder and in this process: starting another Python would take seconds.
     """
     printed = io.StringIO()
     with main_thread.hold(), tempfile.TemporaryDirectory(prefix="gradlab-") as folder, contextlib.chdir(folder):

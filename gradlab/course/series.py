@@ -1,4 +1,4 @@
-"""The notebooks of the series, and the map of them in the order in which they can be done."""
+"""The notebooks of the series, and a map of the order in which they can be done."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _LAST = "the series"
 
 @dataclass(frozen=True)
 class SeriesNotebook:
-    """A notebook of the series."""
+    """The name, times and prerequisites of one notebook of the series."""
 
     number: str
-    """``"03"``."""
+    """Two digits, such as ``"03"``."""
     name: str
-    """``"forgetting_zero_grad"``."""
+    """The rest of the file name, such as ``"forgetting_zero_grad"``."""
     minutes: Sequence[int]
-    """Of its core, its deeper sections, and its exercises."""
+    """The minutes for the core, the deeper sections, and the exercises."""
     needs: Sequence[str]
-    """The numbers of the required notebooks, or ``"the series"``."""
+    """The numbers of the required notebooks, or ``["the series"]`` for all of them."""
     helps: Sequence[str] = ()
-    """The numbers of helpful notebooks."""
+    """The numbers of notebooks that help but are not required."""
 
     @property
     def file(self) -> str:
-        """Its file name."""
+        """The file name of the notebook."""
         return f"{self.number}_{self.name}.ipynb"
 
     @property
     def needs_text(self) -> str:
-        """The notebooks before it, as the map shows them: ``00; 05 and 07 help``."""
+        """The required and the helpful notebooks as the map shows them, such as ``00; 05 and 07 help``."""
         needs = ", ".join(self.needs) or "nothing"
         return f"{needs}; {' and '.join(self.helps)} help" if self.helps else needs
 
@@ -51,7 +51,7 @@ def series_notebooks() -> tuple[SeriesNotebook, ...]:
 
 
 def series_stages() -> tuple[tuple[str, tuple[SeriesNotebook, ...]], ...]:
-    """Return the notebooks in the order in which they can be done: stages, each with its heading."""
+    """Return the stages of the series in order, as pairs of a heading and the notebooks that can be done then."""
     depth: dict[str, int] = {}
     for notebook in series_notebooks():
         before = [depth[other] for other in (*notebook.needs, *notebook.helps) if other in depth]
@@ -64,7 +64,7 @@ def series_stages() -> tuple[tuple[str, tuple[SeriesNotebook, ...]], ...]:
 
 
 class SeriesMap:
-    """The fourteen notebooks in the order in which they can be done, as HTML and as plain text."""
+    """The map of the fourteen notebooks: in stages as HTML, and as a table by number in plain text."""
 
     def __repr__(self) -> str:
         lines = [f"{'notebook':26}{'needs':22}{'core':>8}{'bets':>6}{'exercises':>11}"]
@@ -91,7 +91,7 @@ def _counts(notebook: SeriesNotebook) -> tuple[int, int]:
 
 def _tile(notebook: SeriesNotebook) -> str:
     name = f"{notebook.number} {notebook.name}".replace("_", "_<wbr>")  # names break at underscores only
-    # A link leads to a notebook beside this one. Where gradlab is installed without its notebooks there is none.
+    # Link only to notebooks in the working directory: gradlab may be installed without its notebooks.
     title = f'<a href="{notebook.file}">{name}</a>' if Path(notebook.file).is_file() else name
     bets, exercises = _counts(notebook)
     counts = f"{number_of(bets, 'bet')}, {number_of(exercises, 'exercise')}"
@@ -99,5 +99,5 @@ def _tile(notebook: SeriesNotebook) -> str:
 
 
 def series_map() -> SeriesMap:
-    """Return the map of the series: each notebook's requirements, minutes of its core, bets and exercises."""
+    """Return the map of the series, with the prerequisites, core minutes, bets and exercises of each notebook."""
     return SeriesMap()

@@ -121,5 +121,5 @@ def test_bad_gradients_are_named() -> None:
     for gradients in (torch.ones(3), torch.ones(0, 2), torch.ones(2, 3), torch.tensor([[torch.nan, 1.0]])):
         with pytest.raises(ValueError, match="of two weights, got the shape"):
             head_to_tail(gradients, {"a": 1.0})
-    with pytest.raises(ValueError, match="must name one sum or more"):
+    with pytest.raises(ValueError, match="must have at least one name"):
         head_to_tail(EIGHT, {})

@@ -1,6 +1,6 @@
-"""Exercises: a spec, a stub, random cases, hints, and verdicts that name typical mistakes.
+"""Exercises: each has a spec, a stub, random test cases, hints, and verdicts that name typical mistakes.
 
-The exercises of notebook 03 are in ``nb03.md`` and ``nb03.py``. README.md says how to write one.
+The exercises of notebook 03 are in ``nb03.md`` and ``nb03.py``. README.md explains how to write an exercise.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ __all__ = ["Exercise", "Verdict", "exercise", "exercise_texts"]
 
 @cache
 def exercise_texts() -> dict[str, Exercise]:
-    """Read all exercises by name, in the order of the series and, in a notebook, from easy to harder; no PyTorch."""
+    """Return all exercises by name, in series order and from easy to harder within a notebook, without PyTorch."""
     files = sorted(Path(__file__).parent.glob("nb*.md"))
     return {name: text for path in files for name, text in read_exercises(path).items()}
 
 
 def exercise(name: str) -> Exercise:
-    """Find an exercise by its name: ``.spec`` is the task, ``.check(answer)`` returns a Verdict.
+    """Return an exercise by its name: its ``spec`` is the task, and its ``check(answer)`` returns a Verdict.
 
-    Raises TypeError or ValueError for an unknown name, with similar names.
+    Raises TypeError if ``name`` is not a string, and ValueError, with similar names, if it is unknown.
     """
     if not isinstance(name, str):
-        raise TypeError(f"exercise: name must be a text such as 'decay_groups', got {name!r}")
+        raise TypeError(f"exercise: name must be a string such as 'decay_groups', got {name!r}")
     if name not in exercise_texts():
         near = near_names(name, exercise_texts(), 0.5) or list(exercise_texts())
-        raise ValueError(f"exercise: there is none called {name!r}; there is {', '.join(near)}")
+        raise ValueError(f"exercise: name must be the name of an exercise, such as {', '.join(near)}, got {name!r}")
     return exercise_texts()[name]

@@ -1,4 +1,4 @@
-"""Checks of answers: random cases, typical mistakes, and the verdict."""
+"""Checks of answers on random cases, with a verdict that names typical mistakes."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
 _MAX_MESSAGE_LETTERS = 200
 Case = tuple[tuple[Any, ...], str]
-"""Arguments of an answer, and their description in the verdict."""
+"""The arguments that an answer is called with, and their description in the verdict, "" for none."""
 _KINDS = {bool: "True or False", Real: "A number", str: "A text"}
 
 
 class TroubleError(Exception):
-    """The reason that an answer cannot be compared, in a sentence without its full stop."""
+    """Raised if an answer cannot be compared with the solution; the message is a sentence without its full stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """The check of an exercise's answers."""
+    """A check that compares answers to an exercise with its solution on random cases."""
 
     case: Callable[[random.Random], Case]
-    """Make a case from random numbers, the generator's or torch's; the same numbers make an equal, new case."""
+    """Makes a case from random numbers of the generator or of torch; the same seed must make an equal, new case."""
     observe: Callable[..., object] = lambda answer, *arguments: answer(*arguments) if callable(answer) else answer
-    """``observe(answer, *arguments)``: the result to compare with that of the solution."""
+    """``observe(answer, *arguments)`` returns what is compared; by default it calls the answer if it is callable."""
     draw: Callable[[Any], CourseFigure] | None = None
-    """Draw an answer's effect, in the picture of the lesson."""
+    """Draws the effect of an answer in the picture of the lesson; None for an exercise without a picture."""
     mistakes: Mapping[str, object]
-    """Typical wrong answers by name; where several fit, the first one is named. Their remarks are in the ``.md``."""
+    """Typical wrong answers by name, with remarks in the ``.md`` file; if several match, the first is reported."""
     rounds: int = 10
     """Number of random cases in a check."""
     relative: float = 1e-4
     """Relative tolerance."""
     absolute: float = 1e-6
-    """Absolute tolerance; numbers are alike within the sum of both."""
+    """Absolute tolerance; numbers are equal if they differ by no more than both tolerances together."""
 
     def check(self, exercise: Exercise, answer: object) -> Verdict:
-        """Try an answer on the random cases; every error but an interrupt makes a Verdict."""
+        """Check an answer on random cases and return the Verdict, also for any error except KeyboardInterrupt."""
         stub = stub_of(exercise.stub)
         if is_unchanged(answer, stub):
             return Verdict(
@@ -69,7 +69,7 @@ class Definition:
         return replace(verdict, picture=self._picture(answer))
 
     def _picture(self, answer: object) -> str | None:
-        """Draw an answer as SVG; None without a picture, or where it fails."""
+        """Return the picture of an answer as SVG; None if the exercise has no picture or drawing fails."""
         if self.draw is None:
             return None
         with main_thread.hold(), preserving_rng(), preserving_torch_state():
@@ -82,12 +82,12 @@ class Definition:
 
 
 def no_function(exercise: Exercise, answer: object) -> Verdict:
-    """Make the verdict on an answer that is no function."""
+    """Return the verdict on an answer that should be a function but is not."""
     return Verdict(NOT_YET, f"A function is wanted: hand over `{exercise.name}` itself, not {brief(answer)}.")
 
 
 def stub_of(text: str) -> Any:
-    """Run the text of a stub or solution; return the function or value that it defines last."""
+    """Run the source of a stub or solution, and return the function or value that it defines last."""
     names: dict[str, Any] = {"torch": torch, "nn": nn, "math": math}
     imported = {*names, "__builtins__"}
     exec(compile(text, "<stub>", "exec"), names)
@@ -95,20 +95,20 @@ def stub_of(text: str) -> Any:
 
 
 def variant(name: str, *changes: tuple[str, str]) -> Any:
-    """Make a wrong answer: the solution of an exercise with parts of its text replaced, one change after the other.
+    """Make a wrong answer from the solution of an exercise by replacing parts of its source, one after the other.
 
-    Raises ValueError for a part that is not in it.
+    Raises ValueError if the source does not contain a part.
     """
     text = exercise_texts()[name].solution
     for part, replacement in changes:
         if part not in text:
-            raise ValueError(f"variant: the solution of {name} must have the part {part!r}, got {text!r}")
+            raise ValueError(f"variant: the solution of {name} must contain {part!r}, got {text!r}")
         text = text.replace(part, replacement)
     return stub_of(text)
 
 
 def is_unchanged(answer: Any, stub: Any) -> bool:
-    """Return whether an answer is still the stub, or nothing at all."""
+    """Return whether an answer is still the stub, None or ``...``."""
     if answer is None or answer is ...:
         return True
     if isinstance(answer, FunctionType) and isinstance(stub, FunctionType):
@@ -122,7 +122,7 @@ def is_unchanged(answer: Any, stub: Any) -> bool:
 
 
 def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
-    rng = random.Random()  # not the learner's own, which may be seeded
+    rng = random.Random()  # not the global generator, which the learner may have seeded
     seeds = [rng.randrange(2**31) for _ in range(definition.rounds)]
     observed: list[object] = []
     for seed in seeds:
@@ -142,7 +142,7 @@ def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
 
 
 def _case(definition: Definition, seed: int) -> Case:
-    """Make a case anew: an answer may have changed its arguments."""
+    """Return the case for a seed, made anew each time because an answer may change its arguments in place."""
     torch.manual_seed(seed)
     return definition.case(random.Random(seed))
 
@@ -153,9 +153,9 @@ def _in_case(definition: Definition, seed: int) -> str:
 
 
 def _observe(definition: Definition, answer: object, seed: int) -> object:
-    """Observe an answer in one case; torch's state is restored.
+    """Return the observed result of an answer in one case; torch's state is restored afterwards.
 
-    Raises TroubleError for any error of the answer, but KeyboardInterrupt as it is: an interrupt ends the cell.
+    Raises TroubleError for any error of the answer except KeyboardInterrupt, which is passed on and ends the cell.
     """
     arguments, _ = _case(definition, seed)
     with preserving_torch_state():
@@ -168,7 +168,7 @@ def _observe(definition: Definition, answer: object, seed: int) -> object:
 
 
 def error_sentence(error: BaseException) -> str:
-    """Describe an answer's error, with the line of its cell, in a sentence without its full stop."""
+    """Describe an error of an answer, with the line of its cell if known, as a sentence without its full stop."""
     files = (frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__))
     cell = next((file for file in files if code_owner(file) is Owner.USER), "")
     raised = raised_at(error, cell.__eq__)
@@ -189,7 +189,7 @@ def _difference(definition: Definition, mine: object, right: object) -> str:
 
 
 def _mismatch(answer: Any, expected: Any) -> str:
-    """Describe the difference of an answer in kind or size from the expected one, "" for none."""
+    """Describe how an answer differs from the expected value in type, shape, keys or length; "" if it does not."""
     if isinstance(expected, Tensor) and expected.numel() == 1:
         expected = expected.item()
     wanted = _wanted(expected)
@@ -209,7 +209,7 @@ def _mismatch(answer: Any, expected: Any) -> str:
 
 
 def _kind(value: Any) -> type:
-    """Return the kind of a plain value: True is no number here."""
+    """Return the type by which a value is compared: a bool does not count as a number."""
     return next((kind for kind in (*_KINDS, list, dict) if isinstance(value, kind)), type(value))
 
 
@@ -228,7 +228,7 @@ def _keys(mapping: Mapping[Any, Any]) -> str:
 
 
 def without_tensors(value: Any) -> Any:
-    """Turn tensors and tuples into lists, in every part of a value; leave anything else as it is."""
+    """Convert all tensors and tuples inside a value to lists, and tensors of one element to numbers."""
     if isinstance(value, Tensor):
         return value.item() if value.numel() == 1 else value.tolist()
     if isinstance(value, (list, tuple)):
@@ -237,7 +237,7 @@ def without_tensors(value: Any) -> Any:
 
 
 def alike(mine: Any, other: Any, relative: float, absolute: float) -> bool:
-    """Compare numbers within the tolerances, tensors, lists and dicts part by part; nan is like nan."""
+    """Return whether values are equal: numbers within the tolerances, containers part by part; nan equals nan."""
     mine, other = without_tensors(mine), without_tensors(other)
     if isinstance(mine, list) and isinstance(other, list):
         pairs = zip(mine, other, strict=False)

@@ -1,4 +1,4 @@
-"""Loops to mend: the learner edits a broken training loop in a cell, and it is run under ``watch``."""
+"""Loops to mend: the learner edits a broken training loop in a cell, and the check runs it under ``watch``."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from .checking import alike, error_sentence, is_unchanged, no_function, stub_of
 from .loops import all_weights
 from .texts import NOT_ATTEMPTED, NOT_YET, RIGHT, Exercise, Verdict
 
-# A right loop does the same operations in the same order as the solution, so its weights are the same bit for bit. With
-# another order of the sum of micro-batches they differ by 1e-5 after 94 updates, without AMP or dropout by over 1e-2.
+# A loop with the solution's operations in the same order has the same weights, bit for bit. If it sums micro-batches in
+# another order, the weights differ by 1e-5 after 94 updates; if it omits AMP or dropout, they differ by over 1e-2.
 _TOLERANCE = 1e-3
 
 
@@ -33,14 +33,14 @@ class LoopRun:
 
     losses: list[float] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
-    """The losses that were computed without gradients."""
+    """The losses that were computed with gradients disabled."""
     weights: Tensor = field(default_factory=lambda: torch.zeros(0))
     result: object = None
     trouble: str = ""
-    """Its error, in a sentence without its full stop."""
+    """The error that the loop raised, as a sentence without its full stop; "" for none."""
 
     def recording(self, loss_fn: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """Return the loss function, wrapped so that its values are recorded here."""
+        """Wrap a loss function so that its values go to ``losses`` or, with gradients disabled, to ``validation``."""
 
         def recorded(output: Tensor, target: Tensor) -> Tensor:
             loss = loss_fn(output, target)
@@ -52,24 +52,24 @@ class LoopRun:
 
 @dataclass(frozen=True)
 class Mending:
-    """The check of a mended loop: it runs once, and its weights are compared with those of the solution."""
+    """A check that runs a mended loop once and compares its weights, losses and result with the solution's."""
 
     arguments: Callable[[], tuple[object, ...]]
-    """Make new arguments of the loop from torch's random numbers: models, a loss function, batches."""
+    """Makes new arguments for the loop from torch's random numbers: models, a loss function, batches."""
     validates: bool = False
-    """Whether the losses that matter are those computed without gradients, one in each epoch."""
+    """Whether the verdict shows the validation losses, which are computed without gradients once an epoch."""
 
     @property
     def loss_name(self) -> str:
-        """The name of these losses in the verdict and its picture."""
+        """The name, in the verdict and its picture, of the losses that ``losses()`` returns."""
         return "loss on new pictures" if self.validates else "loss"
 
     def losses(self, run: LoopRun) -> list[float]:
-        """Return the losses that the verdict and its picture are about."""
+        """Return the losses that the verdict shows."""
         return run.validation if self.validates else run.losses
 
     def run(self, loop: Callable[..., object], report: AbstractContextManager[Any] = nullcontext()) -> LoopRun:  # noqa: B008
-        """Run a loop, watched by ``report``; errors but an interrupt are noted."""
+        """Run a loop inside ``report`` and return its LoopRun, which also records errors except KeyboardInterrupt."""
         torch.manual_seed(0)
         run, arguments = LoopRun(), self.arguments()
         models = [argument for argument in arguments if isinstance(argument, nn.Module)]
@@ -85,7 +85,7 @@ class Mending:
         return run
 
     def check(self, exercise: Exercise, answer: Any) -> Verdict:
-        """Compare a loop with the solution; the verdict draws its loss beside that of the original loop."""
+        """Return the Verdict on a loop, with a picture of its losses and those of the original loop."""
         stub = stub_of(exercise.stub)
         if answer is None or answer is ...:
             return Verdict(NOT_ATTEMPTED, "Fix the loop and pass it to check().")
@@ -93,7 +93,7 @@ class Mending:
             return no_function(exercise, answer)
         unchanged = is_unchanged(answer, stub)
         with main_thread.hold(), preserving_rng(), preserving_torch_state(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyTorch notices some of the mistakes, too
+            warnings.simplefilter("ignore")  # PyTorch itself warns about some of the mistakes
             before, right = _run_text(self, exercise.stub), _run_text(self, exercise.solution)
             report = watch()
             mine = self.run(answer, report)
@@ -110,7 +110,7 @@ class Mending:
         return f"The {self.loss_name} goes from {short(losses[0])} to {short(losses[-1])}"
 
     def draw(self, runs: dict[str, LoopRun]) -> str | None:
-        """Draw the losses of the original loop, dashed, and of another, as SVG; None without any."""
+        """Draw the losses of runs as SVG, with those of the run "original" dashed; None if no run has losses."""
         lines = {name: self.losses(run) for name, run in runs.items() if self.losses(run)}
         if not lines:
             return None
@@ -126,7 +126,7 @@ def _run_text(mending: Mending, text: str) -> LoopRun:
 
 
 def _difference(mine: LoopRun, right: LoopRun, report: Report, end: str) -> str:
-    """Continue the sentence on a loop's loss with its fault; "" without one."""
+    """Return the end of a sentence on a loop's loss that names the loop's fault; "" for a right loop."""
     if mine.trouble:
         return f". {mine.trouble}"
     if len(mine.losses) != len(right.losses) or len(mine.validation) != len(right.validation):

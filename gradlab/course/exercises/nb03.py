@@ -1,4 +1,4 @@
-"""The exercises of notebook 03."""
+"""The checks of the exercises in notebook 03; ``nb03.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UPDATES = 200
 
 
 def rolled(answer: Any, start: float, lr: float) -> list[tuple[float, float]]:
-    """Let a loop roll a ball, and return its weight and ``.grad`` at each step."""
+    """Run a loop from the weight ``start``, and return the weight and ``.grad`` just before each optimizer step."""
     w, rows = torch.tensor(start, requires_grad=True), list[tuple[float, float]]()
     optimizer = torch.optim.SGD([w], lr=lr)
     optimizer.register_step_pre_hook(lambda *_: rows.append((w.item(), 0.0 if w.grad is None else w.grad.item())))
@@ -37,7 +37,7 @@ def ball_observed(answer: Any, start: float, lr: float) -> dict[str, bool]:
 
 class _Ball(Definition):
     def check(self, exercise: Exercise, answer: object) -> Verdict:
-        """Try an answer, and name the optimizer that a right one is: by the share of the old sum that it keeps."""
+        """Check an answer; if it is right, name the optimizer it amounts to, from the share of the old sum it keeps."""
         if not (verdict := super().check(exercise, answer)):
             return verdict
         shares = [(grad - w) / before for (_, before), (w, grad) in pairwise(rolled(answer, 1.0, 0.1)[:5])]

@@ -1,4 +1,4 @@
-"""The exercises of notebook 04."""
+"""The checks of the exercises in notebook 04; ``nb04.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .loops import trained
 
 
 def step_first_observe(order: Any) -> str:
-    """Return the outcome of the loop, or that it is not one of the six orders."""
+    """Return the outcome of a loop with this order, or a message if it is not the four calls with step first."""
     if sorted(order) != sorted(PIECES) or order[0] != "step":
         return "not the four calls with step first"
     return run_order(" ".join(order)).outcome
@@ -33,14 +33,14 @@ step_first = Definition(
     mistakes={
         "not-first": [*PIECES],
         "no-loss": ["step", "backward", "forward", "zero_grad"],
-        "never-moves": ("step", "forward", "backward", "zero_grad"),  # the stub, were it an answer
+        "never-moves": ("step", "forward", "backward", "zero_grad"),  # the stub's order, as a tuple
     },
     rounds=1,
 )
 
 
 def uncleared_case(rng: random.Random) -> Case:
-    """Return a model of five layers, one a copy of another, and an optimizer whose two groups lack some."""
+    """Return a model of five layers, two of them equal, and an optimizer whose groups lack some of its parameters."""
     layers = [nn.Linear(2, 2) for _ in range(4)]
     layers.append(copy.deepcopy(layers[0]))
     first, second, _ = rng.sample(range(1, 4), 3)
@@ -51,7 +51,7 @@ def uncleared_case(rng: random.Random) -> Case:
 
 
 def uncleared_observe(answer: Callable[..., object], model: nn.Module, optimizer: Optimizer) -> object:
-    """Return the names, sorted, of any iterable."""
+    """Return an answer's names as a sorted list, from any iterable of strings; other results are not changed."""
     names = answer(model, optimizer)
     if not isinstance(names, Iterable) or isinstance(names, (str, Tensor)):
         return names
@@ -81,7 +81,7 @@ def two_players_case(rng: random.Random) -> Case:
 
 
 def gan_loss(scores: Tensor, real: bool) -> Tensor:
-    """Compute the loss of calling pictures with these scores real or made."""
+    """Return the loss of a critic's scores for the label real or, if ``real`` is False, the label generated."""
     return nn.functional.binary_cross_entropy_with_logits(scores, torch.full_like(scores, float(real)))
 
 
@@ -115,5 +115,5 @@ trains = Definition(
             "trains", ('after_backward == "step"', '(after_backward == "step" or order[1:3] == ["step", "zero_grad"])')
         ),
     },
-    rounds=400,  # of 24 orders: one rule is wrong about one order only
+    rounds=400,  # many, because one of the mistakes is wrong about only one of the 24 orders
 )

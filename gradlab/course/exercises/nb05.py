@@ -1,4 +1,4 @@
-"""The exercises of notebook 05."""
+"""The checks of the exercises in notebook 05; ``nb05.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def peak_and_weight(update: Callable[..., None], settings: PeakSettings) -> dict
 
 
 def draw_update(update: Callable[..., None]) -> CourseFigure:
-    """Draw the second update's memory, and that of the stub as an outline."""
+    """Draw the memory of an answer's second update and, as an outline, that of the stub's second update."""
     as_it_came = stub_of(exercise_texts()["update_once"].stub)
     now, start = (measure_update(each, SHOWN)[0] for each in (update, as_it_came))
     return CourseFigure(draw_update_memory(now, start), size=(640, 330))
 
 
 def update_once_case(rng: random.Random) -> Case:
-    """Return the settings of a network whose gradients are not needed at its peak."""
+    """Return the settings of a network whose memory peaks at a moment when it does not need its gradients."""
     width, optimizer = rng.choice((64, 128)), rng.choice(("sgd", "adam"))
     settings = PeakSettings(width=width, depth=8, batch=2 * width, optimizer=optimizer)
     return (settings,), f"{optimizer} and a batch of {settings.batch}"
@@ -49,7 +49,7 @@ update_once = Definition(
 
 
 def gradient_norm_case(rng: random.Random) -> Case:
-    """Return a model whose gradients are random, and None for some parameters, now and then for all."""
+    """Return a model with random gradients, which are None for some parameters and, in some cases, for all."""
     shapes = [(rng.randint(2, 6), rng.randint(2, 6)) for _ in range(4)]
     model = nn.Sequential(*[nn.Linear(*shape) for shape in shapes])
     every = rng.random() < 0.35
@@ -72,9 +72,9 @@ gradient_norm = Definition(
 
 
 def saved_case(rng: random.Random) -> Case:
-    """Return the bytes of a few layers, activations and gradients, the peak before, after or in backward."""
+    """Return the bytes of each layer's activations and gradients, with the peak before, after or during backward."""
     count, kind = rng.randint(4, 7), rng.choice(("before", "after", "between", "mixed", "mixed"))
-    if kind == "between":  # the last layers take more than they give back, the first ones less
+    if kind == "between":  # backward allocates more than it frees in the last layers, less in the first
         low, high = (sorted(rng.randint(*ends) for _ in range(count)) for ends in ((1, 60), (60, 100)))
         last = rng.randint(1, count - 1)
         a, g = high[last:] + low[:last], low[last:] + high[:last]

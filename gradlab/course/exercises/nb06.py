@@ -1,4 +1,4 @@
-"""The exercises of notebook 06."""
+"""The checks of the exercises in notebook 06; ``nb06.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .checking import Case, Definition, variant
 
 
 def decay_groups_case(rng: random.Random) -> Case:
-    """Return a model whose weights are all 1, and a decay."""
+    """Return a model whose parameters are all 1, and a weight decay."""
     width = rng.randrange(3, 6)
     model = nn.Sequential(nn.Linear(4, width), nn.LayerNorm(width), nn.Linear(width, 2))
     for parameter in model.parameters():
@@ -26,7 +26,7 @@ def decay_groups_case(rng: random.Random) -> Case:
 
 
 def decay_groups_observe(answer: Callable[..., Any], model: nn.Module, decay: float) -> Any:
-    """Let AdamW step once on zero gradients, so that only the decay moves anything; nan for what is in no group."""
+    """Return an element of each parameter after an AdamW step on zero gradients; nan if it belongs to no group."""
     groups = answer(model, decay)
     if not isinstance(groups, (list, tuple)) or not all(isinstance(g, dict) and "params" in g for g in groups):
         return groups
@@ -65,7 +65,7 @@ def momentum_step_case(rng: random.Random) -> Case:
 
 
 def momentum_step_observe(step: Callable[..., Any], w: Any, grads: list[float], lrs: list[float], beta: float) -> Any:
-    """Return the weight after each update, one call of ``step`` an update, from a buffer of 0 on."""
+    """Return the weight after each update; an update is one call of ``step``, and the buffer starts at 0."""
     v, reached = 0.0, []
     for g, lr in zip(grads, lrs, strict=True):
         w, v = step(w, v, g, lr, beta)
@@ -74,9 +74,9 @@ def momentum_step_observe(step: Callable[..., Any], w: Any, grads: list[float], 
 
 
 def momentum_step_draw(step: Callable[..., Any]) -> CourseFigure:
-    """Draw 8 steps on the bowl, in front of those of PyTorch."""
+    """Draw eight steps of an answer on the bowl, in front of PyTorch's steps."""
     curvatures, weights = torch.tensor([1.0, 0.1]), torch.tensor([-1.6, 1.3])
-    on_bowl = lambda w, v, g, lr, beta: step(w.clone(), v, curvatures * w, lr, beta)  # noqa: E731 - a slope for g
+    on_bowl = lambda w, v, g, lr, beta: step(w.clone(), v, curvatures * w, lr, beta)  # noqa: E731 - slope replaces g
     yours = momentum_step_observe(on_bowl, weights.clone(), [0.0] * 8, [0.3] * 8, 0.9)
     optimizer, reached = torch.optim.SGD([weights], lr=0.3, momentum=0.9), []
     for _ in range(8):

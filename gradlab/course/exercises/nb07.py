@@ -1,4 +1,4 @@
-"""The exercises of notebook 07."""
+"""The checks of the exercises in notebook 07; ``nb07.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ Window = list[tuple[Tensor, Tensor]]
 
 
 def windows_case(rng: random.Random) -> Case:
-    """Return an iterator over numbered batches, and the size of windows, which need not divide their number."""
+    """Return an iterator over batch indices, and a window size, which need not divide the number of batches."""
     count, n = rng.randint(5, 12), rng.randint(2, 4)
     return (iter(range(1, count + 1)), n), f"{count} batches, n={n}"
 
 
 def cut(answer: Callable[..., Iterable[Iterable[int]]], batches: Iterator[int], n: int) -> list[list[int]]:
-    """Return the windows of an answer, at most 20."""
+    """Return the windows that an answer yields, at most 20 because a generator may never end."""
     return [list(window) for window in islice(answer(batches, n), 20)]
 
 
 def draw_windows(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw the windows of ten batches, a row each, and those that no step uses."""
+    """Draw each window of ten batches as a row, and the batches that no step uses, if any, as the last row."""
     rows = cut(answer, iter(range(1, 11)), 4)
     used = {batch for row in rows for batch in row}
     lost = [batch for batch in range(1, 11) if batch not in used]
@@ -63,7 +63,7 @@ windows = Definition(
 
 
 def by_tokens_case(rng: random.Random) -> Case:
-    """Return a small model of characters, and three or four micro-batches of unequal length, padded."""
+    """Return a small character model, and three or four micro-batches of sequences padded to unequal lengths."""
     model, window = nn.Sequential(nn.Embedding(6, 3), nn.Linear(3, 6)), []
     for i in range(rng.randint(3, 4)):
         lengths = [rng.randint(2, 4) + 6 * (i % 2), rng.randint(5, 9) + 9 * (i % 2)]
@@ -77,7 +77,7 @@ def by_tokens_case(rng: random.Random) -> Case:
 
 
 def by_tokens_observe(answer: Callable[..., object], model: nn.Module, window: Window) -> Tensor:
-    """Return .grad afterwards, in one row."""
+    """Run an answer, and return ``.grad`` of all parameters as one 1-D tensor, with zeros for None."""
     answer(model, window)
     gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
     return torch.cat([gradient.detach().flatten() for gradient in gradients])
@@ -96,7 +96,7 @@ by_tokens = Definition(
 
 
 def one_update_case(rng: random.Random) -> Case:
-    """Return a model with something in .grad, and a threshold below or above the norm of the window's gradient."""
+    """Return a model with an old .grad, a window, and a max_norm below or above the norm of the window's gradient."""
     model = nn.Linear(4, 2)
     window = [(torch.randn(3, 4), 3 * torch.randn(3, 2)) for _ in range(rng.randint(3, 5))]
     mean_loss = torch.stack([mse_loss(model(x), y) for x, y in window]).mean()
@@ -122,5 +122,5 @@ one_update = Definition(
         "does-not-clear": variant("one_update", ("optimizer.zero_grad()", "pass")),
         "returns-a-share": variant("one_update", ("total += loss.item()", "total = loss.item()")),
     },
-    rounds=16,  # the threshold is too high to matter in half of the cases; both kinds have to come up
+    rounds=16,  # max_norm clips the gradient in only half of the cases, and both kinds must occur
 )

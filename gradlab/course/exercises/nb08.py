@@ -1,4 +1,4 @@
-"""The exercises of notebook 08."""
+"""The checks of the exercises in notebook 08; ``nb08.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ CALLS = (ZERO, BACKWARD, UNSCALE, CLIP, STEP, UPDATE)
 
 
 def amp_order_case(rng: random.Random) -> Case:
-    """Return a small model, and a batch whose gradient is longer than the limit."""
+    """Return a small model, and a batch whose gradient has a norm above ``LIMIT``."""
     model, x, y = nn.Linear(4, 1), torch.randn(16, 4), torch.full((16, 1), rng.uniform(5.0, 9.0))
     return (model, x, y), "one update of a small model, in multiples of what each should be"
 
 
 def amp_order_observe(answer: object, model: nn.Module, x: Tensor, y: Tensor) -> dict[str, float]:
-    """Run the calls in the order that is given; both results as multiples of what they should be."""
+    """Run the calls in the order of an answer, and return both results as multiples of the right values."""
     if not isinstance(answer, (list, tuple)) or sorted(map(str, answer)) != sorted(CALLS):
         raise TroubleError("Each of the six calls must be in the list once, as the stub writes it")
     true_norm = gradient(mse_loss(model(x), y), model).norm().item()
@@ -40,7 +40,7 @@ def amp_order_observe(answer: object, model: nn.Module, x: Tensor, y: Tensor) ->
 
 
 def run(order: Sequence[str], model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
-    """Make the calls one by one; return the norm that clip sees and the length of the step."""
+    """Run the calls in order, and return the norm that clip_grad_norm_ measures and the length of the step."""
     optimizer, scaler = torch.optim.SGD(model.parameters(), lr=LR), torch.amp.GradScaler("cpu")
     norms: list[float] = []
     calls = {
@@ -74,7 +74,7 @@ amp_order = Definition(
 
 
 def smallest_scale_observe(scale: Any) -> str:
-    """Return whether a loss scale saves 99 of 100 gradients of digits in fp16, and whether half of it would, too."""
+    """Describe whether a scale, and half of it, each keep over 99% of the fp16 gradients of digits from becoming 0."""
     if isinstance(scale, bool) or scale not in SCALES:
         raise TroubleError(f"A power of two from 1 to {SCALES[-1]:,} is wanted, you have {brief(scale)}")
     outcomes = [measure_outcome("fp16", each) for each in (scale, scale / 2)]
@@ -94,10 +94,10 @@ smallest_scale = Definition(
 
 
 def scales_after_case(rng: random.Random) -> Case:
-    """Return a run of sixty updates, with overflows apart and in a row."""
+    """Return a list of overflows in sixty updates, an initial scale, and a growth interval."""
     interval = rng.randint(3, 5)
     overflowed = [rng.random() < 0.12 for _ in range(60)]
-    # What every mistake needs to show: growth, growth again, an overflow in the middle of a row, two overflows.
+    # Enough to detect each mistake: two growths, two overflows in a row, and an overflow soon after another one.
     overflowed[: 5 * interval + 1] = [False] * (2 * interval + 1) + [True, True] + [False] * (3 * interval - 2)
     overflowed[2 * interval + 4] = True
     scale = 2.0 ** rng.randint(4, 12)

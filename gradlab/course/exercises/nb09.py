@@ -1,4 +1,4 @@
-"""The exercises of notebook 09."""
+"""The checks of the exercises in notebook 09; ``nb09.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .checking import Case, Definition, variant
 
 
 def sizes(width: int, depth: int, batch: int) -> tuple[int, ...]:
-    """Return the bytes of weights, activations and batch, and those that backward() and step() need for a moment."""
+    """Return the bytes of weights, activations and batch, and the temporary bytes of backward() and of step()."""
     weights = 4 * (depth * (width + 1) * width + CLASSES * (width + 1))
     return weights, 4 * depth * batch * width, batch * (4 * width + 8), 8 * batch * width, 8 * width**2
 
 
 def peak_bytes_case(rng: random.Random) -> Case:
-    """Return the sizes of a network with a small and with a large batch."""
+    """Return the ``sizes`` of a network with a small batch, and those with a large batch."""
     width, depth = 32 * rng.randrange(1, 5), rng.randrange(4, 9)
     return tuple(sizes(width, depth, rows * width // 32) for rows in (4, 128)), f"{depth} layers, {width} wide"
 
 
 def draw_peak_bytes(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw a measured update, and the answer as a line across it."""
+    """Draw the measured memory of an update, and the result of an answer as a line across it."""
     memory = measure_peak(SHOWN)
     drawing = draw_update_memory(memory, memory)
     if isinstance(level := answer(*sizes(SHOWN.width, SHOWN.depth, SHOWN.batch)), int | float):
@@ -65,7 +65,7 @@ def evaluate_case(rng: random.Random) -> Case:
 
 
 def evaluate_observe(answer: Callable[..., object], model: nn.Module, batches: Any) -> dict[str, object]:
-    """Run it on two batches and on all, and describe the bytes that it keeps."""
+    """Run an answer on two batches and on all; return its mean loss and a description of the memory it keeps."""
     (_, few), (mean, most) = (run_evaluation(answer, model, some) for some in (batches[:2], batches))
     bytes_kept = "nothing" if most == 0 else "one batch at a time" if most < 1.5 * few else "every batch"
     bytes_kept += ", in eval mode" * (most > 0 and not model.training)
@@ -76,7 +76,7 @@ def evaluate_observe(answer: Callable[..., object], model: nn.Module, batches: A
 
 
 def run_evaluation(answer: Callable[..., object], model: nn.Module, batches: Any) -> tuple[object, int]:
-    """Return the result of an evaluation, and the most bytes that it keeps for backward()."""
+    """Return the result of an evaluation, and the highest number of bytes that it keeps for backward()."""
     with Ledger(model, (), batches) as ledger:
         mean = answer(model, batches)
     return mean, max((point.high["activations"] for point in ledger.timeline), default=0)
@@ -95,19 +95,19 @@ evaluate = Definition(
 
 
 def peak(width: int, layers: int, rows: int) -> int:
-    """Measure the peak of an update in bytes."""
+    """Return the measured peak, in bytes, of an update with SGD."""
     return measure_peak(PeakSettings(width, layers, rows, optimizer="sgd")).peak
 
 
 def largest_batch_case(rng: random.Random) -> Case:
-    """Return a random net, and a budget that is made from the answer."""
+    """Return a function that measures the peak of a random network, and a budget in which a known batch just fits."""
     width, layers, rows = rng.randrange(24, 48), rng.randrange(4, 7) - 1, rng.randrange(250, 400)
     fits, too_much = peak(width, layers, rows), peak(width, layers, rows + 1)
     budget, calls = fits + rng.randrange(too_much - fits), count(1)
 
     def peak_of(rows: int) -> int:
         if next(calls) > 3:
-            raise RuntimeError("peak_of is called a fourth time; three are allowed, and two are enough")
+            raise RuntimeError("peak_of must be called at most three times, got a fourth call; two are enough")
         return peak(width, layers, rows)
 
     return (peak_of, budget), f"a budget of {budget:,} bytes"

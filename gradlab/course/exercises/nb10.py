@@ -1,4 +1,4 @@
-"""The exercises of notebook 10."""
+"""The checks of the exercises in notebook 10; ``nb10.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ reusing_steps = Definition(
 
 
 def digits() -> tuple[nn.Module, Any, list[tuple[Tensor, Tensor]]]:
-    """Make the network, the loss function and the 24 batches of the task that reads digits."""
+    """Return the network, the loss function and the 24 batches of the digits task."""
     task = tasks.digits(device="cpu")
     return task.build(seed=0), task.loss_fn, [(x.clone(), y.clone()) for x, y in task.batches]
 
 
 def micro_batches() -> tuple[object, ...]:
-    """Cut the batches into four each."""
+    """Return the arguments of ``digits`` with each batch split into four micro-batches."""
     model, loss_fn, batches = digits()
     return model, loss_fn, [pair for x, y in batches for pair in zip(x.split(16), y.split(16), strict=True)]
 
 
 def noisy_digits() -> tuple[object, ...]:
-    """Make a network with dropout, 128 pictures with three wrong labels in ten, and 297 others with the right ones."""
+    """Return a network with dropout, a loss, 128 images, about 30% with random labels, and 297 held-out images."""
     _, loss_fn, batches = digits()
     held_out = tasks.digits(device="cpu").held_out
     assert held_out is not None
@@ -56,7 +56,7 @@ def noisy_digits() -> tuple[object, ...]:
 
 
 def body_and_head() -> tuple[object, ...]:
-    """Make two parts of a network, and 40 batches: the class is the place of the largest of three numbers."""
+    """Return two parts of a network, a loss, 40 batches (the class is the argmax of three inputs), and an lr."""
     batches = [(x, x[:, :3].argmax(1)) for x in torch.randn(40, 8, 6)]
     return nn.Sequential(nn.Linear(6, 12), nn.Tanh()), nn.Linear(12, 3), nn.functional.cross_entropy, batches, 0.4
 

@@ -1,4 +1,4 @@
-"""The exercises of notebook 11."""
+"""The checks of the exercises in notebook 11; ``nb11.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from ..instruments.two_ranks import draw_rank_gradients
 from ..instruments.two_ranks_numbers import RankGradient
 from .checking import Case, Definition, variant
 
-Rank = tuple[nn.Module, int]  # its model and the number of its samples
+Rank = tuple[nn.Module, int]  # a rank's model and number of samples
 
 
 class _Waiting(BaseException):
-    """A rank hands a tensor to an all-reduce whose sum is not known yet; no ``except Exception`` catches it."""
+    """Raised when a rank calls an all-reduce whose sum is not known yet; ``except Exception`` does not catch it."""
 
 
 def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> list[nn.Module]:
-    """Run ``function(model, samples, all_reduce)`` in all ranks and return their models.
+    """Run ``function(model, samples, all_reduce)`` for each rank in this process, and return the ranks' models.
 
-    All ranks run up to their first all-reduce, where their tensors are added up; then all of them are made anew and run
-    from the beginning with that sum, up to the second, and so on. So a function must do the same each time.
+    Each rank runs up to its first all-reduce, where the tensors of all ranks are summed. Then new ranks are made, which
+    run from the start with that sum up to the second all-reduce, and so on. So ``function`` must be deterministic.
 
-    Raises RuntimeError where real processes would wait for ever.
+    Raises RuntimeError if real processes would wait forever.
     """
     sums: list[Tensor] = []
     while True:
@@ -43,7 +43,7 @@ def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> li
         if not waiting:
             return [model for model, _ in ranks]
         if len(waiting) < len(ranks):
-            raise RuntimeError("one rank calls all_reduce more often than the other, and would wait for ever")
+            raise RuntimeError("one rank calls all_reduce more often than another, and would wait forever")
         sums.append(torch.stack(waiting).sum(0))
 
 
@@ -61,13 +61,13 @@ def _all_reduce(sums: list[Tensor]) -> Callable[[Tensor], None]:
 
 
 def average_gradients_case(rng: random.Random) -> Case:
-    """Return the gradients that two to four ranks have for a model with two parameters."""
+    """Return the gradients of two to four ranks for a model with two parameters."""
     size = rng.randint(2, 4)
     return ([[torch.randn(1, 2), torch.randn(1)] for _ in range(size)],), f"size={size}"
 
 
 def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[Tensor]]) -> dict[str, list[float]]:
-    """Run it in all ranks, and return the ``.grad`` of each."""
+    """Run an answer in all ranks, and return ``.grad`` by rank."""
 
     def rank(mine: list[Tensor]) -> Rank:
         model = nn.Linear(2, 1)
@@ -84,7 +84,7 @@ def average_gradients_observe(answer: Callable[..., Any], gradients: list[list[T
 
 
 def draw_average(answer: Callable[..., Any]) -> CourseFigure:
-    """Draw the gradients of two ranks, and the ``.grad`` that an answer leaves in each."""
+    """Draw the gradients of two ranks, and ``.grad`` of each rank after an answer has run."""
     own_grads = [(-2.93, 0.1), (-1.1, -2.09)]
     left = average_gradients_observe(answer, [[torch.tensor([each]), torch.zeros(1)] for each in own_grads])
     arrows = [BatchArrow((1, 1), *each, 1.0, names=(f"rank {number}",)) for number, each in enumerate(own_grads)]
@@ -105,7 +105,7 @@ average_gradients = Definition(
 
 
 def all_reduces_case(rng: random.Random) -> Case:
-    """Return windows that are rarely all full, and more than one bucket."""
+    """Return the settings of a loop whose last window is rarely full, with more than one bucket."""
     accumulate = rng.randint(3, 8)
     batches, buckets, no_sync = rng.randint(2 * accumulate, 6 * accumulate), rng.randint(2, 6), rng.random() < 0.6
     text = f"batches={batches}, accumulate={accumulate}, buckets={buckets}, no_sync={no_sync}"
@@ -124,7 +124,7 @@ all_reduces = Definition(
 
 
 def fair_average_case(rng: random.Random) -> Case:
-    """Return a model, and for each rank inputs and targets, of unequal number."""
+    """Return a model, and the inputs and targets of two ranks with different numbers of samples."""
     few = rng.randint(2, 6)
     many = rng.randint(2 * few, 4 * few)
     counts = rng.choice([(few, many), (many, few)])
@@ -133,7 +133,7 @@ def fair_average_case(rng: random.Random) -> Case:
 
 
 def fair_average_observe(answer: Callable[..., Any], model: nn.Module, shares: Any) -> Tensor:
-    """Run it in both ranks, and return the ``.grad`` of both in one row."""
+    """Run an answer in both ranks, and return ``.grad`` of both as one 1-D tensor."""
 
     def rank(x: Tensor, y: Tensor) -> Rank:
         mine = copy.deepcopy(model)

@@ -1,4 +1,4 @@
-"""The exercises of notebook 12."""
+"""The checks of the exercises in notebook 12; ``nb12.md`` has their texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .checking import Case, Definition, variant
 
 
 def adds_case(rng: random.Random) -> Case:
-    """Return PyTorch's backward(), or one of three that do something else."""
+    """Return PyTorch's backward() or one of three wrong versions of it, as a function of a loss and a weight."""
     does = rng.choice(["adds", "writes over `.grad`", "keeps the first gradient", "adds each gradient twice"])
 
     def backward(loss: Tensor, w: Tensor) -> None:
@@ -35,12 +35,12 @@ adds = Definition(
         "called-once": variant("adds", ("    backward(5 * w, w)\n", ""), ("== 7", "== 2")),
         "any-change": variant("adds", ("== 7", "!= 2")),
     },
-    rounds=30,  # so that each of the four kinds comes up
+    rounds=30,  # so that each of the four versions occurs
 )
 
 
 def batches_used_case(rng: random.Random) -> Case:
-    """Return a loop that may lose batches, and how many it gets."""
+    """Return a loop that may leave batches unused, and the number of batches that it gets."""
     window, n = rng.randint(2, 5), rng.randint(3, 12)
     habit = rng.choice(["drops the last ones", "steps for the last ones, too", "clears before each step"])
 

@@ -1,4 +1,4 @@
-"""The text of an exercise, and the verdict on an answer, without PyTorch."""
+"""Exercises, as read from their Markdown files, and the verdict on an answer; this module does not need PyTorch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ...formatting import html_box, inline_html, svg_img
 
 RIGHT, NOT_YET, NOT_ATTEMPTED = "right", "not yet", "not attempted"
-_SIGNS = {  # a sign beside each colour, for readers who do not see it
+_SIGNS = {  # each state has a symbol as well as a colour, for readers who cannot see colours
     RIGHT: ("\u2713 Right", "#009E73"),
     NOT_YET: ("\u2717 Not yet", "#D55E00"),
     NOT_ATTEMPTED: ("\u25cb Not attempted yet", "#767676"),
@@ -31,17 +31,17 @@ _REMARK = re.compile(r"^- `([a-z0-9-]+)`: (.+?)(?=\n- `|\Z)", re.DOTALL | re.MUL
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a check; it counts as true when the answer is right."""
+    """The outcome of a check, which is truthy if the answer is right."""
 
     state: str
     """``"right"``, ``"not yet"`` or ``"not attempted"``."""
     remark: str
     mistake: str | None = None
-    """The name of the typical wrong answer that this is, None for another answer."""
+    """The name of the typical mistake in the answer; None if it has no typical mistake."""
     picture: str | None = field(default=None, repr=False, compare=False)
-    """The effect of the answer, as SVG."""
+    """The effect of the answer, drawn as SVG; None if there is no picture."""
     report: Any = field(default=None, compare=False)
-    """The report of ``watch`` on a loop to mend."""
+    """The report of ``watch`` on a loop that is not mended yet; None for all other answers."""
 
     def __bool__(self) -> bool:
         return self.state == RIGHT
@@ -60,33 +60,33 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A task for the learner, with a check, as a notebook shows it."""
+    """A task for the learner with hints and a check of answers; a notebook displays it."""
 
     name: str
     notebook: str
-    """The name of its notebook: ``"03_forgetting_zero_grad"``."""
+    """The name of its notebook, such as ``"03_forgetting_zero_grad"``."""
     title: str
     level: str
     """``"easy"``, ``"medium"`` or ``"harder"``."""
     minutes: int
     spec: str
-    """The task in a paragraph; code between backticks."""
+    """The task as one paragraph, with code between backticks."""
     stub: str
-    """The code to begin with, in the notebook. The last name that it defines is the answer."""
+    """The starting code that the notebook shows. The last name that it defines is the answer."""
     hints: tuple[str, ...]
-    """From a nudge to nearly the answer."""
+    """The hints in order, from a nudge to nearly the whole answer."""
     remarks: dict[str, str]
-    """The remarks on typical mistakes, by the mistake's name."""
+    """The remark on each typical mistake, by the name of the mistake."""
     solution: str = field(repr=False)
-    """A right answer, as a learner may write it, for teachers."""
+    """A right answer, written as a learner might write it; the check compares answers with it."""
 
     @property
     def definition(self) -> Any:
-        """The check of answers, by this name in the notebook's module: a Definition or a loop to mend."""
+        """The Definition or Mending that checks answers: the object called ``name`` in the module of the notebook."""
         return getattr(importlib.import_module(f".nb{self.notebook[:2]}", __package__), self.name)
 
     def check(self, answer: object) -> Verdict:
-        """Try an answer on random cases and return the Verdict; a wrong one is a verdict, never an exception."""
+        """Check an answer and return the Verdict, even if the answer raises an error (except KeyboardInterrupt)."""
         return self.definition.check(self, answer)
 
     def __repr__(self) -> str:
@@ -103,14 +103,14 @@ class Exercise:
 
 
 def read_exercises(path: Path) -> dict[str, Exercise]:
-    """Read the exercises of a notebook, by name; raise ValueError for one with other parts."""
+    """Read a notebook's exercises, by name, from a Markdown file; raise ValueError if one has the wrong format."""
     heading, *texts = re.split(r"^(?=## )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     exercises: dict[str, Exercise] = {}
     for text in texts:
         parts = _EXERCISE.fullmatch(text)
         if parts is None:
             order = "## heading, spec, stub, ### Hints, ### Mistakes, ### Solution"
-            raise ValueError(f"{path}: the parts of an exercise are {order}, not as in {text.partition(chr(10))[0]!r}")
+            raise ValueError(f"{path}: an exercise must have {order}, got others in {text.partition(chr(10))[0]!r}")
         exercises[parts["name"]] = Exercise(
             name=parts["name"],
             notebook=heading.removeprefix("# ").strip(),

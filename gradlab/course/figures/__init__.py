@@ -1,1 +1,1 @@
-"""Figures that belong to one notebook."""
+"""Figures for the notebooks of the series."""

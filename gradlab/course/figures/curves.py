@@ -1,4 +1,4 @@
-"""Pictures of a notebook's own numbers: curves by update, and gradients laid head to tail."""
+"""Figures of numbers that a notebook computes: curves over updates, and gradients drawn head to tail."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ from ...formatting import share_text, short
 from ...scenes import Arrows, BatchArrow, Contours, Curve
 
 CURVES_SIZE, ARROWS_SIZE = (760, 340), (380, 330)
-"""CSS pixels of one picture."""
+"""Width and height of one picture in CSS pixels."""
 _BOWL_START, _BOWL_SIZE = (-1.6, 1.3), (380, 400)
 
 
 class CourseFigure:
-    """Pictures in a notebook, side by side, with their texts under one title."""
+    """Pictures that a notebook shows side by side, with one title and a description of each."""
 
     def __init__(self, *drawings: Drawing, size: tuple[int, int], title: str = "") -> None:
-        """Keep drawings, each of one ``size``; the title of a single picture is its own."""
+        """Store drawings to be shown at ``size``, in CSS pixels each; the default title is that of the first."""
         self.drawings, self.title, self.size = drawings, title or drawings[0].title, size
 
     @property
     def placed(self) -> list[Placed]:
-        """The pictures in a row, for painters."""
+        """The drawings placed in a row, for ``to_png`` or ``to_svg``."""
         return in_rows(self.drawings, len(self.drawings), self.size)
 
     def __repr__(self) -> str:
-        # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
+        # JupyterLab shows the first line of a collapsed output's text, which must not give the outcome away.
         return "\n".join([self.title, *(drawing.words.removeprefix(f"{self.title}: ") for drawing in self.drawings)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -71,23 +71,23 @@ def curves(
     y: str = "loss",
     ends: bool = True,
 ) -> CourseFigure:
-    """Draw numbers by update, a line for each name.
+    """Draw values over updates, with a line for each name.
 
     Args:
-        lines: The numbers of each line.
+        lines: The values of each line, by its name.
         title: The title of the picture.
-        reused: The lines that apply gradients again.
-        mean_of: Each point is the mean of this number of values, at the last of them.
-        first: The update of the first number; 0 is before any update.
-        events: Labels of updates: ``{4: "last gradient"}``.
-        counted, y: The unit of the x axis, such as epochs, and the label of the other.
-        ends: Whether the last numbers are written at the curves' ends.
+        reused: Names of the lines of loops that apply gradients again.
+        mean_of: The number of values that a point averages; it is drawn at the last of them.
+        first: The update of the first value; 0 means before any update.
+        events: Labels of updates, such as ``{4: "last gradient"}``.
+        counted, y: The unit of the x axis, such as ``"epochs"``, and the label of the y axis.
+        ends: Whether the last value of each line is written at its end.
 
     Returns:
-        A figure that follows the theme, with its numbers as text.
+        A figure with a description of its values as text.
 
     Raises:
-        ValueError: A line is too short, or ``reused`` is unknown.
+        ValueError: ``lines`` is empty, a line is too short, or ``reused`` has an unknown name.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
         raise ValueError(
@@ -101,7 +101,7 @@ def curves(
 
 
 def _curve(values: Any, mean_of: int = 1, first: int = 0) -> Curve:
-    """Return the curve of an array of losses, from update ``first`` on, each a mean of the last ``mean_of``."""
+    """Return the curve of an array of losses from update ``first`` on, with each point a mean of ``mean_of`` losses."""
     broken = next(map(int, np.flatnonzero(~np.isfinite(values))), None)
     means = np.convolve(values[:broken], np.ones(mean_of) / mean_of, mode="valid")
     updates = np.arange(len(means)) + mean_of - 1 + first
@@ -111,16 +111,16 @@ def _curve(values: Any, mean_of: int = 1, first: int = 0) -> Curve:
 
 
 def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
-    """Lay gradients (updates x 2 weights) head to tail, once for each name in ``kept``, at one scale.
+    """Draw gradients (updates x 2 weights) head to tail, in one picture for each name in ``kept``, at the same scale.
 
-    Each update keeps that share of every older arrow: 1 is a ``.grad`` that is not cleared, 0.9 the buffer of momentum
-    0.9. Raises ValueError for gradients that are not of two weights, or for no name.
+    ``kept`` gives the share of older gradients that each update keeps: 1 if ``.grad`` is not cleared, 0.9 for the
+    buffer of momentum 0.9. Raises ValueError if gradients are not finite or not of two weights, or ``kept`` is empty.
     """
     fresh = np.asarray(gradients, dtype=np.float64)
     if fresh.ndim != 2 or fresh.shape[1] != 2 or not len(fresh) or not np.isfinite(fresh).all():
         raise ValueError(f"head_to_tail: gradients must be finite and of two weights, got the shape {fresh.shape}")
     if not kept:
-        raise ValueError("head_to_tail: kept must name one sum or more, got none")
+        raise ValueError("head_to_tail: kept must have at least one name, got none")
     ages = np.arange(len(fresh))[::-1, None]
     scenes = {name: _sum_scene(share**ages * fresh) for name, share in kept.items()}
     axes = equal_axes(
@@ -131,10 +131,10 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
 
 
 def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFigure:
-    """Lay steps of two weights head to tail on the contours of 1/2 * (w1^2 + 0.1 * w2^2), a picture for each name.
+    """Draw steps of two weights head to tail on the contours of 1/2 * (w1^2 + 0.1 * w2^2), in a picture for each title.
 
-    A path has its name and the weights after each step from (-1.6, 1.3). The first one has solid arrows, others have
-    wide and pale ones behind them.
+    ``pictures`` maps titles to paths, which map names to the weights after each step from (-1.6, 1.3). The first path
+    is drawn with solid arrows, and other paths with wide and pale arrows behind it.
     """
     edge, drawings = np.linspace(-2.0, 2.0, 81), []
     loss = 0.5 * (edge[None] ** 2 + 0.1 * edge[:, None] ** 2)
@@ -144,7 +144,7 @@ def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFig
         for number, (name, reached) in reversed([*enumerate(paths.items())]):
             way = np.array([_BOWL_START, *(np.asarray(weights, dtype=np.float64) for weights in reached)])
             steps = np.diff(way, axis=0)
-            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # what leaves the picture is cut off
+            steps /= np.maximum(np.hypot(*steps.T) / 8.0, 1.0)[:, None]  # shortened to 8, which is outside the picture
             fill, stroke, width = ("weights/30", "weights", 1.8) if number else ("weights", "paper", 0.8)
             ends = np.hstack([way[:-1], way[:-1] + steps])
             marks += [Arrow(f"step {number} {index}", points, fill, stroke, width) for index, points in enumerate(ends)]
@@ -158,7 +158,7 @@ def bowl_steps(pictures: Mapping[str, Mapping[str, Sequence[Any]]]) -> CourseFig
 
 
 def _sum_scene(parts: npt.NDArray[np.float64]) -> Arrows:
-    """Return gradients (updates x 2) as arrows, each applied by all updates from its own on."""
+    """Return gradients (updates x 2) as arrows, each of which its own update and all later updates apply."""
     total = parts.sum(axis=0)
     shares = parts @ total / (float(total @ total) or 1.0)
     arrows = [
@@ -173,12 +173,12 @@ def _draw_sum(name: str, scene: Arrows, axes: Axes) -> Drawing:
     share = share_text(math.hypot(scene.arrows[-1].x, scene.arrows[-1].y) / (length or 1.0))
     newest = Text("newest", (f"newest: {share}",), of=f"arrow {count - 1}", where="beside", backed=True)
     description = f"{name}: {count} gradients, a sum of length {length:.2f}, the newest is {share} of it."
-    key = tuple(replace(entry, texts=entry.texts[-1:]) for entry in batch_key())  # a buffer is no .grad
+    key = tuple(replace(entry, texts=entry.texts[-1:]) for entry in batch_key())  # the texts without ".grad"
     return Drawing(name, [*arrow_marks(scene), newest], (axes,), description, key=key)
 
 
 def equal_axes(points: Sequence[npt.NDArray[np.float64]], names: tuple[str, str]) -> Axes:
-    """Return axes around points (each n x 2), with equal units, so that arrows keep their angles."""
+    """Return axes that hold all points (arrays of n x 2), with equal units so that arrows keep their angles."""
     together = np.concatenate(points)
     low, high = together.min(axis=0), together.max(axis=0)
     room = max(0.08 * float((high - low).max()), 1e-12)

@@ -1,4 +1,4 @@
-"""The graph behind a result, of autograd or of plain values: nodes, saved tensors, and gradients along the edges."""
+"""The graph behind a result of autograd or of plain values: nodes, saved tensors, and gradients along the edges."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ...formatting import number_of
 from ...memory import graph_nodes
 
 LEAF = "AccumulateGrad"
-VALUE = "Value"  # a plain one
+VALUE = "Value"  # a leaf in a graph of plain values
 LEAF_NAMES = (LEAF, VALUE)
-_MAX_LETTERS = 9  # of a tensor's numbers; a longer one is shown by its shape
+_MAX_LETTERS = 9  # of a tensor's values; a longer text is replaced with the shape
 
 
 @dataclass(frozen=True)
@@ -25,28 +25,28 @@ class Node:
     """One node of the graph: an operation that was recorded, or a leaf."""
 
     operation: str
-    """PyTorch's own name: ``"MulBackward0"``, ``"AccumulateGrad"``; of a plain value the slopes of its operation."""
+    """PyTorch's name, such as ``"MulBackward0"`` or ``"AccumulateGrad"``; for a plain value, its operation's slopes."""
     name: str = ""
-    """The learner's name of the tensor that it made or, for AccumulateGrad, of the leaf that it writes to."""
+    """The learner's name for the node's output or, for AccumulateGrad, for its leaf; "" without a name."""
     shape: tuple[int, ...] | None = None
-    """The shape of that tensor, and so of its gradient; None where PyTorch does not report it."""
+    """The shape of that tensor and of its gradient; None if PyTorch does not report it."""
     keeps: tuple[str, ...] = ()
-    """The tensors that it holds for backward, by name or by shape."""
+    """The tensors that are saved for backward, each as its name or its shape."""
     freed: bool = False
     """Whether backward has freed its saved tensors."""
     grad: str = ""
-    """``.grad`` of the tensor, as text; empty where it has none."""
+    """``.grad`` of the tensor as text, "None" included; "" if the tensor does not keep a gradient."""
     value: str = ""
     """The value of a named tensor that is a single number; empty for all others."""
 
     @property
     def label(self) -> str:
-        """The name, with its value if it has one: ``y = 7``."""
+        """The name and the value, if any, such as ``y = 7``."""
         return " = ".join(filter(None, (self.name, self.value)))
 
     @property
     def size(self) -> str:
-        """The shape, unless the value shows it already."""
+        """The shape as text; "" if there is a value or the shape is unknown."""
         return "" if self.shape is None or self.value else str(self.shape)
 
 
@@ -61,12 +61,12 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in an order in which backward can visit them, the result's first."""
+    """A graph: its nodes in an order in which backward can visit them, with the result first, and its edges."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     seed: str = ""
-    """The gradient that backward began with, as text."""
+    """The gradient that backward began with, as text; "" if it was not recorded."""
 
     def __repr__(self) -> str:
         leaves = sum(node.operation in LEAF_NAMES for node in self.nodes)
@@ -87,15 +87,15 @@ class Graph:
 
 
 RecordedGradients = dict[Any, tuple[str, ...]]
-"""The gradients that each of autograd's nodes passed on, as text; under None the one that backward began with."""
+"""The gradients that each autograd node passed on, as text; under the key None, backward's first gradient."""
 
 
 def graph_of(result: Any, gradients: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Any) -> Graph:
-    """Return the graph behind ``result``, as it is now; ``names`` are your names of its tensors.
+    """Return the current graph behind ``result``; ``names`` are your names for its tensors.
 
-    ``gradients`` is the record of ``record_gradients``. Raises TypeError for what is no tensor, ValueError for a tensor
-    that has no graph. Nothing is changed, but a checkpointed part is computed again to look inside. Plain values have a
-    graph, too: numbers in ``data`` and ``grad``, ``inputs``, and in ``slopes`` one for each input.
+    ``gradients`` is the record of ``record_gradients``. Nothing is changed, but a checkpointed part is computed again.
+    ``result`` may also be a plain value: an object with numbers ``data`` and ``grad``, its ``inputs``, and ``slopes``,
+    one for each input. Raises TypeError for other objects, and ValueError for a tensor without a graph.
     """
     if not isinstance(result, Tensor) and hasattr(result, "inputs"):
         return _graph_of_values(result, {id(value): name for name, value in names.items()})
@@ -130,7 +130,7 @@ def _graph_of_values(result: Any, names: Mapping[int, str]) -> Graph:
         operation = f"slopes {', '.join(map(_number, value.slopes))}" if value.inputs else VALUE
         nodes.append(Node(operation, names.get(key, ""), (), grad=_number(value.grad), value=_number(value.data)))
         for number in arriving[key]:
-            for target, slope in zip(value.inputs, value.slopes, strict=True):  # each number is passed on separately
+            for target, slope in zip(value.inputs, value.slopes, strict=True):  # each gradient is passed on separately
                 edges.append(Edge(index, indices[id(target)], _number(number * slope) if result.grad else ""))
                 arriving[id(target)].append(number * slope)
     return Graph(tuple(nodes), tuple(edges), _number(result.grad) if result.grad else "")
@@ -142,7 +142,7 @@ def _number(value: float) -> str:
 
 @contextmanager
 def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
-    """Record the gradients along the edges of this graph while ``result.backward()`` runs inside."""
+    """Record the gradients along the edges of the graph while ``result.backward()`` runs in the ``with`` block."""
     gradients: RecordedGradients = {}
     nodes = nodes_of(result)
 
@@ -160,14 +160,14 @@ def record_gradients(result: Tensor) -> Iterator[RecordedGradients]:
 
 
 def nodes_of(result: Tensor) -> list[Any]:
-    """Return autograd's nodes behind a tensor, each after all that pass a gradient to it."""
+    """Return the autograd nodes behind a tensor, each after all nodes that pass a gradient to it."""
     if not result.requires_grad:
-        raise ValueError("graph_of: this tensor has no graph: nothing that requires a gradient was recorded on its way")
+        raise ValueError("graph_of: result must have a graph, got a tensor that does not require a gradient")
     return graph_nodes([root_of(result)])
 
 
 def root_of(tensor: Tensor) -> Any:
-    """Return the node that backward would begin with: for a leaf its AccumulateGrad."""
+    """Return the node at which backward begins: ``grad_fn`` or, for a leaf, its AccumulateGrad node."""
     if tensor.grad_fn is not None:
         return tensor.grad_fn
     with torch.enable_grad():
@@ -180,7 +180,7 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
     if (leaf := getattr(node, "variable", None)) is not None:
         return Node(LEAF, name, tuple(leaf.shape), grad=_text(leaf.grad), value=value)
     keeps = _saved_tensors(node)
-    metadata = getattr(node, "_input_metadata", None)  # of the incoming gradients, so of the node's output
+    metadata = getattr(node, "_input_metadata", None)  # of the incoming gradients and so of the output
     shape = tuple(metadata[0].shape) if metadata else None
     grad = _text(tensor.grad) if tensor is not None and tensor.retains_grad else ""
     kept_names = tuple(_called(saved, names) for saved in keeps or ())
@@ -188,7 +188,7 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
 
 
 def _saved_tensors(node: Any) -> list[Tensor] | None:
-    """Return the tensors that a node has saved for backward; None if they are freed."""
+    """Return the tensors that a node has saved for backward; None if they have been freed."""
     saved: list[Tensor] = []
     for attribute in dir(node):
         if not attribute.startswith("_saved_") and attribute != "saved_tensors":
@@ -198,13 +198,13 @@ def _saved_tensors(node: Any) -> list[Tensor] | None:
         except RuntimeError as error:
             if "second time" in str(error):  # PyTorch's message for freed tensors
                 return None
-            continue  # changed in place since: it is saved, but cannot be read
+            continue  # it was changed in place after it was saved, and cannot be read
         saved += [part for part in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(part, Tensor)]
     return saved
 
 
 def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
-    """Return the name of a saved tensor, known by the same numbers at the same address; else its shape."""
+    """Return the name of the tensor with the memory and layout of a saved tensor; the shape if no name fits."""
     return next((name for name, other in names.items() if _is_same(tensor, other)), str(tuple(tensor.shape)))
 
 
@@ -216,7 +216,7 @@ def _is_same(tensor: Tensor, other: Tensor) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Format the numbers of a small tensor, the shape of a larger one, None for what is no tensor."""
+    """Return the values of a small tensor or the shape of a larger one as text; "None" if it is not a tensor."""
     if not isinstance(value, Tensor):
         return "None"
     shape = str(tuple(value.shape))

@@ -24,30 +24,30 @@ ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS = map(colour_of, ("activations", "gra
 Point = tuple[float, float]
 
 MOST_NODES = 40
-"""Limit of a readable picture."""
-_WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: a box, a line of text, a strip
-_NEAR, _FAR, _LETTER = 0.5, 0.98, 0.22  # from column to column; with gradients between them, and for each letter
-_BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # from box to box, kept free for an edge, from arrow to arrow
-_SIZE = 14  # of the letters: readable from the last row for a picture as wide as a notebook
-_INCH, _DENSITY = 72, 144  # CSS pixels to an inch, and pixels: twice as many, for a projector
-_LONG, _LABEL = 13, 11  # letters that a line of a box has room for; bold ones
+"""The highest number of nodes in a readable picture."""
+_WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: width of a box, height of a line of text and of a strip
+_NEAR, _FAR, _LETTER = 0.5, 0.98, 0.22  # inches between columns: without gradients, with them, and per letter
+_BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # inches: box to box, gap for an edge, arrow to arrow, seed's arrow
+_SIZE = 14  # font size: readable from the last row if the picture is as wide as a notebook
+_INCH, _DENSITY = 72, 144  # CSS pixels and image pixels per inch, twice as many for projectors
+_LONG, _LABEL = 13, 11  # letters that fit in a line of a box, and bold letters
 _STRIPS: dict[str, tuple[Any, str, str]] = {
     "leaf": (WEIGHTS, WEIGHTS, "white"),
     "grad": ("white", GRADIENTS, INK),
     "keeps": (tint(ACTIVATIONS, 0.7), ACTIVATIONS, INK),
     "freed": ("white", GREY, GREY),
 }
-"""The filling, the rim and the colour of the letters of each kind of strip."""
+"""The colours of the fill, the edge and the text of each kind of strip."""
 
 
 @dataclass(frozen=True)
 class GraphPicture:
-    """A picture of a graph; a notebook shows it, and without pictures its text."""
+    """A picture of a graph, which a notebook displays; its plain text is that of the graph."""
 
     graph: Graph
     png: bytes
     width: int
-    """CSS pixels, so that letters are as large in a small graph as in a large one."""
+    """The width in CSS pixels, so that letters have the same size in small and large graphs."""
 
     def __repr__(self) -> str:
         return repr(self.graph)
@@ -57,10 +57,10 @@ class GraphPicture:
 
 
 def draw_graph(graph: Graph) -> GraphPicture:
-    """Draw a graph of at most 40 nodes; raises ValueError for a larger one, which can be printed."""
+    """Draw a graph of at most 40 nodes; raise ValueError for a larger graph, which can still be printed."""
     if len(graph.nodes) > MOST_NODES:
         raise ValueError(
-            f"draw_graph: a graph of at most {MOST_NODES} nodes can be read, got {len(graph.nodes)}; print it instead"
+            f"draw_graph: graph must have at most {MOST_NODES} nodes, got {len(graph.nodes)}; print it instead"
         )
     columns, routes = layers(graph)
     heights = defaultdict(lambda: _GAP, {i: _height(node) for i, node in enumerate(graph.nodes)})
@@ -68,7 +68,7 @@ def draw_graph(graph: Graph) -> GraphPicture:
     step = _WIDE + max((max(_FAR, _LETTER * len(way.gradient)) for way in graph.edges if way.gradient), default=_NEAR)
     wide, tall = step * (len(columns) - 1) + _WIDE + 0.2 + (_SEED if graph.seed else 0), max(full) + 0.3
     middle: dict[int, Point] = {}
-    for number, column in enumerate(columns):  # each stands in the middle of the height
+    for number, column in enumerate(columns):  # each column is centred
         top = (tall + full[number]) / 2
         for i in column:
             middle[i] = 0.1 + step * number + _WIDE / 2, top - heights[i] / 2
@@ -158,7 +158,7 @@ def _arrows(axes: Any, graph: Graph, routes: list[list[int]], middle: dict[int, 
 
 
 def _ports(ends: list[tuple[int, float]]) -> dict[int, float]:
-    """Return the height of each arrow's end above the middle of its box, sorted by the height of its other end."""
+    """Return the height of each arrow's end above the middle of its box, ordered by the heights of the other ends."""
     ports = {}
     for box in {box for box, _ in ends}:
         here = sorted((-height, number) for number, (other, height) in enumerate(ends) if other == box)
@@ -168,7 +168,7 @@ def _ports(ends: list[tuple[int, float]]) -> dict[int, float]:
 
 
 def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) -> None:
-    """Draw a smooth line through points, its head at the last, with ``text`` beside its beginning."""
+    """Draw a smooth arrow through points, with its head at the last one and ``text`` beside its first part."""
     vertices, codes = [points[0]], [Path.MOVETO]
     for (x0, y0), (x1, y1) in pairwise(points):
         vertices += [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1), (x1, y1)]
@@ -189,13 +189,13 @@ def _arrow(axes: Any, points: list[Point], text: str, *, below: bool = False) ->
 
 
 def layers(graph: Graph) -> tuple[list[list[int]], list[list[int]]]:
-    """Arrange a graph in layers, with long edges through gaps.
+    """Arrange a graph in layers, in which long edges pass through gaps.
 
     Returns:
-        Columns from left to right, each from top to bottom: indices of nodes, and numbers beyond them for gaps that
-        are kept free for an edge passing by. And the route of each edge, from its source through gaps to its target.
+        The columns from left to right, each with the indices of its nodes and gaps from top to bottom; the indices of
+        gaps start at the number of nodes. Then the route of each edge, from its source through gaps to its target.
     """
-    level = [0] * len(graph.nodes)  # the longest way from the result: a weight stands right before its first use
+    level = [0] * len(graph.nodes)  # the longest path from the result, which puts a weight right before its first use
     for edge in graph.edges:
         level[edge.target] = max(level[edge.target], level[edge.source] + 1)
     columns = [[i for i, its_level in enumerate(level) if its_level == number] for number in range(max(level) + 1)]

@@ -1,4 +1,4 @@
-"""One update in a thin strip at the end of each notebook's core, with one more part explained each time."""
+"""A strip that shows one update at the end of each notebook's core, with one more part explained each time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...drawing import BATCH_STYLES, Area, Arrow, Axes, Axis, Drawing, Line, Mar
 from .curves import CourseFigure
 
 STRIP_SIZE = (820, 216)
-"""CSS pixels, for three lines of text below a tile."""
+"""Width and height in CSS pixels, with room for three lines of text below a tile."""
 _CALLS = ("zero_grad()", "forward", "backward()", "step()")
 _EXPLAINED = {
     "00": {0: "empties .grad", 2: "adds to .grad", 3: "reads .grad"},
@@ -27,13 +27,13 @@ _EXPLAINED = {
     "11": {2: "averages over the ranks"},
     "12": {0: "in three of four places"},
 }
-"""By notebook, what it has explained of each of the calls; 4 is the way round zero_grad()."""
-_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # from tile to tile, a tile, its upper and its lower edge
-_ROW = 3.1  # from line to line of the words below a tile
+"""The explanations that each notebook adds, by index in ``_CALLS``; index 4 is the path that skips zero_grad()."""
+_WIDE, _TILE, _TOP, _LOW = 25.0, 22.0, 26.0, 12.0  # distance between tiles, width, upper and lower edge of a tile
+_ROW = 3.1  # distance between lines of text below a tile
 
 
 def update_strip(notebook: str) -> CourseFigure:
-    """Draw one update with the explanations of the notebooks up to this one, such as "02", the newest in bold.
+    """Draw one update with the explanations of all notebooks up to ``notebook``, such as "02", with its own in bold.
 
     Raises ValueError for a notebook without a strip.
     """
@@ -76,7 +76,7 @@ def _tile(index: int, call: str, lines: list[tuple[str, str]], notebook: str) ->
 
 
 def _round(notebook: str) -> list[Mark]:
-    """Return the path from step() back to the first call, and the one past zero_grad() once it is explained."""
+    """Return the path from step() back to zero_grad() and, from notebook 03 on, the path that skips zero_grad()."""
     high, start, end = 29.5, 3 * _WIDE + _TILE / 2, _TILE / 2
     marks: list[Mark] = [
         Line("next batch", (start, _TOP, start, high, end, high, end, _TOP + 0.4), "grey", 1.4),

@@ -1,1 +1,1 @@
-"""The instruments of the series: each a function of its controls' values to pictures and words."""
+"""The instruments of the series, which show pictures and text that depend only on the values of their controls."""

@@ -1,4 +1,4 @@
-"""The loss scale: the gradients that a 16-bit backward pass loses at a scale, and a run of GradScaler."""
+"""The loss scale instrument: the gradients that a 16-bit backward pass loses at a scale, and a run of GradScaler."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ...drawing import AXES_EDGE, Axes, Axis, Band, Dots, Drawing, Line, Text, p
 from ...formatting import number_of, power_text
 from ...widgets import Control, Instrument, Settings, View
 
-WEIGHT = 1e-5  # a factor of the loss, with which most gradients are too small for fp16
+WEIGHT = 1e-5  # a factor of the loss that makes most gradients too small for fp16
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FIRST, LAST = -46, 22
-"""The powers of two that are counted, from 2**FIRST up to 2**LAST; sizes outside are counted at the ends."""
+"""The exponents of the histogram, from 2**FIRST to 2**LAST; sizes outside are counted in the first or the last bin."""
 ZONES = {"zero": "become 0", "subnormal": "fewer digits", "normal": "keep all digits", "overflow": "inf or NaN"}
-"""The kinds of numbers that a gradient can become, with their labels."""
+"""The kinds of numbers that a gradient can become in 16 bits, with their labels."""
 _SHORT = {"subnormal": "fewer", "overflow": "inf"}
 SCALER_UPDATES = 50
 INIT_SCALE = 65536.0  # the default of ``GradScaler``
@@ -38,9 +38,9 @@ class Outcome:
     format: str
     scale: float
     counts: dict[str, npt.NDArray[np.int64]]
-    """Kind -> number of gradients that became it, for each power of two of scale x the fp32 gradient, FIRST first."""
+    """For each kind, the number of its gradients by the power of two of scale x the fp32 gradient, from FIRST on."""
     total: int  # the number of gradients that are not 0 in fp32
-    error: float  # of the 16-bit gradient / scale, as a share of the length of the fp32 gradient; inf or NaN if it is
+    error: float  # of the 16-bit gradient / scale, relative to the fp32 gradient's norm; inf or NaN on overflow
 
     def count(self, kind: str) -> int:
         """Return the number of gradients that became this kind."""
@@ -49,7 +49,7 @@ class Outcome:
 
 @cache
 def gradients_of(format: str | None, scale: float) -> Tensor:
-    """Run a real backward pass in fp16, bf16 or (None) fp32, the loss times ``scale``; return ``.grad`` in a row."""
+    """Run backward() in fp16, bf16 or (None) fp32 on the loss times ``scale``, and return ``.grad`` as a 1-D tensor."""
     task = digits_task()
     model = task.build(seed=0)
     x, y = (part.to(task.device) for part in task.batches[0])
@@ -61,7 +61,7 @@ def gradients_of(format: str | None, scale: float) -> Tensor:
 
 @cache
 def measure_outcome(format: str, scale: float) -> Outcome:
-    """Compare the gradients of a 16-bit backward pass with the fp32 ones of the same loss, not scaled."""
+    """Compare the gradients of a 16-bit backward pass with the unscaled fp32 gradients of the same loss."""
     exact, got = gradients_of(None, 1.0), gradients_of(format, scale)
     exact, got = exact[exact != 0], got[exact != 0]
     powers = torch.frexp(exact * scale).exponent.long() - 1  # 2**power <= size < 2**(power + 1)
@@ -77,7 +77,7 @@ def measure_outcome(format: str, scale: float) -> Outcome:
 
 
 def limits_of(format: str) -> tuple[int, int, int]:
-    """Return the powers of two below which a 16-bit type rounds to 0, from which it has all digits, and is inf."""
+    """Return the exponents below which a type rounds to 0, from which it keeps all digits, and from which it is inf."""
     limits = torch.finfo(DTYPES[format])
     least, normal = (round(math.log2(x)) for x in (limits.smallest_normal * limits.eps, limits.smallest_normal))
     return least - 1, normal, math.floor(math.log2(limits.max)) + 1
@@ -89,8 +89,8 @@ def run_scaler(
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """Train the model of digits with SGD and a GradScaler.
 
-    Returns the scale used by each update, with the one for the update after them, and the numbers of the updates,
-    counted from 1, whose step was skipped because a gradient was inf or NaN.
+    Returns the scale of each update, followed by that of the update that would come next, and the indices (from 1) of
+    the updates whose step was skipped because a gradient was inf or NaN.
     """
     task = digits_task()
     model: nn.Module = task.build(seed=0)
@@ -113,7 +113,7 @@ def run_scaler(
 
 # Pictures and words ---------------------------------------------------------------------------------------------------
 
-_SCALES = [2**power for power in range(41)]  # at the last ones gradients overflow
+_SCALES = [2**power for power in range(41)]  # gradients overflow at the largest
 _GROWTH_INTERVALS = [2, 5, 10, 2000]
 _SUBJECT = "digits, loss x 0.00001"
 _STYLES: dict[str, dict[str, Any]] = {
@@ -123,17 +123,17 @@ _STYLES: dict[str, dict[str, Any]] = {
     "overflow": {"fill": "wrong/60", "stroke": "wrong", "hatch": "\\\\"},
 }
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
-_HEADROOM = 1.3  # height of the axes over that of the tallest step: labels of the zones are above the steps
-_ROOM_FOR_UNSCALED = 10  # power of two from which the histogram at a loss scale of 1 is clear of the scaled one
+_HEADROOM = 1.3  # height of the axes over that of the histogram, for the labels of the zones
+_ROOM_FOR_UNSCALED = 10  # exponent of the scale from which the unscaled histogram is clear of the scaled one
 
 
 class LossScale(Instrument):
-    """Real gradients over the limits of fp16 or bf16 at a loss scale, beside a run of GradScaler."""
+    """A histogram of real gradients at a loss scale, with the limits of fp16 or bf16, beside a run of GradScaler."""
 
     title = "The loss scale"
 
     def controls(self) -> list[Control]:
-        """Return the controls."""
+        """Return the controls of the 16-bit type, the loss scale, the growth interval and the update."""
         return [
             Control.choice("dtype", "autocast", "fp16", list(DTYPES)),
             Control.slider("scale", "loss scale", 1, _SCALES, text=scale_text),
@@ -142,7 +142,7 @@ class LossScale(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Return both panels for these settings."""
+        """Return the histogram and the run of GradScaler for these settings."""
         dtype, scale, interval, update = (settings[name] for name in ("dtype", "scale", "growth_interval", "update"))
         outcome = measure_outcome(dtype, scale)
         scales, every = run_scaler(dtype, interval)
@@ -154,7 +154,7 @@ class LossScale(Instrument):
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Record every scale for each type, and every update for each growth interval."""
+        """Yield every scale for each type, and every update for each growth interval."""
         for dtype in DTYPES:
             yield from ({"dtype": dtype, "scale": scale} for scale in _SCALES)
         for interval in _GROWTH_INTERVALS:
@@ -162,7 +162,7 @@ class LossScale(Instrument):
 
 
 def loss_scale(**start: Any) -> LossScale:
-    """Return the loss scale instrument; start values by name: dtype, scale, growth_interval, update."""
+    """Return the loss scale instrument; ``dtype``, ``scale``, ``growth_interval`` and ``update`` are start values."""
     return LossScale(**start)
 
 
@@ -186,7 +186,7 @@ def _scaler_text(scale: float, skipped: list[int], update: int) -> str:
 
 
 def _code_text(format: str, scale: float, growth_interval: int) -> str:
-    """Return the plain PyTorch that was run for both panels; it uses model, loss_fn, batches and device."""
+    """Return the plain PyTorch code that both panels show; it uses model, loss_fn, batches and device."""
     dtype = DTYPES[format]
     return f"""\
 # gradients x loss scale: one backward pass
@@ -209,14 +209,14 @@ for x, y in batches:
 
 
 def scale_text(scale: float) -> str:
-    """Format a scale in full up to a million, and a larger power of two as a power."""
+    """Format a scale: powers of two below 1 or over a million as a power, and all others in full."""
     mantissa, power = math.frexp(scale)
     large = mantissa == 0.5 and not 1 <= scale < 1e6
     return power_text(power - 1) if large else f"{scale:,g}"
 
 
 def part_text(count: int, total: int) -> str:
-    """Format a share in percent; 0% and 100% are exact."""
+    """Format ``count / total`` in percent; only exact values are shown as 0% or 100%."""
     share = count / total
     if count in (0, total):
         return f"{share:.0%}"
@@ -224,7 +224,7 @@ def part_text(count: int, total: int) -> str:
 
 
 def draw_gradients(outcome: Outcome) -> Drawing:
-    """Draw the gradients by size, coloured by their kinds in 16 bits, over the limits of the type."""
+    """Draw a histogram of the gradients' sizes, coloured by their kinds in 16 bits, over the limits of the type."""
     scale = scale_text(outcome.scale)
     shares = {kind: outcome.counts[kind] / outcome.total * 100 for kind in ZONES}
     steps = np.sum(list(shares.values()), axis=0)
@@ -251,7 +251,7 @@ def draw_gradients(outcome: Outcome) -> Drawing:
 
 
 def _zone_marks(outcome: Outcome) -> list[Band | Text]:
-    """Return shades over the zones that lose digits, and in each zone its share of the gradients."""
+    """Return a shaded band for each zone that loses digits, and in every zone its share of the gradients."""
     marks: list[Band | Text] = []
     edges = np.clip((FIRST, *limits_of(outcome.format), LAST), FIRST, LAST).tolist()
     for kind, low, high in zip(ZONES, edges, edges[1:], strict=False):
@@ -270,7 +270,7 @@ def _zone_marks(outcome: Outcome) -> list[Band | Text]:
 
 
 def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the points of a band with a step for each power of two, from FIRST on, that has gradients."""
+    """Return the corners of a stepped band from the first to the last power of two with gradients."""
     some = np.flatnonzero(share)
     part = slice(some[0], some[-1] + 1)
     edges = np.arange(some[0], some[-1] + 2.0) + FIRST
@@ -278,7 +278,7 @@ def _stairs(below: npt.NDArray[np.float64], share: npt.NDArray[np.float64]) -> n
 
 
 def _unscaled_marks(steps: npt.NDArray[np.float64], moved: int) -> list[Line | Text]:
-    """Return the outline that the histogram has at a loss scale of 1: a scale only moves it to the right."""
+    """Return the histogram's outline at loss scale 1, ``moved`` bins to the left; empty if it would overlap."""
     if moved < _ROOM_FOR_UNSCALED:
         return []
     corners = _stairs(np.zeros(len(steps) - moved), steps[moved:]).reshape(-1, 3)
@@ -295,7 +295,7 @@ def draw_scaler_run(scales: tuple[float, ...], skipped: list[int], update: int, 
     """Draw the scale up to an update as steps, and a cross at each skipped step."""
     interval, now = f"growth_interval {growth_interval:,}", scale_text(scales[update])
     powers = np.log2(scales)
-    # Update n works with scales[n - 1]; it is drawn from n - 1 to n.
+    # Update n uses scales[n - 1], which is drawn from n - 1 to n.
     path = step_points(np.arange(update + 1.0), powers[: update + 1])
     marks: list[Line | Dots] = [Line("scale", path, "scale", 3.0, words=f"the loss scale, {now} now")]
     if skipped:

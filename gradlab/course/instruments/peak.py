@@ -1,4 +1,4 @@
-"""The peak: one update's memory over time, the parts of its peak, and the effect of switches on it."""
+"""The peak instrument: one update's memory over time, the parts of its peak, and the effect of settings on it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from ...memory import CATEGORIES, Ledger
 from ...widgets import Control, Instrument, View
 
 CLASSES = 10
-"""Outputs of the model."""
+"""The number of classes that the model predicts."""
 _PLACES = BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP = "before forward", "before backward", "after step"
 _OPTIMIZER = {
     "sgd": "torch.optim.SGD(model.parameters(), lr=0.01)",
@@ -50,29 +50,29 @@ _OPTIMIZER = {
 
 @dataclass(frozen=True)
 class PeakSettings:
-    """A stack of layers and the settings of its training."""
+    """The size of a stack of layers and the settings of its training loop."""
 
     width: int = 64
-    """Units of each hidden layer."""
+    """The number of units in each hidden layer."""
     depth: int = 6
-    """Hidden layers."""
+    """The number of hidden layers."""
     batch: int = 128
-    """Rows of one micro-batch."""
+    """The number of rows in a micro-batch."""
     optimizer: str = "adam"
     set_to_none: bool = True
     place: str = BEFORE_FORWARD
     """The position of ``zero_grad`` in the loop."""
     accumulate: int = 1
-    """Micro-batches of one update."""
+    """The number of micro-batches in an update."""
 
 
 def peak_source(settings: PeakSettings) -> str:
-    """Return the program that is measured, which is also the text that is shown."""
+    """Return the source of the program that is measured and shown."""
     width, several = settings.width, settings.accumulate > 1
     batch = f"torch.randn({settings.batch}, {width}), torch.randint({CLASSES}, ({settings.batch},))"
     clear = f"optimizer.zero_grad(set_to_none={settings.set_to_none})"
     each = ["loss = cross_entropy(model(x), y)", f"{'(loss / len(batches))' if several else 'loss'}.backward()"]
-    if settings.place == BEFORE_BACKWARD:  # once a window, with its first micro-batch
+    if settings.place == BEFORE_BACKWARD:  # once in a window, for its first micro-batch
         each[1:1] = ["if number == 0:", f"    {clear}"] if several else [clear]
     if several:
         pairs = "number, (x, y) in enumerate(batches)" if settings.place == BEFORE_BACKWARD else "x, y in batches"
@@ -101,12 +101,12 @@ _PHASES = {"loss": "forward", "zero_grad": "zero_grad", "backward": "backward", 
 
 @dataclass(frozen=True)
 class Phase:
-    """One call of the update, from its first to its last moment."""
+    """The memory during one call of an update."""
 
     name: str
     """"zero_grad", "forward", "backward" or "step"."""
     moments: tuple[Mapping[str, int], ...]
-    """Bytes by category; each stretch of work has two moments, its highest and its end."""
+    """Bytes by category, at two moments of each interval of the ledger: at its highest total and at its end."""
 
     @property
     def highest(self) -> Mapping[str, int]:
@@ -116,25 +116,25 @@ class Phase:
 
 @dataclass(frozen=True)
 class UpdateMemory:
-    """The memory of one update."""
+    """The memory of one update, by phase and at its peak."""
 
     settings: PeakSettings
     phases: tuple[Phase, ...]
     peak: int
-    """Bytes."""
+    """The highest total number of bytes."""
     at_peak: Mapping[str, int]
-    """Bytes by category at that moment."""
+    """Bytes by category at the peak."""
     call: str
-    """The phase of the peak: ``backward()``."""
+    """The call in which the peak occurs, such as ``backward()``."""
     where: str
-    """The same with the module that ran then: ``backward(), in module 11 (ReLU)``."""
+    """The call and the module of the peak, such as ``backward(), in module 11 (ReLU)``."""
     lines: tuple[int, int]
-    """The first and the last line of the loop's statement that ran then."""
+    """The first and the last line of the statement in which the peak occurs; (1, 1) from ``measure_update``."""
 
 
 @lru_cache(maxsize=1024)
 def measure_peak(settings: PeakSettings) -> UpdateMemory:
-    """Run the loop of these settings and return the memory of its second update, when the optimizer has its state."""
+    """Run the loop of ``settings`` and return the memory of its second update, when the optimizer has its state."""
     program = Program(peak_source(settings))
     names: dict[str, Any] = {}
     with lock, RandomStream(0), torch.enable_grad(), ExitStack() as after:
@@ -149,7 +149,7 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
                 break
         inputs = names.get("batches") or (names["x"], names["y"])
         with Ledger(names["model"], [names["optimizer"]], inputs) as ledger:
-            ledger.current_statement = lambda: ""  # statements are named as they end
+            ledger.current_statement = lambda: ""  # ``mark`` names each statement at its end
             for statement in updates:
                 ledger.mark(str(statement))
     statements = program.statements
@@ -169,7 +169,7 @@ def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[
     def labelled(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
             called.append(name)
-            torch.empty(0)  # an operation, at which the ledger reads the phase
+            torch.empty(0)  # an operation, so that the ledger reads the phase
             return call(*args, **kwargs)
 
         return run
@@ -192,7 +192,7 @@ def measure_update(update: Callable[..., Any], settings: PeakSettings) -> tuple[
 def _update_memory(
     settings: PeakSettings, ledger: Ledger, model: nn.Module, phase_of: Callable[[str], str], lines: tuple[int, int]
 ) -> UpdateMemory:
-    """Summarize a ledger; ``phase_of`` maps its statements to phases, others to ""."""
+    """Summarize a ledger; ``phase_of`` maps each of its statements to a phase, or to "" if it belongs to none."""
     stretches = groupby(ledger.timeline[:-1], lambda point: phase_of(point.statement))
     phases = [
         Phase(name, tuple(m for point in work for m in (point.high, point.bytes))) for name, work in stretches if name
@@ -205,7 +205,7 @@ def _update_memory(
 
 
 def changes_text(settings: PeakSettings, start: PeakSettings) -> str:
-    """List the switches that differ from the start: ``batch 128 → 4, zero_grad → after step``."""
+    """List the settings that differ from ``start``, such as ``batch 128 → 4, zero_grad → after step``."""
     changes = []
     for name, after in asdict(settings).items():
         if (before := getattr(start, name)) != after:
@@ -223,17 +223,17 @@ _START = PeakSettings()
 
 
 class Peak(Instrument):
-    """One update of a stack of layers, measured as its loop runs.
+    """The memory of one update of a stack of layers, measured while its loop runs.
 
-    ``width`` and ``depth`` are the model's, ``batch`` is the rows of one micro-batch; ``accumulate``, ``optimizer``,
-    ``place`` (of ``zero_grad``) and ``set_to_none`` set its training. Keyword arguments set the start, with which later
-    settings are compared.
+    ``width`` and ``depth`` set the model's size; ``batch`` (the rows of a micro-batch), ``accumulate``, ``optimizer``,
+    ``place`` (of ``zero_grad``) and ``set_to_none`` set its training. Keyword arguments set the start values, with
+    which later settings are compared.
     """
 
     title = "The peak"
 
     def controls(self) -> list[Control]:
-        """Return the model's size, then the switches of the loop."""
+        """Return the controls of the model's size, followed by those of the loop."""
         return [
             Control.slider("width", "width", _START.width, [16, 32, 64, 128]),
             Control.slider("depth", "depth", _START.depth, [1, 2, 4, 6, 8]),
@@ -245,7 +245,7 @@ class Peak(Instrument):
         ]
 
     def render(self, values: Mapping[str, Any]) -> View:
-        """Measure these settings, and those at the start for the comparison."""
+        """Return the memory measured with these settings, compared with that of the start values."""
         settings, first = PeakSettings(**values), self._first
         now, start = measure_peak(settings), measure_peak(first)
         state, note = _peak_text(now), ""
@@ -276,29 +276,29 @@ class Peak(Instrument):
 
     @property
     def at_peak(self) -> Mapping[str, int]:
-        """Bytes by category at the peak of the chosen settings."""
+        """Bytes by category at the peak with the current settings."""
         return measure_peak(PeakSettings(**self.values)).at_peak
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
-        """Return each switch by itself, and the switches of ``zero_grad`` with a large and a small batch."""
+        """Yield each control changed alone, and all settings of zero_grad for both optimizers and two batch sizes."""
         yield from super().recorded()
         for optimizer, position, clear, batch in product(("sgd", "adam"), _PLACES, (True, False), (4, 128)):
             yield {"optimizer": optimizer, "place": position, "set_to_none": clear, "batch": batch}
 
 
 def peak(**start: Any) -> Peak:
-    """Return the peak; keyword arguments set its start: ``peak(optimizer="sgd", batch=8)``."""
+    """Return the peak instrument; keyword arguments set start values, as in ``peak(optimizer="sgd", batch=8)``."""
     return Peak(**start)
 
 
 _SHARES = {"zero_grad": 4.0, "forward": 6.0, "backward": 7.0, "step": 4.0}
-"""Width of each phase beside the others; the several passes of a window share the room of one."""
+"""The relative width of each phase; if a window has several passes, they share the width of one."""
 _SHORT = {"zero_grad": "zero", "forward": "fwd", "backward": "bwd"}
 _BAR = 1.02, 1.06  # the left and the right edge of the peak's bar, in widths of the update
 
 
 def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
-    """Stack the categories over the update, mark the peak, and draw the top of the start's update as an outline."""
+    """Draw the memory of the update ``now`` by category with its peak, and the total of ``start`` as an outline."""
     peak, before = bytes_text(now.peak), f"{bytes_text(start.peak)}, in {start.where}"
     changed = start != now
     outlined = "with zeros" if replace(now.settings, set_to_none=False) == start.settings else "at the start"
@@ -329,14 +329,14 @@ def draw_update_memory(now: UpdateMemory, start: UpdateMemory) -> Drawing:
 
 
 def _phase_ends(phases: Sequence[Phase]) -> list[float]:
-    """Return the beginnings of the phases, as shares of the update, and the end of the last one."""
+    """Return the boundaries of the phases as shares of the update's width, from 0 to 1."""
     names = [phase.name for phase in phases]
     shares = np.array([_SHARES[name] / names.count(name) for name in names])
     return [0.0, *(np.cumsum(shares) / shares.sum()).tolist()]
 
 
 def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
-    """Return rows of x, lower and upper edge: those of one category, or from 0 to the top of all."""
+    """Return rows of x, lower and upper edge for one category or, if it is "", for the total."""
     moments = [moment for phase in update.phases for moment in phase.moments]
     edges = stacked({name: [moment[name] for moment in moments] for name in CATEGORIES}, len(moments))
     low, high = edges[category] if category else (np.zeros(len(moments)), edges[list(edges)[-1]][1])
@@ -347,7 +347,7 @@ def _steps(update: UpdateMemory, category: str = "") -> np.ndarray:
 
 
 def _spans(phases: Sequence[Phase], ends: Sequence[float]) -> tuple[AxisSpan, ...]:
-    """Return the calls to write under the axis, those of a window once; the shortest get room first."""
+    """Return the labels of the calls below the axis, one for all calls of a window; short labels are placed first."""
     calls = list(zip(phases, pairwise(ends), strict=True))
     window = [span for phase, span in calls if phase.name in ("forward", "backward")]
     several = len(window) > 2
@@ -377,7 +377,7 @@ def _peak_text(now: UpdateMemory) -> str:
 
 
 def parts_text(sizes: Mapping[str, int]) -> str:
-    """Format bytes by category, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
+    """Format bytes by category, the largest first, such as ``optimizer 200 KiB, activations 192 KiB``."""
     return ", ".join(
         f"{name} {bytes_text(sizes[name])}" for name in sorted(sizes, key=lambda n: -sizes[n]) if sizes[name]
     )

@@ -1,4 +1,4 @@
-"""The ring of orders: drag the four calls of a loop into any order, run it, and see its effect and the reason."""
+"""The ring of orders, an instrument that runs the four calls of a loop in any order and explains the effect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ...widgets import Control, Instrument, View
 from ..figures.curves import CourseFigure, curves
 from .ring_trial import PIECES, USUAL, Grad, LoopCall, OrderRun, run_and_judge
 
-CALLS_SHOWN = 12  # one by one: three turns of four calls
+CALLS_SHOWN = 12  # the calls that are shown one by one: three turns of four calls
 CALL_STYLES: dict[str, dict[str, Any]] = {
     "zero_grad": {"fill": "paper", "stroke": "grey", "dash": "dashed"},
     "forward": {"fill": "activations/35", "stroke": "activations"},
@@ -43,7 +43,7 @@ _SIGNS = {"right": "\u2713 right", "harmless": "\u2713 harmless", "wrong": "\u27
 
 
 class RingOfOrders(Instrument):
-    """The calls of a training loop on a ring: any order is run on real digits and compared with the usual one."""
+    """The calls of a training loop on a ring: any order is run on real digits and compared with the usual order."""
 
     title = "The ring of orders"
 
@@ -55,9 +55,9 @@ class RingOfOrders(Instrument):
         ]
 
     def render(self, settings: Mapping[str, Any]) -> View:
-        """Return the ring, the contents of ``.grad`` and the losses, with the verdict and the text that ran."""
+        """Return the ring, the contents of ``.grad`` and the losses, with the verdict and the code that ran."""
         ran = run_and_judge(settings["order"])
-        calls = ran.trial.calls[: settings["call"]]  # fewer where an error ended the loop
+        calls = ran.trial.calls[: settings["call"]]  # fewer if an error ended the loop
         line = calls[-1].line if calls else 0
         return View(
             {"ring": draw_ring(ran, calls), "grad": draw_contents(ran, calls), "loss": draw_losses(ran)},
@@ -69,7 +69,7 @@ class RingOfOrders(Instrument):
         )
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
-        """Return all orders of the four calls, and the usual one with a call left out or doubled, call by call."""
+        """Yield all orders of the four calls, and the usual order with a call left out or doubled, call by call."""
         orders = [" ".join(order) for order in permutations(PIECES)]
         orders += [" ".join(piece for piece in PIECES if piece != left) for left in PIECES]
         orders += [" ".join((*PIECES[:i], piece, *PIECES[i:])) for piece in PIECES for i in range(len(PIECES) + 1)]
@@ -78,16 +78,16 @@ class RingOfOrders(Instrument):
 
 
 def ring_of_orders(**start: Any) -> RingOfOrders:
-    """Return the ring of orders: four calls to be dragged into any order, run, and judged.
+    """Return the ring of orders: four calls that can be dragged into any order, which is run and judged.
 
     Keyword arguments are start values of its controls: ``order="forward backward step zero_grad"`` and ``call`` (the
-    number of calls that have run in the picture, 0 to 12). Raises ValueError for others.
+    number of calls that have run in the picture, 0 to 12). Raises ValueError for other names or values.
     """
     return RingOfOrders(**start)
 
 
 def run_order(order: str) -> OrderRun:
-    """Run the four calls in an order, as ``"zero_grad forward backward step"``, and compare it with the usual one.
+    """Run calls in an order such as ``"zero_grad forward backward step"``, and compare it with the usual order.
 
     Raises ValueError for an invalid order.
     """
@@ -106,7 +106,7 @@ _TILE = 0.68, 0.17  # half the width and half the height of a call on the ring
 
 
 def draw_ring(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
-    """Draw the ring with its newest call in bold, and beside each call its last effect."""
+    """Draw the ring with the newest call in bold, and beside each call its latest effect."""
     pieces, newest = ran.trial.order.split(), calls[-1] if calls else None
     marks = _way_marks("", range(len(pieces)), len(pieces), "grey")
     last = {call.index: call for call in calls}
@@ -128,7 +128,7 @@ def _on_ring(share: float, x: float = 0.0, y: float = 0.0, height: float = 1.0) 
 
 
 def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, width: float = 1.5) -> list[Mark]:
-    """Return the part of a ring of ``count`` calls that begins at ``calls``, with an arrow after each of them."""
+    """Return the marks of the part ``calls`` of a ring of ``count`` calls, with an arrow after each of these calls."""
     shares = np.linspace(calls.start, calls.stop, 97) / count
     marks: list[Mark] = [Line(f"ring{id}", np.ravel([_on_ring(share, *middle) for share in shares]), role, width)]
     for number in calls:
@@ -140,7 +140,7 @@ def _way_marks(id: str, calls: range, count: int, role: str, *middle: float, wid
 def _call_marks(
     x: float, y: float, id: str, piece: str, call: LoopCall | None, lit: bool, sign: str = ""
 ) -> list[Mark]:
-    """Return a call on the ring with a sign, and its last effect above or below it."""
+    """Return the marks of a call on the ring: its name and ``sign``, and its latest effect above or below."""
     failed, style = call is not None and call.failed, dict(CALL_STYLES[piece])
     frame: dict[str, Any] = {"stroke": "wrong" if failed else "ink", "width": 3.0, "dash": ""} if lit or failed else {}
     label = f"{piece}: {call.text if call else 'has not run yet'}"
@@ -156,7 +156,7 @@ def _call_marks(
     return marks
 
 
-# By the verdict on a ring's order from its forward on: its outcome, and the calls between which its fault lies.
+# For each verdict on a ring's order that starts at forward: the outcome, and the first and last call of the fault.
 _ENDS = {
     "right": ("\u2713 trains", "step", "step"),
     "error": ("\u2717 error", "forward", "step"),
@@ -165,7 +165,7 @@ _ENDS = {
 
 
 def six_rings() -> CourseFigure:
-    """Draw the 24 orders as six rings: at each call the verdict on the order that begins there; the fault is thick."""
+    """Draw the 24 orders as six rings: each call shows the verdict on the order that begins there; faults are thick."""
     runs, marks, description = {order: run_order(" ".join(order)) for order in permutations(PIECES)}, list[Mark](), ""
     rings = [(kind, order) for kind in _ENDS for order in runs if order[0] == "forward" and runs[order].verdict == kind]
     for number, (kind, ring) in enumerate(rings):
@@ -173,7 +173,7 @@ def six_rings() -> CourseFigure:
         first, last = (ring.index(call) for call in ends)
         fault = range(first, first + (last - first) % 4)
         marks += _way_marks(f" {number}", range(4), 4, "grey", *middle)
-        height = 1.32 if len(fault) > 1 else 1.0  # clear of a call that is not at fault
+        height = 1.32 if len(fault) > 1 else 1.0  # clear of a call that is not part of the fault
         marks += _way_marks(f" {number} fault", fault, 4, "wrong", *middle, height, width=5.0)
         for index, piece in enumerate(ring):
             run = runs[ring[index:] + ring[:index]]
@@ -188,11 +188,11 @@ def six_rings() -> CourseFigure:
     return CourseFigure(drawing, size=(930, 400))
 
 
-_ROOM, _STRIP = 1.3, 0.25  # in tiles: above the highest column, and for the call's colour below each
+_ROOM, _STRIP = 1.3, 0.25  # heights in tiles: above the highest column, and of the strip below
 
 
 def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
-    """Draw a column for each of the first calls: ``.grad`` after it, one tile per backward."""
+    """Draw the contents of ``.grad`` after each of the first calls as a column, with one tile per backward pass."""
     every = ran.trial.calls[:CALLS_SHOWN]
     marks: list[Mark] = []
     if calls:
@@ -219,7 +219,7 @@ def draw_contents(ran: OrderRun, calls: Sequence[LoopCall]) -> Drawing:
 
 
 def _column_marks(number: int, call: LoopCall) -> list[Mark]:
-    """Return the gradients after a call, stacked, or those it cleared, with the sign of a step or an error above."""
+    """Return the marks of the gradients after a call (before zero_grad), with a sign above for a step or an error."""
     middle, height = number + 0.5, len(call.after.times)
     strip = box_points(middle, -_STRIP / 2, 0.42, _STRIP / 2)
     marks: list[Mark] = [Area(f"name {number}", strip, words=call.piece, **CALL_STYLES[call.piece])]
@@ -243,7 +243,7 @@ def _column_marks(number: int, call: LoopCall) -> list[Mark]:
 
 
 def draw_losses(ran: OrderRun) -> Drawing:
-    """Draw the loss on held-out digits after each turn, of the usual order and of this one unless an error ends it."""
+    """Draw the held-out loss after each turn, for the usual order and, unless an error ended it, for this order."""
     trial, lines = ran.trial, {"usual": ran.usual.losses}
     events = {trial.turns: f"this order stops in turn {trial.turns + 1}"} if trial.error else {}
     if not trial.error:

@@ -1,4 +1,4 @@
-"""A loop of the ring: its text, run as it is, ``.grad`` before and after each call, and the verdict."""
+"""A trial of an order on the ring: the loop that runs, ``.grad`` before and after each call, and the verdict."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from ...tasks import digits
 
 PIECES = ("zero_grad", "forward", "backward", "step")
 USUAL = " ".join(PIECES)
-TURNS = 60  # of the loop, one batch each
-_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)"  # at which the usual loop's loss falls smoothly
+TURNS = 60  # iterations of the loop, with one batch each
+_OPTIMIZER = "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)"  # makes the usual loop's loss fall smoothly
 _LINES = {
     "zero_grad": "optimizer.zero_grad()",
     "forward": "loss = loss_fn(model(x), y)",
     "backward": "loss.backward()",
     "step": "optimizer.step()",
 }
-_MOST_LATE = 2  # updates by which a loop may lag behind the usual one and still count as the same
+_MOST_LATE = 2  # updates by which a loop may lag behind the usual loop and still count as equal
 _task = cache(partial(digits, batch=24, device="cpu"))
 
 
 @dataclass(frozen=True)
 class Grad:
-    """The backwards in the ``.grad`` of all parameters at one moment; it is None where there are none."""
+    """The backward passes whose gradients are in ``.grad`` at one moment; none if ``.grad`` is None."""
 
-    times: Mapping[int, int]  # number of a backward -> number of steps that have applied it
+    times: Mapping[int, int]  # index of a backward pass -> number of steps that have applied its gradient
     norm: float = 0.0
 
     def numbers(self, least: int = 0) -> str:
-        """Return the numbers of the backwards that at least ``least`` steps have applied: ``1-3, 5``."""
+        """Return the indices of the backward passes that at least ``least`` steps have applied, such as ``1-3, 5``."""
         return spans_text(union((number, number) for number, times in self.times.items() if times >= least), EN_DASH)
 
     def count(self, least: int) -> int:
-        """Return the number of backwards that at least ``least`` steps have applied."""
+        """Return the number of backward passes that at least ``least`` steps have applied."""
         return sum(times >= least for times in self.times.values())
 
     @property
     def text(self) -> str:
-        """The contents as text: ``None``, ``gradients 1-3 (1-2 applied), norm 0.58``."""
+        """The contents as text, such as ``None`` or ``gradients 1-3 (1-2 applied), norm 0.58``."""
         if not self.times:
             return "None"
         numbers, verb = (self.numbers(2), "applied again") if self.count(2) else (self.numbers(1), "applied")
@@ -58,7 +58,7 @@ class Grad:
 
     @property
     def named(self) -> str:
-        """The gradients by the numbers of their backwards: ``gradients 1-3``."""
+        """The indices of the gradients as text, such as ``gradients 1-3``; "" for none."""
         return f"gradient{'s' if len(self.times) > 1 else ''} {self.numbers()}" if self.times else ""
 
 
@@ -67,17 +67,17 @@ class LoopCall:
     """One call of the loop, with ``.grad`` right before and right after it."""
 
     turn: int
-    index: int  # in the order, from 0
+    index: int  # position in the order, from 0
     piece: str
-    line: int  # of the text, from 1
+    line: int  # line of the source, from 1
     before: Grad
     after: Grad
-    number: int = 0  # of a forward that of its batch, of a backward its own
+    number: int = 0  # index of a forward's batch or of a backward pass, from 1; else 0
     failed: bool = False
 
     @property
     def text(self) -> str:
-        """The effect on ``.grad`` or on the weights: ``applies gradients 1-3 (1-2 again)``."""
+        """The effect on ``.grad`` or on the weights, such as ``applies gradients 1-3 (1-2 again)``."""
         every, again = self.before.named, self.before.numbers(1)
         texts = {
             "zero_grad": f"clears {every}" if every else "nothing to clear",
@@ -90,14 +90,14 @@ class LoopCall:
 
 @dataclass(frozen=True)
 class Trial:
-    """One loop that was run to its end, or to its error."""
+    """The record of a loop that was run to its end or to its first error."""
 
     order: str
     source: str
     calls: tuple[LoopCall, ...]
     losses: tuple[float, ...]  # on held-out digits: before the loop, and after each completed turn
-    weight_hashes: tuple[bytes, ...]  # of all weights, at the same moments
-    weights: Tensor  # at the end, in one row
+    weight_hashes: tuple[bytes, ...]  # of all weights at the same moments
+    weights: Tensor  # at the end, as a 1-D tensor
     error: LoopError | None = None
 
     @property
@@ -106,13 +106,13 @@ class Trial:
         return len(self.losses) - 1
 
     def ran(self, piece: str) -> list[LoopCall]:
-        """Return the calls of this kind that did not fail."""
+        """Return the calls of ``piece`` that did not fail."""
         return [call for call in self.calls if call.piece == piece and not call.failed]
 
 
 @dataclass(frozen=True)
 class OrderRun:
-    """An order that was run, the usual loop beside it, and the verdict from the weights of both."""
+    """The trial of an order and that of the usual loop, and the verdict from comparing their weights."""
 
     trial: Trial
     usual: Trial
@@ -123,14 +123,14 @@ class OrderRun:
 
 
 def run_and_judge(order: str) -> OrderRun:
-    """Run an order and the usual loop, each once, and compare their weights turn by turn."""
+    """Run an order and the usual loop, and compare their weights turn by turn."""
     trial, usual = run_trial(order), run_trial(USUAL)
     return OrderRun(trial, usual, *_judge(trial, usual))
 
 
 @lru_cache(maxsize=128)
 def run_trial(order: str) -> Trial:
-    """Run the text of an order from the same weights on the same batches; an error ends it and is kept."""
+    """Run the loop of an order from fixed weights on fixed batches; an error ends it and is stored in the Trial."""
     model, lines = _task().build(seed=0), [f"    {_LINES[piece]}" for piece in order.split()]
     source = "\n".join([_OPTIMIZER, "", "for x, y in batches:", *lines, ""])
     loss_fn, (x, y) = _task().loss_fn, _task().held_out or (None, None)
@@ -145,7 +145,7 @@ def run_trial(order: str) -> Trial:
         def end_turn() -> None:
             with torch.no_grad():
                 losses.append(float(loss_fn(model(x), y)))
-                row = parameters_to_vector(model.parameters()) + 0.0  # no negative zeros
+                row = parameters_to_vector(model.parameters()) + 0.0  # turns -0.0 into 0.0
             hashes.append(hashlib.sha256(row.numpy().tobytes()).digest())
 
         def note(line: int, failed: bool = False) -> None:
@@ -161,7 +161,7 @@ def run_trial(order: str) -> Trial:
             provenance.watch([names["optimizer"]])
             for statement in program.loop(names):
                 line = program.statements[statement].line
-                if line < body:  # the head: another batch
+                if line < body:  # the head of the loop: the next batch
                     end_turn()
                 else:
                     note(line)
@@ -176,7 +176,7 @@ def run_trial(order: str) -> Trial:
 
 
 def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
-    """Return verdict, outcome, result and reason: the weights of a trial against those of the usual loop."""
+    """Return verdict, outcome, result and reason from comparing a trial's weights with those of the usual loop."""
     if trial.error is not None:
         raised, turn = trial.error.problem.partition(":")[0], trial.turns + 1
         problem = trial.error.problem.split(": [")[0].split(" (or ")[0]
@@ -201,7 +201,7 @@ def _judge(trial: Trial, usual: Trial) -> tuple[str, str, str, str]:
 
 
 def _updates_late(trial: Trial, usual: Trial) -> int | None:
-    """Return the number of updates by which the trial's weights lag behind the usual loop's, None for other weights."""
+    """Return the number of updates by which a trial lags behind the usual loop; None if its weights differ."""
     hashes = usual.weight_hashes
     shifted = [(hashes[:1] * late + hashes)[: len(hashes)] for late in range(_MOST_LATE + 1)]
     return shifted.index(trial.weight_hashes) if trial.weight_hashes in shifted else None
@@ -243,7 +243,7 @@ def _why_right(trial: Trial) -> str:
 
 
 def _troubles(trial: Trial) -> list[str]:
-    """Return the faults of the steps, the worst first; none for a loop whose every update is sound."""
+    """Return the faults of the steps, the worst first; an empty list if every update is sound."""
     steps, troubles = trial.ran("step"), []
     of = f"of {len(steps)} steps"
     again = [step.before for step in steps if step.before.count(1)]

@@ -1,4 +1,4 @@
-"""The swing: SGD with a forgotten zero_grad, with its period and its limits predicted and measured.
+"""The swing instrument: SGD on a parabola with or without zero_grad, whose period is predicted and measured.
 
 The loss is ``curvature / 2 * w**2``, so the gradient is ``curvature * w``. With ``s = lr * curvature`` and the momentum
 ``b``, inserting ``w[t] = z**t`` into the updates gives
@@ -6,9 +6,9 @@ The loss is ``curvature / 2 * w**2``, so the gradient is ``curvature * w``. With
     with zero_grad          (z - 1) (z - b) + s z = 0
     without zero_grad       (z - 1)**2 (z - b) + s z**2 = 0     (b = 0: z**2 - (2 - s) z + 1 = 0)
 
-The path follows the root of the largest size: ``|z|`` is the factor by which an update changes the size of the swing,
-and the angle of ``z`` its phase per update. Without zero_grad and without momentum this is momentum with b = 1. The
-recurrence is that of Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
+The root ``z`` with the largest absolute value determines the path: ``|z|`` is the factor by which an update changes the
+size of the swing, and the angle of ``z`` is its phase per update. Without zero_grad and without momentum, the path is
+that of b = 1. The recurrence is from Polyak, "Some methods of speeding up the convergence of iteration methods" (1964).
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from ...formatting import short
 from ...widgets import Control, Instrument, Settings, View
 
 UPDATES = 120
-_EDGE = 1e-4  # tolerance of the factor by which an update changes the swing, around 1
+_EDGE = 1e-4  # tolerance, around 1, of the factor by which an update changes the swing
 _FAR = 1e6
-_RUNS_TO = 3.0  # limit of the drawing of a path that runs away; it starts at 1
-# The values on a page without a kernel.
+_RUNS_TO = 3.0  # the largest weight that is drawn of a path that runs away; paths start at 1
+# The recorded values for a page without a kernel.
 _FEW_LRS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.5, 3.9, 4.0, 4.1, 4.5)
 _LRS = sorted({*_FEW_LRS, *(tenths / 10 for tenths in range(1, 46))})
 _MOMENTA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 _FEW_MOMENTA = (0.5, 0.9)
-_MAP_END = 4.6  # of the map: lr times curvature
+_MAP_END = 4.6  # the largest lr times curvature on the map
 _CURVATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
 
 
 class Swing(Instrument):
-    """SGD on a parabola, with and without zero_grad: its path, its period, and where it runs away."""
+    """SGD on a parabola, with and without zero_grad: its path, its period, and the settings at which it runs away."""
 
     title = "The swing"
 
     def controls(self) -> list[Control]:
-        """Return zero_grad, lr, momentum and curvature."""
+        """Return the controls of zero_grad, lr, momentum and curvature."""
         return [
             Control.tick("zero_grad", "zero_grad", start=False),
             Control.number("lr", "lr", 0.1, 0.01, 4.5, 0.01),
@@ -55,7 +55,7 @@ class Swing(Instrument):
         ]
 
     def render(self, settings: Settings) -> View:
-        """Run the loop, and draw and describe its path."""
+        """Run the loop and return the view of its path."""
         path = run_swing(**settings)
         role = "weights" if settings["zero_grad"] else "reused"  # without zero_grad old gradients are applied again
         panels = {
@@ -66,7 +66,7 @@ class Swing(Instrument):
         return View(panels, _state_text(path, **settings), code=swing_source(**settings))
 
     def recorded(self) -> Iterable[Settings]:
-        """Return many values of each slider with and without zero_grad, and some of lr at three momenta."""
+        """Yield many values of each slider with and without zero_grad, and fewer values of lr at other momenta."""
         for zero_grad in (False, True):
             yield from ({"zero_grad": zero_grad, "lr": lr} for lr in _LRS)
             for momentum in _FEW_MOMENTA:
@@ -76,7 +76,7 @@ class Swing(Instrument):
 
 
 def swing(**start: Any) -> Swing:
-    """Return the swing; ``zero_grad``, ``lr``, ``momentum`` and ``curvature`` are its start values."""
+    """Return the swing instrument; ``zero_grad``, ``lr``, ``momentum`` and ``curvature`` are start values."""
     return Swing(**start)
 
 
@@ -87,21 +87,21 @@ def swing(**start: Any) -> Swing:
 class SwingPath:
     """One run: the weight before each update and after the last, with predictions and measurements."""
 
-    weights: tuple[float, ...]  # from the start, 1, as far as the weight is below 1e6
-    factor: float  # predicted: the change of the swing's size in an update
+    weights: tuple[float, ...]  # from the start at 1 until the weight reaches 1e6
+    factor: float  # predicted: the factor by which an update changes the size of the swing
     stability: str  # by the predicted factor: "settles", "swings for ever" or "runs away"
-    predicted_period: float  # updates of a whole swing, there and back; inf where the weight does not change sides
-    measured_period: float  # from the updates where the weight passes 0; NaN where there are fewer than three
+    predicted_period: float  # in updates, there and back; inf if the weight does not change its sign
+    measured_period: float  # from the zero crossings of the weight; NaN if there are fewer than three
 
     @property
     def reach(self) -> float:
-        """The end of the axis of the weight."""
+        """The largest weight on the axis, which is symmetric."""
         most = max(abs(weight) for weight in self.weights)
         return 1.248 * max(1.0, min(_RUNS_TO, most) if self.stability == "runs away" else most)
 
 
 def swing_source(lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
-    """Return the loop as it is shown and run."""
+    """Return the source of the loop that is shown and run."""
     clear = "    optimizer.zero_grad()\n" if zero_grad else ""
     beta = f", momentum={momentum:g}" if momentum else ""
     return f"""\
@@ -117,7 +117,7 @@ for update in range({UPDATES}):
 
 @lru_cache(maxsize=8)
 def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> SwingPath:
-    """Run the shown loop, and predict its path."""
+    """Run the shown loop, and return its path with predictions and measurements."""
     path = [1.0]
     text = swing_source(lr, curvature, momentum, zero_grad)
     with torch.enable_grad():
@@ -125,7 +125,7 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
     finite = next((index for index, weight in enumerate(path) if not abs(weight) < _FAR), len(path))
     *_, before, root = recurrence_roots(lr * curvature, momentum, zero_grad)
     factor = abs(root)
-    double = abs(root - before) < 1e-6  # then the size is also multiplied by the number of updates
+    double = abs(root - before) < 1e-6  # the size then also grows with the number of updates
     stability = "swings for ever" if factor > 1 - _EDGE else "settles"
     if factor > 1 + _EDGE or (double and factor > 1 - _EDGE):
         stability = "runs away"
@@ -135,13 +135,13 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> 
 
 
 def recurrence_roots(s: float, momentum: float, zero_grad: bool) -> list[complex]:
-    """Return the roots of the recurrence, the largest last."""
+    """Return the roots of the recurrence, with the largest absolute value last."""
     coefficients = [s - 1 - momentum, momentum] if zero_grad else [s - 2 - momentum, 1 + 2 * momentum, -momentum]
     return sorted((complex(root) for root in np.roots([1.0, *coefficients])), key=abs)
 
 
 def measure_period(path: list[float]) -> float:
-    """Return twice the mean distance between the updates where the path passes 0, NaN for fewer than three."""
+    """Return twice the mean number of updates between zero crossings of a path; NaN for fewer than three of them."""
     crossings = [
         index + before / (before - after)
         for index, (before, after) in enumerate(pairwise(path))
@@ -180,10 +180,10 @@ def _corner_texts(path: SwingPath) -> tuple[str, ...]:
 
 
 def draw_weight(path: SwingPath, role: str) -> Drawing:
-    """Draw the weight before each update."""
+    """Draw the weight over the updates."""
     weights = np.array(path.weights)
     inside = np.flatnonzero(np.abs(weights) <= path.reach)
-    gone = int(inside[-1]) + 1  # for good: it may have come back before
+    gone = int(inside[-1]) + 1  # from here on, the weight stays outside
     shown, readout = weights[: gone + 1], "update {x}: w = {y}"
     marks: list[Mark] = [
         Line("lowest", (-AXES_EDGE, 0.0, AXES_EDGE, 0.0), "faint", words="the minimum: w = 0"),
@@ -199,7 +199,7 @@ def draw_weight(path: SwingPath, role: str) -> Drawing:
 
 
 def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
-    """Draw the loss over the weight, and the path on it, older points paler."""
+    """Draw the loss over the weight, and on it the path, with the last point darker than the others."""
     reach = path.reach
     along = np.linspace(-reach, reach, 81)
     weights = np.array([weight for weight in path.weights if abs(weight) <= reach])
@@ -218,7 +218,7 @@ def draw_valley(path: SwingPath, curvature: float, role: str) -> Drawing:
 
 
 def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, role: str) -> Drawing:
-    """Draw the region where SGD settles, by lr times curvature and momentum; the edge momentum 1 is no zero_grad."""
+    """Draw where SGD settles, by lr times curvature and momentum; a loop without zero_grad is at momentum 1."""
     s, height = lr * curvature, momentum if zero_grad else 1.0
     straight = np.linspace(0.0, 1.0, 41)
     edge = points((1 - np.sqrt(straight)) ** 2, straight)  # where two real roots become complex ones

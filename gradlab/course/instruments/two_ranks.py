@@ -1,4 +1,4 @@
-"""Two ranks of a DDP training, run by two real processes: both .grad before and after the all-reduce of an update."""
+"""The two-ranks instrument: DDP in two real processes, with .grad of both before and after an update's all-reduce."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from .two_ranks_numbers import (
     updates_of,
 )
 
-_UPDATE_MS = 1800  # from one update to the next while it plays
+_UPDATE_MS = 1800  # for each update during playback
 _NO_SYNC_LABELS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
 _WEIGHTS = "weight 1", "weight 2"
 
 
 class TwoRanks(Instrument):
-    """Two processes train one model of two weights with DDP: both ``.grad``, before and after they are averaged."""
+    """Two processes that train a model of two weights with DDP, and ``.grad`` of both before and after averaging."""
 
     title = "Two ranks"
 
     def controls(self) -> list[Control]:
-        """Return the update, and the settings of the loop."""
+        """Return the controls of the update, and of the loop's settings."""
         windows = [(number_of(count, "micro-batch", "es"), count) for count in ACCUMULATE]
         return [
             Control.slider("update", "update", 2, range(1, LOOP_UPDATES + 1), plays=_UPDATE_MS),
@@ -50,7 +50,7 @@ class TwoRanks(Instrument):
         ]
 
     def render(self, values: Settings) -> View:
-        """Show one update of one loop; the processes run the first time only."""
+        """Return the view of one update of a loop; the processes run only the first time."""
         settings = LoopSettings(values["accumulate"], values["no_sync"], values["forgets"])
         off = ["no_sync"] if settings.accumulate == 1 else []
         try:
@@ -74,7 +74,7 @@ class TwoRanks(Instrument):
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Return every update of the loops that differ from the first in one idea; RuntimeError without any."""
+        """Return every update of the first loop and its main variants; raise RuntimeError if the processes fail."""
         run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
@@ -83,7 +83,7 @@ class TwoRanks(Instrument):
 
 
 def two_ranks(**start: Any) -> TwoRanks:
-    """Return two ranks; ``update``, ``accumulate``, ``no_sync`` and ``forgets`` are start values."""
+    """Return the two-ranks instrument; ``update``, ``accumulate``, ``no_sync`` and ``forgets`` are start values."""
     instrument = TwoRanks(**start)
     if clear_failure():
         print("Two processes now run each of the loops once: a few seconds.", flush=True)
@@ -144,7 +144,7 @@ def _moved_text(now: RanksUpdate) -> str:
 
 
 def vector_text(vector: Vector) -> str:
-    """Format two numbers: ``(−3.79, −2.39)``."""
+    """Format two numbers, such as ``(−3.79, −2.39)``."""
     return f"({short(vector[0])}, {short(vector[1])})"
 
 
@@ -160,7 +160,7 @@ def _scene(rank: RankGradient) -> Arrows:
 
 
 def draw_rank_gradients(title: str, ranks: Sequence[RankGradient], scale: Sequence[RankGradient]) -> Drawing:
-    """Draw ``.grad`` of both ranks and its parts, head to tail, on axes that also hold those of ``scale``."""
+    """Draw ``.grad`` of both ranks and its parts, head to tail, on axes that also have room for those of ``scale``."""
     same, marks, names = _agree(ranks), list[Mark](), dict[str, Text]()
     for number, rank in enumerate(ranks):
         for mark in arrow_marks(_scene(rank)):

@@ -1,4 +1,4 @@
-"""The numbers of two ranks: the loops, run in two real processes, and their updates."""
+"""The data of the two-ranks instrument: its loops, which run in two real processes, and their updates."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..processes import launch
 
 LOOP_UPDATES = 6
 SAMPLES_EACH = 16
-"""Samples of a micro-batch, both ranks together."""
+"""The number of samples in a micro-batch, for both ranks together."""
 LR = 0.15
 ACCUMULATE = (1, 3)
 NO_SYNC = ("off", "all but the last", "all but the first")
 FORGETS = ("none", "rank 1", "both")
 _MICRO_BATCHES = 9
-"""Three windows of three; loops that need more begin again."""
+"""Three windows of three; longer loops start again from the first."""
 LEFT_OVER, _HALF_OF = "left over", "\u00bd of "
 
 Vector = tuple[float, float]
@@ -36,7 +36,7 @@ Vector = tuple[float, float]
 
 @dataclass(frozen=True)
 class LoopSettings:
-    """The settings of both ranks' loop; each field has one of the values listed above."""
+    """The settings of the loop that both ranks run, with values from ACCUMULATE, NO_SYNC and FORGETS."""
 
     accumulate: int = 1
     no_sync: str = "off"
@@ -72,12 +72,12 @@ class LoopSettings:
         return "\n".join(lines)
 
     def line(self, call: str) -> int:
-        """Return the number of the line with a call."""
+        """Return the number, from 1, of the first line that contains ``call``."""
         return next(number for number, line in enumerate(self.source.splitlines(), 1) if call in line)
 
 
 def all_settings() -> list[LoopSettings]:
-    """Return every combination with a different effect: without a window, no_sync has none."""
+    """Return all settings that differ in effect: no_sync has no effect without a window."""
     every = [LoopSettings(*values) for values in product(ACCUMULATE, NO_SYNC, FORGETS)]
     return [each for each in every if each.accumulate > 1 or each.no_sync == "off"]
 
@@ -86,8 +86,8 @@ def all_settings() -> list[LoopSettings]:
 def make_data() -> tuple[torch.Tensor, torch.Tensor]:
     """Return inputs (micro-batches x samples x 2) and targets (micro-batches x samples x 1).
 
-    The samples of a micro-batch have different solutions: the first are best described by the weights (2.4, -0.4), the
-    last by (0.6, 2.2). So the gradients of the two ranks differ from each other and from their mean.
+    The best weights change within a micro-batch from (2.4, -0.4) for the first samples to (0.6, 2.2) for the last. So
+    the gradients of the two ranks differ from each other and from their mean.
     """
     generator = torch.Generator().manual_seed(0)
     turns = torch.rand(_MICRO_BATCHES, 1, generator=generator) + torch.arange(SAMPLES_EACH) * 0.375
@@ -100,9 +100,9 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def run_ranks() -> dict[LoopSettings, list[Any]]:
-    """Return the records of both processes by loop, see ``two_ranks_script.py``; they run once.
+    """Run all loops in two processes, only once, and return both records by loop (see ``two_ranks_script.py``).
 
-    Raises RuntimeError with a message for learners if they could not; after ``clear_failure`` they are tried again.
+    Raises RuntimeError, with a message for learners, if the processes failed; ``clear_failure`` allows another try.
     """
     result = _results()
     if isinstance(result, str):
@@ -111,7 +111,7 @@ def run_ranks() -> dict[LoopSettings, list[Any]]:
 
 
 def clear_failure() -> bool:
-    """Forget a failure, so that the processes are tried again; return whether they are still to run."""
+    """Clear a cached failure, so that the processes can run again, and return whether they have yet to run."""
     if _results.cache_info().currsize and isinstance(_results(), str):
         _results.cache_clear()
     return not _results.cache_info().currsize
@@ -119,9 +119,9 @@ def clear_failure() -> bool:
 
 @cache
 def _results() -> dict[LoopSettings, list[Any]] | str:
-    """Run all loops in two processes; return both records, or a message for learners if that failed.
+    """Run all loops in two processes, and return both records by loop, or a message for learners if that fails.
 
-    A failure is cached, too: each start may take minutes, and an instrument calls this at every turn of a slider.
+    A failure is also cached: each start may take minutes, and an instrument calls this at every move of a slider.
     """
     settings, (inputs, targets) = all_settings(), make_data()
     loops = [{"source": each.source, "updates": LOOP_UPDATES, "accumulate": each.accumulate} for each in settings]
@@ -142,7 +142,7 @@ def _results() -> dict[LoopSettings, list[Any]] | str:
 
 
 def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
-    """Return the gradient of the mean loss over all samples of a window from micro-batch ``first`` on."""
+    """Return the gradient of the mean loss over all samples of the window that begins at micro-batch ``first``."""
     indices = torch.arange(first, first + accumulate) % _MICRO_BATCHES
     inputs, targets = (part[indices].flatten(0, 1) for part in make_data())
     w = torch.tensor([weights], requires_grad=True)
@@ -152,7 +152,7 @@ def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
 
 @cache
 def one_process(accumulate: int) -> tuple[Vector, ...]:
-    """Return the weights of one process that gets all samples, from the start and after each update."""
+    """Return the weights, at the start and after each update, of a single process that gets all samples."""
     path: list[Vector] = [(0.0, 0.0)]
     for update in range(LOOP_UPDATES):
         (w1, w2), (g1, g2) = path[-1], whole_gradient(path[-1], update * accumulate, accumulate)
@@ -166,7 +166,7 @@ class RankGradient:
 
     grad: Vector
     arrows: tuple[BatchArrow, ...]
-    """Its parts, which add up to it: the rest of earlier updates, then the contributions of this one."""
+    """The parts of ``grad``: what is left over from earlier updates, then the contributions of this update."""
 
 
 @dataclass(frozen=True)
@@ -174,23 +174,23 @@ class RanksUpdate:
     """One update of both ranks."""
 
     number: int
-    """Counted from 1."""
+    """The index of the update, from 1."""
     before: tuple[RankGradient, RankGradient]
-    """Just before the last all-reduce of the update."""
+    """``.grad`` of each rank just before the last all-reduce of the update."""
     stepped: tuple[RankGradient, RankGradient]
-    """As ``step()`` reads it."""
+    """``.grad`` of each rank as ``step()`` reads it."""
     messages: tuple[int, ...]
-    """The bytes that each rank handed in, for every all-reduce so far."""
+    """The bytes that each rank sent in each all-reduce so far."""
     paths: tuple[tuple[Vector, ...], tuple[Vector, ...]]
-    """The weights of each rank, from the start to after the step."""
+    """The weights of each rank, from the start until after the step."""
     alone: tuple[Vector, ...]
-    """The weights of one process with all samples, from the start to after the step."""
+    """The weights of one process with all samples, from the start until after the step."""
     whole: Vector
     """The gradient that one process with all samples of the window would have at the weights of rank 0."""
 
     @property
     def off(self) -> float:
-        """The distance of ``.grad`` of rank 0 from ``whole`` at the step, as a part of its length."""
+        """The distance of rank 0's ``.grad`` at the step from ``whole``, relative to the length of ``whole``."""
         return math.dist(self.stepped[0].grad, self.whole) / math.hypot(*self.whole)
 
     @property
@@ -205,9 +205,9 @@ _Parts = dict[str, Any]  # the parts of a .grad: the name of a contribution -> i
 def updates_of(settings: LoopSettings, recorded: Sequence[Any]) -> list[RanksUpdate]:
     """Return the updates of a loop; ``recorded`` holds the records of both ranks.
 
-    The parts of ``.grad`` follow two rules: ``backward()`` adds a rank's own gradient to its ``.grad``; an all-reduce
-    replaces each ``.grad`` by the mean of both, which holds half of each rank's contributions. ``zero_grad()`` drops
-    them.
+    The parts of ``.grad`` follow three rules: ``backward()`` adds a rank's own gradient to its ``.grad``; an all-reduce
+    replaces each ``.grad`` with the mean of both, which holds half of each rank's contributions; and ``zero_grad()``
+    removes all parts.
     """
     window, messages, updates = settings.accumulate, list[int](), list[RanksUpdate]()
     parts: list[_Parts] = [{}, {}]
@@ -250,7 +250,7 @@ def _mean(parts: Sequence[_Parts]) -> _Parts:
 
 
 def _arrows(parts: _Parts, grad: Vector, number: int) -> tuple[BatchArrow, ...]:
-    """Return the parts as arrows; every earlier step may have applied the rest of earlier updates."""
+    """Return the parts as arrows; all earlier steps may have applied the part left over from earlier updates."""
     arrows = []
     for name, (x, y) in parts.items():
         old = name == LEFT_OVER

@@ -1,14 +1,14 @@
-"""The script of each of the two processes: it runs every loop of ``loops.json`` under DDP, and records it.
+"""The script that both processes run: it runs every loop of ``loops.json`` under DDP, and records it.
 
-A script in plain PyTorch, which is copied into a folder of its own and launched. It does not change a loop: gradients
-come from a hook on the weights, bytes and messages from DDP's communication hook, and the rest is read when the loop
-takes its next window or micro-batch. The record of each update is a dictionary:
+This is plain PyTorch, which is copied to a temporary folder and launched. It does not change a loop: gradients come
+from a hook on the weights, sent bytes from DDP's communication hook, and the rest is read when the loop asks for its
+next window or micro-batch. The record of each update is a dictionary:
 
-    cleared    .grad when the first micro-batch came, None where there was none
-    micros     of each micro-batch: "own", the gradient of this rank's samples; "before", .grad with that, before
-               any all-reduce; "after", .grad when backward() has ended; "sent", the bytes of each all-reduce of this
-               backward pass, as this rank handed them in
-    weights    after the step
+    cleared    .grad before the first micro-batch, None if it was cleared
+    micros     a dictionary for each micro-batch: "own", the gradient of this rank's samples; "before", .grad with
+               "own" added, before any all-reduce; "after", .grad at the end of backward(); "sent", the bytes that this
+               rank sent in each all-reduce of this backward pass
+    weights    the weights after the step
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Watched:
     """One loop and this rank's record of it."""
 
     def __init__(self, loop: dict[str, Any], inputs: torch.Tensor, targets: torch.Tensor) -> None:
-        """Prepare the model: two weights, which start at 0. Inputs and targets are micro-batches x samples x ..."""
+        """Create the model, whose two weights start at 0; inputs and targets are micro-batches x samples x ..."""
         self.loop, self.inputs, self.targets, self.rank = loop, inputs, targets, dist.get_rank()
         self.updates: list[dict[str, Any]] = []
         self.own_grad: list[float] = []
@@ -39,12 +39,12 @@ class Watched:
         self.model.weight.register_hook(lambda gradient: setattr(self, "own_grad", gradient.flatten().tolist()))
 
     def grad(self) -> list[float] | None:
-        """Return ``.grad`` as a list, None where there is none."""
+        """Return ``.grad`` as a list, or None if there is no gradient."""
         grad = self.model.weight.grad
         return None if grad is None else grad.flatten().tolist()
 
     def reduce(self, bucket: Any) -> Any:
-        """All-reduce a bucket as DDP does by itself, to the mean over the ranks, and record it."""
+        """All-reduce a bucket to the mean over the ranks, as DDP does by default, and record it."""
         buffer = bucket.buffer()
         self.sent.append((buffer.nbytes, buffer.tolist()))
         work: Any = dist.all_reduce(buffer.div_(2), async_op=True)
@@ -57,7 +57,7 @@ class Watched:
         return ddp
 
     def windows(self) -> Iterator[Iterator[tuple[torch.Tensor, torch.Tensor]]]:
-        """Yield the windows, and record the weights after each."""
+        """Yield the windows, and record the weights after each window."""
         for update in range(self.loop["updates"]):
             micros: list[dict[str, Any]] = []
             self.updates.append({"micros": micros})
@@ -65,7 +65,7 @@ class Watched:
             self.updates[-1]["weights"] = self.model.weight.flatten().tolist()
 
     def window(self, update: int, micros: list[dict[str, Any]]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield this rank's share of each micro-batch, and record ``.grad`` before the first and after each."""
+        """Yield this rank's share of each micro-batch, and record ``.grad`` before the first and after each of them."""
         self.updates[-1]["cleared"] = self.grad()
         count, half = self.loop["accumulate"], self.inputs.shape[1] // 2
         mine = slice(self.rank * half, (self.rank + 1) * half)
@@ -79,7 +79,7 @@ class Watched:
             micros.append({"own": self.own_grad, "before": before, "after": after, "sent": sent})
 
     def run(self) -> list[dict[str, Any]]:
-        """Run the loop's text as it stands."""
+        """Run the source of the loop unchanged, and return the records of its updates."""
         names = {"torch": torch, "mse_loss": mse_loss, "nullcontext": nullcontext, "rank": self.rank}
         exec(self.loop["source"], {**names, "DDP": self.wrap, "model": self.model, "windows": self.windows()})
         return self.updates

@@ -1,4 +1,4 @@
-"""Run a script in several processes on this machine."""
+"""Tools that run a script in several processes on this machine."""
 
 from .launch import LaunchResult as LaunchResult
 from .launch import launch as launch

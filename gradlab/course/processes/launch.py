@@ -1,8 +1,8 @@
-"""Start a script in several processes that meet through torch.distributed, and report how they ended.
+"""A launcher that runs a script in several processes connected by torch.distributed, and reports how they ended.
 
-``launch`` is a ``torchrun`` for notebooks: it gives each process RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, waits,
-and ends all of them when one fails or the time is over. Nothing of it can be reached from another machine: the store is
-bound to 127.0.0.1 at a free port, and gloo uses only the loopback.
+``launch`` is a ``torchrun`` for notebooks: it sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for each process,
+waits, and ends all processes when one fails or time runs out. Other machines cannot connect: the store is bound to a
+free port of 127.0.0.1, and gloo uses only the loopback interface (except on Windows).
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ _NO_PROCESSES = (
     "notebook with Python on a computer."
 )
 _NO_NETWORK = (
-    "The processes could not meet. They talk over this machine's own network (127.0.0.1), and this place does not "
-    "allow it: {}. What follows needs it; read on with the stored pictures."
+    "The processes could not meet. They talk over this machine's own network (127.0.0.1), which is not available "
+    "here: {}. What follows needs it; read on with the stored pictures."
 )
 
 
 @dataclass(frozen=True)
 class LaunchResult:
-    """The result of ``launch``; true where every process ended without an error, and shown as their output."""
+    """The result of ``launch``: truthy if every process ended without an error, displayed as the processes' output."""
 
     printed: tuple[str, ...]
-    """The output of each rank."""
+    """The standard output of each rank."""
     error: str
-    """The errors as text; empty where there were none."""
+    """A description of all failures; "" if there were none."""
     pids: tuple[int, ...] = ()
-    """The process ids."""
+    """The process ID of each rank."""
 
     def __bool__(self) -> bool:
         return not self.error
 
     def lines(self, rank: int) -> list[str]:
-        """Return the lines that a rank printed, and then those of the error, if any."""
+        """Return the lines that ``rank`` printed, followed by the lines of ``error``, if any."""
         text = self.printed[rank] if rank < len(self.printed) else ""
         return [*text.splitlines(), *self.error.splitlines()]
 
@@ -68,19 +68,19 @@ class LaunchResult:
 def launch(
     script: str | Path, processes: int = 2, seconds: float = 30.0, settings: Mapping[str, str] | None = None
 ) -> LaunchResult:
-    """Run a script in several processes at once and return their outputs, and errors as text.
+    """Run a script in several processes at once, and return their output and a description of any failures.
 
     Args:
         script: A file with plain PyTorch; each process runs all of it, in the file's folder.
         processes: Number of processes, 1 to 8.
-        seconds: The time limit, from when all have begun; after that they are ended.
-        settings: Further environment variables.
+        seconds: Time limit, counted from when all scripts have started; after it, the processes are ended.
+        settings: Additional environment variables for the processes.
 
     Returns:
-        The outputs, and the failures of processes (errors, hanging, being killed). No process is left behind.
+        The output and any failures (errors, time limit, kills) as a LaunchResult. No process is left running.
 
     Raises:
-        ValueError, FileNotFoundError: The number of processes is invalid, or there is no such file.
+        ValueError, FileNotFoundError: ``processes`` is invalid, or ``script`` is not a file.
     """
     path = _checked_script(script, processes)
     if missing := _what_is_missing():
@@ -92,7 +92,7 @@ def launch(
             "LOCAL_WORLD_SIZE": str(processes),
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
-            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the starter keeps the store, no rank opens one of its own
+            "TORCHELASTIC_USE_AGENT_STORE": "True",  # the launching process hosts the store, no rank does
             "TORCHELASTIC_RESTART_COUNT": "0",
             **_thread_and_network_settings(),
             **(settings or {}),
@@ -126,19 +126,19 @@ def _checked_script(script: str | Path, processes: int) -> Path:
 
 def _what_is_missing() -> str:
     if sys.platform in ("emscripten", "wasi"):
-        return "this Python runs in a browser's tab or in another place with one process"
+        return "this Python runs in a browser tab or in another environment with a single process"
     import torch
 
     return "" if torch.distributed.is_available() else "this PyTorch is built without torch.distributed"
 
 
 def _local_store() -> tuple[TCPStore, int]:
-    """Return a store that listens at 127.0.0.1 only, and its port: by default TCPStore listens at all addresses."""
+    """Return a store that listens only on 127.0.0.1, and its port; by default, TCPStore listens on all addresses."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined, unused-ignore]
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # fails at once; a store would retry for long
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # fails at once; a store would keep retrying
         server.accept()[0].close()
         options: dict[str, Any] = {"is_master": True, "wait_for_workers": False, "timeout": timedelta(seconds=30)}
         options["use_libuv"] = False  # PyTorch for Windows is built without libuv
@@ -146,9 +146,9 @@ def _local_store() -> tuple[TCPStore, int]:
 
 
 def _thread_and_network_settings() -> dict[str, str]:
-    """Return the variables that keep a rank to one thread, and gloo to the loopback, by its interface's name.
+    """Return the variables that limit a rank to one thread, and gloo to the loopback interface by its name.
 
-    gloo for Windows knows no names of interfaces: there it listens at the address of the host's name.
+    On Windows, gloo cannot select an interface by name, and listens on the address of the host name.
     """
     if sys.platform == "win32":
         return {"OMP_NUM_THREADS": "1", "USE_LIBUV": "0"}
@@ -157,7 +157,7 @@ def _thread_and_network_settings() -> dict[str, str]:
 
 
 def _failure_text(workers: list[Worker], script: Path, seconds: float | None) -> str:
-    """Return the failures as text, the cause first; ``seconds`` is the limit, if it was reached."""
+    """Describe the failures, the cause first; "" for none. ``seconds`` is the time limit if it was reached."""
     bad = [rank for rank, worker in enumerate(workers) if worker.failed]
     if not bad:
         return ""
@@ -166,7 +166,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
         lines.append(f"Not done after {seconds:g} {unit}: what was still running has been ended.")
-    # Killed from outside, then by the time of the error, then those that had to be ended.
+    # First the ranks that were killed from outside, then by the time of the error, last those that had to be ended.
     bad.sort(key=lambda rank: float("inf") if workers[rank].killed else workers[rank].reports.get("when", 0.0))
     for rank in bad:
         lines.append(f"rank {rank} {_end_text(workers[rank], caused=rank == bad[0] and seconds is None)}")
@@ -197,12 +197,12 @@ def _exit_text(code: int) -> str:
 
 
 def work_in_temporary_folder() -> None:
-    """Make a folder and work in it until this Python ends, which removes it."""
+    """Change to a new temporary folder, which is removed when this Python process ends."""
     folder, before = tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True), Path.cwd()
 
     def leave() -> None:
-        with suppress(OSError):  # it may have been removed
-            os.chdir(before)  # Windows does not remove a working directory
+        with suppress(OSError):  # the earlier folder may have been removed
+            os.chdir(before)  # Windows cannot remove the working directory
         folder.cleanup()
 
     os.chdir(folder.name)

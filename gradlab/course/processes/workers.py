@@ -1,6 +1,6 @@
-"""The ranks of a run, each a process that runs the script: started, followed, and ended.
+"""The processes of a launched script, one for each rank: how they are started, followed, and ended.
 
-A rank reports through a pipe, which needs no space on the disk: the script may have filled it.
+A rank reports through a pipe and not through a file, because the script may have filled the disk.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from ..._process import innermost_frames
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-# On Linux torch is loaded once, and workers are forked from that process: 0.1 s a start instead of 4. Elsewhere each
-# worker loads torch anew: on macOS forking a process that has used its libraries is not safe.
+# On Linux, torch is loaded once and workers are forked from that process, which takes 0.1 s a worker instead of 4.
+# Elsewhere, each worker loads torch itself: on macOS, it is not safe to fork a process that has used system libraries.
 _FORKS = sys.platform == "linux" and "forkserver" in multiprocessing.get_all_start_methods()
 START_METHOD = "forkserver" if _FORKS else "spawn"
 _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
-_STARTUP_SECONDS = 120.0  # until the scripts begin: without forking each imports torch, on a busy machine
-GRACE_SECONDS = 8.0  # for the others to notice a failure by themselves, and for torch's clean-up, which rarely hangs
-_REPORT_SECONDS = 0.05  # from one report to the next
-_MAX_ERROR_LETTERS = 900  # a report of less than 4 KiB is one write, from any thread
+_STARTUP_SECONDS = 120.0  # until all scripts have started: without forking, each worker imports torch
+GRACE_SECONDS = 8.0  # for other ranks to notice a failure themselves, and for torch's clean-up, which may hang
+_REPORT_SECONDS = 0.05  # between two reports
+_MAX_ERROR_LETTERS = 900  # a report below 4 KiB is written to the pipe in one piece, whichever thread sends it
 
 
 def prepare() -> None:
-    """Load torch in the background, for processes that are started later; return at once."""
+    """Start to load torch in the background for later processes, and return at once (on Linux only)."""
     if START_METHOD == "forkserver":
         from multiprocessing import forkserver
 
@@ -48,7 +48,7 @@ def prepare() -> None:
 
 
 class Worker:
-    """One rank: its process, the folder of its output, and a pipe for its reports."""
+    """The process of one rank, with a folder for its output and a pipe for its reports."""
 
     def __init__(self, script: Path, folder: Path, settings: dict[str, str]) -> None:
         prepare()
@@ -64,7 +64,7 @@ class Worker:
 
     @property
     def reports(self) -> dict[str, Any]:
-        """The reports so far: "started", the current line "at", "ended"; of an error "words", "when" and "line"."""
+        """The latest reports: "started", "at" (a line) and "ended"; of an error "error", "words", "when" and "line"."""
         with suppress(OSError, EOFError):
             while self._pipe.poll():
                 self._reports |= self._pipe.recv()
@@ -77,33 +77,33 @@ class Worker:
 
     @property
     def killed(self) -> bool:
-        """Whether it had to be ended before the end of the script."""
+        """Whether ``stop_all`` had to end the process before the end of its script."""
         return self.stopped and "ended" not in self.reports
 
     @property
     def failed(self) -> bool:
-        """Whether it was killed or left with an error. A clean-up that hangs after the script's end is neither."""
+        """Whether the process was killed or exited with an error; a clean-up that hangs after the script is neither."""
         return self.killed if self.stopped else bool(self.process.exitcode)
 
     def kill(self) -> None:
-        """End it, and where the system has process groups all that it has started."""
-        if self.process.pid and hasattr(os, "killpg"):  # 0 would be our own group
+        """End the process and, on systems with process groups, all processes that it has started."""
+        if self.process.pid and hasattr(os, "killpg"):  # 0 would mean our own group
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         if not self.done:
-            self.process.kill()  # not in a session of its own
+            self.process.kill()  # it is not in its own session yet
         self.process.join()
 
     def read(self, name: str) -> str:
-        """Return the contents of its file "printed" or "errors"."""
+        """Return the contents of the output file "printed" or "errors"; "" if it does not exist."""
         path = self.folder / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def wait_all(workers: list[Worker], seconds: float) -> bool:
-    """Wait until all have ended; return whether time ran out.
+    """Wait until all workers have ended or time runs out, and return whether it ran out.
 
-    Where one has failed, or all are at the end of the script, those that still run have GRACE_SECONDS.
+    Once a worker has failed, or all have finished the script, the rest have GRACE_SECONDS left to end.
     """
     from multiprocessing.connection import wait
 
@@ -122,7 +122,7 @@ def wait_all(workers: list[Worker], seconds: float) -> bool:
 
 
 def stop_all(workers: list[Worker]) -> None:
-    """End all that still run; all are marked before the first one is ended, since that is an error for the others."""
+    """End all running workers; all are marked as stopped first, because ending a worker makes the others fail."""
     for worker in workers:
         worker.stopped = not worker.done
     for worker in workers:
@@ -131,7 +131,7 @@ def stop_all(workers: list[Worker]) -> None:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """Hide the module ``__main__``: a rank would import it, and a script without a guard would launch itself again."""
+    """Hide the module ``__main__``, which a rank would import: a script with no guard would launch itself again."""
     main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
     try:
         yield
@@ -140,7 +140,7 @@ def _without_main() -> Iterator[None]:
 
 
 def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connection[Any, Any]) -> None:
-    """Run a script as ``python script.py`` would, in a session of its own that ends when the starter is gone."""
+    """Run a script as ``python script.py`` would, in its own session, which ends when the launching process ends."""
     if hasattr(os, "setsid"):
         os.setsid()
     threading.Thread(target=_follow, args=(starter, str(script), folder), daemon=True).start()
@@ -148,36 +148,36 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)
         sys.stdout = (folder / "printed").open("w", encoding="utf-8", buffering=1)
         os.dup2(sys.stdout.fileno(), 1)
-        # Temporary files of the script or torch are removed with our folder, however this process ends.
+        # Temporary files of the script and of torch go to our folder, which is removed however this process ends.
         os.environ.update(settings | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
         tempfile.tempdir = None
         os.chdir(script.parent)
         sys.argv, sys.path[:0] = [str(script)], [str(script.parent)]
         import torch
 
-        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # if torch was loaded before the variable
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # torch may have been loaded before it was set
         starter.send({"started": True})
         try:
             runpy.run_path(str(script), run_name="__main__")
         except SystemExit as left:
             if left.code not in (None, 0):
                 raise
-        for thread in threading.enumerate():  # as Python itself waits
+        for thread in threading.enumerate():  # wait for threads, as Python does at its end
             if thread is not threading.current_thread() and not thread.daemon:
                 thread.join()
         starter.send({"ended": True})
-        atexit._run_exitfuncs()  # multiprocessing ends without them
+        atexit._run_exitfuncs()  # multiprocessing does not run them
         sys.stdout.flush()
     except BaseException as error:
         starter.send(_report(error, str(script)))
         with suppress(OSError):  # the disk may be full
             sys.stdout.flush()
-        os._exit(1)  # without clean-up, in which a process group may wait for others
+        os._exit(1)  # without clean-up, in which a process group may wait for other ranks
 
 
 def _follow(starter: Connection[Any, Any], script: str, folder: Path) -> None:
-    """Report the main thread's line of the script to the starter at intervals; end with the starter."""
-    with suppress(OSError):  # the starter is gone
+    """Report the main thread's line in the script at intervals, and end this process with the launching process."""
+    with suppress(OSError):  # the launching process has ended
         while True:
             calls = frames(innermost_frames().get(threading.main_thread().ident or 0))
             lines = (call.f_lineno for call in calls if call.f_code.co_filename == script)

@@ -103,9 +103,9 @@ def test_a_ball_that_stops_is_told_its_optimizer() -> None:
 
 
 def test_a_name_that_is_none() -> None:
-    with pytest.raises(ValueError, match=r"'decay_group'; there is decay_groups"):
+    with pytest.raises(ValueError, match=r"such as decay_groups, got 'decay_group'"):
         exercise("decay_group")
-    with pytest.raises(TypeError, match="name must be a text"):
+    with pytest.raises(TypeError, match="name must be a string"):
         exercise(3)  # type: ignore[arg-type]
 
 
@@ -191,5 +191,5 @@ def test_words_with_a_part_missing_are_refused(tmp_path: Path, part: str, instea
     path = tmp_path / "nb00.md"
     assert part in WORDS
     path.write_text(WORDS.replace(part, instead), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"the parts of an exercise are .*, not as in '## `f`"):
+    with pytest.raises(ValueError, match=r"an exercise must have .*, got others in '## `f`"):
         read_exercises(path)
