@@ -92,7 +92,7 @@ def test_a_missing_name_is_reported_and_the_loop_goes_on(name: str) -> None:
     assert "failed" not in report.watched, report.text
     assert report.missing == ([f"{without} (this PyTorch has no {_torch.PRIVATE_NAMES[name].path})"] if without else [])
     assert json.loads(json.dumps(report.as_dict()))["missing"] == report.missing
-    assert ("Not on this version of PyTorch: " in report.text) == bool(without)
+    assert ("Not available on this version of PyTorch: " in report.text) == bool(without)
     assert without in report.text
     assert without.replace("'", "&#x27;") in report._repr_html_()
 
@@ -117,5 +117,5 @@ def test_a_report_without_the_clip_rules_says_so(monkeypatch: pytest.MonkeyPatch
     with watch() as report:
         clipped_while_scaled(clips=False)
     assert report.codes == ["missing-zero-grad"]
-    assert "Not on this version of PyTorch: the rules for clip_grad_norm_ are off" in report.text
+    assert "Not available on this version of PyTorch: the rules for clip_grad_norm_ are off" in report.text
     assert "torch.nn.utils.clip_grad._clip_grads_with_norm_" in report.text

@@ -130,7 +130,7 @@ class CheatSheet:
                 raise
             target = Path.home() / path
             target.write_text(page, encoding="utf-8")
-            print(f"You cannot write in this folder. The page is in {target}")
+            print(f"You cannot write in this folder. The page was saved to {target}")
 
     def _repr_html_(self) -> str:
         return self.html

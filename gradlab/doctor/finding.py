@@ -159,7 +159,7 @@ class Report:
         return "\n\n".join(filter(None, paragraphs))
 
     def _head(self) -> list[str]:
-        return [self.summary, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
+        return [self.summary, *(f"Not available on this version of PyTorch: {what}." for what in self.missing)]
 
     def plain(self) -> Report:
         """Return a copy as a plain Report, without the machinery of ``watch``."""

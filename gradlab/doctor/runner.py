@@ -69,7 +69,7 @@ class RuleRunner:
         state, subscribers = self.context.state, self._subscribers
         self.counts.update(map(type, events))
         self.looks += sum(event.looked for event in events if type(event) is Backward)
-        self.edits += sum(any(map(float, event.norms)) for event in events if type(event) is GradEdited)
+        self.edits += sum(any(map(float, event.norms or ())) for event in events if type(event) is GradEdited)
         for event in events:
             for part in state.parts(event):
                 fact = state.fact(part)

@@ -158,7 +158,7 @@ def _run_torchrun(arguments: Sequence[str], limits: dict[str, Any], path: Path) 
         code = torchrun.wait()
     report = read_report(path)
     if report is None:
-        note = "Rank 0 of torchrun has left no report: it did not get as far as training, or runs on another machine."
+        note = "Rank 0 of torchrun wrote no report: it did not start training, or it runs on another machine."
         report = Report([], note, judged=False)
     return code, report
 

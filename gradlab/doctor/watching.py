@@ -140,10 +140,10 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if early:
             self.watched += " Then the watch ended early, as asked, and the program went on without it."
         if context.lost_places:
-            self.watched += f" The doctor itself failed to look for a place to edit ({context.lost_places[0]})."
+            self.watched += f" The doctor failed while it searched for the line to edit ({context.lost_places[0]})."
         if log.failure:
             self.judged = False
-            self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
+            self.watched += f" The doctor failed and stopped watching ({log.failure})."
 
     def _summarize(self, runner: RuleRunner, error: BaseException | None) -> None:
         passes, thread = runner.log.passes, runner.log.thread
@@ -186,17 +186,17 @@ def watched_words(runner: RuleRunner, beside: list[str], *, ended: bool, process
         processes = 0
     elif passes.grad_calls:
         calls = number_of(passes.grad_calls, "call")
-        return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
+        return f"No backward() and no step: {calls} of torch.autograd.grad, which do not change .grad."
     elif ended:
         text = "No backward pass and no step."
     else:
         text = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
     if beside:
-        text += f" Other threads trained, too, and were not watched ({_few(beside)})."
+        text += f" Other threads also trained and were not watched ({_few(beside)})."
     elif processes:
         started = number_of(processes, "process", "es")
         text += (
-            f" The training may have been in the {started} that it has started."
+            f" The training may have run in the {started} that this one started."
             " Use watch() inside the function that the process runs."
         )
     return text
@@ -238,12 +238,12 @@ def checked_words(runner: RuleRunner, beside: list[str]) -> str:
     if not (log.passes.count or log.steps):
         return ""
     parts = [number_of(runner.counts[kind], *forms) for kind, forms in _COUNTED.items() if runner.counts[kind]]
-    parts += [f"{number_of(runner.looks, 'loss', 'es')} looked at in detail"] if runner.looks else []
+    parts += [f"{number_of(runner.looks, 'loss', 'es')} examined in detail"] if runner.looks else []
     kinds = sorted({maker.kind for maker in made_by if maker.is_custom_class and maker.optimizer != MANUAL_UPDATE})
     reasons = [
         _COMPILED if log.passes.compiled else "",
         f"the inside of the step of {_few(kinds)}, which is not PyTorch's" if kinds else "",
-        f"gradients that your own lines have changed ({number_of(runner.edits, 'time')})" if runner.edits else "",
+        f"gradients that your code changed ({number_of(runner.edits, 'time')})" if runner.edits else "",
         f"the other threads that trained ({_few(beside)})" if beside else "",
         f"which terms of a loss reach the weights ({log.trace.failure})" if log.trace.failure else "",
     ]

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from gradlab import Recipe, tasks
 
-from .driving import Notebook, next_frames, run_cell
+from .driving import Notebook, evaluate_async, next_frames, run_cell
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 WEIGHTS = "[v for p in lab.runner.model.parameters() for v in p.flatten().tolist()]"
@@ -18,8 +18,9 @@ PARTS = """lab => [...lab.querySelectorAll('.gl-control, .gl-button, canvas, pre
   .filter(part => part.getClientRects().length)
   .map(part => [part.getBoundingClientRect(), part.className])
   .map(([{left, top}, name]) => [name, left, top - lab.getBoundingClientRect().top])"""
-# Clicks the button; resolves to the times, in ms, at which the loss panel was painted after that.
-PAINTS_AFTER_PAUSE = """async lab => {
+# Resolves to the number of times that the loss panel was painted after a click on Pause, until nothing is on its way.
+PAINTS_AFTER_PAUSE = """async number => {
+  const lab = document.querySelectorAll('.gradlab')[number];
   const loss = lab.querySelector('canvas'), clear = CanvasRenderingContext2D.prototype.clearRect;
   const next_frame = () => new Promise(requestAnimationFrame);
   let paints = 0, quiet = 0;
@@ -112,7 +113,8 @@ def test_pause_stops_the_picture_where_the_run_ends(lab_page: Callable[..., Note
     first = page.pictures()
     page.button("Play").click()
     page.wait_for_updates(30)
-    assert evaluate_async(page.page, PAINTS_AFTER_PAUSE) <= 2, "the frame that was due, and the end of the run"
+    paints = evaluate_async(page.page, PAINTS_AFTER_PAUSE, page.number)
+    assert paints <= 2, "the frame that was due, and the end of the run"
     updates, loss = page.ask("lab.runner.updates, lab.runner.record.loss")
     assert page.updates() == updates
     assert all(now != then for now, then in zip(page.pictures(), first, strict=True))

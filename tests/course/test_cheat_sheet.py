@@ -231,7 +231,8 @@ def test_in_a_read_only_folder_it_is_written_elsewhere(
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     cheat_sheet().save("sheet.html")
     assert (tmp_path / "sheet.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert capsys.readouterr().out == f"You cannot write in this folder. The page is in {tmp_path / 'sheet.html'}\n"
+    saved = tmp_path / "sheet.html"
+    assert capsys.readouterr().out == f"You cannot write in this folder. The page was saved to {saved}\n"
 
     read_only.append(tmp_path)
     with pytest.raises(OSError, match="Read-only"):

@@ -18,7 +18,7 @@ from gradlab.course.processes import launch, prepare, workers
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")]
 ROOT = Path(gradlab.__file__).parents[1]
-STDERR = "    its last words on stderr: "
+STDERR = "    its last output on stderr: "
 # Not in the first turn: the other may still be about to meet, and would fail there.
 TURNS = "for turn in range(5):\n    if rank == 1 and turn == 3:\n        {}\n    dist.all_reduce(torch.ones(1))\n"
 
@@ -53,8 +53,8 @@ def test_each_process_knows_its_place_and_prints_for_itself(tmp_path: Path) -> N
     [
         ('raise ValueError("a broken batch")', "rank 1 failed: ValueError: a broken batch"),
         ("os.kill(os.getpid(), 9)", "rank 1 was killed: SIGKILL, as the system does when memory runs out"),
-        ("sys.exit(3)", "rank 1 left with exit code 3"),
-        ("os._exit(4)", "rank 1 left with exit code 4"),
+        ("sys.exit(3)", "rank 1 exited with code 3"),
+        ("os._exit(4)", "rank 1 exited with code 4"),
     ],
 )
 def test_a_failure_is_told_from_one_that_lost_its_partner(tmp_path: Path, does: str, message: str) -> None:
@@ -75,7 +75,7 @@ def test_a_failure_is_told_from_one_that_lost_its_partner(tmp_path: Path, does: 
 def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path) -> None:
     run = launch(script(tmp_path, TURNS.format("while True: pass")), seconds=1.0)
     assert run.error.splitlines() == [
-        "Not done after 1 second: what was still running has been ended.",
+        "Not done after 1 second: the processes that were still running have been ended.",
         "rank 0 had not finished",
         "    at line 9 of script.py: dist.all_reduce(torch.ones(1))",
         "rank 1 had not finished",

@@ -119,7 +119,7 @@ def watched(path: Path, fresh: pytest.MonkeyPatch) -> tuple[Report, BaseExceptio
         ended = error if error.code else None
     except Exception as error:
         ended = error
-    assert "doctor itself failed" not in report.watched
+    assert "The doctor failed" not in report.watched
     return report, ended
 
 

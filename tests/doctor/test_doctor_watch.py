@@ -316,7 +316,7 @@ def test_a_failure_of_the_doctor_never_reaches_the_loop(monkeypatch, untouched):
     with watch() as report:
         watched = LOOPS["amp"]()
     assert same(bare, watched)
-    assert "The doctor itself failed" in report.watched
+    assert "The doctor failed and stopped watching" in report.watched
 
 
 @pytest.mark.parametrize("device", ["meta", "inference", "fake", "lazy", "sparse", "double"])
@@ -354,6 +354,24 @@ def test_a_pass_may_begin_at_an_edge_of_the_graph():
     assert report.findings == []
     assert report.judged
     assert report.watched.startswith("Watched 12 backward passes, 12 updates of ")
+
+
+class Own(torch.Tensor): ...
+
+
+def test_an_edited_gradient_of_a_subclass_is_no_failure():
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch() as report:
+        for _ in range(4):
+            optimizer.zero_grad()
+            model(torch.ones(1, 2)).sum().backward()
+            for param in model.parameters():
+                assert param.grad is not None
+                param.grad = 0.5 * param.grad.as_subclass(Own)  # type: ignore[no-untyped-call]
+            optimizer.step()
+    assert report.watched.startswith("Watched 4 backward passes, 4 updates")
+    assert not report.findings
 
 
 def test_an_integer_parameter_moved_by_hand_is_no_failure():

@@ -226,7 +226,7 @@ def test_a_watch_says_where_the_training_may_have_been() -> None:
         child.join()
     assert child.exitcode == 0
     assert not report.judged
-    assert "may have been in the 1 process that it has started" in report.watched
+    assert "may have run in the 1 process that this one started" in report.watched
 
 
 def test_the_first_process_reports_and_all_end_as_they_would(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -278,7 +278,7 @@ def test_the_last_line_counts_what_was_checked() -> None:
             schedule.step()
             model.eval()
     counts = "6 backward passes, 6 steps, 6 clips, 6 scheduler steps, 6 model calls, 12 train() or eval() calls, "
-    assert report.checked.startswith(f"Checked: {counts}4 losses looked at in detail.")
+    assert report.checked.startswith(f"Checked: {counts}4 losses examined in detail.")
     assert report.text.endswith(f"\n\n{report.checked}")
     assert report.checked in report._repr_html_()
     assert report.as_dict()["checked"] == report.checked

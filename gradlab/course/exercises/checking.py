@@ -61,7 +61,7 @@ class Definition:
                 NOT_ATTEMPTED, "Fill in the stub above and run its cell again.", picture=self._picture(answer)
             )
         if callable(answer) and not callable(stub):
-            return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
+            return Verdict(NOT_YET, f"The answer must be a value, not a function; you passed `{brief(answer)}`.")
         if callable(stub) and not callable(answer):
             return no_function(exercise, answer)
         with main_thread.hold(), preserving_rng(), preserving_torch_state():
@@ -83,7 +83,7 @@ class Definition:
 
 def no_function(exercise: Exercise, answer: object) -> Verdict:
     """Return the verdict on an answer that should be a function but is not."""
-    return Verdict(NOT_YET, f"A function is wanted: hand over `{exercise.name}` itself, not {brief(answer)}.")
+    return Verdict(NOT_YET, f"The answer must be a function: pass `{exercise.name}` itself, not {brief(answer)}.")
 
 
 def stub_of(text: str) -> Any:
@@ -183,7 +183,7 @@ def _difference(definition: Definition, mine: object, right: object) -> str:
         if mismatch := _mismatch(mine, right):
             return mismatch
         same = alike(mine, right, definition.relative, definition.absolute)
-        return "" if same else f"You get {brief(mine)}, expected is {brief(right)}"
+        return "" if same else f"Your result is {brief(mine)}, but {brief(right)} is expected"
     except Exception:  # the methods of a learner's object may fail
         return f"What you have cannot be compared: {brief(mine)}"
 
@@ -196,14 +196,14 @@ def _mismatch(answer: Any, expected: Any) -> str:
     if answer is None:
         return f"Your answer is None, {wanted} is wanted. Is a `return` missing"
     if isinstance(expected, Tensor) and isinstance(answer, Tensor) and answer.shape != expected.shape:
-        return f"{wanted} is wanted, yours has the shape {tuple(answer.shape)}"
+        return f"{wanted} is expected, but yours has the shape {tuple(answer.shape)}"
     mine, theirs = without_tensors(answer), without_tensors(expected)
     if _kind(mine) is not _kind(theirs):
         return f"{wanted} is wanted, you have {brief(answer)}"
     if isinstance(theirs, dict) and mine.keys() != theirs.keys():
         return f"The keys {_keys(theirs)} are wanted, yours are {_keys(mine)}"
     if isinstance(theirs, list) and len(mine) != len(theirs):
-        return f"{wanted} is wanted, yours has {len(mine)}"
+        return f"{wanted} is expected, but yours has {len(mine)}"
     parts = [(answer[key], expected[key]) for key in theirs] if isinstance(theirs, dict) else []
     return next(filter(None, (_mismatch(*pair) for pair in parts)), "")
 

@@ -76,7 +76,7 @@ amp_order = Definition(
 def smallest_scale_observe(scale: Any) -> str:
     """Describe whether a scale, and half of it, each keep over 99% of the fp16 gradients of digits from becoming 0."""
     if isinstance(scale, bool) or scale not in SCALES:
-        raise TroubleError(f"A power of two from 1 to {SCALES[-1]:,} is wanted, you have {brief(scale)}")
+        raise TroubleError(f"A power of two from 1 to {SCALES[-1]:,} is expected, but yours is {brief(scale)}")
     outcomes = [measure_outcome("fp16", each) for each in (scale, scale / 2)]
     lost, with_half = (outcome.count("zero") / outcome.total for outcome in outcomes)
     if lost >= 0.01:

@@ -86,7 +86,7 @@ def two_ranks(**start: Any) -> TwoRanks:
     """Return the two-ranks instrument; ``update``, ``accumulate``, ``no_sync`` and ``forgets`` are start values."""
     instrument = TwoRanks(**start)
     if clear_failure():
-        print("Two processes now run each of the loops once: a few seconds.", flush=True)
+        print("Two processes now run each loop once, which takes a few seconds.", flush=True)
     return instrument
 
 

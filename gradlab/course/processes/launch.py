@@ -165,7 +165,7 @@ def _failure_text(workers: list[Worker], script: Path, seconds: float | None) ->
     lines = []
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
-        lines.append(f"Not done after {seconds:g} {unit}: what was still running has been ended.")
+        lines.append(f"Not done after {seconds:g} {unit}: the processes that were still running have been ended.")
     # First the ranks that were killed from outside, then by the time of the error, last those that had to be ended.
     bad.sort(key=lambda rank: float("inf") if workers[rank].killed else workers[rank].reports.get("when", 0.0))
     for rank in bad:
@@ -180,18 +180,18 @@ def _end_text(worker: Worker, *, caused: bool) -> str:
         return "had not finished"
     code, error, message = worker.process.exitcode or 0, worker.reports.get("error"), worker.reports.get("words", "")
     if error == "SystemExit":
-        return f"left with exit code {message}"
+        return f"exited with code {message}"
     if error and not caused and re.search("(?i:connection|peer|timed out|socket)", message):
         return f"lost its partner: {error}"
     if error:
         return f"failed: {error}: {message if len(message) < _MAX_LETTERS else message[: _MAX_LETTERS - 3] + '...'}"
     last = " ".join(worker.read("errors")[-_MAX_LETTERS:].split())
-    return _exit_text(code) + f"\n    its last words on stderr: {last}" * bool(last)
+    return _exit_text(code) + f"\n    its last output on stderr: {last}" * bool(last)
 
 
 def _exit_text(code: int) -> str:
     if code >= 0:
-        return f"left with exit code {code}"
+        return f"exited with code {code}"
     name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
     return f"was killed: {name}{', as the system does when memory runs out' * (name == 'SIGKILL')}"
 

@@ -100,7 +100,7 @@ def _activated(node: Any, op: Op, trace: OpTrace) -> LossFlaw | None:
     if kinds[name] == "softmax" and inner is argument and _dim(node) != _dim(inner):
         return None
     source = trace.of(inner) or Op("")
-    proof = f"{called} is given the result of {name.lower()}, of shape {_shape(inner)}"
+    proof = f"{called} receives the result of {name.lower()}, of shape {_shape(inner)}"
     details = {"activation": name.lower(), "method": source.method}
     return LossFlaw(kinds[name], proof, op.path, source.path, fields=details)
 

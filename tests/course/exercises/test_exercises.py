@@ -85,7 +85,7 @@ def test_whatever_a_function_does_or_returns_is_a_verdict(name: str) -> None:
     for answer, word in (TROUBLE * 2)[index % 3 : index % 3 + 2]:
         verdict = it.check(answer)
         assert verdict.state == "not yet"
-        assert (word if wanted else "A value is wanted, not a function") in verdict.remark
+        assert (word if wanted else "The answer must be a value, not a function") in verdict.remark
     for value in VALUES[index % 3 :: 3]:
         for answer in (value, lambda *args, value=value, **kwargs: value):
             verdict = it.check(answer)

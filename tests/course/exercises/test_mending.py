@@ -170,7 +170,7 @@ def test_a_check_leaves_the_kernel_as_it_was() -> None:
 def test_what_is_no_loop_or_stops_is_a_verdict() -> None:
     it = exercise("mend_the_flat_loss")
     assert it.check(None).state == "not attempted"
-    assert it.check("text").remark.startswith("A function is wanted: hand over `mend_the_flat_loss` itself")
+    assert it.check("text").remark.startswith("The answer must be a function: pass `mend_the_flat_loss` itself")
     verdict = it.check(lambda *arguments: 1 / 0)
     assert verdict.state == "not yet"
     assert verdict.remark.startswith("No loss is computed. It raises ZeroDivisionError")
