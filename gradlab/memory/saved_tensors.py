@@ -38,7 +38,7 @@ class SavedTensor:
             entry.computed |= computed
 
     def watch_too(self, storages: Storages) -> None:
-        """Count the tensor as saved in another ledger's ``storages``; mark it as a batch if an earlier ledger marks it."""
+        """Count the tensor as saved in one more ledger; mark it as a batch if another ledger has already done so."""
         batch = any(entry.base == INPUTS for entry in self.entries)
         for entry in storages.track(self.tensor):
             entry.save()
