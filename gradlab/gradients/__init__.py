@@ -1,4 +1,4 @@
-"""The backward passes in each ``.grad``, and the number of steps that have applied them."""
+"""Gradient provenance: the backward passes in each ``.grad``, and the number of steps that have applied them."""
 
 from __future__ import annotations
 

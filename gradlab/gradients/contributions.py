@@ -1,10 +1,10 @@
-"""The contents of each parameter's ``.grad``, and the measured contribution of each batch.
+"""The batches that each parameter's ``.grad`` contains, and the measured contribution of each batch.
 
-Contents are spans: runs of consecutive batches, as pairs (first, last).
+Batches are stored as spans: pairs (first, last) of consecutive numbers.
 
-Of a small model the newest contributions are kept as they came, and later changes of ``.grad`` (clipping, the scaler's
-``unscale_``) beside them as ratios of norms. Of a larger model only dot products are kept, which separate the newest
-contribution from the sum of the older ones.
+For a small model, the newest contributions are kept unchanged, and later changes of ``.grad`` (clipping, the scaler's
+``unscale_``) are kept as ratios of norms. For a larger model, only dot products are kept, which separate the newest
+contribution from the sum of the older contributions.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from torch.utils.weak import TensorWeakRef
 from .. import _torch
 
 Span = tuple[int, int]
-"""The numbers of the first and the last of some consecutive batches, both inclusive, counted from 1."""
+"""The first and the last number of a run of consecutive batches, both inclusive, counted from 1."""
 _MOST_SPANS = 64
 _MOST_RHYTHMS = 64
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """Merge spans that overlap or touch, in ascending order."""
+    """Return ``spans`` in ascending order, with those that overlap or touch merged."""
     merged: list[Span] = []
     for first, last in sorted(spans):
         if merged and first <= merged[-1][1] + 1:
@@ -42,74 +42,74 @@ def union(spans: Iterable[Span]) -> list[Span]:
 
 
 def within(number: int, spans: Iterable[Span]) -> bool:
-    """Return whether a batch is among these."""
+    """Return whether the batch ``number`` is in any of the ``spans``."""
     return any(first <= number <= last for first, last in spans)
 
 
 class GradEvent(Enum):
-    """An event of one ``.grad``, which has a value."""
+    """The kinds of events of one ``.grad``; an event is a pair (kind, value)."""
 
     ADDED = auto()
-    """A backward added to it; the value is the number of the backward."""
+    """A backward pass added to ``.grad``; the value is the number of the pass."""
     WRITTEN = auto()
-    """It was written to from outside, or became None; the value is its norm, on the device: 0 if cleared."""
+    """Other code wrote to ``.grad``, or it became None; the value is its norm, as a tensor, or 0.0 for None."""
     STEPPED = auto()
-    """A step used it; the value is the number of the step."""
+    """An optimizer step used ``.grad``; the value is the number of the step."""
 
 
 class Rhythm(NamedTuple):
-    """From batch ``first``, which came after ``steps`` steps, each further step followed ``window`` batches."""
+    """Batch ``first`` came after ``steps`` steps; from there on, one step followed every ``window`` batches."""
 
     first: int
     steps: int
     window: int
 
     def steps_before(self, number: int) -> int:
-        """Return the steps that had been taken when a batch of this rhythm came."""
+        """Return the number of steps taken before the batch ``number`` of this rhythm."""
         return self.steps + (number - self.first) // self.window
 
 
-_NO_STEP_YET = 2**62  # the window of a rhythm whose first step is still to come
+_NO_STEP_YET = 2**62  # ``window`` of a rhythm without a step so far
 
 
 class ParameterHistory:
-    """Events of one parameter, and the ``batches`` and ``steps`` that ``sync`` derives from them.
+    """The events of one parameter's ``.grad``, and the ``batches`` and ``steps`` that ``sync`` derives from them.
 
-    It refers to neither the parameter nor its gradient, so it keeps no memory alive that the loop has released.
+    It has no strong reference to the parameter or its gradient, so the loop can free their memory.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.batches: list[Span] = []
-        self.steps = 0  # that applied the contents of .grad
-        self.rhythms: list[Rhythm] = []  # number of them before each batch: a step applies all of .grad
-        self.reused: tuple[int, Span] | None = None  # the newest step that applied batches again, and which
+        self.steps = 0  # number of steps that applied batches in .grad
+        self.rhythms: list[Rhythm] = []  # number of steps before each batch; a step applies all of .grad
+        self.reused: tuple[int, Span] | None = None  # the newest step that applied batches again, and these batches
         self.events: list[tuple[GradEvent, Any]] = []
-        self.last_grad_ref: TensorWeakRef | None = None  # .grad at the last look ...
-        self.version = -1  # ... and its version then
-        self.had_grad = False  # whether .grad was a tensor at the last look, as before each backward
+        self.last_grad_ref: TensorWeakRef | None = None  # .grad at the last check
+        self.version = -1  # version of .grad at the last check
+        self.had_grad = False  # whether .grad was a tensor at the last check; each backward pass begins with a check
         self.incoming: Tensor | None = None  # squared length of the incoming gradient, its dot product with .grad, and
-        # the squared length of that, if measured
-        self.was_added = False  # whether the newest contribution was added to a tensor
-        self.newest: Tensor | None = None  # the same of the newest contribution
+        # the squared length of .grad; None if not measured
+        self.was_added = False  # whether the newest contribution was added to an existing .grad
+        self.newest: Tensor | None = None  # ``incoming`` of the newest contribution
 
     def changed(self, grad: Tensor) -> bool:
-        """Return whether ``.grad`` was written to or exchanged since the last ``remember``."""
+        """Return whether ``.grad`` was written to or replaced since the last ``remember``."""
         return self.last_grad_ref is None or grad._version != self.version or self.last_grad_ref() is not grad
 
     def remember(self, grad: Tensor) -> None:
-        """Note ``.grad`` and its version as they are now."""
+        """Record the current ``.grad``, as a weak reference, and its version."""
         if self.last_grad_ref is None or self.last_grad_ref() is not grad:
             self.last_grad_ref = TensorWeakRef(grad)
         self.version = grad._version
 
     def sync(self) -> None:
-        """Apply the waiting events to ``batches``, ``steps`` and ``reused``."""
+        """Apply the pending events to ``batches``, ``steps`` and ``reused``."""
         for kind, value in self.events:
             if kind is GradEvent.ADDED:
                 self._add(value)
             elif kind is GradEvent.WRITTEN and not float(value):
-                self.batches.clear()  # a norm of exactly 0: zeros hold nothing
+                self.batches.clear()  # a norm of exactly 0: the zeros contain no batch
                 self.rhythms.clear()
             elif kind is GradEvent.STEPPED and self.batches:
                 if again := self.applied():
@@ -118,12 +118,12 @@ class ParameterHistory:
         self.events.clear()
 
     def times_applied(self, number: int) -> int:
-        """Return the number of steps that have applied a batch in ``.grad``."""
+        """Return the number of steps that have applied the batch ``number``, which must be in ``.grad``."""
         rhythm = next(rhythm for rhythm in reversed(self.rhythms) if rhythm.first <= number)
         return self.steps - rhythm.steps_before(number)
 
     def applied(self, least: int = 1) -> list[Span]:
-        """Return the batches in ``.grad`` that at least ``least`` steps have applied; older ones have more."""
+        """Return the batches in ``.grad`` that at least ``least`` steps have applied; these are the older batches."""
         newest, until = self.steps - least, self.batches[-1][1] if self.batches else 0
         for rhythm in reversed(self.rhythms):
             if rhythm.steps <= newest:
@@ -133,13 +133,13 @@ class ParameterHistory:
         return []
 
     def take(self, other: ParameterHistory) -> None:
-        """Copy the state of another one that is synced, without its last look at ``.grad``."""
+        """Copy the state of ``other``, which must be synced, except its last check of ``.grad``."""
         self.batches, self.reused = list(other.batches), other.reused
         self.steps, self.rhythms = other.steps, list(other.rhythms)
         self.events, self.last_grad_ref = [], None
 
     def copy(self) -> ParameterHistory:
-        """Return a synced copy without its last look at ``.grad``."""
+        """Return a synced copy without the last check of ``.grad``."""
         self.sync()
         copy = ParameterHistory(self.name)
         copy.take(self)
@@ -151,11 +151,11 @@ class ParameterHistory:
             self.batches[-1] = (self.batches[-1][0], number)
             return
         self.batches.append((number, number))
-        if len(self.batches) > _MOST_SPANS:  # bounded: the two oldest become one, and the gap between them is forgotten
+        if len(self.batches) > _MOST_SPANS:  # merge the two oldest spans, although there is a gap between them
             self.batches[:2] = [(self.batches[0][0], self.batches[1][1])]
 
     def _note_steps(self, number: int) -> None:
-        """Note the number of steps before a new batch, unless the newest rhythm implies it."""
+        """Record the number of steps before the new batch ``number``, unless the newest rhythm implies it."""
         if self.rhythms:
             rhythm = self.rhythms[-1]
             if rhythm.steps_before(number) == self.steps:
@@ -164,56 +164,56 @@ class ParameterHistory:
                 self.rhythms[-1] = rhythm._replace(window=number - rhythm.first)
                 return
         self.rhythms.append(Rhythm(number, self.steps, _NO_STEP_YET))
-        if len(self.rhythms) > _MOST_RHYTHMS:  # bounded: of the oldest batch and of the newest ones it stays exact
+        if len(self.rhythms) > _MOST_RHYTHMS:  # the counts stay exact for the oldest batch and the newest batches
             del self.rhythms[1]
 
 
 MOST_KEPT = 32
-"""Maximum of kept contributions, twice the longest window of a Recipe; older ones are one part."""
+"""Maximum number of kept contributions, twice the longest window of a Recipe; older contributions form one part."""
 Times = Callable[[int], int]
-"""Returns the number of steps that have applied a batch."""
+"""A function of a batch's number that returns the number of steps that have applied the batch."""
 _MOST_BYTES = 16 * 2**20
-_FEWEST_KEPT = 8  # with room for fewer, only two parts are distinguished
+_FEWEST_KEPT = 8  # if fewer fit in memory, none are kept, and only two parts are distinguished
 _ROUNDING_OF_RATIO = 1e-5
-_ROUNDING = 1e-4  # of the lengths of all contributions: a shorter remainder is rounding
+_ROUNDING = 1e-4  # fraction of the sum of all lengths: a shorter remainder is a rounding error
 
 
 @dataclass(frozen=True)
 class GradContents:
-    """Batches inside ``.grad``, and its norm."""
+    """The batches in the ``.grad`` of all parameters, and its norm."""
 
     is_none: bool  # every .grad is None
     holds: list[Span]
-    applied: list[Span]  # of these, those applied by at least one step
-    reused: list[Span]  # of these, those applied by at least two steps
+    applied: list[Span]  # the part of ``holds`` that at least one step has applied
+    reused: list[Span]  # the part of ``holds`` that at least two steps have applied
     norm: float
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """The contribution of one backward, or of several older ones together, to ``.grad`` as it is now."""
+    """The contribution of one backward pass, or of several older passes together, to the current ``.grad``."""
 
-    batches: Span | None  # the numbers of the backwards; None for what anything but a backward wrote into ``.grad``
-    applied: tuple[int, int]  # number of steps that have applied it; of several, the fewest and the most
+    batches: Span | None  # numbers of the backward passes; None for values that other code wrote into ``.grad``
+    applied: tuple[int, int]  # lowest and highest number of steps that have applied a batch of ``batches``
     share: float
-    """Its projection on the sum, as a part of the sum: negative where it points the other way. All add up to 1."""
-    along: float  # the same in units of the gradient
-    length: float  # over all elements of all parameters, in units of the gradient
+    """Projection on the sum, as a fraction of its length: negative if it points the other way. Shares add up to 1."""
+    along: float  # projection on the sum, in units of the gradient
+    length: float  # norm over all elements of all parameters, in units of the gradient
 
 
 @dataclass(frozen=True)
 class Contributions:
-    """The parts of ``.grad`` over all parameters, the oldest first, and the norm of their sum."""
+    """The parts of ``.grad`` over all parameters, oldest first, and the norm of their sum."""
 
     parts: tuple[Contribution, ...]
-    norm: float  # the length of the sum, ``.grad`` itself
+    norm: float  # the length of the sum, which is ``.grad``
     vectors: Tensor | None = field(default=None, compare=False, repr=False)
-    """The parts in full, a row for each of ``parts`` over all elements of all parameters, where they are kept."""
+    """One row for each of ``parts``, over all elements of all parameters; None if contributions are not kept."""
 
 
 @dataclass(frozen=True)
 class Vectors:
-    """The parts of ``.grad``, a row over all elements for each of ``spans``; ``total`` is ``.grad``, their sum."""
+    """The parts of ``.grad``, one row over all elements for each span; ``total`` is ``.grad``, the sum of the rows."""
 
     spans: tuple[Span | None, ...]
     rows: Tensor
@@ -221,40 +221,40 @@ class Vectors:
 
 
 def number_to_keep(elements: int, element_size: int = 4) -> int:
-    """Return the number of contributions to keep of a model with ``elements``; 0 if it is too large."""
+    """Return the number of contributions to keep for a model with ``elements`` elements, 0 if it is too large."""
     count = min(MOST_KEPT, _MOST_BYTES // (element_size * max(elements, 1)))
     return count if count >= _FEWEST_KEPT else 0
 
 
 class _Change(NamedTuple):
-    upto: int  # the newest backward when .grad was compared
-    norms: list[Tensor]  # 1-norm of each .grad then, followed by those of each as that backward left it
+    upto: int  # number of the newest backward pass when .grad was compared
+    norms: list[Tensor]  # 1-norm of each .grad then, followed by the 1-norm of each .grad right after that pass
 
 
 class KeptContributions:
-    """The newest contributions to the ``.grad`` of some parameters; only ``vectors`` waits for the device.
+    """The newest contributions to the ``.grad`` of ``params``; only ``vectors`` waits for the device.
 
-    They are the rows of a ring buffer, as they came. ``.grad`` may have been multiplied since, by clipping or by the
-    scaler's ``unscale_``. So before each backward, a ``.grad`` that was written to is compared with its old contents.
+    A ring buffer stores them unchanged, one per row. ``.grad`` may be multiplied later, by clipping or by the scaler's
+    ``unscale_``. So before each backward pass, a ``.grad`` that was written to is compared with its previous values.
     """
 
     def __init__(self, params: Sequence[Tensor], most: int, begun: int) -> None:
         self._params = params
         self._begun = self._newest = begun
-        reals = [plain(param) for param in params]  # of a complex parameter, twice as many
+        reals = [plain(param) for param in params]  # a complex element becomes two real elements
         self._sizes = [real.numel() for real in reals]
-        # One row more than ``most``: the row of the pass under way may turn out to be no contribution.
+        # One row more than ``most``, since the current pass may turn out not to add to ``.grad``.
         self._ring = torch.zeros(most + 1, sum(self._sizes), dtype=reals[0].dtype, device=reals[0].device)
         self._rows = [
             [part.view(real.shape) for part, real in zip(row.split(self._sizes), reals, strict=True)]
             for row in self._ring
         ]
-        self._under_way = 0  # the row of the pass under way
-        self._before = self._grads()  # before that pass
+        self._under_way = 0  # the row of the current pass
+        self._before = self._grads()  # before the current pass
         self._changes: deque[_Change] = deque(maxlen=most)
 
     def begin(self, newest: int, *, changed: bool) -> None:
-        """Prepare for a backward; ``changed``: ``.grad`` may have been written to since the ``newest``."""
+        """Prepare for a backward pass; ``changed``: other code may have written to ``.grad`` since pass ``newest``."""
         if not changed:
             if newest != self._newest:
                 self._before += self._ring[self._under_way]
@@ -268,16 +268,16 @@ class KeptContributions:
         self._ring[self._under_way].zero_()
 
     def take(self, index: int, grad: Tensor) -> None:
-        """Keep the incoming gradient of a parameter."""
+        """Store ``grad``, the incoming gradient of the parameter at ``index``."""
         self._rows[self._under_way][index].copy_(grad)
 
     def vectors(self, inside: Sequence[Sequence[Span]], newest: int) -> Vectors:
-        """Return the parts of ``.grad``; ``inside``: the batches of each parameter, ``newest``: the newest backward."""
+        """Return the parts of ``.grad``; ``inside``: batches in each parameter's ``.grad``, ``newest``: newest pass."""
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
         holds = union(chain(*inside))
         numbers = [n for begin, end in holds for n in range(max(begin, first), end + 1)]
-        every_row = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # one row more, for older ones
+        every_row = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # first row: older batches
         indices = torch.tensor([n % len(self._ring) for n in numbers], dtype=torch.long, device=every_row.device)
         torch.index_select(self._ring, 0, indices, out=every_row[1:])
         every_row = every_row.float()
@@ -298,7 +298,7 @@ class KeptContributions:
         return Vectors(tuple(spans), rows, total)
 
     def put_back(self, saved: Vectors) -> None:
-        """Restore the ``vectors`` of another one, after every ``.grad`` has been restored."""
+        """Restore contributions from ``saved``, a result of ``vectors()``, after every ``.grad`` has been restored."""
         for span, row in zip(saved.spans, saved.rows, strict=True):
             if span is not None and span[0] == span[1]:
                 self._ring[span[0] % len(self._ring)] = row
@@ -317,11 +317,11 @@ class KeptContributions:
         return _Change(newest, list(norms))
 
     def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
-        """Return the factor of each contribution (a row) in each parameter, 0 if it is not inside; [] for all ones."""
+        """Return the factors on each contribution by parameter, 0 if it is not in ``.grad``; [] if all are 1."""
         changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
         norms = torch.stack([norm for change in changes for norm in change.norms]).view(len(changes), 2, -1)
         ratios = (norms[:, 0] / norms[:, 1]).tolist()
-        # A ratio is 1 up to rounding without scaling, and NaN or infinite if there was nothing to scale.
+        # Without scaling, a ratio is 1 up to rounding; it is NaN or infinite if there was nothing to scale.
         ratios = [[r if abs(r - 1) > _ROUNDING_OF_RATIO and r < math.inf else 1.0 for r in row] for row in ratios]
         if set(chain.from_iterable(ratios)) == {1.0} and all(spans == inside[0] for spans in inside):
             return []
@@ -335,7 +335,7 @@ class KeptContributions:
 
 
 def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contributions:
-    """Measure parts in full and along their sum; ``scale`` is the factor in ``.grad``."""
+    """Return the length of each part, and its projection on the sum; ``scale`` is the loss scale in ``.grad``."""
     spans, rows, norm = vectors.spans, vectors.rows, float(vectors.total.norm())
     if not spans or not norm or not math.isfinite(norm):
         measures = [(math.nan, math.nan)] * (len(spans) if norm else 0)
@@ -346,9 +346,9 @@ def measure_parts(vectors: Vectors, times: Times, scale: float = 1.0) -> Contrib
 
 
 def newest_and_older(holds: Span, times: Times, sums: tuple[float, float, float], norm: float) -> Contributions:
-    """Separate the newest contribution from the sum of the older ones; ``norm`` is that of ``.grad`` now.
+    """Return two parts: the sum of the older contributions, and the newest; ``norm`` is the current norm of ``.grad``.
 
-    ``sums``: its squared length as it came, its dot product with the previous ``.grad``, the squared length of that.
+    ``sums`` is (|c|^2, c . p, |p|^2), with the newest contribution c and the ``.grad`` p before it, both as they were.
     """
     oldest, newest = holds
     spans = [(oldest, newest - 1), (newest, newest)]
@@ -370,7 +370,7 @@ def make_contributions(
     scale: float = 1.0,
     rows: Tensor | None = None,
 ) -> Contributions:
-    """Return the contributions of batches from ``measures``, (along the sum, length) of each, divided by ``scale``."""
+    """Return contributions from ``measures``, a pair (along, length) for each span; ``scale`` divides all lengths."""
     parts = []
     for span, (along, length) in zip(spans, measures, strict=False):
         applied = (times(span[1]), times(span[0])) if span else (0, 0)
@@ -379,7 +379,7 @@ def make_contributions(
 
 
 def plain(grad: Tensor) -> Tensor:
-    """Return a gradient dense, without the graph that ``create_graph=True`` leaves on it, and as real numbers."""
+    """Return ``grad`` as a dense, real tensor, detached from the graph that ``create_graph=True`` leaves on it."""
     grad = grad.detach()
     grad = grad if grad.layout is torch.strided else grad.to_dense()
     return torch.view_as_real(grad.resolve_conj()) if grad.is_complex() else grad

@@ -1,12 +1,12 @@
-"""The backward passes in each ``.grad``, and the number of steps that have applied them.
+"""Provenance: the backward passes in each ``.grad``, and the number of steps that have applied them.
 
-Every ``backward()`` that reaches a watched parameter gets a number: 1, 2, 3, ... For each parameter a ParameterHistory
-keeps the numbers that are inside ``.grad`` now, and the steps that its optimizer had taken when each of them came. A
-step applies all of ``.grad``, so a batch has been applied once for each step since.
+Every ``backward()`` that adds to a watched ``.grad`` gets a number: 1, 2, 3, ... For each parameter, a ParameterHistory
+holds the numbers of the passes in the current ``.grad``, and the number of steps that its optimizer had taken before
+each pass. A step applies all of ``.grad``, so every step after a pass has applied that pass once.
 
-Nothing waits for the device, and no gradient is copied unless contributions are kept. Two hooks a parameter write
-events into its history. Whether an in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) stays on
-the device as a norm until ``sync``: a gradient of zeros holds no batch.
+The hooks never wait for the device, and copy no gradient unless contributions are kept. Two hooks per parameter write
+events into its history. Whether an in-place change cleared ``.grad`` (``zero_()``) or not (clipping) is decided in
+``sync``, by a norm that stays on the device until then: a ``.grad`` of zeros contains no batch.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4
 _CLEAR = (GradEvent.WRITTEN, 0.0)
 HistoriesCopy = tuple[list[ParameterHistory], int, int, Vectors | None]
-"""Histories, backwards, steps, and the contributions that were kept, at one moment."""
+"""A copy of the state: histories, number of backward passes, number of steps, and kept contributions or None."""
 
 
 class Provenance:
-    """Watches the parameters of a model, and the optimizers of ``watch()``, until ``close()``."""
+    """Tracks the ``.grad`` of some parameters, and the steps of the optimizers in ``watch()``, until ``close()``."""
 
     def __init__(self, named_parameters: Iterable[tuple[str, Tensor]]) -> None:
         self.histories: list[ParameterHistory] = []
         self.params: list[Tensor] = []
         self.backwards = 0
         self.steps = 0
-        self.measure = False  # whether to separate the newest contribution from those before; costs a little
+        self.measure = False  # whether to measure the newest contribution apart from the older ones; costs a little
         self.on_backward: Callable[[], None] | None = None
-        # Gets the gradients of every fourth step, of each while ``measure`` is on: all would cost 7 % of an update.
+        # Receives the gradients of every fourth step; while ``measure`` is on, of all, which costs 7 % of an update.
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self._kept_contributions: KeptContributions | None = None
         self._written = True  # whether any .grad was written to since the newest backward
@@ -67,7 +67,7 @@ class Provenance:
         self._numbered = -1
         self._handles: list[Any] = []
         self._on_optimizers: list[Any] = []
-        provenance = weakref.ref(self)  # the parameters' hooks must not keep it alive
+        provenance = weakref.ref(self)  # the parameters' hooks must not keep this object alive
         for name, param in named_parameters:
             if not param.requires_grad:
                 continue
@@ -79,9 +79,9 @@ class Provenance:
             self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, index)))
 
     def watch(self, optimizers: Iterable[torch.optim.Optimizer], *, has_scaler: bool = False) -> None:
-        """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step does not count.
+        """Count the steps of ``optimizers``, and no longer those of earlier optimizers; skipped steps do not count.
 
-        ``has_scaler``: a GradScaler unscales ``.grad``, without a change of its version.
+        ``has_scaler``: whether a GradScaler is used, which unscales ``.grad`` without a change of its version.
         """
         self._has_scaler = has_scaler
         provenance = weakref.ref(self)
@@ -95,13 +95,13 @@ class Provenance:
         self._on_optimizers = [optimizer.register_step_pre_hook(before_step) for optimizer in optimizers]
 
     def close(self) -> None:
-        """Take every hook off again."""
+        """Remove every hook."""
         for handle in [*self._handles, *self._on_optimizers]:
             handle.remove()
         self._handles, self._on_optimizers = [], []
 
     def contents(self) -> GradContents:
-        """Return the contents of ``.grad`` now; this waits for the device."""
+        """Return the current contents of ``.grad``; this waits for the device."""
         self.sync()
         distinct = self._distinct()
         holds = union(span for history in distinct for span in history.batches)
@@ -111,7 +111,7 @@ class Provenance:
         return GradContents(not grads, holds, applied, reused, norm)
 
     def times_applied(self, number: int) -> int:
-        """Return the number of steps that have applied a batch in ``.grad``, the highest of all parameters."""
+        """Return the highest number of steps that have applied the batch ``number`` to any parameter, or 0."""
         histories = (history for history in self._distinct() if within(number, history.batches))
         return max((history.times_applied(number) for history in histories), default=0)
 
@@ -120,7 +120,7 @@ class Provenance:
 
     @property
     def keeps_contributions(self) -> bool:
-        """Whether each contribution is kept from now on; False for a model that is too large for it."""
+        """Whether each new contribution is kept; it stays False for a model that is too large."""
         return self._kept_contributions is not None
 
     @keeps_contributions.setter
@@ -133,19 +133,19 @@ class Provenance:
             self._kept_contributions = None
 
     def contributions(self, scale: float = 1.0, contents: GradContents | None = None) -> Contributions | None:
-        """Return the contribution of each batch to ``.grad``: its share and its length.
+        """Return the contribution of each batch to ``.grad``: its share and its length; None if it was not measured.
 
-        ``scale`` is the factor still in ``.grad``, ``contents`` the result of ``contents()``, if known.
+        ``scale`` is the loss scale still in ``.grad``; ``contents`` is the result of ``contents()``, if available.
 
-        With c_k the addition of backward k, over all parameters and scaled as ``.grad`` has been since (clipping,
-        unscaling), and g = c_1 + ... + c_n the ``.grad`` of now:
+        Let c_k be the gradient that backward pass k added, over all parameters, with all later scaling of ``.grad``
+        (clipping, unscaling), and let g = c_1 + ... + c_n be the current ``.grad``:
 
         - ``share`` = (c_k . g) / (g . g), no unit.
         - ``along`` = (c_k . g) / |g|, ``length`` = |c_k|, ``norm`` = |g|: in units of the gradient, without ``scale``.
 
-        While ``keeps_contributions`` is on there is a part for each of the newest 32 batches, and one for those before.
-        Otherwise there are two parts, the newest and all the older ones, if ``measure`` was on as the newest one came;
-        None if not. Keeping them costs up to 33 copies of ``.grad`` (16 MiB at most) and about a tenth of an update.
+        While ``keeps_contributions`` is on, each of the newest batches (up to 32) is a part, and all older batches form
+        another. Otherwise the newest batch is one part and all older batches form another, if ``measure`` was on during
+        its pass. Keeping contributions costs up to 33 copies of ``.grad`` (about 16 MiB) and a tenth of an update.
         """
         contents = contents or self.contents()
         if (vectors := self._vectors()) is not None:
@@ -165,12 +165,12 @@ class Provenance:
             return self._kept_contributions.vectors(list(map(attrgetter("batches"), self.histories)), self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
-        """Add up over all parameters the measures of the newest contribution; None if it was not measured."""
+        """Return ``sums`` for ``newest_and_older``, over all parameters; None if the newest batch was not measured."""
         sums = [0.0, 0.0, 0.0]
         for history, param in self._tracked.values():
             if param.grad is None or not history.batches:
                 continue
-            if history.batches[-1][1] != newest:  # the newest backward did not reach it
+            if history.batches[-1][1] != newest:  # the newest backward pass did not reach it
                 sums[2] += float(plain(param.grad).square().sum())
             elif not history.was_added:
                 sums[0] += float(plain(param.grad).square().sum())
@@ -181,35 +181,35 @@ class Provenance:
         return sums[0], sums[1], sums[2]
 
     def reused(self) -> tuple[int, Span] | None:
-        """Return the newest step that applied batches again, as (step, batches), or None if none has."""
+        """Return the newest step that applied batches again, as (step, batches); None if no step has."""
         self.sync()
         return max(filter(None, map(attrgetter("reused"), self.histories)), default=None)
 
     def sync(self) -> None:
-        """Bring every history up to date with ``.grad`` as it is now."""
+        """Bring every history up to date with the current ``.grad``."""
         self._detect_changes(self._tracked.values())
         for history in self.histories:
             history.sync()
 
     def copy_histories(self) -> HistoriesCopy:
-        """Return the state for ``restore_histories``."""
+        """Return a copy of the state, for ``restore_histories``."""
         self.sync()
         return [history.copy() for history in self.histories], self.backwards, self.steps, self._vectors()
 
     def restore_histories(self, saved: HistoriesCopy) -> None:
-        """Restore the state of ``copy_histories``, after the gradients have been restored."""
+        """Restore a state from ``copy_histories``, after the gradients have been restored."""
         histories, self.backwards, self.steps, vectors = saved
         for history, old in zip(self.histories, histories, strict=True):
             history.take(old)
         self._written = True
-        if self._kept_contributions is not None:  # later contributions are no longer inside
+        if self._kept_contributions is not None:  # drop the contributions made after the copy
             self.keeps_contributions = False
             self.keeps_contributions = True
             if vectors is not None:
                 self._kept_contributions.put_back(vectors)
 
     def _begin(self, number: int) -> None:
-        """Examine every ``.grad`` as a backward pass reaches its first parameter, before it adds to any."""
+        """Check every ``.grad`` when the backward pass of graph task ``number`` reaches its first parameter."""
         self._pass = number
         self._detect_changes(self._tracked.values())
         if self._kept_contributions is not None:
@@ -232,14 +232,14 @@ class Provenance:
                 if history.events or history.batches:
                     doubtful.append(history)
                     grads.append(plain(grad))
-        if grads:  # the 1-norm: squares of tiny gradients round to 0, and would look cleared
+        if grads:  # the 1-norm, since squares of tiny gradients round to 0, and the gradients would look cleared
             with outside_dispatch_modes():
                 norms = _torch.foreach_norm(grads, 1)
             for history, norm in zip(doubtful, norms, strict=True):
                 history.events.append((GradEvent.WRITTEN, norm))
 
     def _number(self) -> None:
-        """Number the pass under way, once it adds to ``.grad`` (``torch.autograd.grad`` does not)."""
+        """Number the current pass when it first adds to a ``.grad``, which ``torch.autograd.grad`` never does."""
         self._numbered = self._pass
         self.backwards += 1
         self._added = (GradEvent.ADDED, self.backwards)
@@ -300,7 +300,7 @@ def _after_adding(provenance: weakref.ref[Provenance], index: int) -> Callable[[
 
 
 def _sums_of(new: Tensor, old: Tensor | None) -> Tensor:
-    """Return the squared length of the incoming gradient, its dot product with ``.grad``, and the latter's."""
+    """Return the squared length of ``new``, its dot product with ``old``, and the squared length of ``old``."""
     new = plain(new).float()
     old = torch.zeros_like(new) if old is None else plain(old).float()
     return torch.stack([new.square().sum(), (new * old).sum(), old.square().sum()])

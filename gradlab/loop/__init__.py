@@ -1,4 +1,4 @@
-"""From a Recipe to training: Recipe -> text -> statements -> Run, and its History."""
+"""The training loop: a Recipe writes its text, a Program compiles it, and a Run executes it and records a History."""
 
 from __future__ import annotations
 

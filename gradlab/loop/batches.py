@@ -1,4 +1,4 @@
-"""The batches of a task as a loop reads them."""
+"""TrackedBatches: a task's batches, which report the progress of the loop that reads them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .._torch import outside_dispatch_modes
 class TrackedBatches(list[Any]):
     """A list of batches that reports how far it has been read, so that a loop can be resumed.
 
-    Each batch is returned as a copy, as a DataLoader does: it lives as long as the loop refers to it, so that its bytes
-    come and go, and a loop that changes it in place does not change the data.
+    Each batch is returned as a copy, as by a DataLoader: its memory is freed when the loop drops it, and a loop that
+    changes a batch in place does not change the data.
     """
 
     def __init__(self, items: Sequence[Any], note_read: Callable[[int], None], first: int = 0) -> None:
-        """``items`` begin with batch ``first`` (from 0) of the epoch; ``note_read`` gets the number of those read."""
+        """Wrap ``items``, from index ``first`` of the epoch; ``note_read`` gets the number of batches read so far."""
         super().__init__(items)
         self._note_read, self._first = note_read, first
 
@@ -35,7 +35,7 @@ class TrackedBatches(list[Any]):
         if isinstance(index, slice):
             start, _, stride = index.indices(len(self))
             window = super().__getitem__(index)
-            # Only a plain piece of the epoch can be counted; anything else is an ordinary list.
+            # Only a slice of consecutive batches can be tracked; any other slice is an ordinary list.
             return TrackedBatches(window, self._note_read, self._first + start) if stride == 1 else window
         item = super().__getitem__(index)
         self._note_read(self._first + index.__index__() % len(self) + 1)

@@ -1,6 +1,6 @@
-"""A Program bound to a task, with its namespace and position in the batches, and the Engine that runs it by statements.
+"""BoundProgram: a Program with its namespace and position in a task's batches. Engine: runs it statement by statement.
 
-The Engine switches from one program to another, and goes back when a program fails.
+The Engine can also switch to another program, and returns to the previous state when a program fails.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ from .program import LoopError, Program
 from .recipe import LONGEST_WINDOW
 
 MOST_BATCHES = 10_000
-"""Batches that one statement may read; a loop inside a function or a ``with`` block would never pause."""
+"""Maximum number of batches that one statement may read: a loop in a function or a ``with`` block never pauses."""
 _SHORT_S = 0.1  # seconds: a statement that takes longer than this may never end
 EPOCHS = 10**9
-"""The value of ``epochs`` for a loop that plays until it is paused."""
+"""The value of ``epochs`` for a loop that runs until it is paused."""
 
 
 class BoundProgram:
-    """A program in a namespace of its own, which can be resumed within an epoch.
+    """A program with its own namespace, which can be resumed within an epoch.
 
-    Its set-up runs at once. ``statements`` then runs the rest of the interrupted epoch, as the text with
-    ``epochs = 1`` and the remaining ``batches``, and after that the text with all of them.
+    The constructor runs the set-up. ``statements`` then finishes an interrupted epoch by running the text with
+    ``epochs = 1`` and the remaining ``batches``, and after that runs the text with all batches.
     """
 
     def __init__(self, program: Program, task: Any, model: nn.Module, *, is_edited: bool = False) -> None:
-        """Run the set-up; its errors pass unchanged. ``is_edited`` marks a text of the learner's own."""
+        """Run the set-up, whose errors propagate unchanged; ``is_edited`` marks a text that the learner wrote."""
         self.is_edited = is_edited
         self.program = program
         self.reads_since_pause = 0
-        self.read = 0  # batches of this epoch that have been read
+        self.read = 0  # number of batches of this epoch that have been read
         self.updated = False  # whether the statement that just ran completed an update
         self.losses: deque[Tensor] = deque(maxlen=MOST_BATCHES)
         self.backwards = 0
-        """Backward passes since the newest update."""
+        """Number of backward passes since the newest update."""
         self.window = 1
-        """The most backward passes that one update has taken so far."""
+        """The highest number of backward passes in one update so far, at most ``LONGEST_WINDOW``."""
         self._task = task
         self._attempted = self._applied = self._inside_scaler = self._unscaled = False
         self._skipped = False
-        self._used_scale: float | None = None  # of the newest update, before ``scaler.update()`` changed it
+        self._used_scale: float | None = None  # loss scale of the newest update, before ``scaler.update()``
         self._loss: Tensor | None = None
         self.namespace: dict[str, Any] = {
             "torch": torch,
@@ -63,7 +63,7 @@ class BoundProgram:
         }
         self.index = -1
         self.settings: AbstractContextManager[None] = KernelSettings() if is_edited else nullcontext()
-        """Global settings by a text of the learner's own; its statements run inside this context."""
+        """The context in which the statements run; it confines the global settings that an edited text changes."""
         with self.settings:
             for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
                 self.reads_since_pause = 0
@@ -79,7 +79,7 @@ class BoundProgram:
                 self._watch_scaler(value)
 
     def statements(self) -> Generator[int, None, None]:
-        """Run the loop from batch ``read`` of an epoch on, yielding the index of each statement after it ran."""
+        """Run the loop from batch ``read`` of an epoch on, and yield the index of each statement after it has run."""
         if first := self.read:
             self.namespace.update(batches=TrackedBatches(self._task.batches[first:], self._note_read, first), epochs=1)
             yield from self.program.loop(self.namespace)
@@ -87,15 +87,15 @@ class BoundProgram:
         yield from self.program.loop(self.namespace)
 
     def position(self) -> int:
-        """Return the number of batches of the epoch that have been read, 0 at its end."""
+        """Return the number of batches of the epoch that have been read, 0 at the end of the epoch."""
         return self.read % len(self._task.batches)
 
     def copy_optimizer_state_from(self, other: BoundProgram) -> list[str]:
-        """Copy the state of an earlier loop's optimizers and scalers; return the optimizers that start empty."""
+        """Copy optimizer and scaler state from ``other``; return the names of optimizers that start without state."""
         fresh = []
         for name, optimizer in self.optimizers.items():
             old = other.optimizers.get(name)
-            # The learning rate may change without a restart.
+            # A different learning rate alone does not discard the state.
             if type(old) is type(optimizer) and old.defaults | {"lr": 0} == optimizer.defaults | {"lr": 0}:
                 optimizer.state.update(old.state)
             else:
@@ -106,7 +106,7 @@ class BoundProgram:
         return fresh
 
     def on_backward(self) -> None:
-        """Note the loss whose backward is under way, and an update without its ``scaler.update()``."""
+        """Record the loss of the current backward pass; complete an earlier update that lacks ``scaler.update()``."""
         if self._attempted:
             self._complete()
         self.backwards += 1
@@ -117,7 +117,7 @@ class BoundProgram:
         self._loss = None
 
     def pop_update(self) -> tuple[list[Tensor], float | None, bool]:
-        """Return the newest update and forget it: its losses, their scale, and whether it was skipped."""
+        """Return and clear the newest update: its losses, its loss scale or None, and whether its step was skipped."""
         losses = list(self.losses)
         self.window = min(max(self.window, self.backwards), LONGEST_WINDOW)
         self.losses.clear()
@@ -125,45 +125,45 @@ class BoundProgram:
         return losses, self._used_scale, self._skipped
 
     def scale(self) -> float | None:
-        """Return the loss scale, None without a scaler."""
+        """Return the current loss scale, None without a scaler."""
         scaler = next(iter(self.scalers.values()), None)
         return None if scaler is None else float(scaler.get_scale())
 
     def scale_in_grad(self) -> float:
-        """Return the factor still in the newest contributions to ``.grad``."""
+        """Return the loss scale that is still in the newest contributions to ``.grad``, 1.0 for none."""
         return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
 
     def discard_update(self) -> None:
-        """Forget the update that an error cut short, so that the next one can begin."""
+        """Discard the update that an error interrupted, so that the next update can begin."""
         self.losses.clear()
         self.backwards, self._loss = 0, None
         self._attempted = self._applied = self._unscaled = False
         for scaler in self.scalers.values():
-            if scaler.is_enabled():  # it remembers an unscale_() until update(), and would reject the next one
+            if scaler.is_enabled():  # it remembers unscale_() until update(), and would reject another unscale_()
                 getattr(scaler, "_per_optimizer_states", {}).clear()
 
     def close(self) -> None:
-        """Take the hooks off the optimizers."""
+        """Remove the hooks from the optimizers."""
         for handle in self._handles:
             handle.remove()
 
     def _note_read(self, position: int) -> None:
-        """Note how far the epoch has been read; a RuntimeError ends a statement that never pauses."""
+        """Record how far the epoch has been read; raises RuntimeError to end a statement that never pauses."""
         self.read = position
         self.reads_since_pause += 1
         if self.reads_since_pause > MOST_BATCHES:
             self.reads_since_pause = 0
             raise RuntimeError(
-                f"one statement read {MOST_BATCHES:,} batches: the loop must stand at the top level of the text, "
+                f"one statement read {MOST_BATCHES:,} batches: the loop must be at the top level of the text, "
                 "not in a function or a with block"
             )
 
     def _record_loss(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the task's loss function, and note the loss before the loop divides or scales it."""
+        """Call the task's loss function, and record the loss before the loop divides or scales it."""
         loss = self._task.loss_fn(*args, **kwargs)
         if isinstance(loss, Tensor) and loss.numel() == 1:
             self._loss = loss.detach() if loss.requires_grad else self._loss
-        elif not self.is_edited:  # a text of the learner's own may reduce or split the loss
+        elif not self.is_edited:  # an edited text may reduce or split the loss itself
             got = f"tensor of shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
             raise TypeError(f"Task: loss_fn must return a tensor with one value, got a {got}")
         return loss
@@ -174,7 +174,7 @@ class BoundProgram:
             self._complete()
 
     def _watch_scaler(self, scaler: torch.amp.GradScaler) -> None:
-        """Wrap the scaler's own methods: a skipped step fires no optimizer hook."""
+        """Wrap the scaler's methods to detect skipped steps, which call no optimizer hook."""
         step, update, unscale_ = scaler.step, scaler.update, scaler.unscale_
 
         def watched_unscale(*args: Any, **kwargs: Any) -> None:
@@ -197,7 +197,7 @@ class BoundProgram:
             if self._attempted:
                 self._complete()
 
-        # Only this object; the class stays as it is.
+        # Patch only this object, not its class.
         scaler.unscale_ = watched_unscale  # type: ignore[method-assign]
         scaler.step, scaler.update = watched_step, watched_update  # type: ignore[method-assign]
 
@@ -208,7 +208,7 @@ class BoundProgram:
 
 
 class Snapshot:
-    """Weights, buffers, gradients, optimizer and scaler state, random numbers and provenance at one boundary."""
+    """A copy of weights, buffers, gradients, optimizer and scaler state, random state and provenance at a boundary."""
 
     def __init__(self, model: nn.Module, loop: BoundProgram, provenance: Provenance, rng: RandomStream) -> None:
         self._provenance, self._rng = provenance, rng
@@ -218,21 +218,21 @@ class Snapshot:
         self.position = loop.position()
 
     def restore(self) -> None:
-        """Restore everything, any number of times; the caller must renew the loop's generator."""
+        """Restore the copied state, any number of times; the caller must restart the loop's generator."""
         self._rng.set_state(self._random)
         self._restore_state()
         self._provenance.restore_histories(self._histories)
 
 
 MOST_STATEMENTS = 200_000
-"""Statements without an update after which a loop counts as making none."""
+"""Number of statements without an update after which a loop is stopped with an error."""
 
 
 class Engine:
     """The running program, its position, and the last checkpoint; it begins at batch ``first_batch`` of an epoch.
 
-    At every boundary (between two updates) it can switch to another program. One with ``is_edited`` is a learner's own
-    text: the state is copied at each boundary, and restored after an error.
+    At every boundary (between two updates) it can switch to another program. If ``is_edited``, the program's text was
+    written by the learner: the state is copied at each boundary, and restored after an error.
     """
 
     def __init__(
@@ -250,13 +250,13 @@ class Engine:
         self.rng = rng
         self.on_update: Callable[[BoundProgram], None] | None = None
         self.statements_since_update = 0
-        """Statements that have run since the newest update, or since the program was installed after it."""
+        """Number of statements since the newest update, or since the program was installed if that was later."""
         self.deadline = math.inf
-        """The time of ``time.perf_counter`` after which ``run`` ends, once a statement is done."""
+        """The time, by ``time.perf_counter()``, after which ``run`` returns once the current statement has ended."""
         self._statement_began = -math.inf
         self.index = -1
-        """The statement that ran last."""
-        self.at_batch = False  # whether the newest run ended at a backward pass
+        """Index of the statement that ran last, -1 before any."""
+        self.at_batch = False  # whether the last ``run`` ended after a backward pass, within an update
         self._checkpoint: Snapshot | None = None
         self._previous_program: BoundProgram | None = None
         with self.rng:
@@ -265,10 +265,10 @@ class Engine:
             self._checkpoint = Snapshot(model, self.loop, provenance, self.rng)
 
     def switch_program(self, program: Program, *, is_edited: bool = False) -> list[str]:
-        """Switch to another program at a boundary; return the optimizers whose state starts empty.
+        """Switch to another program at a boundary; return the names of the optimizers that start without state.
 
-        It continues with the next batch of the epoch; an edited one begins a new epoch.
-        Raises LoopError if its set-up fails; then everything stays as it was.
+        The program continues with the next batch of the epoch; an edited program begins a new epoch.
+        Raises LoopError if the program's set-up fails, and leaves everything unchanged then.
         """
         old = self.loop
         checkpoint = Snapshot(self._model, old, self._provenance, self.rng) if is_edited else None
@@ -279,7 +279,7 @@ class Engine:
         except BaseException as error:
             if checkpoint is not None:
                 checkpoint.restore()
-            old.discard_update()  # it has noted backwards in the set-up
+            old.discard_update()  # it has recorded the backward passes of the set-up that failed
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise program.explain(error) from error
             raise
@@ -291,9 +291,9 @@ class Engine:
         return fresh
 
     def run(self, max_statements: int, ledger: Ledger | None = None, window: float = math.inf) -> None:
-        """Run statements until an update is complete, ``max_statements`` at most; ``ledger`` counts bytes.
+        """Run statements until an update is complete, ``max_statements`` at most; ``ledger`` counts their bytes.
 
-        Where an update takes more backward passes than ``window``, it also ends after each further one.
+        If an update takes more than ``window`` backward passes, ``run`` also returns after each further pass.
         """
         loop = self.loop
         loop.updated = False
@@ -302,7 +302,7 @@ class Engine:
         self._statement_began = time.perf_counter()
         try:
             with self.rng, loop.settings, ledger or nullcontext():
-                for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
+                for self.index in self._statements:  # noqa: B020 - an attribute, so that it is always up to date
                     left -= 1
                     loop.reads_since_pause = 0
                     if ledger is not None:
@@ -334,12 +334,12 @@ class Engine:
             raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
 
     def end_soon(self) -> bool:
-        """End the run under way after its current statement; return whether that is likely to be soon."""
+        """End ``run`` after its current statement; return whether that statement is likely to end soon."""
         self.deadline = -math.inf
         return time.perf_counter() - self._statement_began < _SHORT_S
 
     def _install(self, loop: BoundProgram, first_batch: int, old: Program | None = None) -> None:
-        loop.discard_update()  # one cut short, or backwards in the set-up of another loop
+        loop.discard_update()  # an interrupted update, or backward passes in another loop's set-up
         self.index = _counterpart(old, self.index, loop.program) if old and self.index >= 0 else loop.index
         self.loop = loop
         loop.read = first_batch
@@ -351,26 +351,26 @@ class Engine:
         self._provenance.watch(loop.optimizers.values(), has_scaler=bool(loop.scalers))
 
     def recover(self) -> None:
-        """Return to the last boundary if there is a copy of it, ready to run on from there."""
+        """Restore the last boundary if there is a checkpoint of it, and prepare to run on from there."""
         self._statements.close()
         program, position = self.loop.program, self.loop.position()
         if self._checkpoint is not None:
             self._checkpoint.restore()
             position = self._checkpoint.position
-            if self._previous_program is not None:  # the new text completed no update: restore the previous one
+            if self._previous_program is not None:  # the new text completed no update: restore the previous program
                 self.loop.close()
                 self.loop, self._previous_program = self._previous_program, None
                 self._checkpoint = self._checkpoint if self.loop.is_edited else None
         self._install(self.loop, position, program)
 
     def close(self) -> None:
-        """Take the hooks off the optimizers."""
+        """Stop the program, and remove the hooks from the optimizers."""
         self._statements.close()
         self.loop.close()
 
 
 def _counterpart(old: Program, index: int, new: Program) -> int:
-    """Return the index of the statement in ``new`` with the same label and occurrence as in ``old``, -1 for none."""
+    """Return the index in ``new`` of the statement with the label and occurrence of ``index`` in ``old``, or -1."""
     labels = [statement.label for statement in old.statements]
     earlier = labels[:index].count(labels[index])
     same = [i for i, statement in enumerate(new.statements) if statement.label == labels[index]]

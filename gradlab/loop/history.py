@@ -1,8 +1,8 @@
-"""The history of a run: one row an update, in columns of bounded size.
+"""The history of a run: one row per update, in columns of bounded size.
 
 A million updates must not need a million rows, and sampling would misrepresent a loss that oscillates: every 32nd
-value of an oscillation of period 20 is another oscillation. So rows are merged into buckets of 1, 2, 4, ... updates
-with the mean, the lowest and the highest loss.
+value of an oscillation with period 20 shows a different oscillation. So rows are merged into buckets of 1, 2, 4, ...
+updates with the mean, the lowest and the highest loss.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MOST_SWITCHES = 64
 
 
 class BoundedTable:
-    """A table of at most ``MOST_ROWS`` rows; when it is full, neighbours are merged in pairs, by each column's rule."""
+    """A table of at most ``MOST_ROWS`` rows; when it is full, each column's rule merges neighbouring rows in pairs."""
 
     def __init__(self, rules: Mapping[str, Callable[[Sequence[float]], float]]) -> None:
         self._rules = dict(rules)
         self._columns = {name: array("d") for name in self._rules}
         self._waiting: list[tuple[float, ...]] = []
-        self.stride = 1  # updates a bucket
+        self.stride = 1  # updates per bucket
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))
@@ -38,7 +38,7 @@ class BoundedTable:
         return self._columns[name]
 
     def append(self, *values: float) -> None:
-        """Add one row, a value for each column in their order; it shows once its bucket is full."""
+        """Add a row with a value for each column, in the order of ``rules``; it appears once its bucket is full."""
         self._waiting.append(values)
         if len(self._waiting) < self.stride:
             return
@@ -68,34 +68,34 @@ class History:
     """The history of one run since its last reset."""
 
     def __init__(self, is_two_weights: bool = False) -> None:
-        """Start empty; ``is_two_weights`` says that the model has two numbers, whose loss can be drawn as contours."""
+        """Start empty; ``is_two_weights``: the model has only two weights, so its loss can be drawn as contours."""
         self.is_two_weights = is_two_weights
         mean, low, high = _over_finite(_mean), _over_finite(min), _over_finite(max)
         self.rows = BoundedTable(
             {
-                "update": itemgetter(0),  # 1, 2, 3, ...: the first update of the bucket
-                "loss": mean,  # mean over the micro-batches of the update, never divided or scaled
+                "update": itemgetter(0),  # first update of the bucket, counted from 1
+                "loss": mean,  # mean over the micro-batches of the update, before any division or scaling
                 "low": low,
                 "high": high,
-                "norm": mean,  # of .grad as the step used it, after unscaling and clipping; NaN where it was not taken
+                "norm": mean,  # of .grad as the step used it, after unscaling and clipping; NaN if it was not measured
                 "scale": itemgetter(-1),  # the loss scale during the update; NaN without a scaler
-                "underflow": mean,  # share of the gradient's non-zeros that fp16 could not hold; NaN unless fp16
-                "skipped": sum,  # updates whose step the scaler skipped
+                "underflow": mean,  # share of the gradient's non-zeros that would be 0 in fp16; NaN without a scaler
+                "skipped": sum,  # number of updates whose step the scaler skipped
             }
         )
-        self.path = BoundedTable({"x": itemgetter(-1), "y": itemgetter(-1)})  # the weights of a model with two of them
-        self.updates = 0  # made so far; the newest may still wait to be written
+        self.path = BoundedTable({"x": itemgetter(-1), "y": itemgetter(-1)})  # the weights of a model with two weights
+        self.updates = 0  # completed so far; the rows of the newest updates may not be written yet
         self.loss = math.nan
         self.norm = math.nan
-        self.skipped: list[int] = []  # the newest updates whose step was skipped ...
-        self.skips = 0  # ... and the number of all
+        self.skipped: list[int] = []  # the newest updates whose step was skipped
+        self.skips = 0  # number of all updates whose step was skipped
         self.switches: list[tuple[int, str]] = []
         self.broken: int | None = None
 
     def write(
         self, update: int, loss: float | None, norm: float, scale: float, underflow: float, *, skipped: bool
     ) -> None:
-        """Write the row of one update, counted from 1; the loss is None if no backward ran in it."""
+        """Write the row of ``update``, counted from 1; ``loss`` is None if no backward pass ran in the update."""
         if loss is None:  # a second step on the same gradient: the previous loss
             loss = self.loss
         elif not math.isfinite(loss) and self.broken is None:
@@ -107,18 +107,18 @@ class History:
         self.rows.append(update, loss, loss, loss, norm, scale, underflow, float(skipped))
 
     def mark_switch(self, label: str) -> None:
-        """Mark a switch at this update; switches at the same update share a mark."""
+        """Record a switch at the current update; switches at the same update share a label."""
         if self.switches and self.switches[-1][0] == self.updates:
             label = f"{self.switches.pop()[1]}, {label}"
         self.switches = [*self.switches[-_MOST_SWITCHES:], (self.updates, label)]
 
 
 _FLUSH_EVERY = 64
-_FP16_VANISHES = 2.0**-25  # magnitudes up to this round to zero in fp16, whose smallest number is 2**-24 (IEEE 754)
+_FP16_VANISHES = 2.0**-25  # fp16 rounds magnitudes up to this to 0, since its smallest positive number is 2**-24
 
 
 class HistoryWriter:
-    """Writes the history of one run after some updates; with parameters also norms and path."""
+    """Collects the updates of a model with ``params``, numbered after ``updates``, and writes them to ``record``."""
 
     def __init__(self, params: Iterable[Tensor] = (), *, updates: int = 0) -> None:
         self._params = list(params)
@@ -130,11 +130,11 @@ class HistoryWriter:
         self._note_path()
 
     def before_step(self, grads: list[Tensor]) -> None:
-        """Note the norms of the gradients that a step is about to use."""
+        """Record the norms of the gradients that a step is about to use."""
         self._norms = list(_torch.foreach_norm(grads)) if grads else []
 
     def updated(self, losses: list[Tensor], scale: float | None, skipped: bool) -> None:
-        """Note one update: the losses of its micro-batches, and the loss scale, None without one."""
+        """Record one update: losses of its micro-batches, loss scale or None, and whether its step was skipped."""
         underflow = None if scale is None else self._underflow()
         self._rows.append((losses, self._norms, math.nan if scale is None else scale, underflow, skipped))
         self._norms = []
@@ -170,7 +170,7 @@ class HistoryWriter:
 
 
 def _floats(tensors: list[Tensor]) -> list[float]:
-    if len(tensors) > 1 and tensors[0].is_cuda:  # one transfer for all
+    if len(tensors) > 1 and tensors[0].is_cuda:  # one transfer for all values
         gathered: Any = torch.stack([tensor.float() for tensor in tensors]).tolist()
         return list(gathered)
     return [tensor.item() for tensor in tensors]

@@ -1,6 +1,6 @@
-"""From the loop's text to a generator that pauses after each statement.
+"""Program: the text of a loop, compiled to a generator that pauses after each statement.
 
-The text is parsed, a ``yield`` is put after every statement, and the result is run as it stands: there is no second
+The text is parsed, a ``yield`` is inserted after every statement, and the result is executed: there is no second
 implementation of the loop. A pause comes *after* its statement, so the highlighted line is the one whose effect the
 pictures show. ``for``, ``while`` and ``if`` pause once their header has run. A ``with`` or ``try`` block is one
 statement: a generator paused inside ``with torch.autocast(...)`` would leave autocast on for the whole kernel.
@@ -23,13 +23,13 @@ from .._process import parse_python
 
 
 class LoopError(ValueError):
-    """A loop's text cannot be parsed, or one of its statements raised.
+    """Raised when a loop's text cannot be parsed, or when one of its statements raises an exception.
 
-    ``line`` counts from 1, 0 if unknown; ``text`` is the loop that it is a line of, "" if unknown.
+    ``line`` is counted from 1, and is 0 if unknown; ``text`` is the text of the loop, "" if unknown.
     """
 
     def __init__(self, line: int, problem: str, text: str = "", *, owner: str = "") -> None:
-        """Compose the message: ``owner``, the line, the problem, and the quoted line if there is a text."""
+        """Compose the message from ``owner``, ``line`` and ``problem``, and quote the line if ``text`` contains it."""
         shown = text.splitlines()[line - 1].strip()[:80] if 0 < line <= len(text.splitlines()) else ""
         super().__init__(f"{owner}line {line}: {problem}" + (f"   ({shown})" if shown else ""))
         self.line = line
@@ -39,7 +39,7 @@ class LoopError(ValueError):
 
 @dataclass(frozen=True)
 class Statement:
-    """One stop of a program: the lines that have just run, and a label for them."""
+    """A statement after which a program pauses: its first and last line, and its label."""
 
     line: int
     last_line: int
@@ -47,7 +47,7 @@ class Statement:
 
 
 class Program:
-    """The loop's text, ready to run: ``setup`` is the part before the first loop, ``loop`` is the rest."""
+    """The compiled text of a loop: ``setup`` runs the statements before the first loop, and ``loop`` runs the rest."""
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
@@ -56,7 +56,7 @@ class Program:
         self.filename = f"<loop {hashlib.sha1(text.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()[:8]}>"
         self.statements: list[Statement] = []
         try:
-            compile(text, self.filename, "exec")  # Python's own errors, before anything is inserted
+            compile(text, self.filename, "exec")  # raises Python's own errors before any ``yield`` is inserted
             module = parse_python(text, self.filename)
             names = _names_bound(module, text)
             first = next(
@@ -72,11 +72,11 @@ class Program:
             raise LoopError(error.lineno or 0, error.msg, text) from error
         except (ValueError, RecursionError, MemoryError) as error:
             raise LoopError(0, f"this text cannot be parsed ({error})", text) from error
-        # Tracebacks quote the loop's own lines; the name depends on the text only, so edits do not pile up entries.
+        # Lets tracebacks quote lines of the loop. The file name depends only on the text: equal texts share an entry.
         linecache.cache[self.filename] = (len(text), None, text.splitlines(keepends=True), self.filename)
 
     def explain(self, error: BaseException) -> LoopError:
-        """Turn an exception that a statement raised into a LoopError with the line of the text."""
+        """Return a LoopError for an exception that a statement raised, with the line of the text, 0 if unknown."""
         frames = traceback.walk_tb(error.__traceback__)
         line = next((line for frame, line in frames if frame.f_code.co_filename == self.filename), 0)
         message = next(iter(str(error).strip().splitlines()), "")
@@ -86,7 +86,7 @@ class Program:
         return LoopError(line, f"{name}: {message}" if message else name, self.text)
 
     def _compile(self, body: list[ast.stmt], names: list[str]) -> Any:
-        """Wrap statements in a generator function whose assignments all land in the namespace, as a script's would."""
+        """Compile statements to a generator function in which ``names`` are global, as they are in a script."""
         function = parse_python(f"def {_FUNCTION}():\n    if 0: yield").body[0]
         assert isinstance(function, ast.FunctionDef)
         if names:
@@ -110,7 +110,7 @@ class Program:
             if statement.orelse:
                 statement.orelse = [header, *self._with_pauses(statement.orelse)]
             return [statement]
-        if isinstance(statement, (ast.Break, ast.Continue)):  # control leaves here, so the pause goes before
+        if isinstance(statement, (ast.Break, ast.Continue)):  # control leaves here, so the pause comes before
             return [self._pause(statement, _label(statement)), statement]
         # An annotated name cannot also be declared global.
         return [_Unannotated().visit(statement), self._pause(statement, _label(statement))]
@@ -122,29 +122,29 @@ class Program:
 
 
 _FUNCTION = "__gradlab_loop__"
-_LONGEST_MESSAGE = 300  # letters of an exception's first line; a longer one is cut to its first sentence
+_LONGEST_MESSAGE = 300  # characters of an exception's first line; a longer line is cut to its first sentence
 
 
 def _start(code: Any, namespace: dict[str, Any]) -> Generator[int, None, None]:
-    exec(code, namespace)  # defines the generator function, runs nothing of the loop yet
+    exec(code, namespace)  # defines the generator function, but runs no part of the loop yet
     generator: Generator[int, None, None] = namespace.pop(_FUNCTION)()
     return generator
 
 
 def _names_bound(module: ast.Module, text: str) -> list[str]:
-    """List the names that the text binds at its top level, which a function must declare global to bind them there."""
+    """Return the names that the text binds at top level, which the generator function must declare global."""
     symbols = symtable.symtable(text, "<loop>", "exec").get_symbols()
     names = {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
     for node in ast.walk(module):
-        if isinstance(node, ast.NamedExpr):  # inside a comprehension it is in another symbol table
+        if isinstance(node, ast.NamedExpr):  # a target in a comprehension is in another symbol table
             names.add(node.target.id)
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-            raise LoopError(node.lineno, "'import *' does not work here: name what you import", text)
+            raise LoopError(node.lineno, "'import *' does not work here: import the names that you use", text)
     return sorted(names)
 
 
 class _Unannotated(ast.NodeTransformer):
-    """Turns ``x: int = 1`` into ``x = 1``, inside ``with`` and ``try`` too, but not in functions and classes."""
+    """Turns ``x: int = 1`` into ``x = 1``, also inside ``with`` and ``try``, but not in functions and classes."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if not isinstance(node.target, ast.Name):
@@ -160,7 +160,7 @@ class _Unannotated(ast.NodeTransformer):
 
 
 def _label(statement: ast.stmt) -> str:
-    """Return the label of a statement: the method it calls, the name it assigns, or its keyword."""
+    """Return the label of a statement: the function it calls, the target it assigns, or the kind of statement."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute):

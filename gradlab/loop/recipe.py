@@ -1,9 +1,9 @@
-"""Recipe: every switch of the training loop, and the text of the loop.
+"""Recipe: the switches of a training loop, and the text of the loop.
 
 The text is the loop that a PyTorch teacher would write on the board, and also the program: a Run executes it line by
-line, the code pane shows it, and ``exec`` of it in a namespace that holds only ``torch``, ``model``, ``loss_fn``,
-``batches``, ``device`` and ``epochs`` trains just the same. The class of a switch defines its values and their text:
-Recipe's check, the control in a Lab, a ForecastLab or an instrument, and the option on the command line use it.
+line, the code pane shows it, and ``exec`` of it in a namespace that contains only ``torch``, ``model``, ``loss_fn``,
+``batches``, ``device`` and ``epochs`` trains in the same way. The class of a switch defines its values and their
+labels, for Recipe's checks, for controls in a Lab, a ForecastLab or an instrument, and for command-line options.
 """
 
 from __future__ import annotations
@@ -21,119 +21,119 @@ from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, did_you_mean, number, on_of
 
 @dataclass(frozen=True, kw_only=True)
 class Switch(ABC):
-    """The declaration of a switch without its name and value; in a Recipe these are a field's."""
+    """The declaration of a switch: allowed values, label and option. A field of Recipe holds its name and value."""
 
-    kind: ClassVar[str]  # ``front/controls.js`` has an element for each
-    label: str = ""  # its name for learners, if not the field's: "AMP" for ``amp``
-    option: str = ""  # its option on the command line, "" for none
-    metavar: str | None = None  # the option's value in the command line's help ...
-    help: str | None = None  # ... and the text on the option
+    kind: ClassVar[str]  # kind of control; ``front/controls.js`` has an element for each kind
+    label: str = ""  # name shown to learners, such as "AMP" for ``amp``; "" for the name of the field
+    option: str = ""  # option on the command line, "" for none
+    metavar: str | None = None  # placeholder of the option's value in the command line's help
+    help: str | None = None  # help text of the option
     matters: Callable[[Any], bool] | None = None
-    """Whether it has an effect in a recipe, None for always; without effect its control is greyed out."""
+    """Returns whether the switch has an effect in a recipe; if not, its control is greyed out. None means always."""
 
     @abstractmethod
     def check(self, name: str, value: object) -> Any:
-        """Return the value in its stored form; ValueError names the name, the value and what is allowed."""
+        """Return ``value`` in its stored form; raises ValueError with ``name``, the value and the allowed values."""
 
     def text(self, value: Any) -> str:
-        """Write a value."""
+        """Return ``value`` as it is shown to learners."""
         return str(value)
 
     def read(self, name: str, typed: object) -> Any:
-        """Return the value that was chosen or typed in a control; ValueError names what is allowed."""
+        """Return the value that was chosen or typed in a control; raises ValueError if it is not allowed."""
         return self.check(name, typed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnOff(Switch):
-    """True or False."""
+    """A switch that is True or False."""
 
     kind = "tick"
 
     def check(self, name: str, value: object) -> bool:
-        """Return a bool."""
+        """Return ``value``; raises ValueError if it is not a bool."""
         return on_off(name, value, kind=ValueError)
 
     def text(self, value: Any) -> str:
-        """Write "on" or "off"."""
+        """Return "on" or "off"."""
         return "on" if value else "off"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Switch):
-    """One of some texts or numbers."""
+    """A switch that has one of several strings or numbers as its value."""
 
     kind = "choice"
     options: tuple[Any, ...]
     labels: tuple[str, ...] = ()
-    """Texts of the options, if not the options themselves."""
+    """Labels of ``options``, in the same order; () if the options are their own labels."""
 
     def check(self, name: str, value: object) -> Any:
-        """Return one of the options; 1 is 1.0, as in JSON, but not True."""
+        """Return the option equal to ``value``, or raise ValueError; 1 equals 1.0, as in JSON, but not True."""
         if isinstance(value, (str, int, float)) and not isinstance(value, bool) and value in self.options:
             return self.options[self.options.index(value)]
         near = did_you_mean(value, [option for option in self.options if isinstance(option, str)])
         raise ValueError(f"{name} must be one of {', '.join(map(repr, self.options))}, got {value!r}{near}")
 
     def text(self, value: Any) -> str:
-        """Write an option."""
+        """Return the label of an option."""
         return self.labels[self.options.index(value)] if self.labels else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Switch):
-    """A whole number from ``low`` to ``high``."""
+    """A switch that is a whole number from ``low`` to ``high``."""
 
     kind = "whole"
     low: int
     high: int
 
     def check(self, name: str, value: object) -> int:
-        """Return an int within the range."""
+        """Return ``value`` as an int; raises ValueError if it is not a whole number in the range."""
         allowed = f"{self.low} to {self.high}"
-        if isinstance(value, bool) or not isinstance(value, Integral):  # else only the size is wrong
+        if isinstance(value, bool) or not isinstance(value, Integral):  # otherwise only the range matters
             allowed = f"a whole number, {allowed}"
         return whole_number(name, value, self.low, self.high, allowed=allowed, kind=ValueError)
 
     def read(self, name: str, typed: object) -> int:
-        """Take a typed whole number: ``"4"``, but not ``"2.5"``."""
+        """Return the whole number that was typed: ``"4"`` is allowed, ``"2.5"`` raises ValueError."""
         if isinstance(typed, str) and re.fullmatch(r"[+-]?\d{1,18}", typed.strip(), re.ASCII):
             count = int(typed)
-            return self.check(name, count if self.low <= count <= self.high else typed)  # rejected as it was typed
+            return self.check(name, count if self.low <= count <= self.high else typed)  # errors quote the typed text
         return self.check(name, typed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Positive(Switch):
-    """A finite number above 0; with ``offered``, the numbers in its control, also None, "off"."""
+    """A switch that is a finite number above 0; with ``offered`` numbers in its control, it may also be None, "off"."""
 
     kind = "number"
     offered: tuple[float, ...] = ()
 
     def check(self, name: str, value: object) -> float | None:
-        """Return a float, so that equal recipes read alike."""
+        """Return ``value`` as a float, so that equal recipes have the same text, or None if None is allowed."""
         if value is None and self.offered:
             return None
         allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
         return number(name, value, SMALLEST_FLOAT, LARGEST_FLOAT, allowed=allowed, kind=ValueError)
 
     def read(self, name: str, typed: object) -> float | None:
-        """Take a typed number: ``"0.05"``, ``"1e-3"``; where it may be None, "off" too."""
+        """Return the number that was typed, such as ``"0.05"`` or ``"1e-3"``; None for "off" if that is allowed."""
         if isinstance(typed, str):
             if typed.strip() == "off":
                 return self.check(name, None)
             if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", typed.strip(), re.ASCII):
                 amount = float(typed)
-                return self.check(name, amount if 0 < amount < math.inf else typed)  # rejected as it was typed
+                return self.check(name, amount if 0 < amount < math.inf else typed)  # errors quote the typed text
         return self.check(name, typed)
 
     def text(self, value: Any) -> str:
-        """Write the number in at most six figures, None as "off"."""
+        """Return the number with at most six significant digits, "off" for None."""
         return "off" if value is None else f"{value:g}"
 
 
 def declare(default: Any, switch: Switch) -> Any:
-    """Return a dataclass field with this default and the switch in its metadata."""
+    """Return a dataclass field with the default, and with ``switch`` in its metadata."""
     return field(default=default, metadata={"switch": switch})
 
 
@@ -154,23 +154,23 @@ class Recipe:
 
     Args:
         zero_grad: Clear ``.grad`` before each update.
-        set_to_none: Whether clearing drops the tensor or fills it with zeros.
-        accumulate: Micro-batches in a window, 1 to 16.
-        divide_loss: Divide each loss by the size of its window.
+        set_to_none: Clear ``.grad`` to None; if False, fill it with zeros.
+        accumulate: Number of micro-batches in the window of an update, 1 to 16.
+        divide_loss: Divide each loss by the number of micro-batches in its window.
         amp: "off", "bf16" or "fp16".
-        clip: The largest gradient norm that a step may use, or None.
+        clip: The norm to which larger gradients are clipped, or None.
         optimizer: "sgd", "momentum" (SGD, momentum 0.9), "adam" or "adamw".
         lr: The learning rate.
 
     Raises:
-        TypeError, ValueError: The field, the value and what is allowed.
+        ValueError: If a value is not allowed, or a name is not that of a switch.
     """
 
-    # One line a switch: its check, its control in a Lab, its option on the command line and its words follow from it.
+    # One declaration per switch, which defines its check, its control in a Lab, its command-line option and its label.
     zero_grad: bool = declare(True, OnOff(option="--zero-grad", help="clear .grad in each update"))
     set_to_none: bool = declare(
         True,
-        OnOff(option="--set-to-none", help="clear to None, not to zeros", matters=lambda recipe: recipe.zero_grad),
+        OnOff(option="--set-to-none", help="set .grad to None, not zeros", matters=lambda recipe: recipe.zero_grad),
     )
     accumulate: int = declare(
         1,
@@ -179,7 +179,7 @@ class Recipe:
     divide_loss: bool = declare(True, OnOff(matters=lambda recipe: recipe.accumulate > 1))
     amp: str = declare(
         "off",
-        Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", help="autocast to this type"),
+        Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", help="autocast to this dtype"),
     )
     clip: float | None = declare(
         None,
@@ -187,27 +187,27 @@ class Recipe:
     )
     optimizer: str = declare(
         "sgd",
-        Choice(options=("sgd", "momentum", "adam", "adamw"), option="--optimizer", help="momentum: SGD with 0.9"),
+        Choice(options=("sgd", "momentum", "adam", "adamw"), option="--optimizer", help="momentum: SGD, momentum=0.9"),
     )
     lr: float = declare(0.1, Positive())
 
     def __new__(cls, *_: Any, **values: Any) -> Recipe:
-        """Reject a name that is no switch with a ValueError, like any other bad value."""
+        """Raise ValueError, not TypeError, for a name that is not a switch."""
         for name in values:
             one_of("Recipe: a switch", name, SWITCHES)
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
-        """Check every field; store whole-number ``clip`` and ``lr`` as floats so that equal recipes read alike."""
+        """Check every field; store integer ``clip`` and ``lr`` as floats, so that equal recipes have the same text."""
         for name, switch in SWITCHES.items():
             object.__setattr__(self, name, switch.check(f"Recipe: {name}", getattr(self, name)))
 
     def source(self, batch: Any = None) -> str:
-        """Return the loop as Python text: the set-up, then the epochs; a Run executes this text.
+        """Return the Python text of the loop, first the set-up and then the epochs, which a Run executes.
 
-        ``batch`` is one of those that the loop reads; None stands for a pair (x, y), as two in a tuple or list do. Any
-        other goes to the loss as a whole, ``loss_fn(output, batch)``, and to the model as ``model(**batch)`` if it is
-        a dict, ``model(*batch)`` if it is a tuple or list, and else ``model(batch)``.
+        ``batch`` is an example of the batches; None, or a tuple or list of two, stands for a pair (x, y). Any other
+        batch is passed to the loss as a whole, ``loss_fn(output, batch)``, and to the model as ``model(**batch)`` if
+        it is a dict, as ``model(*batch)`` if it is a tuple or list, and otherwise as ``model(batch)``.
         """
         setup = [f"optimizer = {_OPTIMIZER[self.optimizer].format(lr=self.lr)}"]
         if self.amp == "fp16":
@@ -216,11 +216,11 @@ class Recipe:
         return "\n".join([*setup, "", "for epoch in range(epochs):", *_indented(epoch)]) + "\n"
 
     def replace(self, **changes: Any) -> Recipe:
-        """Return a copy with some switches changed; a name that is no switch is a ValueError."""
+        """Return a copy with some switches changed; raises ValueError for an unknown name or a bad value."""
         return replace(self, **changes)
 
     def changes_from(self, other: Recipe) -> list[str]:
-        """Return the differences from ``other``: ``["zero_grad off", "lr 0.05"]``."""
+        """Return the settings that differ from those of ``other``, such as ``["zero_grad off", "lr 0.05"]``."""
         return [
             f"{switch.label or name} {switch.text(getattr(self, name))}"
             for name, switch in SWITCHES.items()
@@ -233,7 +233,7 @@ SWITCHES: dict[str, Switch] = {each.name: each.metadata["switch"] for each in fi
 
 
 class _Reading(NamedTuple):
-    """The names of a batch in the text, the line that moves it, and the arguments of the model and the loss."""
+    """Parts of the text: a batch's names, the line that moves it to the device, and arguments for model and loss."""
 
     names: str
     move: str
@@ -243,7 +243,7 @@ class _Reading(NamedTuple):
 
 def _reading(batch: Any) -> _Reading:
     if batch is None or (isinstance(batch, (tuple, list)) and len(batch) == 2):
-        argument = _stars(batch and batch[0]) + "x"  # only a forecast has an x that is no tensor
+        argument = _stars(batch and batch[0]) + "x"  # x is a tensor, except in a forecast
         return _Reading("x, y", "x, y = x.to(device), y.to(device)", argument, "y")
     moved = {
         "**": "{name: value.to(device) for name, value in batch.items()}",
@@ -264,7 +264,7 @@ def _batch(recipe: Recipe, reading: _Reading) -> list[str]:
 
 
 def _window(recipe: Recipe, reading: _Reading) -> list[str]:
-    """Return a loop with one update for each window of batches; a shorter last one is divided by its own size."""
+    """Return a loop with one update per window of batches; losses of a shorter last window are divided by its size."""
     loss = "loss / len(window)" if recipe.divide_loss else "loss"
     body = [reading.move, *_forward_backward(recipe, reading, loss)]
     each = [f"for {reading.names} in window:", *_indented(body)]
@@ -274,7 +274,7 @@ def _window(recipe: Recipe, reading: _Reading) -> list[str]:
 
 
 def _clear(recipe: Recipe) -> str:
-    """Return the line that clears ``.grad``, as a comment if it is switched off."""
+    """Return the line that clears ``.grad``, commented out if ``zero_grad`` is off."""
     line = f"optimizer.zero_grad({'' if recipe.set_to_none else 'set_to_none=False'})"
     return line if recipe.zero_grad else f"# {line}"
 
@@ -294,7 +294,7 @@ def _update(recipe: Recipe) -> list[str]:
     scaled = recipe.amp == "fp16"
     lines = []
     if recipe.clip is not None:
-        if scaled:  # the norm of scaled gradients is 65536 times too large: clip what the step will use
+        if scaled:  # scaled gradients are too large by a factor of 65536 at first: clip what the step uses
             lines.append("scaler.unscale_(optimizer)")
         lines.append(f"torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm={recipe.clip})")
     return [*lines, *(["scaler.step(optimizer)", "scaler.update()"] if scaled else ["optimizer.step()"])]

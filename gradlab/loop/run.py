@@ -1,4 +1,4 @@
-"""Run: trains a task by a recipe, by statements or many updates at once; Counterfactual: a copy without a switch."""
+"""Run trains a task with a recipe. Counterfactual is a copy of a Run that continues without the newest switch."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from .recipe import Recipe
 
 _SEEDS = "a whole number, 0 to 2**32 - 1"
 _SECONDS = "a finite number from 0"
-_UPDATES_KEPT = 3  # updates with watched memory that are kept
-_SLICE_S = 0.05  # seconds between two looks at the work that waits for the main thread
-_PATIENCE_S = 1.0  # seconds for an update of a learner's own loop to end before another loop runs
+_UPDATES_KEPT = 3  # number of the newest updates whose memory timelines are kept
+_SLICE_S = 0.05  # seconds between two checks for work that waits for the main thread
+_PATIENCE_S = 1.0  # seconds that an edited loop has to complete its update before another loop replaces it
 
 
 class Run:
-    """A task trained by a recipe's loop: its text is executed, and everything that it does is recorded.
+    """The training of a task by a recipe's loop: a Run executes the text of the loop and records its effects.
 
-    ``task`` is a Task, ``recipe`` a Recipe (None: the default one at the task's own ``lr``), ``seed`` a whole number
-    that sets the weights and every random number that the loop draws. Raises TypeError or ValueError that names the bad
-    argument.
+    ``task`` is a Task; ``recipe`` is a Recipe, or None for the default recipe with the task's ``lr``; ``seed`` is a
+    whole number that determines the weights and all random numbers that the loop draws. Raises TypeError or ValueError
+    for a bad argument.
     """
 
     def __init__(self, task: Any, recipe: Recipe | None = None, seed: int = 0) -> None:
@@ -46,26 +46,26 @@ class Run:
         self.task = task
         self.seed = whole_number("Run: seed", seed, 0, LARGEST_SEED, allowed=_SEEDS, kind=ValueError)
         self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
-        self.watch_memory = False  # count bytes with a Ledger in the last update of each ``advance``, into ``watched``
+        self.watch_memory = False  # whether a Ledger counts the last update of each ``advance``, for ``watched``
         self.after_update: Callable[[], None] | None = None
-        """Called after each complete update; it must change neither the model nor random numbers."""
+        """Called after each complete update; it must change neither the model nor the random state."""
         self._watch_gradients = False
         _torch.delay_dynamo()
         self._start(self.recipe)
 
     @property
     def loop(self) -> BoundProgram:
-        """The program that runs now, with its names, optimizers and scalers."""
+        """The current program, with its namespace, optimizers and scalers."""
         return self.engine.loop
 
     @property
     def source(self) -> str:
-        """The text that runs now."""
+        """The text of the current loop."""
         return self.loop.program.text
 
     @property
     def statement(self) -> Statement:
-        """The statement that ran last."""
+        """The statement that ran last; its line is 0 before any statement has run."""
         index = self.engine.index
         return self.loop.program.statements[index] if index >= 0 else Statement(0, 0, "")
 
@@ -76,18 +76,18 @@ class Run:
 
     @property
     def optimizer(self) -> torch.optim.Optimizer | None:
-        """The optimizer in use: the one that the loop calls ``optimizer``, or else its first."""
+        """The loop's optimizer that is named ``optimizer``, or else the loop's first; None if it has none."""
         optimizers = self.loop.optimizers
         return optimizers.get("optimizer") or next(iter(optimizers.values()), None)
 
     @property
     def updates(self) -> int:
-        """Updates since the last reset."""
+        """Number of updates since the last reset."""
         return self.record.updates
 
     @property
     def watch_gradients(self) -> bool:
-        """Keep what each batch contributes to ``.grad``, for ``provenance.contributions()``."""
+        """Whether to keep each batch's contribution to ``.grad`` for ``provenance.contributions()``."""
         return self._watch_gradients
 
     @watch_gradients.setter
@@ -95,11 +95,11 @@ class Run:
         self._watch_gradients = self.provenance.keeps_contributions = on
 
     def footprint(self) -> dict[str, int]:
-        """Bytes of weights, gradients and optimizer state now."""
+        """Return the current bytes of "weights", "gradients" and "optimizer" (state)."""
         return footprint(self.model, self.loop.optimizers.values())
 
     def run_statement(self) -> int:
-        """Run one statement and return its line; nothing happens when the loop is done."""
+        """Run one statement and return its line; if the loop is done, only return the last line."""
         try:
             self._run_measured(1)
         finally:
@@ -108,26 +108,26 @@ class Run:
         return self.line
 
     def step(self) -> int:
-        """Run one statement: the name of ``run_statement`` until version 0.2."""
+        """Run one statement; a deprecated alias of ``run_statement``."""
         warnings.warn("Run.step is now Run.run_statement", DeprecationWarning, stacklevel=2)
         return self.run_statement()
 
     def advance(
         self, updates: int | None = None, seconds: float | None = None, *, limit: float = inf, window: float = inf
     ) -> int:
-        """Run whole updates; an update that was begun statement by statement is finished first and counts as one.
+        """Run whole updates; an update begun with ``run_statement`` is completed first and counts as one of them.
 
         Args:
-            updates: The number of updates.
-            seconds: Or as many updates as begin within this time, at least one; the last is ``watched``.
-            limit: Seconds after which it stops, within an update if need be.
-            window: Batches in an update, above which each further batch counts as an update.
+            updates: The number of updates to run; either this or ``seconds`` must be given.
+            seconds: Seconds during which new updates begin; at least one update runs.
+            limit: Seconds after which to stop, if necessary within an update.
+            window: Number of batches in an update beyond which each further batch counts as an update.
 
         Returns:
-            The number of updates. Between them, labs that play beside this call are served.
+            The number of updates run. Between updates, labs that wait for the main thread are served.
 
         Raises:
-            TypeError, ValueError: The argument, its value and what is allowed.
+            ValueError: If an argument is not allowed, or, as a LoopError, if a statement of the loop fails.
         """
         if (updates is None) == (seconds is None):
             raise ValueError(f"Run.advance: give either updates or seconds, got {updates=}, {seconds=}")
@@ -141,7 +141,7 @@ class Run:
         try:
             while not (last or self.engine.done):
                 slice_end = min(now + _SLICE_S, self.engine.deadline)
-                with self.engine.rng:  # once for all updates of a slice
+                with self.engine.rng:  # entered once for all updates of a slice
                     while True:
                         last = now >= end if updates is None else done == updates - 1
                         before = self.updates
@@ -150,7 +150,7 @@ class Run:
                         now = time.perf_counter()
                         if last or self.engine.done or main_thread.is_wanted or now > slice_end:
                             break
-                if not _torch.dispatch_mode_stack():  # such as a Ledger, which would count the work for labs, too
+                if not _torch.dispatch_mode_stack():  # such as a Ledger, which would also count the labs' work
                     main_thread.serve()
                 if (now := time.perf_counter()) > self.engine.deadline:
                     break
@@ -160,9 +160,9 @@ class Run:
         return done
 
     def complete_update(self) -> None:
-        """Run the rest of the update under way.
+        """Run the rest of the current update.
 
-        A loop of the learner's own that does not complete it within a second goes back to its beginning.
+        An edited loop that does not complete the update within a second returns to the beginning of the update.
         """
         if self.engine.at_boundary:
             return
@@ -173,28 +173,28 @@ class Run:
             self._forget_failed_loop()
 
     def switch(self, recipe: Recipe) -> None:
-        """Change the loop after the update under way; weights, ``.grad`` and the state of the same optimizer stay."""
+        """Switch to ``recipe`` after the current update; weights, ``.grad`` and an unchanged optimizer's state stay."""
         self._change_loop(_checked(recipe))
 
     def unswitched(self) -> Counterfactual:
-        """Return a copy that continues without the next switch; raises the model's error if it cannot be copied."""
+        """Return a copy that continues without the next switch; raises ValueError in an update or an edited loop."""
         if not self.engine.at_boundary or self.loop.is_edited:
-            raise ValueError("Run.unswitched: only between two updates of a recipe's loop")
+            raise ValueError("Run.unswitched must be called between two updates of a recipe's loop")
         return Counterfactual(self.task, self.recipe, self.model, self.engine, self.updates)
 
     def edit(self, text: str) -> None:
-        """Run a text of the learner's own, once the update under way is complete; it begins an epoch of its own.
+        """Switch to a loop that the learner wrote, after the current update; the loop begins a new epoch.
 
-        A LoopError names the line of a mistake. One found at once changes nothing; one found during an update takes the
-        run back to the start of that update, and to the previous loop if the new one never completed one.
+        Raises LoopError with the line if the text or its set-up is wrong, and changes nothing then. If a statement
+        fails later, the run returns to the start of that update, or to the previous loop if it is the first update.
         """
         self._change_loop(text)
 
     def reset(self, weights: Sequence[float] | None = None, loop: Recipe | str | None = None) -> None:
-        """Begin again with the same seed; a LoopError in the loop's set-up changes nothing.
+        """Begin again with the same seed; raises LoopError if the loop's set-up fails, and changes nothing then.
 
-        ``weights`` are the numbers that the model begins with, as many as it has, instead of the task's own. ``loop``
-        is the loop from then on, a Recipe or a text of the learner's own; None for the current one.
+        ``weights`` replaces the initial weights, with one number per element of the model's parameters. ``loop`` is a
+        Recipe, or the text of a loop that the learner wrote; None keeps the current loop.
         """
         start = None if weights is None else self._checked_weights(weights)
         loop = self.loops[-1][1] if loop is None else loop
@@ -204,7 +204,7 @@ class Run:
         provenance.close()
 
     def close(self) -> None:
-        """Take every hook off the model and the optimizers."""
+        """Remove every hook from the model and the optimizers."""
         self.engine.close()
         self.provenance.close()
 
@@ -230,22 +230,22 @@ class Run:
             raise program.explain(error) from error
         engine.on_update = self._note_update
         self.recipe = loop if isinstance(loop, Recipe) else self.recipe
-        self.start_weights = weights  # given to ``reset``, or None
+        self.start_weights = weights  # the ``weights`` of the last ``reset``, or None
         self.model: nn.Module = model
         self.provenance = provenance
         self._recorder, self._newest_loop = recorder, engine.loop
         self.record: History = recorder.record
         """The history since the last reset."""
         self.engine = engine
-        """The engine of the loop: whether it is between two updates (``at_boundary``), and whether it is ``done``."""
+        """The engine of the loop, with its state: between two updates (``at_boundary``), or at its end (``done``)."""
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)
-        """The last updates with watched memory, oldest first, as (number of the update, its timeline)."""
+        """The newest updates whose bytes a Ledger counted, oldest first, as (number of the update, its timeline)."""
         self.ledger: Ledger | None = None
-        """The Ledger of the newest of them."""
+        """The Ledger of the newest update in ``watched``, or None."""
         self.loops: list[tuple[int, Recipe | str]] = [(0, loop)]
-        """The loops since the last reset, as (updates made before it, a Recipe or a text of the learner's own)."""
+        """The loops since the last reset, as (number of updates before it, its Recipe or its edited text)."""
         self.restarted_optimizers: list[str] = []
-        """Names of the optimizers whose state began empty at the newest switch."""
+        """Names of the optimizers that started without state at the newest switch."""
 
     def _note_update(self, loop: BoundProgram) -> None:
         self._recorder.updated(*loop.pop_update())
@@ -261,7 +261,7 @@ class Run:
         return tuple(float(w) for w in values)
 
     def _change_loop(self, loop: Recipe | str) -> None:
-        """Complete the update under way, and switch to a recipe's loop or to a learner's own."""
+        """Complete the current update, and switch to a recipe's loop or to an edited text."""
         program = self._program(loop)
         self.complete_update()
         edited = self.loop.is_edited
@@ -275,7 +275,7 @@ class Run:
         self._newest_loop = self.loop
 
     def _forget_failed_loop(self) -> None:
-        """Remove a text of the learner's own from ``loops`` if it never completed an update and was replaced."""
+        """Remove the newest loop from ``loops`` if it failed in its first update and the engine has replaced it."""
         if self.loop is not self._newest_loop:
             self.loops, self._newest_loop = self.loops[:-1], self.loop
 
@@ -286,13 +286,13 @@ class Run:
             self.engine.run(max_statements, ledger, window)
         finally:
             self.provenance.measure = False
-            if ledger is not None:  # an interval without a statement is the pause after the last one
+            if ledger is not None:  # an interval without a statement comes after the last statement
                 self.watched[-1] = self.watched[-1][0], [point for point in ledger.timeline if point.statement]
 
     def _open_ledger(self) -> Ledger:
-        """Return the ledger of this update; a new one counts the tensors of the loop at the start of the update."""
+        """Return the current update's ledger; at the start of an update, make one with the tensors of the loop."""
         if self.ledger is None or self.engine.at_boundary or self.engine.at_batch:
-            if self.watched and self.watched[-1][0] > self.updates:  # an earlier batch of this update
+            if self.watched and self.watched[-1][0] > self.updates:  # of an earlier batch of this update
                 self.watched.pop()
             names = self.loop.namespace.values()
             self.ledger = Ledger(
@@ -311,23 +311,23 @@ def _checked(recipe: object) -> Recipe:
     return recipe
 
 
-_BURST_BUDGET_MS = 500.0  # of work that may be done in advance: it catches up after a pause
+_BURST_BUDGET_MS = 500.0  # most processor time that a copy may save up, to catch up after a pause
 
 
 class Counterfactual:
-    """A copy of a run that continues with the loop before a switch, while the run itself continues with another.
+    """A copy of a run that continues with the loop from before a switch, while the run continues with the new loop.
 
-    It copies the run's weights, ``.grad``, state of optimizer and scaler, random numbers and position in the batches,
-    and shares none of them. Any error ends it, and never the run.
+    It has its own copies of the run's weights, ``.grad``, optimizer and scaler state, random state and position in the
+    batches. An error ends the copy, but never the run.
     """
 
     def __init__(self, task: Any, recipe: Recipe, model: nn.Module, engine: Engine, updates: int) -> None:
-        """Copy a run at a boundary, ``updates`` after its start; raises the model's error if it cannot be copied."""
+        """Copy a run between two updates, after ``updates`` updates; an error while copying the model propagates."""
         self.task = task
-        self.recipe = recipe  # that continues
-        self.switched = ""  # the setting without the switch: "zero_grad on"
-        self.begun = self.updates = updates  # of the run when it was copied, and of the copy
-        self.ended = ""  # why it ended, "" while it goes on
+        self.recipe = recipe  # with which the copy continues
+        self.switched = ""  # the setting without the switch, such as "zero_grad on"
+        self.begun = self.updates = updates  # updates of the run when it was copied, and of the copy now
+        self.ended = ""  # the reason for the end of the copy, "" while it continues
         self.after_update: Callable[[], None] | None = None  # called after each update, as in Run
         self.model = copy.deepcopy(model)
         for param, of_run in zip(self.model.parameters(), model.parameters(), strict=True):
@@ -342,11 +342,11 @@ class Counterfactual:
             ours.load_state_dict(copy.deepcopy(states[name].state_dict()))
         self._writer = HistoryWriter(updates=updates)
         self.record = self._writer.record
-        """The losses since then."""
+        """The history of the copy, with the losses since it was made."""
         self._budget_ms = _BURST_BUDGET_MS
 
     def follow(self, updates: int, allowed: float) -> None:
-        """Continue to this update, or end; ``allowed`` is added to its budget of processor time, in ms."""
+        """Continue to update number ``updates``, or end; ``allowed`` is added to the budget of processor time in ms."""
         if self.ended:
             return
         self._budget_ms = max(min(self._budget_ms + allowed, _BURST_BUDGET_MS), allowed)
@@ -359,18 +359,18 @@ class Counterfactual:
                     if self._budget_ms < 0:
                         self.end("going on would take more than a tenth of a processor core")
             self._write()
-        except Exception as error:  # out of memory, or an error of the learner's model: the run itself goes on
+        except Exception as error:  # such as out of memory or an error in the learner's model: the run continues
             self.end(f"then it stopped with {type(error.__cause__ or error).__name__}")
         except BaseException:
             self.end("then it was interrupted")
             raise
 
     def end(self, why: str) -> None:
-        """End it, and release all that training needs; the losses so far stay."""
+        """End the copy, and release everything that training needs; the losses so far stay in ``record``."""
         if self.ended:
             return
         self.ended = why
-        with suppress(Exception):  # a loss on a GPU that has failed
+        with suppress(Exception):  # reading a loss fails if its GPU has failed
             self._write()
         self._engine.close()
         self._provenance.close()

@@ -1,4 +1,4 @@
-"""Bytes by category while any PyTorch code runs, on real tensors or fake ones."""
+"""The memory ledger: bytes by category while any PyTorch code runs, on real or fake tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attribution: the module and the line of the reader's code at work, forward and backward."""
+"""Attribution of memory to the module that runs, forward or backward, and to the current line of the user's code."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from .._frames import calling_and_innermost_frame
 from .._process import ThreadHook
 
 _MOST_MARKS = 50_000
-_NO_NUMBER = 2**63  # that of AccumulateGrad, which has no position
+_NO_NUMBER = 2**63  # sequence numbers of AccumulateGrad nodes are above it, and do not show the order of creation
 _COMPILED = "_orig_mod"
-"""The attribute with the original module in the module that torch.compile returns."""
+"""The attribute that holds the original module in the module that torch.compile returns."""
 
 
 def refuse_compiled(module: nn.Module) -> None:
-    """Raise RuntimeError if a module was compiled: its allocations bypass the dispatch mode."""
+    """Raise RuntimeError if ``module`` was compiled: its allocations bypass the dispatch mode."""
     if getattr(module, "_compiled_call_impl", None) is not None or _COMPILED in module._modules:
         raise RuntimeError(
-            f"Ledger: {type(module._modules.get(_COMPILED, module)).__name__} is compiled, and what compiled code "
-            "allocates cannot be counted; count the same model without torch.compile() and .compile()"
+            f"Ledger: {type(module._modules.get(_COMPILED, module)).__name__} is compiled, and a compiled module's "
+            "allocations cannot be counted; use the same model without torch.compile() and .compile()"
         )
 
 
 class ModuleTracker:
-    """The innermost module at work. A node of the graph belongs to the module in whose forward it was made.
+    """Tracker of the innermost module that runs; in backward, of the module whose forward created the current node.
 
-    Nodes are numbered in the order in which they are made, so it is enough to note the number at which each module
-    began and ended.
+    Autograd numbers nodes in order of creation, so the tracker only records the sequence number at which each module
+    starts and ends.
     """
 
     def __init__(
         self, on_call: Callable[[nn.Module, tuple[Any, ...]], None], on_output: Callable[[object], None]
     ) -> None:
-        """Call ``on_call(module, inputs)`` when the reader's code calls a module, ``on_output`` when any returns."""
+        """Call ``on_call(module, inputs)`` for outermost module calls, ``on_output(output)`` when any returns."""
         self._on_call, self._on_output = on_call, on_output
         self._stack: list[str] = []
         self._names: WeakKeyDictionary[nn.Module, WeakKeyDictionary[nn.Module, str]] = WeakKeyDictionary()
@@ -53,17 +53,17 @@ class ModuleTracker:
         self._last = ""
 
     def hooks(self, in_backward: Callable[[], bool]) -> list[ThreadHook]:
-        """Watch the modules that this thread calls from now on; return the hooks, to be removed."""
+        """Hook the modules that this thread calls, and return the hooks; ``in_backward`` is described in ThreadHook."""
         add = partial(ThreadHook, in_backward=in_backward)
         return [add(self._enter, "forward_pre_hooks"), add(self._leave, "forward_hooks", "forward_hooks_always_called")]
 
     def forget(self) -> None:
-        """Leave every module: an error may have ended the current one."""
+        """Clear the stack of running modules, which an error may have left incomplete."""
         self._stack.clear()
 
     def now(self, node: Any) -> str:
-        """Return the name of the module at work; ``node`` is the graph's node at work, None outside of backward."""
-        if self._stack:  # forward, also when it runs again inside backward
+        """Return the running module's name, or ""; ``node`` is the current autograd node, None outside backward."""
+        if self._stack:  # a forward pass, or its recomputation inside backward
             return self._stack[-1]
         if node is None:
             self._last = ""
@@ -82,7 +82,7 @@ class ModuleTracker:
 
     def _leave(self, module: nn.Module, inputs: object, output: object) -> None:
         self._on_output(output)
-        if self._stack:  # it may have been entered before the hooks were there
+        if self._stack:  # empty if the module was entered before the hooks were installed
             self._stack.pop()
             self._mark()
 
@@ -100,18 +100,18 @@ class ModuleTracker:
 
 
 class LineTracker:
-    """The line of the reader's own code from which PyTorch is being used."""
+    """Tracker of the line of the user's code that calls PyTorch."""
 
     def __init__(self) -> None:
         self.root_frame: FrameType | None = None
-        """``now()`` looks no further out than this frame, the one that opened the ledger."""
+        """The outermost frame that ``now()`` examines, which opened the ledger; None while the ledger is closed."""
         self._descriptions: dict[tuple[str, int], str] = {}
         self._last = ""
         self.innermost = ("", 0)
-        """File and number of the innermost line of the reader's code at the last ``now()``: in a forward or a hook."""
+        """File and number of the innermost line of the user's code at the last ``now()``, such as a line in a hook."""
 
     def now(self) -> str:
-        """Return the line as "train.py:12: loss.backward()"; on a thread of autograd's own, the last one."""
+        """Return the calling line as "train.py:12: loss.backward()"; on autograd's own threads, the last known line."""
         calling, innermost = calling_and_innermost_frame(sys._getframe(1), self.root_frame)
         if calling is not None and innermost is not None:
             line = calling.f_code.co_filename, calling.f_lineno
@@ -120,12 +120,12 @@ class LineTracker:
         return self._last
 
     def describe(self, file: str, line: int) -> str:
-        """Return a line as "train.py:12: loss.backward()"; a cell of a notebook has no name."""
+        """Return a line as "train.py:12: loss.backward()", or "line 12: ..." in a notebook cell; "" without a file."""
         if not file:
             return ""
-        word = self._descriptions.get((file, line))
-        if word is None:
+        label = self._descriptions.get((file, line))
+        if label is None:
             name = "" if file.startswith("<") or "ipykernel" in file else Path(file).name
             where = f"{name}:{line}" if name else f"line {line}"
-            word = self._descriptions[file, line] = f"{where}: {linecache.getline(file, line).strip()}".rstrip(": ")
-        return word
+            label = self._descriptions[file, line] = f"{where}: {linecache.getline(file, line).strip()}".rstrip(": ")
+        return label

@@ -1,4 +1,4 @@
-"""StorageDispatchMode: reports the storages that every operation of PyTorch, below autograd, reads and makes."""
+"""StorageDispatchMode: tracks the storages that each PyTorch operation below autograd reads and creates."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
 class StorageDispatchMode(DispatchMode):
-    """Reports the tensors that every operation reads and makes to ``storages``, with its statement and module."""
+    """Dispatch mode that tracks every operation's inputs and outputs in ``storages``, by statement and module."""
 
     def __init__(self, storages: Storages, modules: ModuleTracker, statement: Callable[[], str]) -> None:
         super().__init__()
         self._storages, self._modules, self._statement = storages, modules, statement
-        self._pending: Tensor | None = None  # a leaf whose .grad is just being set
+        self._pending: Tensor | None = None  # the leaf whose .grad AccumulateGrad is setting
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is torch.ops.prim.device.default:  # only of fake tensors, and very often
+        if func is torch.ops.prim.device.default:  # called very often, but only for fake tensors
             return func(*args)
         storages, kwargs = self._storages, kwargs or {}
         self.flush_pending_grad()
@@ -40,31 +40,31 @@ class StorageDispatchMode(DispatchMode):
         for tensor in arguments:
             self._read(tensor, func, node)
         result = func(*args, **kwargs)
-        moved = func is torch.ops.aten._to_copy.default and not arguments[0].requires_grad  # of a batch, to a device
+        moved = func is torch.ops.aten._to_copy.default and not arguments[0].requires_grad  # batch.to(device)
         moved = moved and all(entry.base == INPUTS for entry in storages.track(arguments[0]))
         for tensor in iter_tensors(result):
             storages.track(tensor, INPUTS if moved and tensor.device != arguments[0].device else OTHER)
         if node is not None and node.name() == _ACCUMULATE:
-            self._pending = node.variable  # only this kind of node has it
+            self._pending = node.variable  # an attribute of AccumulateGrad nodes only
         return result
 
     def is_on(self) -> bool:
-        """Return whether this mode is on, also on a thread of autograd's own that works for this one."""
+        """Return whether this mode is active on the current thread, which may be one of autograd's own."""
         return self in _torch.dispatch_mode_stack()
 
     def flush_pending_grad(self) -> None:
-        """Track the ``.grad`` that AccumulateGrad has set, which it does after its last operation."""
+        """Track the ``.grad`` that AccumulateGrad has set on the pending leaf after its last dispatched operation."""
         if self._pending is not None:
             leaf, self._pending = self._pending, None
             self._storages.watch_leaf(leaf)
 
     def _read(self, tensor: Tensor, func: Any, node: Any) -> None:
-        """Track an input: made by no operation, it is a weight if it requires grad, and a batch if it is only read."""
-        # Autograd asks a wrapping tensor (torch.nested) for its size under a lock that ``is_leaf`` needs, too.
+        """Track an input of ``func``; if it is new, count it as "weights", "activations", "inputs" or "other"."""
+        # While autograd asks a wrapper tensor (torch.nested) for its size, it holds a lock that ``is_leaf`` also needs.
         wanting = tensor.requires_grad and not is_wrapping(tensor)
         computed = wanting and not tensor.is_leaf
         leaf = wanting and not computed
-        if node is not None:  # first read by backward: the graph saved it before the ledger began
+        if node is not None:  # first read in backward: the graph saved it before the ledger began
             base = WEIGHTS if leaf else ACTIVATIONS
         else:
             base = WEIGHTS if leaf else OTHER if computed or func._schema.is_mutable else INPUTS

@@ -1,4 +1,4 @@
-"""Growth: the lines and modules that made the bytes that stay from update to update."""
+"""Growth: memory that increases from update to update, by the line and module that allocated it."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ _Snapshot = dict[tuple[CategoryTotals, _Line, str, int], tuple[int, int]]
 
 @dataclass(frozen=True)
 class GrowthRow:
-    """The storages made by one line in one module that stay."""
+    """The growth of the storages of one category that one line allocated in one module."""
 
     bytes: int
-    """Bytes by which they have grown from update ``first`` to update ``last``."""
+    """Growth in bytes from update ``first`` to update ``last`` of the ``Growth``."""
     line: str
-    """The innermost line of your own code, as "train.py:12: kept.append(x * 2)"; "" if it is not known."""
+    """The innermost line of the user's code, as "train.py:12: kept.append(x * 2)"; "" if it is unknown."""
     module: str
-    """Dotted name of the module at work; "" outside of any."""
+    """Dotted name of the module that ran, or the class name of the model itself; "" outside any module."""
     category: str
-    """One of the categories of the ``Ledger``."""
+    """Name of the category, one of ``CATEGORIES``."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The growth between two updates, in bytes; ``rows`` are sorted, the largest first."""
+    """The growth of memory between two updates; ``rows`` are sorted by bytes, the largest first."""
 
     rows: tuple[GrowthRow, ...]
     first: int
-    """The number of the update at whose end the growth begins, counted from 1; 0 if too few have ended."""
+    """The update, or call, from which growth is measured, counted from 1; 0 if too few updates have run."""
     last: int
-    """The number of the update at whose end it was measured."""
+    """The update, or call, up to which growth is measured; 0 if too few updates have run."""
     unit: str
-    """Either "update", which ends with ``clock``, or "call" of a model, which begins there, if no optimizer steps."""
+    """The unit of growth: "update" or, if no optimizer steps, "call" of a model; "" before the first of either."""
     clock: str
-    """The line that ends each update or begins each call, such as "train.py:12: optimizer.step()"."""
+    """The line that ends each update or begins each call, such as "train.py:12: optimizer.step()"; "" before any."""
 
     @property
     def bytes(self) -> int:
-        """All bytes that have grown between the two updates."""
+        """Total growth between the two updates, in bytes."""
         return sum(row.bytes for row in self.rows)
 
     @property
     def bytes_per_update(self) -> float:
-        """Bytes an update, or a call."""
+        """Mean growth per update, or per call, in bytes."""
         return self.bytes / max(1, self.last - self.first)
 
     def __repr__(self) -> str:
@@ -71,10 +71,9 @@ class Growth:
 
 
 class GrowthTracker:
-    """Takes snapshots of the storages that have stayed, at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on.
+    """Takes snapshots of the storages that outlive an update, at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on.
 
-    The distances grow, so that snapshots cost little over many updates. The last three
-    snapshots are kept.
+    The increasing intervals keep the cost of snapshots low over many updates. The last three snapshots are kept.
     """
 
     def __init__(self, storages: Storages) -> None:
@@ -82,20 +81,21 @@ class GrowthTracker:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Discard all snapshots and all counts of updates and calls."""
         self._runs: Counter[tuple[str, _Line]] = Counter()
         self._begin(("", ("", 0)))
 
     def _begin(self, clock: tuple[str, _Line]) -> None:
         self._clock, self._start = clock, self._runs[clock] - 1
         self._due = self._runs[clock]
-        self._ends = 0, 0  # numbers of the newest storages at the end of the update before last, and of the last
+        self._ends = 0, 0  # highest storage number at the end of the last update but one, and of the last
         self._snapshots: list[tuple[int, _Snapshot]] = []
 
     def tick(self, unit: str, line: _Line) -> None:
-        """Note that a line has ended an update; the most frequent such line defines the updates.
+        """Record that ``line`` has ended an update, or begun a call of a model, as ``unit`` says.
 
-        With several optimizers only one ends the update. Where none steps, as in an evaluation, calls of a model do.
+        The most frequent line delimits the updates, so with several optimizers, only one of them does. Calls of a model
+        delimit updates only if no optimizer steps.
         """
         clock, current = (unit, line), self._clock
         self._runs[clock] += 1
@@ -112,7 +112,7 @@ class GrowthTracker:
             self._snapshots = [*self._snapshots[1 - _MIN_SNAPSHOTS :], (run, self._snapshot(end))]
 
     def _snapshot(self, newest: int) -> _Snapshot:
-        """Return number and bytes of the storages from before the end of the previous update, by group."""
+        """Return the count and bytes, by group, of the living storages with numbers up to ``newest``."""
         groups: _Snapshot = {}
         for entry in self._storages.alive():
             if entry.number > newest:
@@ -123,7 +123,7 @@ class GrowthTracker:
         return groups
 
     def growth(self, totals: CategoryTotals, describe: Callable[[str, int], str]) -> Growth:
-        """Compare the snapshots; ``describe(file, number)`` returns a line as text."""
+        """Return the growth between the two newest snapshots, or an empty Growth; ``describe`` formats a line."""
         unit, clock = self._clock[0], describe(*self._clock[1])
         if len(self._snapshots) < _MIN_SNAPSHOTS:
             return Growth((), 0, 0, unit, clock)

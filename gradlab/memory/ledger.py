@@ -1,4 +1,4 @@
-"""Ledger: bytes by category while any PyTorch code runs, on real tensors or fake ones."""
+"""Ledger: counts bytes by category while any PyTorch code runs, on real or fake tensors."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .timeline import WEIGHTS, CategoryTotals, MemoryPoint, by_category_name
 class Ledger:
     """A context manager that counts bytes by category, storage by storage, while any PyTorch code runs in its block.
 
-    ``with Ledger() as ledger: train()``; then ``current``, ``peak`` (bytes), ``at_peak`` (category to bytes),
-    ``timeline`` (a list of ``MemoryPoint``, at most 2,000). What is alive when the block begins is found and counted,
-    too, unless ``model``, ``optimizers`` and ``inputs`` say what there is. Entering it again goes on with the same
-    counts.
+    After ``with Ledger() as ledger: train()``, read ``current`` and ``peak`` (bytes), ``at_peak`` (category to bytes)
+    and ``timeline`` (a list of at most 2,000 ``MemoryPoint``). When the block begins, the ledger searches the process
+    for living tensors and counts them; if ``model`` or ``optimizers`` are given, it counts only these and ``inputs``
+    instead. Entering the same ledger again continues its counts.
 
-    Sizes are what storages ask for: on CUDA the allocator rounds up and keeps more, and what a kernel takes for itself
-    while it works is not counted. Nodes of autograd's graph are not storages and are not counted either: a loop that
-    keeps graphs by ``total += loss`` has the same bytes here as one that does not. Code on other threads is not seen,
-    except autograd's own. Raises TypeError for arguments of the wrong kind, and RuntimeError for a compiled model and
-    for a search beside other threads.
+    Sizes are those that storages request: on CUDA the allocator rounds them up and reserves more, and the temporary
+    workspace of a kernel is not counted. Nodes of autograd's graph are not storages and are not counted either, so a
+    loop that keeps graphs with ``total += loss`` shows the same bytes as one that does not. Work on other threads
+    is not counted, except on autograd's own threads. Raises TypeError for arguments of the wrong type, and
+    RuntimeError for a compiled model, or if it would have to search while other threads run the user's code.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Ledger:
             if not isinstance(optimizer, torch.optim.Optimizer):
                 raise TypeError(f"Ledger: optimizers must be torch.optim.Optimizer, got {optimizer!r}")
         if not isinstance(inputs, (Tensor, dict, list, tuple)):
-            raise TypeError(f"Ledger: inputs must be tensors, in lists, tuples or dicts if you like, got {inputs!r}")
+            raise TypeError(f"Ledger: inputs must be tensors, alone or in lists, tuples or dicts, got {inputs!r}")
         self._arguments: tuple[nn.Module | None, list[torch.optim.Optimizer], Any] | None = (model, optimizers, inputs)
         self._search = model is None and not optimizers
         self._lines = LineTracker()
@@ -63,7 +63,7 @@ class Ledger:
         self._depth = 0
         self._open = ExitStack()
         self.current_statement: Callable[[], str] = self._lines.now
-        """Returns the statement at work; replaced by callers that run statements one by one."""
+        """Returns the label of the current statement; a caller that runs statements one by one replaces it."""
 
     def __enter__(self) -> Ledger:
         if self._depth:
@@ -73,8 +73,8 @@ class Ledger:
         if self._arguments is not None:
             if self._search and (others := learner_threads()):
                 raise RuntimeError(
-                    f"Ledger: the thread {others[0]!r} runs code of yours, so searching this process for models and "
-                    "tensors is not safe; name what to count, as in Ledger(model, optimizers, inputs)"
+                    f"Ledger: the thread {others[0]!r} runs your code, so it is not safe to search this process for "
+                    "models and tensors; pass those to count, as in Ledger(model, optimizers, inputs)"
                 )
             self._begin(*self._arguments)
             self._arguments = None
@@ -89,7 +89,7 @@ class Ledger:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop counting and remove every hook; later releases change ``current``, but not the timeline."""
+        """Stop counting and remove every hook; memory freed later changes ``current``, but not the timeline."""
         self._depth -= 1
         if self._depth == 0:
             self._open.close()
@@ -101,7 +101,7 @@ class Ledger:
 
     @property
     def device(self) -> str:
-        """The device of the numbers: "cuda" if anything was there, else "cpu"."""
+        """The type of device that all numbers are for: "cuda" if any bytes were counted there, else "cpu"."""
         devices = self._storages.totals_by_device.items()
         return next((name for name, totals in devices if name not in ("cpu", "meta") and totals.peak), "cpu")
 
@@ -123,35 +123,35 @@ class Ledger:
 
     @property
     def at_peak(self) -> dict[str, int]:
-        """Bytes by category at that moment."""
+        """Bytes by category at the moment of the peak."""
         return self._totals.peak_at.high
 
     @property
     def peak_at(self) -> MemoryPoint:
-        """The statement and module at work at that moment."""
+        """The interval that contains the peak, with its statement and module."""
         return self._totals.peak_at
 
     @property
     def timeline(self) -> list[MemoryPoint]:
-        """The bytes alive, interval by interval; neighbours are merged when there are too many."""
+        """The bytes alive in each interval, oldest first; neighbouring intervals are merged if there are too many."""
         self._storages.refresh_gradients()
         return self._totals.points()
 
     def growth(self) -> Growth:
-        """Return the lines and modules that made the bytes that stay from update to update; ``print`` shows them.
+        """Return the growth of memory from update to update, by line and module; ``print`` shows it as a table.
 
-        An update ends with ``optimizer.step()``; where none is called, each call of the model counts. Compared are the
-        ends of three updates: with n updates the last lies after 2/3 of them, and each next one about half as far on.
-        At each, the storages alive that were made in an earlier update are sorted by line, module and category. A
-        group has grown if their number was higher at the second end than at the first, and higher again at the
-        third; its bytes are those of the third less those of the second. So weights, optimizer state, gradients, a
-        list of fixed length and a full cache are no growth, nor is a tensor replaced by a larger one. Before three
-        updates there are no rows. Nodes of autograd's graph are no storages and are not counted.
+        An update ends with ``optimizer.step()``; if no optimizer steps, each call of the model counts as an update.
+        Snapshots are taken at the ends of updates 1, 2, 3, 4, 6, 9, 13 and so on. Each snapshot holds the living
+        storages that an earlier update created, grouped by line, module and category. The newest three are compared:
+        a group has grown if its number of storages increased from the first snapshot to the second, and again to the
+        third; its growth is the difference in bytes between the third and the second. So weights, optimizer state,
+        gradients, a list of fixed length and a full cache do not count as growth, nor does a tensor that is replaced
+        with a larger one. Nodes of autograd's graph are not storages and are not counted.
         """
         return self._growth.growth(self._totals, self._lines.describe)
 
     def mark(self, statement: str) -> None:
-        """Name the statement that has run since the last mark, for a loop that is run statement by statement."""
+        """Label the intervals since the last mark with ``statement``, for a loop that is run statement by statement."""
         self._counting.flush_pending_grad()
         self._storages.refresh_gradients()
         for totals in self._storages.totals_by_device.values():
@@ -159,7 +159,7 @@ class Ledger:
         self._storages.begin_interval("", "", anew=True)
 
     def forget(self) -> None:
-        """Restart the timeline and the peak; storages alive stay counted."""
+        """Restart the timeline, the peak and the growth; living storages stay counted."""
         self._growth.forget()
         for totals in self._storages.totals_by_device.values():
             totals.forget()
@@ -191,7 +191,7 @@ class Ledger:
         self.forget()
 
     def _find(self) -> None:
-        """Find modules, optimizers and tensors that are alive: no operation has reported them."""
+        """Find and count living modules, optimizers and tensors, which no operation has reported."""
         fake = any(isinstance(mode, _torch.FakeTensorMode) for mode in _torch.dispatch_mode_stack())
 
         def ours(parameters: Iterable[Tensor]) -> bool:
@@ -200,7 +200,7 @@ class Ledger:
         alive = gc.get_objects()
         graphs: list[Any] = []
         for thing in alive:
-            # By type(), since isinstance() would resolve proxies; a module without parts has not been initialised.
+            # type(), since isinstance() would resolve proxies; a module without _parameters is not initialised yet.
             if issubclass(type(thing), nn.Module) and "_parameters" in vars(thing) and ours(thing.parameters()):
                 self._weights(thing)
         for thing in alive:
@@ -229,7 +229,7 @@ class Ledger:
                 self._storages.mark_input(tensor)
 
     def _tick(self, unit: str) -> None:
-        if _torch.current_autograd_node() is None:  # a module that checkpointing calls again, a step for each gradient
+        if _torch.current_autograd_node() is None:  # outside backward, which may rerun modules or step in hooks
             self._lines.now()
             self._growth.tick(unit, self._lines.innermost)
 

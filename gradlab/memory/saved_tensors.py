@@ -1,7 +1,7 @@
-"""The storages that autograd's graph keeps for backward, as seen by the pack hook.
+"""Tracking of the storages that autograd's graph saves for backward, with saved-tensor hooks.
 
-The packed object refers to the tensor itself, so nothing is copied and backward computes the same. A hook disables
-PyTorch's own check that a saved tensor was not modified in place, so ``unpack`` makes that check.
+The packed object refers to the tensor itself, so nothing is copied and backward computes the same result. Such hooks
+disable PyTorch's own check that a saved tensor was not modified in place, so ``unpack`` performs this check.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .timeline import ACTIVATIONS, INPUTS, OTHER
 
 
 class SavedTensor:
-    """A tensor saved by the graph; when the graph releases it, the storages of every ledger are notified."""
+    """A tensor saved by the graph; when the graph releases it, the storage records of every ledger are updated."""
 
     __slots__ = ("entries", "tensor", "version")
 
     def __init__(self, tensor: Tensor, watching: Iterable[Storages]) -> None:
-        """Count it as saved for all ledgers ``watching``."""
+        """Count ``tensor`` as saved in the storages of every ledger in ``watching``."""
         computed = tensor.grad_fn is not None
         # An output saved by its own node must not refer to that node, or the two would never be freed.
         self.tensor = tensor.detach() if computed else tensor
@@ -38,7 +38,7 @@ class SavedTensor:
             entry.computed |= computed
 
     def watch_too(self, storages: Storages) -> None:
-        """Count it as saved for one more ledger, and as no batch if the other ledgers count it as none."""
+        """Count the tensor as saved in one more ledger; mark it as a batch if another ledger has already done so."""
         batch = any(entry.base == INPUTS for entry in self.entries)
         for entry in storages.track(self.tensor):
             entry.save()
@@ -53,7 +53,7 @@ class SavedTensor:
 
 
 def unpack(saved: SavedTensor) -> Tensor:
-    """Give the graph its tensor back, unless it was modified in place."""
+    """Return the tensor to the graph; raises RuntimeError if it was modified in place."""
     now = saved.tensor._version
     if now != saved.version:  # PyTorch's own message, so that a search finds explanations
         raise RuntimeError(
@@ -67,11 +67,11 @@ def unpack(saved: SavedTensor) -> Tensor:
 
 @contextmanager
 def tracking_saved_tensors(storages: Storages) -> Iterator[None]:
-    """Report the tensors that the graph saves and releases in this thread to ``storages``; others' hooks keep working.
+    """Report the tensors that the graph saves and releases on this thread to ``storages``; other hooks keep working.
 
-    PyTorch calls only the hooks on top of the stack. So all ledgers of a thread share one pair. Hooks that others put
-    on top (checkpointing, ``save_on_cpu``) are wrapped to see what they keep, and ours are removed for ``torch.func``,
-    which allows none.
+    PyTorch calls only the hooks on top of the stack, so all ledgers of a thread share one pair of hooks. Other hooks on
+    top of this pair (checkpointing, ``save_on_cpu``) are wrapped to track the tensors that they keep. The pair is
+    removed for ``torch.func``, which allows no saved-tensor hooks.
     """
     with _WATCHING_HOOKS:
         thread = threading.get_ident()
@@ -90,11 +90,11 @@ def tracking_saved_tensors(storages: Storages) -> Iterator[None]:
 
 
 class _Hooks:
-    """The pack and unpack hooks of all ledgers of a thread, and the wrappers of hooks on top of them."""
+    """The pair of pack and unpack hooks that all ledgers of a thread share, and the wrappers of hooks on top of it."""
 
     def __init__(self) -> None:
         self.watching: list[Storages] = []
-        self.pair: tuple[Any, Any] | None = None  # as it is on the stack
+        self.pair: tuple[Any, Any] | None = None  # as pushed on the stack, None while removed
 
     def push(self) -> None:
         below = _top()
@@ -103,7 +103,7 @@ class _Hooks:
         self.pair = hooks
 
     def remove(self) -> None:
-        """Remove the pair, wherever it is in the stack."""
+        """Remove the pair from any position in the stack."""
         above: list[tuple[Any, Any]] = []
         while (top := _top()) is not None and not self.on_top():
             above.append(top)
@@ -122,13 +122,13 @@ class _Hooks:
         return SavedTensor(tensor, self.watching)
 
     def watched(self, pack: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
-        """Wrap the pack hook of others: a storage that it keeps, or its copy, counts as saved until it dies."""
+        """Wrap another pack hook: a storage that it keeps, original or copy, counts as saved until it is freed."""
 
         def watched(tensor: Tensor) -> Any:
             before = _uses(tensor)
             try:
                 packed = pack(tensor)
-            finally:  # checkpointing ends its second forward by an error, once it has the last tensor that it needs
+            finally:  # checkpointing ends its recomputation with an exception once it has the last tensor it needs
                 if _uses(tensor) > before:
                     self._keep(tensor)
             for part in iter_tensors(packed):
@@ -161,7 +161,7 @@ def _hooks_of_thread() -> _Hooks | None:
 
 
 def _remove_from_top() -> _Hooks | None:
-    """Remove the pair of this thread if it is on top, and return it then."""
+    """Remove this thread's pair if it is on top and return its ``_Hooks``; otherwise return None."""
     hooks = _hooks_of_thread()
     if hooks is None or not hooks.on_top():
         return None
@@ -170,7 +170,7 @@ def _remove_from_top() -> _Hooks | None:
 
 
 def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """Count the states of random numbers (5 kB each, checkpointing keeps some), which no operation makes."""
+    """Wrap ``torch.get_rng_state`` to track its result: checkpointing keeps such states, which no operation creates."""
 
     def counted() -> Tensor:
         state, hooks = get_rng_state(), _hooks_of_thread()
@@ -195,7 +195,7 @@ def _entering(enter: Callable[[saved_tensors_hooks], None]) -> Callable[[saved_t
 
 def _leaving(leave: Callable[..., None]) -> Callable[..., None]:
     def left(hooks: saved_tensors_hooks, *error: object) -> None:
-        aside = _remove_from_top()  # theirs is older than ours: PyTorch would remove ours
+        aside = _remove_from_top()  # otherwise PyTorch would pop our pair instead of the ending pair below it
         leave(hooks, *error)
         if aside:
             aside.push()
@@ -208,7 +208,7 @@ def _disabling(disable: Callable[..., None]) -> Callable[..., None]:
         aside = _remove_from_top()
         try:
             disable(*message)
-        except RuntimeError:  # there are others below ours
+        except RuntimeError:  # other hooks are active below our pair
             if aside:
                 aside.push()
             raise
@@ -235,26 +235,26 @@ _WATCHING_HOOKS = Patches(
 )
 
 
-# Tensors saved by graphs from before a Ledger began, unseen by its hooks. They get the hooks that they would have if
-# the Ledger had been there. With hooks of others, the storages that those keep count as saved until they die. Nothing
-# here keeps a graph alive.
+# Graphs that existed before a Ledger began contain saved tensors that its hooks did not receive. The functions below
+# add the same hooks to these tensors. Storages that other hooks keep count as saved until they are freed. None of this
+# keeps a graph alive.
 
 
 def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tensor], bool]) -> None:
-    """Count what the graphs behind these nodes have saved; ``wanted(tensor)`` selects tensors.
+    """Count the tensors saved by the graphs reachable from ``nodes`` for which ``wanted(tensor)`` is true.
 
-    Tensors with a Python object must have been found before, batches among them. A tensor that only the graph has, such
-    as the mask of a dropout, is no batch.
+    All tensors with a Python object, including batches, must have been tracked before. A tensor that only the graph
+    holds, such as a dropout mask, does not count as a batch.
     """
     entries: list[StorageRecord] = []
     for saved, tensor in _saved_by(nodes):
         if tensor is not None:
             if wanted(tensor):
-                saved.register_hooks(lambda part: SavedTensor(part, [storages]), unpack)  # packs at once
-                for entry in saved.data.entries:  # as the node returns it: an output is packed without its grad_fn
+                saved.register_hooks(lambda part: SavedTensor(part, [storages]), unpack)  # calls the pack hook now
+                for entry in saved.data.entries:  # uses ``tensor``, since an output is packed without its grad_fn
                     entry.computed |= tensor.grad_fn is not None
                 entries += saved.data.entries
-        elif isinstance(saved.data, SavedTensor):  # that of another ledger
+        elif isinstance(saved.data, SavedTensor):  # packed by another ledger
             if wanted(saved.data.tensor):
                 saved.data.watch_too(storages)
         else:
@@ -269,20 +269,20 @@ def find_saved(nodes: Iterable[Any], storages: Storages, wanted: Callable[[Tenso
 
 
 def _saved_by(nodes: Iterable[Any]) -> Iterator[tuple[Any, Tensor | None]]:
-    """Yield the raw saved tensors of the graphs, each with its tensor, or with None if hooks have packed it."""
+    """Yield each raw saved tensor of the graphs with its tensor, or with None if hooks have packed the tensor."""
     hook = _torch.saved_unpack_hook
     if hook is None:
         return
     for node in graph_nodes(nodes):
         for name in [name for name in dir(node) if name.startswith("_raw_saved_")]:
-            plain = name.removeprefix("_raw")  # a user's Function calls it saved_tensors
+            plain = name.removeprefix("_raw")  # a custom Function has ``saved_tensors`` instead
             try:
                 saved = _tuple(getattr(node, name))
                 if any(hook.__get__(raw) is not None for raw in saved):
                     tensors: tuple[Tensor | None, ...] = (None,) * len(saved)
                 else:
                     tensors = _tuple(getattr(node, plain) if hasattr(type(node), plain) else node.saved_tensors)
-            except RuntimeError:  # freed, or modified in place: then backward must say so
+            except RuntimeError:  # freed, or modified in place: backward will raise this error
                 continue
             for raw, tensor in zip(saved, tensors, strict=True):
                 if raw is not None and (tensor is not None or hook.__get__(raw) is not None):
@@ -294,11 +294,11 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 
 def graph_nodes(roots: Iterable[Any]) -> list[Any]:
-    """Return nodes of autograd's graph and all reachable from them, each after all that pass a gradient to it."""
+    """Return ``roots`` and the autograd nodes reachable from them, each after all nodes that pass it a gradient."""
     ordered: list[Any] = []
     visited: set[Any] = set()
     stack = [(root, False) for root in roots]
-    while stack:  # depth first without recursion: a loop over 1,000 steps makes a deep graph
+    while stack:  # depth first without recursion, since a loop of 1,000 steps creates a deep graph
         node, finished = stack.pop()
         if finished:
             ordered.append(node)

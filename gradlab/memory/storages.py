@@ -1,4 +1,4 @@
-"""Storages: the untyped storages that are alive, the category of each, and its changes."""
+"""Storages: a record of every living untyped storage, with its category and the changes of that category."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MOST_CHANGES = 32
 
 
 class StorageRecord:
-    """One storage: its bytes, its category, and the number of nodes of the graph that have saved it.
+    """One storage: its bytes, its category, and the number of autograd nodes that have saved it.
 
-    The category may be known late. With the history of its categories it is then recounted at each moment, and no
-    category becomes negative. If a storage changes often, the oldest changes are forgotten.
+    The category may be determined late. The history of sizes and categories makes it possible to recount every past
+    moment then, so that no category becomes negative. Only the newest 32 changes are kept.
     """
 
     __slots__ = (
@@ -36,20 +36,20 @@ class StorageRecord:
     def __init__(
         self, totals: CategoryTotals, size: int, base: int, number: int = 0, *, preexisting: bool = False
     ) -> None:
-        """Count a new storage, or a ``preexisting`` one, which was there before the ledger began."""
+        """Count a storage from now on; ``preexisting`` marks a storage that was alive before the ledger began."""
         self.totals, self.bytes, self.base, self.number, self.preexisting = totals, size, base, number, preexisting
         self.category = base
         self._history = [(totals.change(base, size), base, size)]
         self.saved = 0
         self.computed = False
-        """Whether a tensor with a ``grad_fn`` has used it: then it is no batch, detached or not."""
+        """Whether a tensor with a ``grad_fn`` has used this storage, which then never counts as a batch."""
         self.output = False
-        """Whether a module has returned it."""
+        """Whether a module has returned a tensor in this storage."""
         self.line, self.module = ("", 0), ""
         self.watch: Any = None
 
     def set_category(self, base: int, *, retroactive: bool = False) -> None:
-        """Change the category, from now on or for all its life."""
+        """Change the base category from now on, or from the beginning if ``retroactive``."""
         self.base = base
         if not retroactive:
             self._recount()
@@ -59,12 +59,12 @@ class StorageRecord:
         self.totals.correct(history, self.category)
 
     def save(self, by: int = 1) -> None:
-        """Note that one more node of the graph has saved it, or with -1 that one has released it."""
+        """Add ``by`` to the number of nodes that have saved this storage: 1 when saved, -1 when released."""
         self.saved += by
         self._recount()
 
     def resize(self, size: int) -> None:
-        """Change the bytes from now on; 0 when the storage has died."""
+        """Change the size in bytes from now on; 0 means that the storage has been freed."""
         more, self.bytes = size - self.bytes, size
         self._note(self.totals.change(self.category, more), self.category, size)
 
@@ -75,32 +75,32 @@ class StorageRecord:
             self._note(self.totals.move(before, category, self.bytes), category, self.bytes)
 
     def _counts_as(self) -> int:
-        """Return the effective category: weights and batches keep theirs while saved for backward."""
+        """Return the effective category: while saved for backward, a storage in "other" counts in "activations"."""
         return ACTIVATIONS if self.saved and self.base == OTHER else self.base
 
     def _note(self, moment: int, category: int, size: int) -> None:
-        insort(self._history, (moment, category, size))  # a garbage collection may have noted a later one by now
+        insort(self._history, (moment, category, size))  # in order: a garbage collection may have added a later change
         if len(self._history) > _MOST_CHANGES:
             del self._history[0]
 
 
 class Storages:
-    """Every tracked storage that is alive, each counted once, in the totals of its device."""
+    """The living storages that are tracked, each counted once, in the totals of its device."""
 
     def __init__(self, lines: LineTracker) -> None:
-        """Start with none; ``lines`` has the line that makes the next one."""
+        """Start without storages; ``lines.innermost`` is the line to which a new storage is attributed."""
         self._lines = lines
         self.totals_by_device: dict[str, CategoryTotals] = {}
         self._entries: dict[int, StorageRecord] = {}
-        self.newest = 0  # its number
+        self.newest = 0  # number of the newest storage
         self._leaves: dict[int, weakref.ref[Tensor]] = {}
         self._grads: dict[int, StorageRecord] = {}
         self.statement = self.module = ""
         self._statements = 1
 
     def track(self, tensor: Tensor, base: int = OTHER, *, preexisting: bool = False) -> list[StorageRecord]:
-        """Count the storages of a tensor if they are new, and return their entries; sparse tensors have several."""
-        if type(tensor) in _PLAIN and tensor.layout is torch.strided and _torch.has_storage(tensor):  # nearly always
+        """Return the records of a tensor's storages, and count new ones as ``base``; sparse tensors have several."""
+        if type(tensor) in _PLAIN and tensor.layout is torch.strided and _torch.has_storage(tensor):  # the usual case
             return [self._entry(tensor, base, preexisting)]
         return [self._entry(part, base, preexisting) for part in dense_parts(tensor)]
 
@@ -125,19 +125,19 @@ class Storages:
         return self.totals_by_device[device]
 
     def set_category(self, tensor: Tensor, base: int) -> None:
-        """Set the category of a tensor's storages, also for the past; weights stay weights."""
+        """Set the category of a tensor's storages retroactively; weights stay weights."""
         for entry in self.track(tensor, base):
             if entry.base not in (base, WEIGHTS):
                 entry.set_category(base, retroactive=True)
 
     def mark_input(self, tensor: Tensor) -> None:
-        """Mark a tensor as (part of) a batch, unless it is known to be something else."""
+        """Mark a tensor as part of a batch, unless it was computed or is a weight, a gradient or optimizer state."""
         for entry in self.track(tensor, INPUTS):
             if entry.base in (OTHER, ACTIVATIONS) and not entry.computed:
                 entry.set_category(INPUTS, retroactive=True)
 
     def mark_optimizer_state(self, optimizer: torch.optim.Optimizer) -> None:
-        """Mark the weights and the state of an optimizer."""
+        """Mark an optimizer's parameters as weights and the tensors in its state as optimizer state."""
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 self.mark_weight(parameter)
@@ -151,10 +151,10 @@ class Storages:
                 entry.output = True
 
     def settle_outputs(self, after: int, to: int) -> None:
-        """Count as activations the outputs of modules numbered above ``after`` and up to ``to`` that are still alive.
+        """Count module outputs that are still alive, with numbers above ``after`` and up to ``to``, as activations.
 
-        In the update that made it, an output is one if the graph saves it. One kept longer, as by a list in a hook, is
-        an activation.
+        During the update that creates it, an output is an activation only if the graph saves it. An output that lives
+        longer, for example in a list that a hook fills, always is.
         """
         for entry in reversed(self.alive()):
             if entry.number <= after:
@@ -163,17 +163,17 @@ class Storages:
                 entry.set_category(ACTIVATIONS)
 
     def alive(self) -> list[StorageRecord]:
-        """Return the storages that are alive, the oldest first; a list, since one may die during an iteration."""
+        """Return the living storages, oldest first, as a list, since a storage may be freed during an iteration."""
         return list(self._entries.values())
 
     def mark_weight(self, tensor: Tensor) -> None:
-        """Mark a tensor as a parameter or a buffer."""
+        """Mark a tensor as a parameter or buffer, and watch its ``.grad`` if it requires grad."""
         self.set_category(tensor, WEIGHTS)
         if tensor.requires_grad:
             self.watch_leaf(tensor)
 
     def watch_leaf(self, tensor: Tensor) -> None:
-        """Watch the ``.grad`` of a leaf, and track it now."""
+        """Track the ``.grad`` of a leaf now and at every ``refresh_gradients()``."""
         key = id(tensor)
         if key not in self._leaves:
             self._leaves[key] = weakref.ref(tensor, lambda _: self._leaves.pop(key, None) and None)
@@ -190,7 +190,7 @@ class Storages:
         return entries
 
     def refresh_gradients(self) -> None:
-        """Update the storages that are a ``.grad`` now: it can be set, removed and kept by hand."""
+        """Update the set of storages that count as gradients, since user code can set, remove or keep a ``.grad``."""
         leaves = [leaf for reference in list(self._leaves.values()) if (leaf := reference()) is not None]
         now = {entry.number: entry for leaf in leaves for entry in self._grad(leaf)}
         for number, entry in self._grads.items():
@@ -199,12 +199,12 @@ class Storages:
         self._grads = now
 
     def pause(self, *, paused: bool) -> None:
-        """Suspend the timeline, or resume it."""
+        """Pause or resume the timelines of all devices."""
         for totals in self.totals_by_device.values():
             totals.pause(paused=paused)
 
     def begin_interval(self, statement: str, module: str, *, anew: bool = False) -> None:
-        """Begin another interval of the timeline; with ``anew`` the same statement runs once more."""
+        """Begin a new interval of the timelines; ``anew``: even the same statement counts as a new execution."""
         self._statements += anew or statement != self.statement
         self.statement, self.module = statement, module
         for totals in self.totals_by_device.values():
@@ -212,7 +212,7 @@ class Storages:
 
 
 def iter_tensors(values: Any) -> Iterator[Tensor]:
-    """Yield the tensors in values, at any depth of lists, tuples and dicts."""
+    """Yield the tensors in ``values``, at any depth of nested lists, tuples, sets and dicts."""
     if isinstance(values, Tensor):
         yield values
     elif isinstance(values, dict):
@@ -223,12 +223,12 @@ def iter_tensors(values: Any) -> Iterator[Tensor]:
 
 
 def is_wrapping(tensor: Any) -> bool:
-    """Return whether a tensor has no bytes of its own but wraps others, as in torch.nested."""
+    """Return whether a tensor has no storage itself and wraps other tensors, as torch.nested does."""
     return type(tensor) not in _PLAIN and bool(_torch.is_traceable_wrapper_subclass(tensor))
 
 
 def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
-    """Return the tensors with a tensor's bytes: itself, or the parts of a sparse or wrapping one."""
+    """Return the tensors that hold a tensor's bytes: itself, or the parts of a sparse or wrapper tensor."""
     if is_wrapping(tensor):
         whole: Any = tensor
         inner = [getattr(tensor, name) for name in whole.__tensor_flatten__()[0]]
@@ -241,14 +241,14 @@ def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
         return (tensor.crow_indices(), tensor.col_indices(), tensor.values())
     if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
         return (tensor.ccol_indices(), tensor.row_indices(), tensor.values())
-    return ()  # such as mkldnn's own layout, whose bytes are hidden
+    return ()  # such as the mkldnn layout, whose storage is not accessible
 
 
 def footprint(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> dict[str, int]:
-    """Return bytes for "weights" (parameters and buffers), "gradients" and "optimizer".
+    """Return the bytes of "weights" (parameters and buffers), "gradients" and "optimizer" (state).
 
-    Storages are counted, not elements: views and tied weights share one, and a small view keeps a large one alive. A
-    storage that serves two categories is counted for the first.
+    Storages are counted, not elements: views and tied weights share a storage, and a small view keeps a large storage
+    alive. A storage that belongs to two categories is counted in the first.
     """
     counted: set[int] = set()
     return {

@@ -1,4 +1,4 @@
-"""The ledger's measures, in numbers only: bytes by category now, at their peak, and by interval."""
+"""The ledger's counts, without tensors: bytes by category now, at the peak, and in each interval."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 CATEGORIES = ("weights", "optimizer", "inputs", "gradients", "activations", "other")
-"""The categories of storages: parameters and buffers; the optimizer's state; batches; ``.grad``; saved for backward;
-and everything else alive, such as the temporary results of a computation. The most lasting come first."""
+"""The categories of storages, the longest-lived first: parameters and buffers; optimizer state; batches; ``.grad``;
+tensors saved for backward; and all other living storages, such as temporary results of a computation."""
 WEIGHTS, OPTIMIZER, INPUTS, GRADIENTS, ACTIVATIONS, OTHER = range(len(CATEGORIES))
 
 MOST_POINTS = 2000
@@ -16,42 +16,42 @@ MOST_POINTS = 2000
 
 @dataclass(frozen=True)
 class MemoryPoint:
-    """An interval of work on one statement in one module, in bytes by category."""
+    """The bytes by category in one interval, during which one statement ran in one module."""
 
     statement: str
-    """The statement at work: its label in a Run, the line of code under a ``Ledger``."""
+    """The statement that ran: its label in a Run, or its line of code in a ``Ledger``."""
     module: str
-    """Dotted name of the innermost module at work, forward or backward; "" outside of any."""
+    """Dotted name of the innermost module that ran, forward or backward; "" outside any module."""
     bytes: dict[str, int]
-    """Alive at the end of the interval."""
+    """Bytes alive at the end of the interval, by category."""
     high: dict[str, int]
-    """Alive at the interval's highest total: its composition, not the maximum of each category."""
+    """Bytes by category at the moment of the interval's highest total, not the maximum of each category."""
     number: int = 0
-    """Number of the statement, counted from 1: the same line may run twice in a row."""
+    """Index of this execution of a statement, counted from 1, since the same line may run twice in a row."""
 
     @property
     def total(self) -> int:
-        """Bytes at the end of the interval."""
+        """Total bytes at the end of the interval."""
         return sum(self.bytes.values())
 
     @property
     def top(self) -> int:
-        """Bytes at its highest moment."""
+        """The highest total of the interval, in bytes."""
         return sum(self.high.values())
 
 
 def by_category_name(amounts: Sequence[int]) -> dict[str, int]:
-    """Return amounts, in the order of CATEGORIES, by name."""
+    """Return ``amounts``, which are in the order of CATEGORIES, by category name."""
     return dict(zip(CATEGORIES, amounts, strict=True))
 
 
 class Interval:
-    """Work on one statement in one module, while it is being measured."""
+    """The mutable counts of one interval, during which one statement runs in one module."""
 
     __slots__ = ("began", "end", "end_moment", "high", "high_moment", "module", "number", "statement", "top")
 
     def __init__(self, site: tuple[str, str, int], now: list[int], moment: int) -> None:
-        """Begin with the bytes ``now``; a site is statement, module and the number of the statement."""
+        """Begin with the bytes ``now``; ``site`` is (statement, module, index of the statement's execution)."""
         self.statement, self.module, self.number = site
         self.end = now.copy()
         self.high = now.copy()
@@ -59,7 +59,7 @@ class Interval:
         self.began = self.end_moment = self.high_moment = moment
 
     def correct(self, history: list[tuple[int, int, int]], category: int) -> None:
-        """Move the bytes of a storage with this history (see ``StorageRecord``) from where they were counted."""
+        """Move the bytes of a storage to ``category``; ``history`` lists its changes as (moment, category, bytes)."""
         for amounts, moment in ((self.high, self.high_moment), (self.end, self.end_moment)):
             for since, before, size in reversed(history):
                 if since <= moment:
@@ -69,10 +69,10 @@ class Interval:
 
 
 class CategoryTotals:
-    """Bytes by category on one device."""
+    """The bytes by category on one device, now and in past intervals."""
 
     def __init__(self, site: tuple[str, str, int] = ("", "", 1)) -> None:
-        """Start with nothing alive; a site is statement, module and the number of the statement."""
+        """Start with zero bytes; ``site`` is (statement, module, index of the statement's execution)."""
         self.now = [0] * len(CATEGORIES)
         self.total = 0
         self._moment = 0
@@ -88,7 +88,7 @@ class CategoryTotals:
 
     @property
     def peak_at(self) -> MemoryPoint:
-        """The interval of that moment."""
+        """The interval that contains the peak."""
         return self._ended(self._peak_in)
 
     def points(self) -> list[MemoryPoint]:
@@ -96,27 +96,27 @@ class CategoryTotals:
         return [self._ended(interval) for interval in (*self._past, self._interval)]
 
     def change(self, category: int, size: int) -> int:
-        """Count bytes that came or, with a negative ``size``, went; return the moment, an increasing number."""
+        """Add ``size`` bytes, which may be negative, to ``category``; return the moment, a counter of changes."""
         self._moment = moment = self._moment + 1
         self.now[category] += size
         self.total += size
         if self.total > self._interval.top:
             interval = self._interval
-            # In one statement without a call, so that a garbage collection cannot change one of them in between.
+            # One statement without a call, so that a garbage collection cannot change the totals in between.
             interval.high, interval.high_moment, interval.top = [*self.now], moment, self.total
             if interval.top > self._peak_in.top:
                 self._peak_in = interval
         return moment
 
     def move(self, before: int, after: int, size: int) -> int:
-        """Count bytes in another category from now on; return the moment."""
+        """Move ``size`` bytes from category ``before`` to category ``after``; return the moment."""
         self._moment += 1
         self.now[before] -= size
         self.now[after] += size
         return self._moment
 
     def correct(self, history: list[tuple[int, int, int]], category: int) -> None:
-        """Change the category of a storage for all its life, now and in earlier intervals."""
+        """Move a storage with this ``history`` to ``category`` retroactively: now and in past intervals."""
         for interval in chain((self._interval,), reversed(self._past)):
             interval.correct(history, category)
             if interval.began < history[0][0]:
@@ -124,7 +124,7 @@ class CategoryTotals:
         self.move(history[-1][1], category, history[-1][2])
 
     def begin_interval(self, site: tuple[str, str, int]) -> None:
-        """Begin another interval at a site: statement, module and the number of the statement."""
+        """Begin a new interval; ``site`` is (statement, module, index of the statement's execution)."""
         self._end()
         self._past.append(self._interval)
         self._interval = Interval(site, self.now, self._moment)
@@ -132,7 +132,7 @@ class CategoryTotals:
             self._thin()
 
     def label_statement(self, statement: str) -> None:
-        """Name the statement under way in its intervals."""
+        """Label all intervals of the current statement with ``statement``."""
         self._interval.statement = statement
         for interval in reversed(self._past):
             if interval.number != self._interval.number:
@@ -140,7 +140,7 @@ class CategoryTotals:
             interval.statement = statement
 
     def pause(self, *, paused: bool) -> None:
-        """Suspend the timeline, or resume it: releases meanwhile belong to no statement."""
+        """Pause or resume the timeline; bytes freed while it is paused belong to no statement."""
         if paused and not self._paused:
             self._end()
         self._paused = paused
@@ -161,7 +161,7 @@ class CategoryTotals:
         return MemoryPoint(interval.statement, interval.module, end, high, interval.number)
 
     def _thin(self) -> None:
-        """Halve the number of intervals: merge neighbours, with their highest moment."""
+        """Halve the number of past intervals: merge neighbours in pairs, and keep the higher peak of each pair."""
         thinned = []
         for first, second in zip(self._past[::2], self._past[1::2], strict=True):
             higher = first if first.top > second.top else second

@@ -1,4 +1,4 @@
-"""Ready-made tasks: a model, data and a loss each, seeded, small enough for a laptop."""
+"""Ready-made tasks, each with a model, data and a loss: seeded, and small enough for a laptop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .text import text
 __all__ = ["HeldOutImages", "Task", "TwoWeights", "bowl", "digits", "get", "line", "names", "resolve", "text"]
 
 _TASKS: dict[str, Callable[..., Task]] = {"bowl": bowl, "line": line, "digits": digits, "text": text}
-"""The simplest first."""
+"""The functions that return the ready-made tasks, by name, simplest first."""
 
 
 def names() -> list[str]:
@@ -24,15 +24,15 @@ def names() -> list[str]:
 
 
 def get(name: str, **options: Any) -> Task:
-    """Return a task by its name; the options are those of the function of that name.
+    """Return the task ``name``; ``options`` are passed to the function with that name.
 
-    Raises TypeError for a name that is no text, ValueError for an unknown one.
+    Raises TypeError if ``name`` is not a string, and ValueError if it is unknown.
     """
     return _TASKS[one_of("tasks.get: name", name, names())](**options)
 
 
 def resolve(task: Any, caller: str) -> Task:
-    """Return a task given as itself or by its name; TypeError and ValueError begin with ``who``."""
+    """Return ``task``, or the task with this name; messages of TypeError and ValueError begin with ``caller``."""
     if isinstance(task, Task):
         return task
     if isinstance(task, str) and task in _TASKS:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from .._checks import pair
 from .task import Task, TwoWeights, checked_device
 
-LARGEST_NUMBER = 1e6  # of every number that goes in: the loss then stays within float32
+LARGEST_NUMBER = 1e6  # limit for every argument, so that the loss stays within float32
 
 
 def half_squares(output: Tensor, y: Tensor) -> Tensor:
@@ -27,13 +27,13 @@ def bowl(
     """Return the task whose loss is 1/2 * (c0 * (w0 - m0)^2 + c1 * (w1 - m1)^2).
 
     The Hessian is diag(curvatures): with x = diag(sqrt(c)) and y = x @ m, half the squared error of x @ w is the
-    formula above. Plain SGD shrinks w_i - m_i by 1 - lr * c_i each update, so it settles for lr * c_i < 2.
+    formula above. Plain SGD multiplies w_i - m_i by 1 - lr * c_i in each update, so it converges if lr * c_i < 2.
 
-    curvatures: each from 1e-6 to 1e6.
-    start: the weights that every `build` begins with, whatever its seed.
+    curvatures: (c0, c1), each from 1e-6 to 1e6.
+    start: (w0, w1), the initial weights of every `build`, for any seed.
     minimum: (m0, m1), where the loss is 0.
 
-    There are 16 batches, all alike: x is (2, 2), y is (2, 1).
+    There are 16 identical batches: x has the shape (2, 2), y has the shape (2, 1).
     """
     c0, c1 = pair("bowl: curvatures", curvatures, 1 / LARGEST_NUMBER, LARGEST_NUMBER)
     w0, w1 = pair("bowl: start", start, -LARGEST_NUMBER, LARGEST_NUMBER)

@@ -1,4 +1,4 @@
-"""Real handwritten digits, 8 x 8 pixels."""
+"""The task of classifying real handwritten digits of 8 x 8 pixels."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def images() -> tuple[Tensor, Tensor]:
 
 @cache
 def _table() -> Tensor:
-    """Return the file as bytes, a row for each image: reading it takes longer than an epoch."""
+    """Return the data file as a uint8 tensor, one row per image; cached, since reading takes longer than an epoch."""
     packed = files("gradlab.tasks").joinpath("data/digits.csv.gz").read_bytes()
     rows = [bytes(map(int, row.split(b","))) for row in gzip.decompress(packed).splitlines()]
     return torch.frombuffer(bytearray(b"".join(rows)), dtype=torch.uint8).view(len(rows), -1)
 
 
 def digits(batch: int = 64, device: str = "auto") -> Task:
-    """Return the task of reading digits: x (batch, 64) pixels from 0 to 1, row by row, y (batch,) the digit.
+    """Return the task of classifying digits: x (batch, 64) are pixels from 0 to 1, row by row; y (batch,) are digits.
 
-    1,500 images to train on, 297 held out in `picture`. The model is an MLP 64-128-64-10 with ReLU, the loss is
-    the cross-entropy.
+    1,500 images are for training, 297 are held out in `picture`. The model is an MLP 64-128-64-10 with ReLU, and the
+    loss is the cross-entropy.
 
-    batch: images a batch, 1 to 1,500; the last batch may be smaller.
+    batch: number of images per batch, 1 to 1,500; the last batch may be smaller.
     """
     batch = whole_number("digits: batch", batch, 1, TRAIN)
     where = checked_device("digits: device", device)
@@ -58,8 +58,8 @@ def digits(batch: int = 64, device: str = "auto") -> Task:
         loss_fn=nn.functional.cross_entropy,
         device=where,
         title="1,797 real handwritten digits: a network learns to read them",
-        # Ten times more would learn faster; at this one the swings of a forgotten zero_grad can be watched for a while
-        # before they break the network for good.
+        # A rate ten times higher would learn faster. At this rate, the oscillation without zero_grad can be watched
+        # for a while before it destroys the network.
         lr=0.05,
         picture=HeldOutImages(x[TRAIN:].clone(), y[TRAIN:].clone(), (8, 8)),
     )

@@ -1,4 +1,4 @@
-"""Eight receipts: two unknown prices, one receipt a batch."""
+"""The task of finding two unknown prices from eight receipts, with one receipt per batch."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from torch import nn
 from .task import Task, TwoWeights, checked_device, split
 
 PRICES = (1.0, 2.0)
-# How many pens and notebooks each receipt lists. Chosen so that at lr 0.01 four receipts added up overshoot and their
-# mean does not: with squared error the curvature of a window along a direction d is 2 * sum((x . d)^2), and SGD
-# overshoots for good above 2 / lr = 200.
+# Numbers of pens and notebooks on each receipt. They are chosen so that at lr 0.01, SGD diverges with the sum of the
+# losses of four receipts, but not with their mean: the summed squared error has the curvature 2 * sum((x . d)^2)
+# along a direction d, and SGD diverges if the curvature is above 2 / lr = 200.
 RECEIPTS = ((5, 2), (1, 6), (4, 4), (6, 1), (2, 5), (7, 2), (3, 6), (4, 3))
 
 
 def line(device: str = "auto") -> Task:
-    """Return the task of finding two prices from 8 receipts: x (1, 2) items, y (1, 1) the bill, one receipt a batch.
+    """Return the task of finding two prices from 8 receipts: x (1, 2) are numbers of items, y (1, 1) is the bill.
 
-    The bill is x @ (1, 2) exactly, so a loss of 0 can be reached. The model is Linear(2, 1) without a bias, the loss is
-    the mean squared error.
+    Each batch is one receipt. The prices are exactly 1 and 2, so a loss of 0 can be reached. The model is Linear(2, 1)
+    without a bias, and the loss is the mean squared error.
     """
     x = torch.tensor(RECEIPTS, dtype=torch.float32)
     y = x @ torch.tensor(PRICES).unsqueeze(1)

@@ -1,4 +1,4 @@
-"""A task: something small to train, with everything a training loop needs."""
+"""Task: a small model with the data, the loss and the settings that a training loop needs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def checked_device(name: str, value: object) -> str:
-    """Return "cpu" or "cuda" for "auto", "cpu" or "cuda"; "auto" takes the GPU where PyTorch sees one.
+    """Return the device "cpu" or "cuda"; for "auto", return "cuda" if PyTorch finds a CUDA GPU.
 
-    Raises TypeError for a value that is no text, ValueError for another name and for "cuda" without a GPU.
+    Raises TypeError if ``value`` is not a string, and ValueError for an unknown name and for "cuda" without a GPU.
     """
     device, gpu = _checks.one_of(name, value, DEVICES), torch.cuda.is_available()
     if device == "cuda" and not gpu:
@@ -31,7 +31,7 @@ def checked_device(name: str, value: object) -> str:
 
 @dataclass(frozen=True)
 class TwoWeights:
-    """The path of two weights on the contours of the loss, drawn around ``minimum``."""
+    """A picture of the path of two weights on the contours of the loss around ``minimum``."""
 
     minimum: tuple[float, float] = (0.0, 0.0)
 
@@ -41,9 +41,9 @@ class TwoWeights:
 
 @dataclass(frozen=True, eq=False)
 class HeldOutImages:
-    """Images that no batch contains, with the model's answers: ``x`` is what the model reads, ``y`` (n,) the class.
+    """A picture of held-out images, which no batch contains, with the model's predictions.
 
-    ``shape`` is the height and width of one image.
+    ``x`` is the model's input, ``y`` (n,) contains the classes, and ``shape`` is the height and width of an image.
     """
 
     x: Tensor = field(repr=False)
@@ -67,25 +67,25 @@ class HeldOutImages:
 Picture = TwoWeights | HeldOutImages
 
 
-@dataclass(frozen=True, eq=False)  # tasks are compared by identity; tensors have no plain ==
+@dataclass(frozen=True, eq=False)  # tasks are compared by identity, since == of tensors returns a tensor
 class Task:
     """A model, its data and its loss, all seeded, ready for a training loop.
 
-    The batches stay on the CPU; the loop moves each one with `x.to(task.device)`, as a real loop does.
+    The batches stay on the CPU; the loop moves each batch with `x.to(task.device)`, as a real loop does.
 
     name: short, one word.
-    builder: seed -> model. It may use torch's global random numbers: `build` seeds them before and restores them after.
-    batches: list of micro-batches in a fixed order, all of one kind. Of a pair of tensors (x, y) the model gets x. Any
-        other goes to the model and to the loss as a whole: a dict of tensors as model(**batch), a tuple or list of
-        tensors of another length as model(*batch), a single tensor as model(batch).
-    loss_fn: (output, y) for pairs, (output, batch) for others -> a tensor with one value. It has no parameters of its
-        own to train.
+    builder: seed -> model. It may use torch's global random numbers: `build` seeds them first and restores them later.
+    batches: list of micro-batches in a fixed order, all of one kind. Of a pair of tensors (x, y), the model gets x. Any
+        other batch is passed to the model and to the loss as a whole: a dict of tensors as model(**batch), a tuple or
+        list of tensors of another length as model(*batch), and a single tensor as model(batch).
+    loss_fn: (output, y) -> tensor with one value; for batches other than pairs, (output, batch) -> tensor. It must have
+        no parameters that require grad.
     device: "cpu" or "cuda", where the model is built.
-    title: one line in plain words.
-    picture: TwoWeights (on contours of the loss), HeldOutImages (images with the model's answers) or None.
-    lr: a learning rate at which plain SGD, one update a batch, learns well.
+    title: one line in plain English.
+    picture: TwoWeights (on contours of the loss), HeldOutImages (images with the model's predictions) or None.
+    lr: a learning rate at which plain SGD learns well with one update per batch.
 
-    Raises TypeError or ValueError that names the field, the value and what is allowed.
+    Raises TypeError or ValueError with the name of the field, the value and the allowed values.
     """
 
     name: str
@@ -100,13 +100,13 @@ class Task:
     def __post_init__(self) -> None:
         for name in ("name", "title"):
             if not isinstance(getattr(self, name), str):
-                raise TypeError(f"Task: {name} must be a text, got {without_values(getattr(self, name))}")
+                raise TypeError(f"Task: {name} must be a string, got {without_values(getattr(self, name))}")
         if not self.name.strip():
-            raise ValueError(f"Task: name must be a text that is not empty, got {self.name!r}")
+            raise ValueError(f"Task: name must be a non-empty string, got {self.name!r}")
         _require_function("builder", self.builder, "seed -> nn.Module", 1)
         _require_function("loss_fn", self.loss_fn, "(output, y) -> loss", 2)
         _require_no_parameters(self.loss_fn)
-        # A frozen dataclass is written through object: what is kept is checked and is a copy of ours.
+        # object.__setattr__, since the dataclass is frozen; the batches are stored as a checked copy.
         object.__setattr__(self, "batches", _checked_batches(self.batches))
         checked_device("Task: device", _checks.one_of("Task: device", self.device, DEVICES[1:]))
         picture: object = self.picture
@@ -117,17 +117,17 @@ class Task:
 
     @property
     def held_out(self) -> tuple[Tensor, Tensor] | None:
-        """The held-out examples as (x, y), None without any."""
+        """The held-out examples as (x, y), or None if the task has none."""
         return (self.picture.x, self.picture.y) if isinstance(self.picture, HeldOutImages) else None
 
     def build(self, seed: int = 0) -> nn.Module:
-        """Return a fresh model on `self.device`: the same seed gives the same weights.
+        """Return a new model on `self.device`; the same seed gives the same weights.
 
-        torch's global random numbers are left as they were. Raises TypeError if the builder returns no `nn.Module`,
-        ValueError for one without memory, on the meta device.
+        The state of torch's global random numbers does not change. Raises TypeError if the builder does not return an
+        `nn.Module`, and ValueError if the model has tensors on the meta device.
         """
         seed = _checks.whole_number("Task.build: seed", seed, 0, _checks.LARGEST_SEED)
-        # With a GPU in use a builder may draw from its generators too; but they are not taken from other threads.
+        # Once CUDA is initialized, a builder may use its generators; beside other threads, these cannot be isolated.
         cuda = self.device == "cuda" or (torch.cuda.is_initialized() and not learner_threads())
         with RandomStream(seed, cuda=cuda):
             model = self.builder(seed)
@@ -136,11 +136,11 @@ class Task:
         devices = {t.device.type for t in (*model.parameters(), *model.buffers())}
         if "meta" in devices:
             raise ValueError("Task: builder must return a model with values, got one with weights on the meta device")
-        # Only where something moves: on a model of fake tensors `.to` fails even if there is nothing to do.
+        # Call `.to` only if a tensor has to move: on a model of fake tensors it fails even if there is nothing to do.
         return model if devices <= {self.device} else model.to(self.device)
 
     def loss_of(self, model: Callable[..., Any], batch: Any) -> Tensor:
-        """Return the loss of one of the batches, moved to `self.device`: what the loop's text computes."""
+        """Return the loss of ``batch``, moved to `self.device`, as the text of the loop computes it."""
         if isinstance(batch, Tensor):
             return self.loss_fn(model(moved := batch.to(self.device)), moved)
         if isinstance(batch, dict):
@@ -151,27 +151,27 @@ class Task:
 
 
 def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
-    """Return (x, y) in batches of `size` rows, the last with what is left, each with memory of its own.
+    """Return (x, y) in batches of `size` rows, the last with the remaining rows; each batch is a copy.
 
-    Without the copies all batches would be views of one storage, and a count of bytes by storage would find the whole
-    data set in every batch.
+    Without copies, all batches would be views of one storage, and a count of bytes by storage would attribute the whole
+    data set to every batch.
     """
     return [(a.clone(), b.clone()) for a, b in zip(x.split(size), y.split(size), strict=True)]
 
 
 def _require_no_parameters(loss_fn: object) -> None:
-    """Raise ValueError for a module, or a method of one, with parameters that no optimizer would get."""
+    """Raise ValueError if ``loss_fn`` is a module or a module's method with parameters that no optimizer would get."""
     owner = getattr(loss_fn, "__self__", loss_fn)
     parameters = owner.named_parameters() if isinstance(owner, nn.Module) else ()
     if name := next((name for name, parameter in parameters if parameter.requires_grad), None):
         raise ValueError(
             f"Task: loss_fn must be a function without parameters to train, got {type(owner).__name__} with {name!r}: "
-            "the loop's optimizer gets those of the model only, so make it a part of the model"
+            "the loop's optimizer gets only the model's parameters, so make it a part of the model"
         )
 
 
 def _require_function(name: str, value: object, form: str, arguments: int) -> None:
-    """Raise TypeError for a value not callable with this number of arguments, and for an instance or class mixed up."""
+    """Raise TypeError for a wrong signature, a module as ``builder``, and a module class as ``loss_fn``."""
     wrong = ""
     if not callable(value) or (isinstance(value, nn.Module) and name == "builder"):
         wrong = brief(value)
@@ -189,7 +189,7 @@ def _require_function(name: str, value: object, form: str, arguments: int) -> No
 
 
 def _checked_batches(batches: object) -> list[Any]:
-    """Return a list of batches of one kind, each a dict, a tuple or a tensor, or raise TypeError or ValueError."""
+    """Return a list of batches of one kind, all dicts, tuples or tensors; raises TypeError or ValueError otherwise."""
     allowed = (
         "Task: batches must be a list of (x, y) pairs of tensors, of dicts or tuples of tensors, or of single tensors; "
         "list(loader) makes one from a DataLoader"
@@ -214,7 +214,7 @@ def _checked_batches(batches: object) -> list[Any]:
             raise TypeError(f"{allowed}, got {without_values(item)} as batches[{i}]{other}")
         for part, value in parts:
             if not isinstance(part, str):
-                raise TypeError(f"{allowed}, got a dict with the key {brief(part)}, which is no text, as batches[{i}]")
+                raise TypeError(f"{allowed}, got a dict with the key {brief(part)}, not a string, as batches[{i}]")
             if not isinstance(value, Tensor):
                 raise TypeError(f"{allowed}, got {part} = {without_values(value)} in batches[{i}]")
             if value.numel() == 0:

@@ -1,4 +1,4 @@
-"""Ten sonnets, a character at a time, in sequences of unequal length, and the small transformer that reads them."""
+"""The task of predicting the next character of ten sonnets in sequences of unequal length, and a small transformer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .task import Task, checked_device
 
 
 class Block(nn.Module):
-    """One layer: causal self-attention, then a small MLP, each added to what came in (pre-norm)."""
+    """A pre-norm transformer layer: causal self-attention and a small MLP, each with a residual connection."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Block(nn.Module):
 
 
 class CharTransformer(nn.Module):
-    """Characters in, scores of the next character out; a position sees itself and what comes before it.
+    """A transformer with causal attention that maps characters to scores of the next character.
 
     Sequences are padded at the end, so the causal mask alone keeps padding from reaching any real character.
     """
@@ -57,7 +57,7 @@ class CharTransformer(nn.Module):
 
 
 IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
-PAD = 0  # the input character at padding: the end of a line; no real position attends to it
+PAD = 0  # the input at padding, the number of the newline; no real position attends to it
 ORDER_SEED = 0
 
 
@@ -67,9 +67,9 @@ def next_character_loss(output: Tensor, y: Tensor) -> Tensor:
 
 
 def passages() -> list[str]:
-    """Return the sonnets cut into passages of 1, 2 and 3 verses in turn, none across two sonnets.
+    """Return the sonnets, cut into passages of 1, 2 and 3 verses in turn; no passage spans two sonnets.
 
-    Unequal lengths are the point: the mean of two batches' losses is then not the mean over their characters.
+    The lengths differ on purpose, so that the mean of two batches' losses is not the mean over their characters.
     """
     sonnets = files("gradlab.tasks").joinpath("data/sonnets.txt").read_text(encoding="ascii").strip().split("\n\n")
     texts: list[str] = []
@@ -84,24 +84,24 @@ def passages() -> list[str]:
 
 
 def characters() -> str:
-    """Return every character of the sonnets once, in order; the first is the end of line."""
+    """Return the distinct characters of the sonnets, sorted, as one string; the first is the newline."""
     return "".join(sorted(set("".join(passages()))))
 
 
 def text(batch: int = 8, device: str = "auto") -> Task:
-    r"""Return the task of guessing the next character: x (batch, length) int64, y the same shape, one place ahead.
+    """Return the task of predicting the next character: x (batch, length) int64, y the same shape, shifted by one.
 
-    A batch is as long as its longest passage; past the end of a shorter one, y is -100 and the loss leaves it out.
-    Number i stands for the i-th of `characters()`.
+    A batch is as long as its longest passage; after the end of a shorter passage, y is -100, which the loss ignores.
+    The number i stands for the character `characters()[i]`.
 
-    batch: passages a batch, 1 to all of them; the last batch may be smaller.
+    batch: number of passages per batch, from 1 to all of them; the last batch may be smaller.
     """
     where = checked_device("text: device", device)
     texts = passages()
     batch = whole_number("text: batch", batch, 1, len(texts))
     number = {character: i for i, character in enumerate(characters())}
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(ORDER_SEED)).tolist()
-    # Every passage starts from an end of line, so that its first character is something to guess as well.
+    # Every input starts with a newline, so that the first character of a passage is also a target.
     codes = [torch.tensor([number[c] for c in "\n" + texts[i]]) for i in order]
     groups = [codes[i : i + batch] for i in range(0, len(codes), batch)]
     longest = max(map(len, codes)) - 1

@@ -183,7 +183,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (
         lambda: Task(**{**GOOD, "loss_fn": LearnedLoss()}),
         "^Task: loss_fn must be a function without parameters to train, got LearnedLoss with 'scale': the loop's "
-        "optimizer gets those of the model only, so make it a part of the model$",
+        "optimizer gets only the model's parameters, so make it a part of the model$",
     ),
     (lambda: Task(**{**GOOD, "loss_fn": LearnedLoss().forward}), "Task: loss_fn must .* got LearnedLoss with 'scale'"),
     (
