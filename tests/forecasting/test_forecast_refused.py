@@ -101,7 +101,7 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ("digits", {"cards": 0, "shard": "ddp"}, "cards must be a whole number from 1"),
     *((what, {"loss_fn": print}, "a size or a task has a loss of its own") for what in ("digits", "llama-8b")),
     (NET, {"batch": sample(), "loss_fn": 3}, "loss_fn must be a function"),
-    (nn.ReLU(), {"batch": sample()}, "ReLU has no parameter that wants a gradient"),
+    (nn.ReLU(), {"batch": sample()}, "ReLU has no parameter that requires grad"),
     (NET, {"batch": (torch.rand(0, 4), torch.rand(0, 4))}, "at least one row"),
     (NET, {"batch": sample(), "checkpoint": True}, "^checkpointing needs blocks that repeat, and Net has none"),
 ]
