@@ -1,4 +1,4 @@
-"""State of the whole process: threads, child processes, hooks, random numbers, PyTorch's state, the parser."""
+"""Tools for process-wide state: threads, child processes, hooks, random numbers, PyTorch's settings, the parser."""
 
 from typing import TYPE_CHECKING
 
