@@ -37,7 +37,7 @@ class RandomStream:
         self._depth, self._lock, self._block = 0, threading.RLock(), ExitStack()
 
     def __enter__(self) -> None:
-        """Raise RuntimeError for a stream of GPUs or compiled code if another thread runs the learner's code."""
+        """Enter the stream; raise RuntimeError for GPUs or compiled code if another thread runs the learner's code."""
         self._lock.acquire()  # a run may be used on two threads
         try:
             if not self._depth:

@@ -65,7 +65,7 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
         thread = threads.get(ident)
         name = str(ident) if thread is None else thread.name
         files = [frame.f_code.co_filename for frame in frames(innermost)]
-        # If the thread ran on during the walk, the outer frames are missing.
+        # If the thread ran on during the walk, the outer frames are missing: walk again.
         if thread is not None and files[-1] != _THREADING:
             files = [frame.f_code.co_filename for frame in frames(innermost_frames().get(ident, innermost))]
         outermost = next((file for file in reversed(files) if file != _THREADING), "")
