@@ -1,6 +1,6 @@
 """gradlab: interactive lessons on gradients, and tools that inspect training loops.
 
-Each public name imports its module at its first use, so ``import gradlab`` alone imports none of torch, matplotlib and
+Each public name imports its module at its first use, so ``import gradlab`` alone does not import torch, matplotlib or
 ipywidgets.
 """
 

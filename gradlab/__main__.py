@@ -29,7 +29,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; ``arguments`` defaults to those of the command line."""
+    """Run one command and return its exit code; ``arguments`` defaults to ``sys.argv[1:]``."""
     called = "python -m gradlab" if Path(sys.argv[0]).parts[-2:] == ("gradlab", "__main__.py") else "gradlab"
     parser = _Parser(prog=called, description="Shows what happens to .grad, and to memory, in a training loop.")
     parser.add_argument("--version", action="version", version=_versions())

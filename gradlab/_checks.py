@@ -1,6 +1,6 @@
-"""Argument checks, whose errors name the argument, its value and the allowed values (described by ``allowed``).
+"""Argument checks, whose errors name the argument, its value and the allowed values.
 
-NumPy scalars and tensors of one element count as numbers; True and False do not.
+NumPy scalars and one-element tensors count as numbers; True and False do not. ``allowed`` is the range in errors.
 A wrong type raises ``kind``, by default TypeError; a value out of range, NaN included, raises ValueError.
 """
 
@@ -49,7 +49,7 @@ def _in_range(name: str, value: Any, of: type, low: float, high: float, allowed:
     is_number: bool = isinstance(plain, of) and not isinstance(plain, bool)
     if not is_number:
         raise kind(f"{name} must be {allowed}, got {_few_values(value)}")
-    if not low <= plain <= high:  # also for NaN
+    if not low <= plain <= high:  # also true for NaN
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
     return plain
 

@@ -1,4 +1,4 @@
-"""Owners of code by file, and the frame or line of the user's code that led to a call.
+"""The owner of each file's code, and the frame or line of the user's code that led to a call.
 
 Every message that names a line finds it by these owners. OURS is PyTorch, gradlab and Python's frozen modules. LIBRARY
 is other installed packages and Python's standard library. USER is everything else: files, cells of a notebook, and
@@ -97,7 +97,7 @@ def calling_and_innermost_frame(
 
 
 def raised_at(error: BaseException, is_theirs: Callable[[str], bool]) -> tuple[CodeType, int] | None:
-    """Return the innermost code and line of ``error``'s traceback in files that ``is_theirs`` accepts, or None."""
+    """Return the innermost code object and line in ``error``'s traceback whose file ``is_theirs`` accepts, or None."""
     walked = ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
     sites = [(code, line) for code, line in walked if line and is_theirs(code.co_filename)]
     return sites[-1] if sites else None

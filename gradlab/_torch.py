@@ -1,8 +1,8 @@
 """Requirements on PyTorch: the oldest supported version, and every private name that gradlab relies on.
 
 Each key of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls the object at the path
-of that entry. Paths are resolved at first use, so importing this module does not import torch. ``Node.x`` is an
-attribute of autograd nodes, ``GradScaler.x`` one of gradient scalers. ``delay_dynamo()`` relies on further names.
+of that entry. Paths are resolved at first use, so importing this module does not import torch. ``Node.x`` means an
+attribute of an autograd node, and ``GradScaler.x`` that of an instance. ``delay_dynamo()`` relies on further names.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ def complaint() -> str | None:
     oldest = ".".join(map(str, FLOOR))
     version = _installed()
     if version is None:
-        return (
-            f"gradlab needs PyTorch {oldest} or newer, and none is installed. See https://pytorch.org to install it."
-        )
+        return f"gradlab needs PyTorch {oldest} or newer, and none is installed. See https://pytorch.org to install it."
     numbers = re.match(r"(\d+)\.(\d+)", version)  # a development version such as 2.11.0a0+git counts as 2.11
     if numbers is None or (int(numbers[1]), int(numbers[2])) >= FLOOR:
         return None
@@ -105,9 +103,7 @@ _CLIPPED = "the rules for {} are off, and gradients that it clips count as chang
 _UNKNOWN = "the rules for training and evaluation mode do not recognise {}"
 _PASSES = "backward passes are not distinguished from each other, and work on autograd's threads is not recognised"
 _NO_MODULE = "memory in backward is not counted by module"
-_CARRIED = (
-    "a state carried from one update to the next is reported like other errors of backward(), and " + _NO_MODULE
-)
+_CARRIED = "a state carried from one update to the next is reported like other errors of backward(), and " + _NO_MODULE
 _UNTRACED = "the terms of a loss, and the operation that cuts a graph, are not found"
 _MODES = "your own dispatch modes also receive gradlab's operations"
 _NESTED = "the bytes of torch.nested tensors are not counted"
@@ -245,7 +241,7 @@ def _resolve(path: str) -> Any:
 
 
 def _node() -> Any:
-    """Return an autograd node that saves a reduction, the one of ``mse_loss``."""
+    """Return the autograd node of an ``mse_loss``, which saves its ``reduction``."""
     import torch
 
     with __getattr__("disable_current_modes")(), torch.inference_mode(False), torch.enable_grad():
@@ -260,7 +256,7 @@ def _scaler() -> Any:
 
 
 def outside_dispatch_modes() -> AbstractContextManager[Any]:
-    """Return a context whose operations no dispatch mode receives, such as a Ledger that counts the loop's bytes."""
+    """Return a context that hides its operations from dispatch modes, such as a Ledger that counts the loop's bytes."""
     names: Any = sys.modules[__name__]  # ``__getattr__`` resolves each name once
     within: AbstractContextManager[Any] = names.disable_current_modes() if names.dispatch_stack_size() else _NOTHING
     return within
@@ -301,9 +297,9 @@ def delay_dynamo() -> None:
     """Patch PyTorch's optimizers to work without ``torch._dynamo`` until something else imports it.
 
     Unpatched, the first optimizer imports it, at a cost of 1.5 seconds and 70 MiB, only to exclude some functions from
-    compilation. Without it nothing can be compiled, so the plain functions have the same effect. When ``torch.compile``
-    or anything else imports it, the patches are undone first. If PyTorch's code has other names than those above, it is
-    not patched.
+    compilation. Until it is imported nothing can be compiled, so this exclusion has no effect. When ``torch.compile``
+    or anything else imports it, the patches are undone first. PyTorch functions that use other names than those above
+    are not patched.
     """
     if _DYNAMO in sys.modules or any(isinstance(finder, _BeforeDynamo) for finder in sys.meta_path):
         return

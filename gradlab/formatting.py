@@ -100,7 +100,7 @@ _COLUMN_UNITS = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "B": 1}
 
 
 def column_unit(largest: float) -> str:
-    """Return the unit, from B to GiB, for a column of byte counts of which ``largest`` is the largest."""
+    """Return the unit, from B to GiB, for a column of byte counts whose maximum is ``largest``."""
     return next((unit for unit, size in _COLUMN_UNITS.items() if largest >= size), "B")
 
 
@@ -134,7 +134,7 @@ def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str = "", cell_style: str = "") -> str:
-    """Return an HTML table of ``heads``, if any, and ``rows`` of HTML cells; the styles are CSS of table and cells."""
+    """Return an HTML table of ``heads``, if any, and ``rows`` of HTML cells; both styles are inline CSS."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag[:2]}>" for cell in cells) + "</tr>"

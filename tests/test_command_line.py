@@ -127,7 +127,7 @@ def test_help_needs_no_torch() -> None:
     text = " ".join(result.stdout.split())
     for option, usual in (
         ("--batch N", "1 for a language model, else the task's own"),
-        ("--context N", "2,048, or fewer if the model reads fewer"),
+        ("--context N", "2,048, or the model's maximum if that is smaller"),
         ("--no-zero-grad", "on"),
         ("--window N", "1"),
         ("--checkpoint", "off"),

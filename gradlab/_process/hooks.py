@@ -14,7 +14,7 @@ _lock = threading.RLock()  # reentrant: garbage collection while it is held may 
 
 
 class Original:
-    """A callable reference to the replaced object, which is ``call``."""
+    """A callable handle for a replaced object, which is its attribute ``call``."""
 
     __slots__ = ("call",)
 

@@ -24,8 +24,8 @@ class RandomStream:
 
     If no other thread may draw meanwhile, torch's generators take on the stream's state during the block, at almost no
     cost. Otherwise they are left alone, and each random operation is passed the stream's own generator. The stream
-    starts as after ``torch.manual_seed(seed)`` or, without a seed, in torch's current state. ``cuda`` includes the
-    generators of all GPUs; ``compiled`` includes code that torch.compile has compiled.
+    starts in the state that ``torch.manual_seed(seed)`` sets or, without a seed, in torch's current state. ``cuda``
+    includes the generators of all GPUs; ``compiled`` includes code that torch.compile has compiled.
     """
 
     def __init__(self, seed: int | None = None, *, cuda: bool = False, compiled: bool = False) -> None:
@@ -136,7 +136,7 @@ class _DefaultGenerator:
 
 
 def _seeding_own(manual_seed: Original) -> Callable[[int], Generator]:
-    """Return a ``manual_seed`` that seeds only the calling thread's own generator if it has one, and no GPU then."""
+    """Return a ``manual_seed`` that seeds only the calling thread's own generator, if it has one, and no GPUs."""
 
     @wraps(manual_seed.call)
     def seed_own(seed: int) -> Generator:
@@ -153,7 +153,7 @@ _BY_THREAD = Patches(
 )
 """The replacements that are active while any thread has its own generator."""
 _address: Callable[[Generator], int] = _torch.generator_address.__get__
-"""Returns a generator's address in C++, because operations receive a new Python object for the same generator."""
+"""A function that returns a generator's C++ address: operations receive a new Python object for the same generator."""
 _DRAWING_NOTHING = (
     "_fused_sdp_choice", "_scaled_dot_product_flash_attention_for_cpu", "_nested_tensor_softmax_with_shape"
 )  # fmt: skip

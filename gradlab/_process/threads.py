@@ -19,7 +19,7 @@ from typing import Any
 from .._frames import Owner, code_owner, frames
 
 lock = threading.RLock()
-"""A reentrant lock that calls hold while they drive or show a widget, on any thread."""
+"""A reentrant lock, which any thread holds while it drives or shows a widget."""
 
 _THREADING = threading.Thread.run.__code__.co_filename
 _POOLS = (str(Path("concurrent/futures/thread.py")), str(Path("multiprocessing/pool.py")))
@@ -36,7 +36,7 @@ def learner_threads() -> list[str]:
 def others_may_draw() -> bool:
     """Return whether another thread may draw random numbers while the current thread computes.
 
-    A thread for the learner's code may draw beside the main thread, and a cell may draw beside any other thread.
+    If the main thread computes, that is a thread for the learner's code; otherwise it is the main thread itself.
     """
     return threading.current_thread() is not threading.main_thread() or next(_learner_threads(), None) is not None
 
@@ -44,8 +44,8 @@ def others_may_draw() -> bool:
 def innermost_frames() -> dict[int, FrameType]:
     """Return the current frame of each thread, by thread id.
 
-    Before Python 3.11.9, sys._current_frames may collect garbage while it holds a lock of the interpreter. A collected
-    object that lets another thread run, such as a tensor, then causes a deadlock (python/cpython issue 106883).
+    Garbage collection is off meanwhile: before Python 3.11.9, sys._current_frames could collect under a lock, and
+    a collected object that lets another thread run, such as a tensor, causes a deadlock (python/cpython issue 106883).
     """
     collects = gc.isenabled()
     gc.disable()
@@ -116,12 +116,12 @@ class MainThread:
         return bool(self._waiting) and self._may_serve()
 
     def begin_cell(self) -> None:
-        """Record that a cell has started, if on the main thread; ipykernel also reports widgets' requests, on any."""
+        """Record that a cell has started, on the main thread only: ipykernel also reports widgets' requests, on any."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs, self._served = True, 0.0
 
     def end_cell(self) -> None:
-        """Record that the cell has ended, if on the main thread."""
+        """Record that the cell has ended, on the main thread only."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs = False
 
@@ -151,7 +151,7 @@ class MainThread:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Let ``serve`` do no work during a ``with`` block, in which everything this thread does is observed."""
+        """Suspend ``serve`` during a ``with`` block, in which everything that the main thread does is observed."""
         here = threading.current_thread() is threading.main_thread()
         self._holds += here
         try:

@@ -37,7 +37,7 @@ def _run(options: argparse.Namespace) -> int:
     log, errors = try_claims(Path(options.notebook) if options.notebook else None)
     text = log.markdown() if options.format == "md" else log.json() + "\n"
     if options.out is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):  # most likely redirected to a file
+        if isinstance(sys.stdout, io.TextIOWrapper):  # for a redirection to a file
             sys.stdout.reconfigure(encoding="utf-8")
         sys.stdout.write(text)
     else:

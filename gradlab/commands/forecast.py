@@ -1,4 +1,4 @@
-"""``gradlab forecast``: the memory of a training. Exit codes: 0 it fits or no card is named, 1 it does not fit."""
+"""``gradlab forecast``: the memory of a training run. Exit codes: 0 it fits or no card is named, 1 it does not fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_forecast(parsers: Parsers[argparse.ArgumentParser]) -> None:
     """Declare the command and its options."""
     parser = parsers.add_parser(
         "forecast",
-        help="forecast the memory that a training needs, and whether it fits a card",
+        help="forecast the memory that a training run needs, and whether it fits a card",
         description="Runs the loop on tensors without memory and reports the memory that one update would take.",
     )
     parser.set_defaults(run=_run)

@@ -1,9 +1,9 @@
-"""Graphics cards by name, and the memory that a training needs on a card, computed without torch.
+"""Graphics cards by name, and the memory that a training run needs on a card, computed without torch.
 
 A "16 GB" card has 16 GiB of memory chips (17.2e9 bytes), of which error correction and the driver reserve a part.
 ``nvidia-smi`` shows the rest (15,360 MiB on a T4). PyTorch reports a little less, as the "total capacity" in its
-out-of-memory messages and as ``torch.cuda.get_device_properties(0).total_memory``. This last value is used here: the
-lowest one found, because it varies a little with the driver.
+out-of-memory messages and as ``torch.cuda.get_device_properties(0).total_memory``. ``GPUS`` has this last value, the
+lowest that was found, because it varies a little with the driver.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MIB, _GIB = 1024**2, 1024**3
 GPUS: dict[str, int] = {
     "T4": int(14.56 * _GIB),  # an out-of-memory message on a "16 GB" T4: github.com/Zheng-Chong/CatVTON/issues/133
     "V100": 16_130 * _MIB,  # device properties of a 16 GB V100: github.com/ultralytics/yolov3, README
-    "L4": int(22.03 * _GIB),  # messages on a "24 GB" L4 name 22.03 to 22.17 GiB; nvidia-smi 23,034 MiB
+    "L4": int(22.03 * _GIB),  # messages on a "24 GB" L4 name 22.03 to 22.17 GiB; nvidia-smi shows 23,034 MiB
     "A10G": 22_587 * _MIB,  # device properties in TorchCodec's tutorial "Accelerated video decoding on GPUs"
     "RTX 4090": int(23.52 * _GIB),  # github.com/pytorch/torchchat/issues/1341; older drivers name up to 23.68 GiB
     "RTX 3090": int(23.56 * _GIB),  # messages name up to 23.70 GiB; 23.57 in github.com/vllm-project/vllm/issues/26863
@@ -53,7 +53,7 @@ of allocated memory. Before PyTorch runs out of memory it frees its unused cache
 messages is 1.04.
 """
 CUDA_CONTEXT_BYTES = 650_000_000
-"""Bytes of CUDA's context, which exist before any tensor: the non-PyTorch memory in out-of-memory messages.
+"""Bytes of CUDA's context, in use before any tensor: the non-PyTorch memory in out-of-memory messages.
 
 They are 0.1 GiB on a T4, 0.3 on an RTX 3090 or A10G, 0.5 on an RTX 4090, L40S or A100, and 0.66 on an H100.
 """
@@ -67,7 +67,7 @@ _ALLOWED = f"one of {', '.join(GPUS)}, a size such as '24 GB' or '24 GiB', or a 
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes that a training needs on a card."""
+    """The bytes that a training run needs on a card."""
 
     tensors: int
     """Bytes that PyTorch's tensors request at the peak."""
@@ -95,13 +95,13 @@ class Need:
 
 
 def need_on(card: str | int | None, tensors: int) -> Need:
-    """Return the Need of a training with ``tensors`` bytes of tensors on ``card``; None is a card before Hopper."""
+    """Return the Need of a training run with ``tensors`` bytes of tensors on ``card``; None is a card before Hopper."""
     hopper = card is not None and card_name(card) in _HOPPER_OR_LATER
     return Need(tensors, WORKSPACE_BYTES_HOPPER if hopper else WORKSPACE_BYTES)
 
 
 def card_name(card: str | int) -> str | None:
-    """Return a card's name in ``GPUS``, "A100-80" for "a100 80gb", and None for a size or a number of bytes.
+    """Return a card's name in ``GPUS``, such as "A100-80" for "a100 80gb", or None for a size or a number of bytes.
 
     Raises ValueError or TypeError like ``usable_bytes``.
     """

@@ -48,7 +48,7 @@ _CASTS = _Casts()
 
 @functools.cache
 def autocast_lists() -> dict[str, str]:
-    """Return the name of each operation's list in PyTorch's header, by operation; {} if the header is missing."""
+    """Return the name of each operation's autocast list, read from PyTorch's header; {} if the header is missing."""
     if not _HEADER.is_file():
         return {}
     policies = {}
@@ -106,7 +106,7 @@ def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
 
 
 def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
-    """Run a softmax as on CUDA, where kernels read float16 and write float32; other inputs are first cast."""
+    """Run a softmax as on CUDA, where kernels read float16 and write float32; other inputs are cast to ``dtype``."""
     if x.dtype == torch.float16 and dtype == torch.float32:
         return kernel(x, dim, True)
     return kernel(x if dtype is None else x.to(dtype), dim, False)
@@ -192,7 +192,7 @@ def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callabl
 
 
 def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
-    """Run RMSNorm as one operation, so that autograd saves the tensors it saves on CUDA; for IPU this is a dummy."""
+    """Run RMSNorm as one operation, so that autograd saves the same tensors as on CUDA; the IPU kernel is a dummy."""
     key = _torch.DispatchKey
     keys = keys & _torch.keyset_full_after(key.AutocastCPU)
     if keys.has(key.AutogradCPU) and isinstance(x, _torch.FakeTensor):

@@ -1,4 +1,4 @@
-"""Forecasts of the memory that a training needs on a card, made without allocating it."""
+"""Forecasts of the memory that a training run needs on a card, made without allocating it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Forecast:
     """A function that returns the peak on one card for a number of rows in a batch, by default the forecast's."""
 
     def need(self, card: str | int | None = None) -> Need:
-        """Return the bytes that the training needs on a card: allocated, reserved and CUDA's context."""
+        """Return the bytes that the training run needs on a card: allocated, reserved and CUDA's context."""
         return need_on(card, self._peak_of())
 
     def fits(self, card: str | int) -> bool:
@@ -123,7 +123,7 @@ def forecast(
     shard: str | None = None,
     cards: int = 1,
 ) -> Forecast:
-    """Forecast the memory that a training needs, by running its loop on tensors without memory.
+    """Forecast the memory that a training run needs, by running its loop on tensors without memory.
 
     Args:
         what: A Task or the name of a task; a ``torch.nn.Module`` with a sample ``batch``; or a published size such as

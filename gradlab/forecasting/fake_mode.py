@@ -43,7 +43,7 @@ def _group_norm_backward(result: Any, args: Any) -> Any:
 
 
 def _loss(result: Any, args: Any, reduction: int = 2) -> Any:
-    """Give a reduced loss a storage as large as all the differences, which the kernel computes in it."""
+    """Give a reduced loss a storage as large as the unreduced loss, as the kernels do."""
     if len(args) > reduction and args[reduction] == 0:  # reduction="none"
         return result
     return torch.empty(torch.broadcast_shapes(args[0].shape, args[1].shape), dtype=result.dtype).resize_(())
@@ -129,7 +129,7 @@ class FakeTensors(_torch.FakeTensorMode):
             return self._fixes[func](result, args)
 
     def fake(self, tensor: Tensor) -> Tensor:
-        """Return a fake on the CPU of a tensor on any device; fakes of real CPU tensors share storages as those do."""
+        """Return a fake on the CPU of a tensor on any device; fakes of real CPU tensors share storage if these do."""
         if tensor.device.type == "cpu" and not isinstance(tensor, _torch.FakeTensor):
             if not tensor.is_leaf:  # the fake must not join the user's graph
                 return self.from_tensor(tensor.detach()).requires_grad_()
@@ -170,8 +170,8 @@ class ReplaceRealTensors(TorchFunctionMode):
     """A mode that replaces real tensors that require grad with their fakes, in the arguments of torch functions.
 
     A closure or a hook may refer to a part of the real model, and a function may use a global parameter. Autograd would
-    follow these tensors and write fake gradients to the user's ``.grad``. A deep copy of a tensor, such as a plain
-    attribute of a model, is also the tensor's fake.
+    follow these tensors and write fake gradients to the user's ``.grad``. A deep copy of a real tensor, such as a plain
+    attribute of a model, is also replaced with the tensor's fake.
     """
 
     def __init__(self, mode: FakeTensors) -> None:

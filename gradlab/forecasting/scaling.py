@@ -3,7 +3,7 @@
 The blocks of a published size are alike, so bytes are linear in the number of blocks.
 
 In the formulas for cards, W, G and O are the bytes of weights, gradients and optimizer state at a moment, N is the
-number of cards, and B is the bytes of weights in the largest repeated block. All other bytes are not divided.
+number of cards, and B is the bytes of weights in the largest repeated block. Other bytes are not divided.
 
 - "ddp" (DistributedDataParallel): W + 2G + O. From the first backward pass on, the reducer's buckets hold a second copy
   of all gradients (documentation of DistributedDataParallel, ``gradient_as_bucket_view``).
@@ -83,7 +83,7 @@ def simulate_blocks(workload: Workload, training: Training) -> SimulatedUpdate:
 
 
 def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layers: int) -> list[MemoryPoint]:
-    """Return the timeline of a model with ``layers`` blocks, given its timelines with ``three`` and ``four`` blocks.
+    """Return the timeline of a model with ``layers`` blocks, given its timelines with 3 and with 4 blocks.
 
     The first and the last block may hold other amounts than the blocks between them. So each amount is extrapolated
     linearly in the number of blocks and, between the first and the last block, in the block's index.

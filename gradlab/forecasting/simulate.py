@@ -53,7 +53,7 @@ class SimulatedUpdate:
 
 
 def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
-    """Run two updates of a workload by the rules of ``training.device``; raises ForecastError if that fails."""
+    """Return the record of a workload's second update by the rules of ``training.device``, or raise ForecastError."""
     program = Program(training.source(workload.samples[0]))
     on_cuda = training.device == "cuda"
     with ExitStack() as stack:
@@ -175,7 +175,7 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
         else:
             problem = f"fails without memory: {loop_error.problem}"
             cuda = "cuda" in loop_error.problem.lower()
-            advice = "A forecast runs on the CPU's kernels: leave out .cuda() and .to(a GPU). " if cuda else ""
+            advice = "A forecast runs on the CPU's kernels: leave out .cuda() and .to('cuda'). " if cuda else ""
             calls = re.findall(r"^ *(?:output|loss) = (.*)$", program.text, re.MULTILINE)
             what = " and ".join(calls) or "this loop"
             advice += f"Check that {what} run on a real batch of this shape, all of it on one device"

@@ -50,7 +50,7 @@ def model_sizes() -> list[str]:
 
 
 def model_size(name: str) -> ModelSize:
-    """Return a size by its name; raises ValueError for an unknown name and lists the names."""
+    """Return a size by its name; raises ValueError, with a list of the names, for an unknown name."""
     return _SIZES[one_of("the name of a size", name, _SIZES, kind=ValueError)]
 
 

@@ -45,7 +45,7 @@ class AdamW8bit(torch.optim.Optimizer):
 
 @dataclass(frozen=True)
 class Training:
-    """The settings of a training; each field is the argument of the same name of ``forecast``."""
+    """The settings of a training run; each field is the argument of ``forecast`` with the same name."""
 
     recipe: Recipe = Recipe()  # noqa: RUF009 - frozen
     checkpoint: bool = False

@@ -26,7 +26,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(size.d_model, size.d_model, bias=size.family == "gpt2")
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
-        """Map (batch, context, width) to the same; ``rope`` holds the cosines and sines of the rotary positions."""
+        """Map (batch, context, width) to the same shape; ``rope`` holds the cosines and sines of rotary positions."""
         heads = (*x.shape[:2], -1, self.size.head_dim)
         q, k, v = (part(x).view(heads).transpose(1, 2) for part in (self.q_proj, self.k_proj, self.v_proj))
         if rope is not None:
@@ -46,7 +46,7 @@ class MLP(nn.Module):
         self.down = nn.Linear(size.hidden, size.d_model, bias=gpt2)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, context, width) to the same."""
+        """Map (batch, context, width) to the same shape."""
         if self.gate is None:
             return self.down(gelu(self.up(x), approximate="tanh"))
         return self.down(silu(self.gate(x)) * self.up(x))
@@ -62,7 +62,7 @@ class DecoderBlock(nn.Module):
         self.mlp = MLP(size)
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
-        """Map (batch, context, width) to the same."""
+        """Map (batch, context, width) to the same shape."""
         x = x + self.attention(self.norm1(x), rope)
         return x + self.mlp(self.norm2(x))
 

@@ -192,7 +192,7 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
 
 
 def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
-    """Return a copy on fake tensors that runs eagerly, with the originals of compiled submodules."""
+    """Return a copy of ``model`` on fake tensors that runs eagerly, with the originals of compiled submodules."""
     twin = mode.copy(model)
     for module in list(twin.modules()):
         for name, child in module.named_children():

@@ -40,8 +40,8 @@ FAILURES: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "nonzero": (lambda h: h * len(h.nonzero()), SHAPE),
     "mask": (lambda h: h * h[h > 0].sum(), SHAPE),
     "shapes": (lambda h: h @ torch.ones(7, 7), FAILS.format(r"RuntimeError: .*\[3, 4\] X \[7, 7\]")),
-    "a GPU": (lambda h: h.to("cuda") + torch.ones(4), r"leave out \.cuda\(\) and \.to\(\) a GPU"),
-    "its own GPU": (lambda h: h + torch.ones(4, device="cuda:0"), r"leave out \.cuda\(\) and \.to\(\) a GPU"),
+    "a GPU": (lambda h: h.to("cuda") + torch.ones(4), r"leave out \.cuda\(\) and \.to\('cuda'\)"),
+    "its own GPU": (lambda h: h + torch.ones(4, device="cuda:0"), r"leave out \.cuda\(\) and \.to\('cuda'\)"),
     "a mistake": (lambda h: h / (1 // 0), FAILS.format("ZeroDivisionError")),
     "a string": (lambda h: "text", FAILS.format("TypeError: the model returns str .* pass loss_fn=")),
 }
