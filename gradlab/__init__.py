@@ -1,7 +1,7 @@
-"""gradlab: see what happens to ``.grad``.
+"""gradlab: interactive lessons on gradients, and tools that inspect training loops.
 
-Public names load what they need when they are first used: ``import gradlab`` alone imports neither torch, matplotlib
-nor ipywidgets.
+Each public name imports its module at its first use, so ``import gradlab`` alone does not import torch, matplotlib or
+ipywidgets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ load_lazily(__name__)
 
 
 def check_torch() -> None:
-    """Print one sentence if PyTorch is missing or too old for gradlab; print nothing otherwise."""
+    """Print a message if PyTorch is missing or too old for gradlab; print nothing otherwise."""
     from ._torch import complaint
 
     if wrong := complaint():
@@ -36,7 +36,7 @@ def check_torch() -> None:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Add ``%%doctor`` to a notebook; IPython calls this for ``%load_ext gradlab``."""
+    """Register the cell magic ``%%doctor``; IPython calls this function for ``%load_ext gradlab``."""
     from .doctor import add_doctor_magic
 
     add_doctor_magic(shell)

@@ -1,8 +1,8 @@
-"""The command line: ``gradlab forecast llama-8b --on H100``, ``gradlab doctor train.py``, and more.
+"""The command line, with commands such as ``gradlab forecast llama-8b --on H100`` and ``gradlab doctor train.py``.
 
-``python -m gradlab`` is the same, if the environment's scripts are not on the path.
+``python -m gradlab`` runs the same commands when the environment's scripts are not on PATH.
 
-Bad arguments give one line of error and the exit code 2; the other codes are in the modules of ``commands``.
+Invalid arguments print a one-line error and exit with code 2; the modules of ``commands`` document the other codes.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from .commands import BAD_INPUT, add_all
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line; the usage is for --help."""
+    """An argument parser that prints an error on one line, without the usage that --help shows."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see --help)\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; ``arguments`` are those of the command line unless given."""
+    """Run one command and return its exit code; ``arguments`` defaults to ``sys.argv[1:]``."""
     called = "python -m gradlab" if Path(sys.argv[0]).parts[-2:] == ("gradlab", "__main__.py") else "gradlab"
-    parser = _Parser(prog=called, description="What happens to .grad, and to memory, in a training loop.")
+    parser = _Parser(prog=called, description="Shows what happens to .grad, and to memory, in a training loop.")
     parser.add_argument("--version", action="version", version=_versions())
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser)
     add_all(commands)
     for command in commands.choices.values():
         command.add_argument("--version", action="version", version=_versions(), help=argparse.SUPPRESS)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # on Windows a pipe or a file takes 250 characters only
+    if isinstance(sys.stdout, io.TextIOWrapper):  # on Windows a pipe or file may have a one-byte encoding
         sys.stdout.reconfigure(errors="replace")
     options = parser.parse_args(arguments)
     try:
@@ -46,11 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{parser.prog} {options.command}: {_one_line(error)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        return 130  # as shells do
+        return 130  # as shells do for an interrupted program
 
 
 def _versions() -> str:
-    """Return the versions that a report of a problem needs, without importing torch."""
+    """Return the versions of gradlab, torch and Python, which bug reports need, without importing torch."""
     try:
         torch = version("torch")
     except PackageNotFoundError:

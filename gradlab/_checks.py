@@ -1,7 +1,7 @@
-"""Checks of arguments; every error names the argument, the value and what is allowed.
+"""Argument checks, whose errors name the argument, its value and the allowed values.
 
-Numbers of numpy and tensors of one number count as numbers; True and False do not.
-A wrong type raises TypeError, or ``kind``; a value out of range, NaN included, raises ValueError.
+NumPy scalars and one-element tensors count as numbers; True and False do not. ``allowed`` is the range in errors.
+A wrong type raises ``kind``, by default TypeError; a value out of range, NaN included, raises ValueError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 LARGEST_SEED = 2**32 - 1
 LARGEST_FLOAT = sys.float_info.max
 SMALLEST_FLOAT = 5e-324
-"""The smallest number above 0."""
+"""The smallest float above 0."""
 
 
 def whole_number(
@@ -29,7 +29,7 @@ def whole_number(
     allowed: str = "",
     kind: type[Exception] = TypeError,
 ) -> int:
-    """Return a whole number from ``low`` to ``high``, None for no limit; errors describe the range by ``allowed``."""
+    """Check that ``value`` is a whole number from ``low`` to ``high`` (None: no limit), and return it as an int."""
     allowed = allowed or f"a whole number from {low}{'' if high is None else f' to {high:,}'}"
     return int(_in_range(name, value, Integral, low, math.inf if high is None else high, allowed, kind))
 
@@ -37,25 +37,25 @@ def whole_number(
 def number(
     name: str, value: object, low: float, high: float, *, allowed: str = "", kind: type[Exception] = TypeError
 ) -> float:
-    """Return a number from ``low`` to ``high`` as a float; errors describe the range by ``allowed``."""
+    """Check that ``value`` is a number from ``low`` to ``high``, and return it as a float."""
     allowed = allowed or f"a number from {low:g} to {high:g}"
     return float(_in_range(name, value, Real, low, high, allowed, kind))
 
 
 def _in_range(name: str, value: Any, of: type, low: float, high: float, allowed: str, kind: type[Exception]) -> Any:
     plain: Any = value
-    with suppress(RuntimeError, ValueError, TypeError):  # of several numbers, or without memory
+    with suppress(RuntimeError, ValueError, TypeError):  # several elements, or a tensor without memory
         plain = value.item() if hasattr(value, "dtype") else value
     is_number: bool = isinstance(plain, of) and not isinstance(plain, bool)
     if not is_number:
         raise kind(f"{name} must be {allowed}, got {_few_values(value)}")
-    if not low <= plain <= high:  # NaN is nowhere between them
+    if not low <= plain <= high:  # also true for NaN
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
     return plain
 
 
 def pair(name: str, value: object, low: float, high: float) -> tuple[float, float]:
-    """Return two numbers from ``low`` to ``high`` as floats."""
+    """Check that ``value`` is a pair of numbers from ``low`` to ``high``, and return them as floats."""
     allowed = f"two numbers, each from {low:g} to {high:g}"
     if not isinstance(value, (tuple, list)):
         raise TypeError(f"{name} must be {allowed}, got {_few_values(value)}")
@@ -65,14 +65,14 @@ def pair(name: str, value: object, low: float, high: float) -> tuple[float, floa
 
 
 def on_off(name: str, value: object, *, kind: type[Exception] = TypeError) -> bool:
-    """Return True or False."""
+    """Check that ``value`` is True or False, and return it."""
     if not isinstance(value, bool):
         raise kind(f"{name} must be True or False, got {_few_values(value)}")
     return value
 
 
 def one_of(name: str, value: object, options: Iterable[str], *, kind: type[Exception] = TypeError) -> str:
-    """Return one of some texts."""
+    """Check that ``value`` is one of the strings ``options``, and return it; the error suggests a similar option."""
     options = tuple(options)
     if not isinstance(value, str) or value not in options:
         error = ValueError if isinstance(value, str) else kind
@@ -84,26 +84,26 @@ def one_of(name: str, value: object, options: Iterable[str], *, kind: type[Excep
 
 
 def near_names(name: str, options: Iterable[str], cutoff: float = 0.6) -> list[str]:
-    """Return up to three of the options that are spelled like a name, the nearest first."""
+    """Return up to three of ``options`` whose spelling is close to ``name``, the closest first."""
     return difflib.get_close_matches(name.lower(), list(options), n=3, cutoff=cutoff)
 
 
 def did_you_mean(value: object, options: Iterable[str]) -> str:
-    """Return "; did you mean 'digits'?" for the option that is spelled like ``value``, "" where none is."""
+    """Return "; did you mean 'digits'?" for the option spelled most like ``value``, or "" if none is similar."""
     near = near_names(value, options) if isinstance(value, str) else []
     return f"; did you mean {str(near[0])!r}?" if near else ""
 
 
 def brief(value: Any) -> str:
-    """Write a value in a few words."""
+    """Return a short description of ``value`` for a message, or only its type if the value cannot be formatted."""
     try:
         return _written(value)
-    except Exception:  # an object of the caller's may raise anything; a list may contain itself
+    except Exception:  # the user's object may raise any error; a list may contain itself
         return f"something of type {type(value).__name__}"
 
 
 def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
-    """Write a value, and of the tensors in it their shapes and types only."""
+    """Return ``value`` as text that shows only shape and dtype of the tensors in it; ``write`` formats the rest."""
     if getattr(value, "shape", ()) and hasattr(value, "dtype"):
         return f"a tensor of shape {tuple(value.shape)} and {value.dtype}"
     parts = list(value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ())
@@ -119,7 +119,7 @@ def without_values(value: Any, write: Callable[[Any], str] = brief) -> str:
 
 
 def _few_values(value: Any) -> str:
-    """Write a value; of a tensor with more than a few numbers only the shape and type."""
+    """Return the repr of ``value``, but only shape and dtype of tensors in a list or with more than 6 elements."""
     few = hasattr(value, "shape") and math.prod(value.shape) <= 6
     return repr(value) if few else without_values(value, repr)
 
@@ -137,7 +137,7 @@ def _written(value: Any) -> str:
     if isinstance(value, dict) and len(value) <= 8:
         return "{" + ", ".join(f"{key!r}: {_written(part)}" for key, part in value.items()) + "}"
     if isinstance(value, (list, tuple, str, bytes)):
-        value = value[:100]  # the rest is cut off in any case; it may be millions
+        value = value[:100]  # the text is cut below anyway, and a full repr may be huge
     text = getattr(value, "__name__", None) if isinstance(value, Callable) else None  # type: ignore[arg-type]
     text = text or repr(value)
     text = " ".join(text.split()) if "\n" in text else text
@@ -145,11 +145,11 @@ def _written(value: Any) -> str:
 
 
 def require_trainable(owner: str, name: str, models: Iterable[Any], advice: str) -> None:
-    """Raise ValueError for a lazy parameter, with ``advice`` on it, and for models that have nothing to train."""
+    """Raise ValueError if a parameter of ``models`` is lazy (the error ends with ``advice``) or none requires grad."""
     from torch.nn.parameter import is_lazy
 
     params = [each for model in models for each in model.named_parameters()]
     if lazy := next((key for key, param in params if is_lazy(param)), None):
-        raise ValueError(f"{owner}: {lazy} of {name} has no shape before a first batch: {advice}")
+        raise ValueError(f"{owner}: {lazy} of {name} has no shape before the first batch: {advice}")
     if not any(param.requires_grad for _, param in params):
-        raise ValueError(f"{owner}: {name} has no parameter that wants a gradient, so there is nothing to train")
+        raise ValueError(f"{owner}: {name} has no parameter that requires grad, so there is nothing to train")

@@ -1,8 +1,8 @@
-"""The owner of a file's code, and the frame or line of the reader's own code that led here.
+"""The owner of each file's code, and the frame or line of the user's code that led to a call.
 
-All messages that name a line use this rule. Ours are PyTorch, gradlab and Python's frozen modules. A library's are
-other installed packages and Python's standard library. All the rest is the reader's: files, cells of a notebook, and
-texts without a file, such as a loop in a Lab.
+Every message that names a line finds it by these owners. OURS is PyTorch, gradlab and Python's frozen modules. LIBRARY
+is other installed packages and Python's standard library. USER is everything else: files, cells of a notebook, and
+source without a file, such as a loop in a Lab.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 _MOST_FRAMES = 80
-_OWN_REFERENCES = 3  # the frame's, that of a variable, and that of the call which counts
+_OWN_REFERENCES = 3  # from the frame, the variable ``live``, and the argument of getrefcount
 _STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
 
 
@@ -31,7 +31,7 @@ class Owner(Enum):
 
     OURS = "PyTorch's and gradlab's"
     LIBRARY = "other libraries' and Python's own"
-    USER = "the reader's"
+    USER = "the user's"
 
 
 _USER, _LIBRARY, _OURS = Owner.USER, Owner.LIBRARY, Owner.OURS
@@ -39,7 +39,7 @@ _USER, _LIBRARY, _OURS = Owner.USER, Owner.LIBRARY, Owner.OURS
 
 @cache
 def code_owner(file: str) -> Owner:
-    """Return the owner of a file's code."""
+    """Return the owner of the code in ``file``, the ``co_filename`` of a code object."""
     if file.startswith(_our_folders()):
         return _OURS
     library = "site-packages" in file or "dist-packages" in file or file.startswith(_STANDARD)
@@ -48,20 +48,20 @@ def code_owner(file: str) -> Owner:
 
 @cache
 def _our_folders() -> tuple[str, ...]:
-    torch = importlib.util.find_spec("torch")  # found, not imported
+    torch = importlib.util.find_spec("torch")  # without importing torch
     theirs = () if torch is None else tuple(torch.submodule_search_locations or ())
     return (*(folder + os.sep for folder in (str(Path(__file__).parent), *theirs)), "<frozen")
 
 
 def frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """Yield a frame and those that have called it, the innermost first."""
+    """Yield ``frame`` and its callers, the innermost first; yield nothing for None."""
     while frame is not None:
         yield frame
         frame = frame.f_back
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost frame of the reader's code, or else of a library that is not PyTorch."""
+    """Return the innermost frame of the user's code, else the innermost frame of a library, else None."""
     library = None
     for caller in islice(frames(frame), _MOST_FRAMES):
         owner = code_owner(caller.f_code.co_filename)
@@ -75,13 +75,13 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
 def calling_and_innermost_frame(
     frame: FrameType | None, last: FrameType | None
 ) -> tuple[FrameType | None, FrameType | None]:
-    """Return the reader's frame within ``last`` that has called into PyTorch, and the innermost one as ``user_frame``.
+    """Return the user's frame that made the outermost call into PyTorch, and the user's innermost frame.
 
-    Frames further in than the first were called by PyTorch, as a forward or a hook is. A library's frame stands in for
-    the reader's; None without any, and if ``last`` is not reached.
+    They differ where PyTorch has called the user's code, such as a forward or a hook. Only frames from ``frame`` out to
+    ``last`` count. A library's frame replaces a missing user's frame; (None, None) if ``last`` is not reached.
     """
     calling, innermost, calling_owner, innermost_owner = None, None, _OURS, _OURS
-    while frame is not None:  # not with ``frames``, since this runs at every operation under a Ledger
+    while frame is not None:  # faster than ``frames``: this runs at every operation under a Ledger
         owner = code_owner(frame.f_code.co_filename)
         if owner is _OURS:
             calling, calling_owner = None, _OURS
@@ -97,17 +97,17 @@ def calling_and_innermost_frame(
 
 
 def raised_at(error: BaseException, is_theirs: Callable[[str], bool]) -> tuple[CodeType, int] | None:
-    """Return the innermost code that an error came through, and its line, of files for which ``is_theirs(file)``."""
+    """Return the innermost code object and line in ``error``'s traceback whose file ``is_theirs`` accepts, or None."""
     walked = ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
     sites = [(code, line) for code, line in walked if line and is_theirs(code.co_filename)]
     return sites[-1] if sites else None
 
 
 def variables(frame: FrameType) -> dict[str, Any]:
-    """Return the local variables of a function by name.
+    """Return a copy of a frame's local variables by name.
 
-    Until Python 3.12 a frame keeps the dictionary that it returns, and with it the old values of variables: their
-    tensors would stay alive. It is emptied, unless the reader's own ``locals()`` has it, too.
+    Up to Python 3.12, a function's frame keeps the dictionary ``f_locals``, which would keep old values such as tensors
+    alive. The dictionary is emptied here, unless the user's code also holds it through ``locals()``.
     """
     live = frame.f_locals
     copied = dict(live)

@@ -1,4 +1,4 @@
-"""Packages whose public names load their module when they are first used."""
+"""Packages that import the module of a public name when the name is first used."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 
 
 class LazyPackage(ModuleType):
-    """A package that loads the module of a public name at its first use.
+    """A package that imports the module of a public name when the name is first used.
 
-    A public name wins over a module of the same name: ``from gradlab import forecast`` is the function, even if the
-    module ``gradlab.forecast`` was imported before.
+    A public name takes precedence over a module of the same name: ``from gradlab.widgets import predict`` gives the
+    function, even if the module ``gradlab.widgets.predict`` was imported before.
     """
 
     _homes: Mapping[str, str]
@@ -23,13 +23,13 @@ class LazyPackage(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._homes:
-            raise AttributeError(f"{self.__name__} has no name {name!r}; it has {', '.join(sorted(self._homes))}")
+            raise AttributeError(f"{self.__name__} has no attribute {name!r}; it has {', '.join(sorted(self._homes))}")
         if self._needs_torch:
-            from ._torch import require_torch  # here, so that a bare import stays fast
+            from ._torch import require_torch  # only here, to keep ``import gradlab`` fast
 
             require_torch()
         home = self._homes[name]
-        if home == ".":  # a module of the package itself
+        if home == ".":  # the name is a submodule of the package
             value: Any = importlib.import_module(f".{name}", self.__name__)
         else:
             value = getattr(importlib.import_module(home, self.__name__), name)
@@ -46,11 +46,11 @@ class LazyPackage(ModuleType):
 
 
 def load_lazily(package: str, needs_torch: bool = True) -> None:
-    """Make public, and load at first use, the names that a package imports for type checkers.
+    """Make the names that a package imports for type checkers public, and import their modules at first use.
 
-    These are the lines ``from .module import Name as Name`` below ``if TYPE_CHECKING:`` in its ``__init__.py``: the one
-    list of its public names. Asking for one raises ImportError if PyTorch is missing or too old, unless ``needs_torch``
-    is False: some packages have names that do without torch.
+    The lines ``from .module import Name as Name`` below ``if TYPE_CHECKING:`` in the package's ``__init__.py`` are the
+    only list of these names. The first use of a name raises ImportError if PyTorch is missing or too old, unless
+    ``needs_torch`` is False, for packages in which some names work without torch.
     """
     module = sys.modules[package]
     tree = ast.parse(pkgutil.get_data(package, "__init__.py") or b"")

@@ -1,8 +1,8 @@
 """Requirements on PyTorch: the oldest supported version, and every private name that gradlab relies on.
 
-An entry of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls the object at its path.
-Paths are resolved at first use, so that importing this module imports nothing. ``Node.x`` is an attribute of
-the nodes of autograd's graph, ``GradScaler.x`` one of a scaler. ``delay_dynamo()`` has names of its own.
+Each key of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls the object at the path
+of that entry. Paths are resolved at first use, so importing this module does not import torch. ``Node.x`` means an
+attribute of an autograd node, and ``GradScaler.x`` that of an instance. ``delay_dynamo()`` relies on further names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import FunctionType
 from typing import Any
 
 FLOOR = (2, 11)
-"""The oldest version on which the tests pass: major and minor. The same is in pyproject.toml."""
+"""The oldest supported version of PyTorch, as (major, minor); pyproject.toml must require the same."""
 
 
 class UnsupportedTorchError(ImportError):
@@ -26,13 +26,11 @@ class UnsupportedTorchError(ImportError):
 
 
 def complaint() -> str | None:
-    """Return the fault of the installed PyTorch in a sentence; None if gradlab works with it."""
+    """Return an error message if PyTorch is missing or too old, and None if gradlab works with it."""
     oldest = ".".join(map(str, FLOOR))
     version = _installed()
     if version is None:
-        return (
-            f"gradlab needs PyTorch {oldest} or newer, and none is installed. https://pytorch.org says how to get it."
-        )
+        return f"gradlab needs PyTorch {oldest} or newer, and none is installed. See https://pytorch.org to install it."
     numbers = re.match(r"(\d+)\.(\d+)", version)  # a development version such as 2.11.0a0+git counts as 2.11
     if numbers is None or (int(numbers[1]), int(numbers[2])) >= FLOOR:
         return None
@@ -44,40 +42,40 @@ def complaint() -> str | None:
 
 
 def require_torch() -> None:
-    """Raise ImportError, with one sentence, if PyTorch is missing or too old."""
+    """Raise UnsupportedTorchError, an ImportError, if PyTorch is missing or too old."""
     wrong = complaint()
     if wrong is not None:
         raise UnsupportedTorchError(wrong)
 
 
 def _installed() -> str | None:
-    """Return the version of PyTorch, of the imported one if there is one; None without PyTorch."""
+    """Return the version of the imported or installed PyTorch, "unknown" without metadata, None without PyTorch."""
     running = getattr(sys.modules.get("torch"), "__version__", None)
     if running is not None:
         return str(running)
-    from importlib import metadata  # takes 20 ms, more than all of ``import gradlab``
+    from importlib import metadata  # this import takes longer (20 ms) than the whole ``import gradlab``
 
     try:
         return metadata.version("torch")
-    except metadata.PackageNotFoundError:  # a custom build may come without the package's description
+    except metadata.PackageNotFoundError:  # a custom build may lack the package's metadata
         return "unknown" if util.find_spec("torch") is not None else None
 
 
 ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
-"""The name of the node of a leaf."""
+"""The ``name()`` of the autograd node that accumulates a leaf's gradient."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """A private name of PyTorch's."""
+    """A private name of PyTorch, and the consequence if this PyTorch does not have it."""
 
     path: str
     used_by: str
-    """The folders of gradlab that rely on it, separated by spaces."""
+    """The folders of gradlab that use the name, separated by spaces."""
     lost_feature: str = ""
-    """The feature that does not work without it; "" if there is another way."""
+    """The consequence of a missing name, for the user; "" if there is none."""
     fallback: Callable[[], Any] | None = None
-    """Makes a substitute; without a fallback, using a missing name raises AttributeError."""
+    """A function that returns a substitute; without a fallback, using a missing name raises AttributeError."""
 
 
 def _slow_norms(tensors: list[Any], order: float) -> list[Any]:
@@ -91,29 +89,27 @@ _FAKE = "Ledger and forecasts do not work"
 _CUDA = "forecasts for a CUDA card do not work"
 _MODULES, _OPTIMIZERS = "torch.nn.modules.module._global_", "torch.optim.optimizer._global_optimizer_"
 _NO_MODULES = "memory is not counted by module, and a compiled model is not refused"
-_NEW = "parameters that are made in the block are not known at once"
-_STEPS = "steps of optimizers are not seen"
-_WORDS = "a model whose shapes depend on its data is refused with PyTorch's words"
-_HOOKS = "hooks on all modules or optimizers that a loop or an answer of your own registers stay after it"
-_UNSEEN = "backward passes are not seen, so no rule can speak"
-_GIVEN = "backward(gradient=...) looks like a plain backward()"
-_REDUCED = "loss-not-divided is off: a mean looks like a sum"
-_FAILED = "an fp16 loop that failed in mid-update must be reset"
+_NEW = "parameters that are created in the block are not recognised at once"
+_STEPS = "optimizer steps are not observed"
+_WORDS = "a model whose shapes depend on its data is refused with PyTorch's own error message"
+_HOOKS = "hooks on all modules or optimizers that your loop or answer registers stay registered after it"
+_UNSEEN = "backward passes are not observed, so no rule can find anything"
+_GIVEN = "backward(gradient=...) is treated like a plain backward()"
+_REDUCED = "the rule loss-not-divided is off: a mean cannot be distinguished from a sum"
+_FAILED = "an fp16 loop that failed in the middle of an update must be reset"
 _CLIP, _DISPATCH = "torch.nn.utils.clip_grad.", "torch.utils._python_dispatch."
 _FAKES = "torch._subclasses.fake_tensor."
-_CLIPPED = "the rules for {} are off, and what it clips counts as changed by hand"
-_UNKNOWN = "the rules for training and evaluation mode do not know {}"
-_PASSES = "backward passes cannot be distinguished, nor work on autograd's own threads"
+_CLIPPED = "the rules for {} are off, and gradients that it clips count as changed by hand"
+_UNKNOWN = "the rules for training and evaluation mode do not recognise {}"
+_PASSES = "backward passes are not distinguished from each other, and work on autograd's threads is not recognised"
 _NO_MODULE = "memory in backward is not counted by module"
-_CARRIED = (
-    "a state that is carried from one update to the next looks like other errors of backward(), and " + _NO_MODULE
-)
-_UNTRACED = "terms of a loss, and the place where a graph is cut, are not looked for"
-_MODES = "dispatch modes of your own see gradlab's operations"
+_CARRIED = "a state carried from one update to the next is reported like other errors of backward(), and " + _NO_MODULE
+_UNTRACED = "the terms of a loss, and the operation that cuts a graph, are not found"
+_MODES = "your own dispatch modes also receive gradlab's operations"
 _NESTED = "the bytes of torch.nested tensors are not counted"
-_KEPT = "what checkpointing keeps is counted as other"
-_FOUND = "what a graph saved before a Ledger began is counted as batches"
-_SLOW = "every look at a gradient costs more"
+_KEPT = "the tensors that checkpointing keeps are counted as other"
+_FOUND = "the tensors that a graph saved before a Ledger began are counted as batches"
+_SLOW = "inspecting a gradient always takes longer"
 
 PRIVATE_NAMES: dict[str, Name] = {
     "engine_run_backward": Name("torch.autograd._engine_run_backward", "doctor", _UNSEEN),
@@ -160,12 +156,12 @@ PRIVATE_NAMES: dict[str, Name] = {
     "compiled_call_impl": Name(
         "torch.nn.Module._compiled_call_impl",
         "memory",
-        "a Ledger does not refuse a model that was compiled by its own method, and counts only part of it",
+        "a Ledger does not refuse a model compiled with model.compile(), and counts only part of its memory",
     ),
     "generator_address": Name(
         "torch.Generator._cdata",
         "loop",
-        "beside threads of your own, what is drawn from torch.default_generator by its name is not a run's own",
+        "while your own threads run, numbers drawn directly from torch.default_generator are not separate for a run",
         lambda: property(id),
     ),
     "FakeTensor": Name(f"{_FAKES}FakeTensor", "memory forecast", _FAKE),
@@ -192,7 +188,7 @@ PRIVATE_NAMES: dict[str, Name] = {
 
 
 def missing(used_by: str | None = None) -> list[str]:
-    """Return the features lost on this PyTorch, each with the missing name, of one folder or of all."""
+    """Return a message for each lost feature, with the missing name; ``used_by`` limits them to one folder."""
     return [
         f"{name.lost_feature} (this PyTorch has no {name.path})"
         for name in PRIVATE_NAMES.values()
@@ -201,7 +197,7 @@ def missing(used_by: str | None = None) -> list[str]:
 
 
 def locate(name: str) -> tuple[Any, str]:
-    """Return the owner of a name and its attribute there, for replacing it; (None, "") if it is missing."""
+    """Return the object that holds a private name, and the attribute to replace; (None, "") if it is missing."""
     path = PRIVATE_NAMES[name].path
     return (_resolve(path.rpartition(".")[0]), path.rpartition(".")[2]) if _has(path) else (None, "")
 
@@ -238,14 +234,14 @@ def _resolve(path: str) -> Any:
             value = getattr(value, part)
         except AttributeError:
             try:
-                value = import_module(so_far)  # a module that is not imported yet
+                value = import_module(so_far)  # a submodule that is not imported yet
             except ImportError:
                 raise AttributeError(f"this PyTorch has no {path}") from None
     return value
 
 
 def _node() -> Any:
-    """Return a node of a graph, that of a mean."""
+    """Return the autograd node of an ``mse_loss``, which saves its ``reduction``."""
     import torch
 
     with __getattr__("disable_current_modes")(), torch.inference_mode(False), torch.enable_grad():
@@ -253,15 +249,15 @@ def _node() -> Any:
 
 
 def _scaler() -> Any:
-    """Return a scaler: some of its attributes are made by its constructor."""
+    """Return an instance of GradScaler, whose constructor creates some of the attributes."""
     import torch
 
     return torch.amp.GradScaler("cpu")
 
 
 def outside_dispatch_modes() -> AbstractContextManager[Any]:
-    """Hide gradlab's own operations in the block from dispatch modes, such as a Ledger that counts the loop's bytes."""
-    names: Any = sys.modules[__name__]  # ``__getattr__`` finds each name once
+    """Return a context that hides its operations from dispatch modes, such as a Ledger that counts the loop's bytes."""
+    names: Any = sys.modules[__name__]  # ``__getattr__`` resolves each name once
     within: AbstractContextManager[Any] = names.disable_current_modes() if names.dispatch_stack_size() else _NOTHING
     return within
 
@@ -270,40 +266,40 @@ _NOTHING = nullcontext()
 
 
 def is_compiled(module: Any) -> bool:
-    """Return whether a module or a part of it was compiled."""
+    """Return whether ``module`` or one of its submodules was compiled."""
     return any(hasattr(each, "_orig_mod") or each._compiled_call_impl is not None for each in module.modules())
 
 
 _DYNAMO = "torch._dynamo"
 _DISABLED = "__dynamo_disable"
-"""The attribute in which torch._disable_dynamo keeps the replacement of a function."""
+"""The attribute of a function in which ``torch._disable_dynamo`` stores the function's replacement."""
 _STEP_NAMES = {
     _DYNAMO, "cast", "Optimizer", "is_grad_enabled", "set_grad_enabled", "defaults", "_dynamo", "graph_break"
 }  # fmt: skip
-"""The names in PyTorch's wrapper of ``step()`` of its optimizers; a wrapper with others is left alone."""
+"""The names in the code of PyTorch's wrapper around an optimizer's ``step()``; other wrappers are not patched."""
 _INSTEAD = {_DYNAMO: "torch", "_dynamo": "compiler", "graph_break": "is_compiling"}
-"""Without compiled code, ``torch._dynamo.graph_break()`` does as little as ``torch.compiler.is_compiling()``."""
+"""Renames that turn ``torch._dynamo.graph_break()`` into ``torch.compiler.is_compiling()``, which is also a no-op."""
 
 
 def forward_hooks_of(module: Any) -> dict[int, Any]:
-    """Return the forward and pre-hooks of a module by number; none if PyTorch keeps them under another name."""
+    """Return a module's forward hooks and forward pre-hooks by id; {} if PyTorch stores them under other names."""
     return {**vars(module).get("_forward_hooks", {}), **vars(module).get("_forward_pre_hooks", {})}
 
 
 def compiled_anything() -> bool:
-    """Return whether ``torch.compile`` was called in this process, by the backends that dynamo remembers."""
+    """Return whether ``torch.compile`` was used in this process, according to dynamo's cached backends."""
     dynamo = sys.modules.get("torch._dynamo.eval_frame")
-    backends = getattr(dynamo, "cached_backends", {})  # that of functions that are not to be compiled is None
+    backends = getattr(dynamo, "cached_backends", {})  # None for functions excluded from compilation
     return any(backend is not None for backend in backends.values())
 
 
 def delay_dynamo() -> None:
-    """Let PyTorch's optimizers work without ``torch._dynamo`` until something else imports it.
+    """Patch PyTorch's optimizers to work without ``torch._dynamo`` until something else imports it.
 
-    The first optimizer imports it, for 1.5 seconds and 70 MiB, only to exclude some functions from compilation.
-    Until then nothing can be compiled, and the plain functions do the same. When it is imported, by ``torch.compile``
-    or anything else, PyTorch's own functions are restored first. If PyTorch has other names, nothing happens here, and
-    the first optimizer imports it.
+    Unpatched, the first optimizer imports it, at a cost of 1.5 seconds and 70 MiB, only to exclude some functions from
+    compilation. Until it is imported nothing can be compiled, so this exclusion has no effect. When ``torch.compile``
+    or anything else imports it, the patches are undone first. PyTorch functions that use other names than those above
+    are not patched.
     """
     if _DYNAMO in sys.modules or any(isinstance(finder, _BeforeDynamo) for finder in sys.meta_path):
         return
@@ -321,7 +317,7 @@ def delay_dynamo() -> None:
 
 
 def _functions_of_optimizers() -> Iterator[FunctionType]:
-    """Yield the functions of torch.optim's classes, and those that they wrap."""
+    """Yield the methods of PyTorch's optimizers, and the functions that these wrap."""
     import torch
 
     for kind in vars(torch.optim).values():
@@ -333,17 +329,17 @@ def _functions_of_optimizers() -> Iterator[FunctionType]:
 
 
 class _BeforeDynamo:
-    """The first of Python's finders of modules: before ``torch._dynamo`` is imported, it undoes ``delay_dynamo``."""
+    """A meta path finder that undoes ``delay_dynamo`` just before ``torch._dynamo`` is imported."""
 
     def __init__(self) -> None:
         self.undo: list[Callable[[], Any]] = []
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Find nothing, except for ``torch._dynamo`` the spec of the other finders."""
+        """Return None, except for ``torch._dynamo``: undo the patches and return the other finders' spec."""
         if name != _DYNAMO or self not in sys.meta_path:
             return None
         sys.meta_path.remove(self)
         while self.undo:
             self.undo.pop()()
-        # The search under way would skip the next finder, since this one has left its list.
+        # The running search would skip the next finder, because this finder has left the list.
         return util.find_spec(name)

@@ -1,4 +1,4 @@
-"""Numbers, bytes, lists and the addresses of lessons as text and HTML, formatted alike everywhere."""
+"""Formatting of numbers, bytes, lists and addresses of lessons as text and HTML, for the whole package."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 REPOSITORY = ""
-"""The address of this copy of gradlab, https://github.com/OWNER/NAME; empty if it has none."""
+"""The address of this copy's repository, https://github.com/OWNER/NAME; "" if it has none."""
 
 EN_DASH = "\u2013"
-"""Between the first and the last number of a run, where there is little room: ``38\u201341``."""
+"""The separator in a range of numbers where space is short: ``38\u201341``."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
 def lesson_address(notebook: str, section: str = "") -> str:
-    """Return the web address of ``"03_forgetting_zero_grad"``; "" if the repository has none."""
+    """Return the web address of a notebook such as ``"03_forgetting_zero_grad"``; "" without a repository."""
     fragment = f"#{quote(section.replace(' ', '-'))}" if section else ""
     return f"{REPOSITORY}/blob/main/notebooks/{notebook}.ipynb{fragment}" if REPOSITORY else ""
 
 
 def lesson_words(notebook: str, section: str = "") -> str:
-    """Return the address of a lesson or, if there is none, the name of its notebook and section."""
+    """Return the web address of a lesson or, without a repository, the name of its notebook and section."""
     section_text = f', section "{section}"' if section else ""
     return lesson_address(notebook, section) or f"notebook {notebook}{section_text}"
 
 
 def link_html(address: str, text: str) -> str:
-    """Return a text as an HTML link, or just as HTML if there is no address."""
+    """Return ``text``, escaped, as an HTML link to ``address``, or as plain HTML if ``address`` is ""."""
     escaped = html.escape(text)
     return f'<a href="{html.escape(address)}">{escaped}</a>' if address else escaped
 
 
 def inline_html(text: str) -> str:
-    """Return a text as HTML: text between backticks is code, line breaks stay."""
+    """Return ``text`` as HTML in which text between backticks is ``<code>`` and line breaks are ``<br>``."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False)).replace("\n", "<br>")
 
 
 def short(value: float) -> str:
-    """Write a number in at most about six characters: ``0.31``, ``12.4``, ``25k``, ``1e30``, ``inf``, ``NaN``."""
+    """Format a number in at most about six characters: ``0.31``, ``12.4``, ``25k``, ``1e30``, ``inf``, ``NaN``."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -62,29 +62,29 @@ def short(value: float) -> str:
 
 
 def power_text(power: float) -> str:
-    """Return a power of two with a superscript: ``2\u207b\u2074``."""
+    """Format a power of two with its rounded exponent as a superscript: ``2\u207b\u2074``."""
     return f"2{str(round(power)).translate(_SUPERSCRIPTS)}"
 
 
 def share_text(share: float) -> str:
-    """Write a part of a sum, which may be negative or longer than it: ``84%``, ``\u221212%``, ``31 times``."""
+    """Format a ratio to a sum, as a percentage or, from 10 on, as a multiple: ``84%``, ``\u221212%``, ``31 times``."""
     if not math.isfinite(share):
         return "an unknown part"
     if abs(share) < 0.005:
-        return "0%"  # and no "-0%"
+        return "0%"  # not "-0%"
     return f"{share:.0%}".replace("-", "\u2212") if abs(share) < 9.995 else f"{short(share)} times"
 
 
 def share_of_sum(share: float) -> str:
-    """Write a part of a sum with what it is a part of: ``84% of the sum``, ``31 times the sum``."""
+    """Format a ratio to a sum as a phrase: ``84% of the sum``, ``31 times the sum``."""
     if math.isfinite(share) and abs(share) >= 100:
-        return "far longer than the sum"  # the sum is nearly 0, and the exact ratio says nothing more
+        return "far longer than the sum"  # the sum is nearly 0, so the exact ratio is meaningless
     text = share_text(share)
     return f"{text} the sum" if text.endswith("times") else f"{text} of the sum"
 
 
 def bytes_text(count: float) -> str:
-    """Write a number of bytes with a binary unit: ``512 B``, ``24.1 KiB``, ``6.1 TiB``."""
+    """Format a number of bytes with a binary unit: ``512 B``, ``24.1 KiB``, ``6.1 TiB``."""
     if not math.isfinite(count):
         return short(count)
     size, unit = abs(count), "B"
@@ -100,33 +100,33 @@ _COLUMN_UNITS = {"GiB": 1024**3, "MiB": 1024**2, "KiB": 1024, "B": 1}
 
 
 def column_unit(largest: float) -> str:
-    """Return the unit, B to GiB, for a column of bytes that are to be compared, given the largest of them."""
+    """Return the unit, from B to GiB, for a column of byte counts whose maximum is ``largest``."""
     return next((unit for unit, size in _COLUMN_UNITS.items() if largest >= size), "B")
 
 
 def in_unit(count: float, unit: str = "GiB") -> str:
-    """Write a number of bytes in B, KiB, MiB or GiB whatever its size."""
+    """Format a number of bytes in ``unit``, which is B, KiB, MiB or GiB, whatever its size."""
     return f"{count / _COLUMN_UNITS[unit]:,.{0 if unit == 'B' else 2}f} {unit}"
 
 
 def number_of(count: int, word: str, ending: str = "s") -> str:
-    """Write a number with its noun: "1 update", "1,200 updates", "3 passes"."""
+    """Format a count with its noun: "1 update", "1,200 updates", and "3 passes" with ``ending="es"``."""
     return f"{count:,} {word}{'' if count == 1 else ending}"
 
 
 def join_words(items: Sequence[str], last: str = "and") -> str:
-    """Join a list: "T4, L4 and A100-40"."""
+    """Join items with commas, and ``last`` before the last item: "T4, L4 and A100-40"."""
     return f"{', '.join(items[:-1])} {last} {items[-1]}" if len(items) > 1 else "".join(items)
 
 
 def spans_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str:
-    """Write runs of numbers, each its first and last: "3, 7 to 9"; of more than three, the first and the last."""
+    """Format (first, last) ranges of numbers: "3, 7 to 9"; of more than three ranges, only the first and last."""
     runs = [f"{first:,}" if first == last else f"{first:,}{between}{last:,}" for first, last in spans]
     return ", ".join(runs if len(runs) <= 3 else [runs[0], "\u2026", runs[-1]])
 
 
 def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str:
-    """Write runs of batches: "no batch", "batch 41", "batches 38 to 41", "batches 3, 7 to 9"."""
+    """Format (first, last) ranges of batches: "no batch", "batch 41", "batches 38 to 41", "batches 3, 7 to 9"."""
     if not spans:
         return "no batch"
     is_single = len(spans) == 1 and spans[0][0] == spans[0][1]
@@ -134,7 +134,7 @@ def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str
 
 
 def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str = "", cell_style: str = "") -> str:
-    """Return a table of cells that are HTML, below heads if there are any; the styles are of the table and a cell."""
+    """Return an HTML table of ``heads``, if any, and ``rows`` of HTML cells; both styles are inline CSS."""
 
     def line(tag: str, cells: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{cell}</{tag[:2]}>" for cell in cells) + "</tr>"
@@ -146,7 +146,7 @@ def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str =
 
 
 def html_page(title: str, content: str, style: str = "", head: str = "") -> str:
-    """Return a whole page in English that needs nothing else; the title is text, the rest HTML and CSS."""
+    """Return a complete HTML page in English; ``title`` is plain text, ``style`` is CSS, and the rest is HTML."""
     return (
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -155,13 +155,13 @@ def html_page(title: str, content: str, style: str = "", head: str = "") -> str:
 
 
 def html_box(content: str, colour: str) -> str:
-    """Return HTML with a bar of this colour at its left; it needs no style sheet."""
+    """Return ``content`` in a ``<div>`` with a bar of ``colour`` on its left, without the need for a style sheet."""
     style = f"border-left:6px solid {colour};padding:2px 12px;max-width:72ch;font-size:15px;line-height:1.45"
     return f'<div role="status" style="{style}">{content}</div>'
 
 
 def png_img(png: bytes, alt: str, width: int) -> str:
-    """Return an ``<img>`` with a PNG, at most ``width`` CSS pixels wide; ``alt`` is for screen readers."""
+    """Return an ``<img>`` with a PNG, at most ``width`` CSS pixels wide; screen readers read ``alt``."""
     return _img(png, "png", alt, f'style="max-width:100%;width:{width}px"')
 
 
@@ -171,7 +171,7 @@ _DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]") 
 def svg_img(svg: str, alt: str, width: int) -> str:
     """Return an ``<img>`` with a themed SVG, at most ``width`` CSS pixels wide.
 
-    It is dark on pages that are marked as dark, and light where the style is removed.
+    The picture is dark on pages that are marked as dark, and light elsewhere, also where ``<style>`` is removed.
     """
     dark = ", ".join(f"{page} .gl-themed" for page in _DARK_PAGES)
     attributes = f'class="gl-themed" style="color-scheme:light;max-width:100%;width:{width}px"'

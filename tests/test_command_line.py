@@ -90,7 +90,7 @@ def test_the_card_that_was_asked_about_has_its_row(capfd: pytest.CaptureFixture[
         ("", "the following arguments are required: command"),
         ("forecast", "the following arguments are required: what"),
         ("fly", "invalid choice: 'fly'"),
-        ("forecast lama-8b", ": there is no size and no task 'lama-8b'; did you mean 'llama-8b'?; `gradlab forecast"),
+        ("forecast lama-8b", ": there is no size or task 'lama-8b'; did you mean 'llama-8b'?; `gradlab forecast"),
         ("forecast llama-8b --on T5", ": card must be one of T4, V100, L4, A10G, "),
         ("forecast llama-8b --on -1", "got '-1'"),
         ("forecast llama-8b --batch 0", ": batch must be a whole number from 1 to 1,048,576, got 0"),
@@ -127,7 +127,7 @@ def test_help_needs_no_torch() -> None:
     text = " ".join(result.stdout.split())
     for option, usual in (
         ("--batch N", "1 for a language model, else the task's own"),
-        ("--context N", "2,048, or fewer if the model reads fewer"),
+        ("--context N", "2,048, or the model's maximum if that is smaller"),
         ("--no-zero-grad", "on"),
         ("--window N", "1"),
         ("--checkpoint", "off"),

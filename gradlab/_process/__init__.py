@@ -1,4 +1,4 @@
-"""State of the whole process: threads, child processes, hooks, random numbers, PyTorch's state, the parser."""
+"""Tools for process-wide state: threads, subprocesses, hooks, random numbers, PyTorch's settings, Python's parser."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Processes that end with the one that has started them, however that ends."""
+"""Child processes that end with their parent, even if the parent is killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def end_with_parent() -> None:
-    """End this process of multiprocessing at once when the one that has started it ends, however that ends."""
+    """Start a thread that ends this multiprocessing child as soon as its parent ends, even if the parent is killed."""
     import multiprocessing
     from multiprocessing.connection import wait
 
@@ -22,7 +22,7 @@ def end_with_parent() -> None:
     assert parent is not None
 
     def follow() -> None:
-        wait([parent.sentinel])  # one end of a pipe: the system closes the other end with the parent
+        wait([parent.sentinel])  # one end of a pipe; the system closes the other end when the parent ends
         os._exit(1)
 
     threading.Thread(target=follow, daemon=True).start()
@@ -40,10 +40,10 @@ _GRACE = 45.0  # seconds for a program to end after SIGTERM: torchrun gives its 
 
 @contextmanager
 def running_module(module: str, arguments: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run ``python -m module`` for the time of a block; it gets SIGTERM when the block or this process ends.
+    """Run ``python -m module`` during a block; the program receives SIGTERM when the block or this process ends.
 
-    options: those of subprocess.Popen. Windows hands no pipe over: there it ends with the block only, by a break, which
-    reaches all of its group; SIGTERM would end it at once, and what it has started would stay.
+    ``options`` are those of subprocess.Popen. On Windows, without ``pass_fds``, the program ends only with the block,
+    by a CTRL_BREAK_EVENT to its whole process group: SIGTERM would end it at once and leave its children running.
     """
     if sys.platform == "win32":
         group = subprocess.CREATE_NEW_PROCESS_GROUP
@@ -62,12 +62,12 @@ def running_module(module: str, arguments: Sequence[str], **options: Any) -> Ite
             os.close(theirs)
     try:
         yield process
-    finally:  # also when the learner interrupts
+    finally:  # also after an interrupt
         end()
         if process.poll() is None:
             try:
                 process.communicate(timeout=_GRACE)
             except subprocess.TimeoutExpired:
                 process.kill()
-                with suppress(subprocess.TimeoutExpired):  # a worker that lives on holds the other ends of its pipes
+                with suppress(subprocess.TimeoutExpired):  # a surviving worker keeps the pipes open
                     process.communicate(timeout=5)

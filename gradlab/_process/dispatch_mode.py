@@ -1,4 +1,4 @@
-"""A dispatch mode that may be left in any order, and that is quick."""
+"""A fast dispatch mode whose instances may be exited in any order."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from .. import _torch
 
 
 class DispatchMode(_torch.TorchDispatchMode):
-    """Hands every operation to ``__torch_dispatch__``, as PyTorch's own does."""
+    """A base class for dispatch modes, without the overhead of PyTorch's own base class."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Leave ``__torch_dispatch__`` as it is: PyTorch's wrapper around it costs more than all the rest."""
+        """Return False to avoid PyTorch's wrapper around ``__torch_dispatch__``, which costs more than all the rest."""
         return False
 
     def __exit__(self, *error: Any) -> None:
-        """Stop, also where it is no longer the innermost mode: those within it stay."""
+        """Remove this mode from the stack, even if it is not the innermost mode; the modes inside it stay active."""
         kind, stack = _torch.TorchDispatchMode, _torch.dispatch_mode_stack()
         within = stack[stack.index(self) + 1 :] if self in stack else []
-        for inner in reversed(within):  # with PyTorch's own methods: a mode may do more in its own
+        for inner in reversed(within):  # with PyTorch's methods, since a subclass may do more in its own
             kind.__exit__(inner, None, None, None)
         super().__exit__(*error)
         for inner in within:

@@ -1,4 +1,4 @@
-"""Temporary replacements of PyTorch's functions, and hooks that act on one thread."""
+"""Temporary replacements of PyTorch's functions, and global hooks that are called on one thread only."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 from .. import _torch
 
-_lock = threading.RLock()  # a garbage collection within a block may end another one
+_lock = threading.RLock()  # reentrant: garbage collection while it is held may undo other patches
 
 
 class Original:
-    """The replaced object: calling it calls ``call``, the object itself."""
+    """A callable handle for a replaced object, which is its attribute ``call``."""
 
     __slots__ = ("call",)
 
@@ -26,14 +26,14 @@ class Original:
 
 
 Make = Callable[[Original], Any]
-"""Makes the replacement of an original, which it calls by ``original(...)``, or ``original.call``."""
+"""A function that takes an Original and returns its replacement, which may call the original."""
 
 
 class Patches:
-    """Attributes, as (owner, name, make), that are replaced in a block or until ``undo``.
+    """Replacements of attributes, given as (owner, name, make), for the time of a ``with`` block or until ``undo``.
 
-    It may be entered any number of times, on any threads, in any order: they are replaced until the last block ends.
-    Two objects may replace the same attribute, and end in any order.
+    An instance may be entered several times, on any threads: its attributes stay replaced until the last block ends.
+    Several instances may replace the same attribute, and be undone in any order.
     """
 
     def __init__(self, *attributes: tuple[Any, str, Make]) -> None:
@@ -55,7 +55,7 @@ class Patches:
                 self.undo()
 
     def replace(self, owner: Any, name: str, make: Make) -> None:
-        """Replace ``owner.name`` by ``make(original)`` until ``undo``; a missing name is skipped."""
+        """Replace ``owner.name`` with ``make(original)`` until ``undo``; do nothing if ``owner`` does not define it."""
         with _lock:
             value = vars(owner).get(name) if owner is not None else None
             if value is None:
@@ -67,7 +67,7 @@ class Patches:
             setattr(owner, name, replacement)
 
     def undo(self) -> None:
-        """Restore all, the newest first; under a patch of others a replacement stays, and does nothing."""
+        """Restore all attributes, the newest first; a replacement that other code has patched over stays in place."""
         with _lock:
             while self._done:
                 owner, name, replacement = self._done[-1]
@@ -75,7 +75,7 @@ class Patches:
                 above = vars(owner).get(name)
                 if above is replacement:
                     setattr(owner, name, original.call)
-                else:  # a newer replacement calls this one: from now on it calls this one's original
+                else:  # if a newer replacement calls this replacement, let it call this replacement's original
                     while (newer := getattr(above, "gradlab_original", None)) and newer.call is not replacement:
                         above = newer.call
                     if newer is not None:
@@ -84,11 +84,11 @@ class Patches:
 
 
 class ThreadHook:
-    """A hook on all modules or optimizers, called for what this thread does; ``remove()`` takes it away.
+    """A hook on all modules or optimizers that is called only on the thread which created it, until ``remove()``.
 
-    It is not put into PyTorch's own dictionary: another thread may be iterating over that, and would fail. ``kinds``
-    are names in ``_torch`` of PyTorch's dictionaries. ``in_backward`` is called inside a backward pass on another
-    thread, which may be one of autograd's own; it returns whether that works for this thread.
+    The hook is not stored in PyTorch's own dictionary, because another thread may be iterating over it. ``kinds`` are
+    the names of PyTorch's dictionaries in ``_torch``. With ``every_thread`` all threads call the hook. In a backward
+    pass on another thread, such as one of autograd's, the hook is called if ``in_backward()`` returns True.
     """
 
     def __init__(
@@ -112,21 +112,21 @@ class ThreadHook:
                 table.change(self._thread, lambda hooks: tuple(item for item in hooks if item[0] is not self))
 
 
-class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # fromkeys, which nothing uses
-    """Replaces one of PyTorch's dictionaries of hooks, and adds those that belong to a thread.
+class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # fromkeys differs, but is not used
+    """A replacement of one of PyTorch's dictionaries of global hooks that adds the current thread's hooks.
 
-    Everything else goes to PyTorch's own dictionary. That includes hooks that others add or remove meanwhile: their
-    handles refer to this object, so it is kept after its removal. It is a dict because PyTorch requires one.
+    All other access goes to PyTorch's own dictionary, also when other code adds or removes hooks meanwhile. The handles
+    of such hooks refer to this object, so it is kept after its removal. PyTorch requires it to be a dict.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.owner, attribute = _torch.locate(name)
         self._in_place = Patches((self.owner, attribute, self._replace_table))
-        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # None: of all threads
+        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # None: for all threads
 
     def change(self, thread: int | None, change: Callable[[Any], tuple[tuple[Any, Any], ...]]) -> None:
-        """Change the hooks of a thread; replace PyTorch's own dictionary only while there are any."""
+        """Apply ``change`` to the hooks of ``thread``; PyTorch's dictionary is replaced while any hooks are left."""
         idle = not self._by_thread
         if hooks := change(self._by_thread.get(thread, ())):
             self._by_thread[thread] = hooks
@@ -154,11 +154,11 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
         return key in self.data or any(key is hook_key for hook_key, _ in self._added())
 
     def items(self) -> Any:
-        """Return a copy of PyTorch's own hooks and those added, safe to iterate over."""
+        """Return PyTorch's hooks and the added hooks with their keys, as a tuple that is safe to iterate over."""
         return (*self.data.items(), *self._added())
 
     def values(self) -> Any:
-        """Return the hooks alone."""
+        """Return the same hooks as ``items()``, without their keys."""
         return (*self.data.values(), *(hook for _, hook in self._added()))
 
 

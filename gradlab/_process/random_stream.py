@@ -1,4 +1,4 @@
-"""Random numbers of torch, separate from all others of the process."""
+"""Streams of torch's random numbers that are separate from all others in the process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .threads import learner_threads, others_may_draw
 
 
 class RandomStream:
-    """Random numbers of its own: in a ``with`` block torch draws from it on this thread. It may be entered again.
+    """A separate stream of random numbers, from which torch draws on this thread in a ``with`` block; reentrant.
 
-    If no other thread may draw meanwhile, torch's generators get its state for that time; this costs next to nothing.
-    Otherwise they are left alone, and each operation that draws gets a generator of the same state. It begins as after
-    torch.manual_seed, or at torch's current state; ``cuda``: with the generators of all GPUs; ``compiled``: code of
-    torch.compile draws from it, too.
+    If no other thread may draw meanwhile, torch's generators take on the stream's state during the block, at almost no
+    cost. Otherwise they are left alone, and each random operation is passed the stream's own generator. The stream
+    starts in the state that ``torch.manual_seed(seed)`` sets or, without a seed, in torch's current state. ``cuda``
+    includes the generators of all GPUs; ``compiled`` includes code that torch.compile has compiled.
     """
 
     def __init__(self, seed: int | None = None, *, cuda: bool = False, compiled: bool = False) -> None:
@@ -37,8 +37,8 @@ class RandomStream:
         self._depth, self._lock, self._block = 0, threading.RLock(), ExitStack()
 
     def __enter__(self) -> None:
-        """Raise RuntimeError if a GPU or compiled code would draw beside a thread of the learner's own."""
-        self._lock.acquire()  # for a run that is used on two threads
+        """Enter the stream; raise RuntimeError for GPUs or compiled code if another thread runs the learner's code."""
+        self._lock.acquire()  # a run may be used on two threads
         try:
             if not self._depth:
                 self._block.enter_context(self._kept_apart())
@@ -56,7 +56,7 @@ class RandomStream:
             self._lock.release()
 
     def copy(self) -> RandomStream:
-        """Return another one in the same state."""
+        """Return another stream in the same state."""
         other = RandomStream(cuda=self._cuda, compiled=self._compiled)
         other.set_state(self.state())
         return other
@@ -66,21 +66,21 @@ class RandomStream:
         return [generator.get_state() for generator in (_generators(cuda=self._cuda) if self._depth else self._ours)]
 
     def set_state(self, state: list[Tensor]) -> None:
-        """Go on from a ``state()``."""
+        """Continue from a state that ``state()`` has returned."""
         for generator, position in zip(_generators(cuda=self._cuda) if self._depth else self._ours, state, strict=True):
             generator.set_state(position)
 
     @contextmanager
     def _kept_apart(self) -> Iterator[None]:
-        if self._cuda or self._compiled:  # neither takes a generator
+        if self._cuda or self._compiled:  # neither can be passed a generator
             if threads := learner_threads():
-                what, instead = ("a GPU", "device 'cpu'") if self._cuda else ("compiled code", "no torch.compile")
+                what, instead = ("a GPU", "use device 'cpu'") if self._cuda else ("compiled code", "do not compile")
                 raise RuntimeError(
-                    f"The random numbers of {what} belong to the whole process, and a thread of yours, {threads[0]!r}, "
-                    f"runs beside this one: wait for its end with join(), or use {instead}"
+                    f"The random numbers of {what} belong to the whole process, and your thread {threads[0]!r} is "
+                    f"running at the same time: wait for its end with join(), or {instead}"
                 )
         elif (thread := threading.get_ident()) not in _HANDED_OUT and others_may_draw():
-            # Operations, torch.manual_seed, torch.get_rng_state and the like on this thread use our generator.
+            # On this thread, operations, torch.manual_seed, torch.get_rng_state and the like use our generator.
             with _BY_THREAD, _GeneratorMode(self._ours[0]):
                 try:
                     _HANDED_OUT[thread] = self._ours[0]
@@ -102,9 +102,9 @@ class RandomStream:
 
 @contextmanager
 def preserving_rng() -> Iterator[None]:
-    """Restore the state of torch's random numbers at the end.
+    """Restore the state of torch's CPU generator after the block.
 
-    Unless a thread of the learner's own runs: also those of GPUs in use, of Python and of numpy.
+    Unless another thread runs the learner's code, also restore the states of GPUs in use, of Python and of NumPy.
     """
     alone = not learner_threads()
     of_python, of_numpy = random.getstate(), np.random.get_state()
@@ -118,7 +118,7 @@ def preserving_rng() -> Iterator[None]:
 
 
 _HANDED_OUT: dict[int, Generator] = {}
-"""The generator for the operations of a thread, by the thread's number."""
+"""The generator that the operations of a thread use, by thread id."""
 
 
 def _generators(*, cuda: bool) -> list[Generator]:
@@ -129,14 +129,14 @@ def _generators(*, cuda: bool) -> list[Generator]:
 
 
 class _DefaultGenerator:
-    """Replaces the CPU's generator in torch.random by that of the calling thread."""
+    """A proxy for ``torch.random.default_generator`` that forwards to the calling thread's generator."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(_generators(cuda=False)[0], name)
 
 
 def _seeding_own(manual_seed: Original) -> Callable[[int], Generator]:
-    """Seed the generators of this thread; if it has one of its own, no GPU, which other threads may use."""
+    """Return a ``manual_seed`` that seeds only the calling thread's own generator, if it has one, and no GPUs."""
 
     @wraps(manual_seed.call)
     def seed_own(seed: int) -> Generator:
@@ -151,17 +151,17 @@ _BY_THREAD = Patches(
     (torch, "manual_seed", _seeding_own),
     (torch.random, "manual_seed", _seeding_own),
 )
-"""The replacements while any thread has a generator of its own."""
+"""The replacements that are active while any thread has its own generator."""
 _address: Callable[[Generator], int] = _torch.generator_address.__get__
-"""The address of a generator: operations get another Python object for the same generator."""
+"""A function that returns a generator's C++ address: operations receive a new Python object for the same generator."""
 _DRAWING_NOTHING = (
     "_fused_sdp_choice", "_scaled_dot_product_flash_attention_for_cpu", "_nested_tensor_softmax_with_shape"
 )  # fmt: skip
-"""Operations tagged as random because they draw on other devices."""
+"""Operations that are tagged as random because they draw on other devices, but draw nothing on the CPU."""
 
 
 class _GeneratorMode(DispatchMode):
-    """Passes its generator to each operation on the CPU that draws."""
+    """A dispatch mode that passes its generator to each random operation on the CPU."""
 
     def __init__(self, generator: Generator) -> None:
         super().__init__()
@@ -181,7 +181,7 @@ class _GeneratorMode(DispatchMode):
         operation, index = form
         if operation is None:
             raise RuntimeError(
-                f"{func} draws random numbers of the whole process, and another thread may draw them, too: "
+                f"{func} draws random numbers of the whole process, and another thread may also draw them: "
                 "use nn.Dropout or torch.rand, or wait for the end of your other threads with join()"
             )
         if len(args) > index:
@@ -192,7 +192,7 @@ class _GeneratorMode(DispatchMode):
         return operation(*args, **kwargs)
 
     def _drop_out(self, values: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-        """Do what native_dropout does on a CPU; TorchScript calls it."""
+        """Compute ``native_dropout``, which TorchScript calls, as on a CPU but with this mode's generator."""
         if train is False or not values.numel():
             return torch.native_dropout(values, p, False)
         mask = torch.empty_like(values, dtype=torch.bool).bernoulli_(1 - p, generator=self._generator)
@@ -201,7 +201,7 @@ class _GeneratorMode(DispatchMode):
 
 @cache
 def _drawing_form(func: Any) -> tuple[Any, int] | None:
-    """Return the overload with a generator and its argument's index, (None, 0) without one; None: draws nothing."""
+    """Return (overload with a generator, that argument's index), (None, 0) without one, None if nothing is drawn."""
     for operation in (func, *(getattr(func.overloadpacket, name) for name in func.overloadpacket.overloads())):
         names = [argument.name for argument in operation._schema.arguments]
         if "generator" in names and _arguments(operation) == _arguments(func):

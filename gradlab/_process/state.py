@@ -1,4 +1,4 @@
-"""Saving and restoring state: of models and optimizers, and of PyTorch in the process or a thread."""
+"""Saving and restoring the state of models and optimizers, and PyTorch's settings in the process or a thread."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def copy_state(things: Iterable[Any]) -> Callable[[], None]:
-    """Copy the state of models, tensors, and others with a ``state_dict``; return a function that restores it.
+    """Copy the state of models, leaf tensors and objects with a ``state_dict``; return a function that restores it.
 
-    Of a model: its parts, weights, buffers, ``.grad``, and what trains. It may be restored any number of times.
+    A model's state includes its submodules, ``.grad``, ``requires_grad`` and ``training``. Restoring may be repeated.
     """
     import torch
     from torch import Tensor, nn
@@ -48,7 +48,7 @@ def copy_state(things: Iterable[Any]) -> Callable[[], None]:
         with torch.no_grad():
             for tensor, value, requires_grad, grad in values:
                 tensor.data = tensor.data if tensor.shape == value.shape else value.clone()
-                if not torch.equal(tensor, value):  # nothing is written where nothing has changed
+                if not torch.equal(tensor, value):  # unchanged tensors are not written to
                     tensor.copy_(value)
                 if tensor.requires_grad != requires_grad:
                     tensor.requires_grad = requires_grad
@@ -70,15 +70,15 @@ _DEVICES = ("cpu", "cuda")
 
 @contextmanager
 def preserving_torch_state() -> Iterator[None]:
-    """Run a block with grad mode on, and restore global state of the kernel afterwards.
+    """Run a block with grad mode on, and restore global settings afterwards.
 
-    That is: modes, autocast, default dtype and device, hooks on all modules and optimizers, Python's recursion limit.
+    These are grad and inference mode, autocast, default dtype and device, global hooks, and Python's recursion limit.
     """
     import torch
 
     limit, cast, nesting = sys.getrecursionlimit(), _autocast(), _autocast_nesting()
     try:
-        with KernelSettings(), torch.inference_mode(False):  # it restores grad mode and inference mode
+        with KernelSettings(), torch.inference_mode(False):  # this also restores grad mode
             yield
     finally:
         sys.setrecursionlimit(limit)
@@ -86,7 +86,7 @@ def preserving_torch_state() -> Iterator[None]:
             for name, (on, kind) in cast.items():
                 torch.set_autocast_enabled(name, on)
                 torch.set_autocast_dtype(name, kind)
-        if _autocast_nesting() != nesting:  # a region that was never left: its casts would be used for ever
+        if _autocast_nesting() != nesting:  # a region was not exited, so its cached casts would stay in use
             torch.clear_autocast_cache()
             while _autocast_nesting() > nesting:
                 torch.autocast_decrement_nesting()
@@ -95,13 +95,13 @@ def preserving_torch_state() -> Iterator[None]:
 
 
 class KernelSettings:
-    """Confines global settings of a loop to its ``with`` blocks.
+    """The global settings of a loop, which are in effect only in the ``with`` blocks of this object.
 
-    That is the default dtype and device, and hooks on all modules and optimizers.
+    These are the default dtype and device, and hooks on all modules and optimizers.
     """
 
     def __init__(self) -> None:
-        self._defaults: dict[int, Any] = {}  # those that the loop has set, by index
+        self._defaults: dict[int, Any] = {}  # defaults that the loop has set, by their index in _defaults()
         self._hooks: list[dict[int, Any]] = []
 
     def __enter__(self) -> None:
@@ -119,7 +119,7 @@ class KernelSettings:
 
 
 def _defaults() -> list[Any]:
-    """Return the default dtype, the default device, and the kind of backward hooks on all modules."""
+    """Return the default dtype, the default device, and whether backward hooks on all modules are full ones."""
     import torch
 
     module, name = _torch.locate("is_full_backward_hook")
@@ -140,14 +140,14 @@ def _set_defaults(now: list[Any], wanted: list[Any]) -> None:
 
 @cache
 def _global_hooks() -> list[dict[int, Any]]:
-    """Return PyTorch's own dictionaries of the hooks on all modules and on all optimizers, by the number of a hook."""
+    """Return PyTorch's own dictionaries of the hooks on all modules and on all optimizers, keyed by hook id."""
     owners = [_torch.locate(name)[0] for name in ("module_hooks", "optimizer_hooks")]
     names = [(name, value) for owner in owners if owner is not None for name, value in vars(owner).items()]
     return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
 
 
 def _remove_hooks_since(before: set[int]) -> list[dict[int, Any]]:
-    """Remove the hooks that are not in ``before``, and return them; gradlab's own, of another thread, stay."""
+    """Remove and return the hooks whose ids are not in ``before``, except hooks of gradlab and PyTorch."""
     every = _global_hooks()
     new = {
         number
@@ -170,7 +170,7 @@ def _autocast() -> dict[str, tuple[bool, torch.dtype]]:
 
 
 def _autocast_nesting() -> int:
-    """Return the number of open autocast regions; PyTorch reports it only on entering or leaving one."""
+    """Return the number of open autocast regions, which PyTorch reports only when a region is entered or exited."""
     import torch
 
     torch.autocast_increment_nesting()
@@ -179,7 +179,7 @@ def _autocast_nesting() -> int:
 
 @contextmanager
 def plain_torch_state() -> Iterator[None]:
-    """Run a block with grad mode on and autocast off, whatever state a cell has left in the main thread."""
+    """Run a block with grad mode on and CPU autocast off, whatever a cell has set in the main thread."""
     import torch
 
     with torch.inference_mode(mode=False):

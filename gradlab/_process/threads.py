@@ -1,4 +1,4 @@
-"""The threads of the process: those that run the learner's code, work for the main one, and locks."""
+"""Threads that run the learner's code, work that widgets hand over to the main thread, and locks."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from typing import Any
 from .._frames import Owner, code_owner, frames
 
 lock = threading.RLock()
-"""Held by calls that drive or show a widget, also on a thread of the learner's own; reentrant."""
+"""A reentrant lock, which any thread holds while it drives or shows a widget."""
 
 _THREADING = threading.Thread.run.__code__.co_filename
 _POOLS = (str(Path("concurrent/futures/thread.py")), str(Path("multiprocessing/pool.py")))
 
 
 def learner_threads() -> list[str]:
-    """Return the names of the other threads that run code of the learner's own, or have just begun to.
+    """Return the names of the other threads that are running, or about to run, the learner's code.
 
-    A thread of Jupyter's, of a progress bar or of a pool that waits for work has no frame of theirs.
+    Threads of Jupyter and of progress bars, and pool threads that wait for work, are not among them.
     """
     return [name for name, is_running in _learner_threads() if is_running]
 
 
 def others_may_draw() -> bool:
-    """Return whether another thread may draw random numbers while this one computes.
+    """Return whether another thread may draw random numbers while the current thread computes.
 
-    Beside the main thread, one for the learner's own code may; beside any other the main one, where a cell may begin.
+    If the main thread computes, that is a thread for the learner's code; otherwise it is the main thread itself.
     """
     return threading.current_thread() is not threading.main_thread() or next(_learner_threads(), None) is not None
 
 
 def innermost_frames() -> dict[int, FrameType]:
-    """Return the current frame of each thread, by the thread's number.
+    """Return the current frame of each thread, by thread id.
 
-    Before Python 3.11.9 sys._current_frames may collect garbage while it holds a lock of the interpreter's; an object
-    that lets another thread run then, as a tensor does, stops the process for good (python/cpython issue 106883).
+    Garbage collection is off meanwhile: before Python 3.11.9, sys._current_frames could collect under a lock, and
+    a collected object that lets another thread run, such as a tensor, causes a deadlock (python/cpython issue 106883).
     """
     collects = gc.isenabled()
     gc.disable()
@@ -57,7 +57,7 @@ def innermost_frames() -> dict[int, FrameType]:
 
 
 def _learner_threads() -> Iterator[tuple[str, bool]]:
-    """Yield the name of each other thread for code of the learner's own, and whether it runs some now."""
+    """Yield the name of each other thread for the learner's code, and whether the thread is running such code now."""
     stacks = innermost_frames()
     del stacks[threading.get_ident()]
     threads = {thread.ident: thread for thread in threading.enumerate()} if stacks else {}
@@ -65,13 +65,13 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
         thread = threads.get(ident)
         name = str(ident) if thread is None else thread.name
         files = [frame.f_code.co_filename for frame in frames(innermost)]
-        # If it ran on while its frames were followed, the outer ones are lost.
+        # If the thread ran on during the walk, the outer frames are missing: walk again.
         if thread is not None and files[-1] != _THREADING:
             files = [frame.f_code.co_filename for frame in frames(innermost_frames().get(ident, innermost))]
         outermost = next((file for file in reversed(files) if file != _THREADING), "")
         if any(code_owner(file) is Owner.USER for file in files):
             yield name, True
-        elif not outermost:  # it has just begun, or is a timer
+        elif not outermost:  # the thread has just started, or is a timer
             function = getattr(thread, "_target", None) or getattr(thread, "run", None)
             code = getattr(function, "__code__", None)
             yield name, code is None or code_owner(code.co_filename) is Owner.USER
@@ -79,67 +79,67 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
             yield name, False
 
 
-SERVED_LATELY = 0.5  # seconds: a call that serves does so more often, unless an update takes longer
+SERVED_LATELY = 0.5  # seconds between two calls of ``serve`` at most, unless an update takes longer
 
 
 class MainThread:
-    """The main thread, which trains, draws and forecasts for widgets between two cells.
+    """The work that widgets hand over to the main thread, which trains, draws and forecasts between two cells.
 
-    JupyterLab delivers a widget's request on another thread while a cell runs. PyTorch's tables of hooks, its random
-    numbers and ``.grad`` belong to the process, so work done there would affect the cell. It waits for the end of the
-    cell, or until a long gradlab call of the cell reaches ``serve``.
+    While a cell runs, JupyterLab delivers a widget's request on another thread. PyTorch's tables of hooks, its random
+    numbers and ``.grad`` belong to the process, so work done there would affect the cell. The work waits until the cell
+    ends, or until a long gradlab call in the cell reaches ``serve``.
     """
 
     def __init__(self) -> None:
         self.interrupted = False
-        """Whether work done by ``serve`` was interrupted: then the calling cell must end, too."""
+        """Whether work done by ``serve`` was interrupted: then the calling cell must also end."""
         self._waiting: deque[Callable[[], object]] = deque()
         self.is_working = False
-        """Whether the main thread does handed-over work; an interrupt ends that."""
+        """Whether the main thread is doing handed-over work, which an interrupt ends."""
         self._cell_runs = False
         self._holds = 0
         self._served = 0.0
 
     @property
     def runs_cell(self) -> bool:
-        """Whether a cell runs, which may still reach ``serve``."""
+        """Whether the main thread is running a cell, which may still reach ``serve``."""
         return self._cell_runs and not self.is_working
 
     @property
     def is_busy(self) -> bool:
-        """Whether work handed over now would wait for the end of a cell."""
+        """Whether a cell is running that has not reached ``serve`` lately, so work would wait until it ends."""
         return self.runs_cell and time.monotonic() - self._served > SERVED_LATELY
 
     @property
     def is_wanted(self) -> bool:
-        """Whether ``serve`` would find something to do; cheap enough to read after each update."""
+        """Whether ``serve`` has work to do now; cheap enough to read after each update."""
         return bool(self._waiting) and self._may_serve()
 
     def begin_cell(self) -> None:
-        """Note that the kernel runs a cell; ipykernel also reports each widget's request, on any thread."""
+        """Record that a cell has started, on the main thread only: ipykernel also reports widgets' requests, on any."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs, self._served = True, 0.0
 
     def end_cell(self) -> None:
-        """Note that the cell has ended."""
+        """Record that the cell has ended, on the main thread only."""
         if threading.current_thread() is threading.main_thread():
             self._cell_runs = False
 
     def hand_over(self, work: Callable[[], object], call_soon: Callable[[Callable[[], None]], object]) -> None:
-        """Have work done on the main thread, in the caller's context; ``call_soon`` is that of its event loop."""
+        """Queue ``work``, to run in the caller's context; ``call_soon`` schedules a callback on the main event loop."""
         self._waiting.append(partial(contextvars.copy_context().run, work))
         call_soon(self._work)
 
     def do(self, work: Callable[[], object]) -> None:
-        """Do work for a widget now, on the main thread, after the work that waits."""
+        """Do a widget's ``work`` now, after the work that is already waiting; for calls on the main thread."""
         self._waiting.append(work)
         for _ in range(len(self._waiting)):
             self._work()
 
     def serve(self) -> None:
-        """Do waiting work, between two updates of a long call; nothing within ``hold`` or on other threads.
+        """Do the waiting work between two updates of a long call; do nothing inside ``hold`` or on other threads.
 
-        Raises KeyboardInterrupt if that was interrupted.
+        Raises KeyboardInterrupt if the work was interrupted.
         """
         if not self._may_serve():
             return
@@ -151,7 +151,7 @@ class MainThread:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Do no waiting work within a ``with`` block, as an instrument watches all that this thread does."""
+        """Suspend ``serve`` during a ``with`` block, in which everything that the main thread does is observed."""
         here = threading.current_thread() is threading.main_thread()
         self._holds += here
         try:
@@ -169,7 +169,7 @@ class MainThread:
         try:
             self.is_working = True
             self._waiting.popleft()()
-            self.is_working = False  # within the block, so that an interrupt at this moment ends nothing else
+            self.is_working = False  # inside the try block, so that an interrupt here ends nothing else
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
@@ -184,11 +184,11 @@ _parser_lock = threading.Lock()
 
 
 def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
-    """Return the syntax tree of a text; SyntaxError and ValueError as from ast.parse.
+    """Return the syntax tree of Python source; raises SyntaxError and ValueError like ast.parse.
 
-    Python 3.11 counts the depth of its parser for all threads together, and a change of threads is an error to it
-    (python/cpython issue 106905). A lock keeps our own threads apart; IPython parses cells without it. It is one
-    of its own: the doctor parses in a thread that trains, while another holds the process's lock and waits for it.
+    Python 3.11 counts its parser's depth for all threads together, and raises SystemError if threads switch meanwhile
+    (python/cpython issue 106905). A lock separates our own threads; IPython parses cells without it, so we also retry.
+    It is not ``lock``: the doctor parses on a thread that trains, for which the thread that holds ``lock`` may wait.
     """
     with _parser_lock:
         for _ in range(9):
@@ -198,7 +198,7 @@ def parse_python(text: str, filename: str = "<unknown>") -> ast.Module:
 
 
 def progress_bar(total: int, label: str, **options: Any) -> Any:
-    """Return tqdm's bar, shown after a second and removed at the end, without tqdm's monitor thread."""
+    """Return a tqdm bar that appears after a second, is removed at the end, and starts no monitor thread."""
     from tqdm.auto import tqdm
 
     class Bar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]

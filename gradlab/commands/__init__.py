@@ -1,8 +1,8 @@
 """The commands of ``gradlab``, one in each module of this package.
 
-A module has ``add_forecast(parsers)``, which declares the command ``forecast`` and its options and sets, by
-``set_defaults(run=...)``, the function that takes the parsed options and returns the exit code. A ValueError or
-TypeError that it raises is printed in one line. A command imports torch when it runs, so that ``--help`` is quick.
+A module's function ``add_forecast(parsers)``, for example, declares the command ``forecast`` and its options. With
+``set_defaults(run=...)`` it sets the function that takes the parsed options and returns the exit code. A ValueError or
+TypeError raised there is printed on one line. Commands import torch only when they run, so that ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ BAD_INPUT = 2
 """The exit code of a command whose arguments are invalid."""
 
 Parsers = argparse._SubParsersAction
-"""The parsers of the commands; one is added by ``parsers.add_parser(name, help=...)``."""
+"""The type of the object whose method ``add_parser(name, help=...)`` adds a command."""
 
 
 def add_all(parsers: Parsers[Any]) -> None:
-    """Add every command, in alphabetical order."""
+    """Add the parsers of all commands, in alphabetical order."""
     modules = (path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__")
     globals_ = {name: value for each in modules for name, value in vars(import_module(f".{each}", __package__)).items()}
     for name in sorted(globals_):

@@ -1,4 +1,4 @@
-"""``gradlab factcheck``: the claims of notebook 12, tried here. Exit codes: 0 all tried, 1 some were not, 2 none."""
+"""``gradlab factcheck``: test the claims of notebook 12. Exit codes: 0 all were tested, 1 not all, 2 none."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def add_factcheck(parsers: Parsers[argparse.ArgumentParser]) -> None:
     """Declare the command and its options."""
     parser = parsers.add_parser(
         "factcheck",
-        help="what four articles say about gradients, tried on this PyTorch",
-        description="Runs the experiments of notebook 12, and those that it does not tell, and prints the verdicts.",
+        help="test on this PyTorch what four articles claim about gradients",
+        description="Runs the experiments of notebook 12, and others that it leaves out, and prints the verdicts.",
     )
-    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help="12_fact_check.ipynb, if it is not found here")
+    parser.add_argument("notebook", nargs="?", metavar="NOTEBOOK", help="path of 12_fact_check.ipynb, if not found")
     parser.add_argument("--format", choices=("md", "json"), default="md", help="Markdown (the default) or JSON")
     parser.add_argument("-o", "--out", metavar="FILE", help="write to a file")
     parser.set_defaults(run=_run)
@@ -37,7 +37,7 @@ def _run(options: argparse.Namespace) -> int:
     log, errors = try_claims(Path(options.notebook) if options.notebook else None)
     text = log.markdown() if options.format == "md" else log.json() + "\n"
     if options.out is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):  # it is redirected into a file, most likely
+        if isinstance(sys.stdout, io.TextIOWrapper):  # for a redirection to a file
             sys.stdout.reconfigure(encoding="utf-8")
         sys.stdout.write(text)
     else:
@@ -52,10 +52,10 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
-    """Run all experiments; return the log of verdicts, and the errors of the notebook's claims that failed.
+    """Run all experiments; return the log of verdicts, and the errors in the notebook's cells by the claim's code.
 
-    notebook: its path; without one it is searched here and in the clone around gradlab. The output of its cells is
-        dropped. Raises ValueError if it is not found, cannot be read or has no log of verdicts.
+    ``notebook`` is a path; None searches the current folder and the clone of gradlab. The cells' output is dropped.
+    Raises ValueError if the notebook is not found, cannot be read, has no log of verdicts, or its set-up fails.
     """
     from ..course import ClaimLog
 
@@ -65,7 +65,7 @@ def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
     with contextlib.redirect_stdout(io.StringIO()):
         for code, cell, text in experiments(notebook):
             if code in errors:
-                continue  # this cell needs one that failed
+                continue  # an earlier cell of this claim has failed
             try:
                 exec(compile(text, f"<{cell}>", "exec"), names)
             except Exception as error:
@@ -82,20 +82,20 @@ def _find_notebook() -> Path:
     for folder in (Path.cwd(), Path.cwd() / "notebooks", clone):
         if (folder / _NOTEBOOK).is_file():
             return folder / _NOTEBOOK
-    raise ValueError(f"{_NOTEBOOK} is not here: run this in a clone of gradlab, or name the notebook")
+    raise ValueError(f"{_NOTEBOOK} was not found: run this in a clone of gradlab, or give the notebook's path")
 
 
 def experiments(notebook: Path) -> list[tuple[str, str, str]]:
-    """Return the cells to run: the claim's code ("" for the set-up, above the first), the cell's id and its text.
+    """Return (claim's code, cell's id, source) of each cell to run; the code is "" for set-up before the first claim.
 
-    Raises ValueError if the file is no notebook, or another one.
+    Raises ValueError if the file is not a notebook, or is a different notebook.
     """
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
         raise ValueError(f"{notebook} cannot be read as a notebook: {type(error).__name__}: {error}") from None
     if not any("ClaimLog(" in "".join(cell["source"]) for cell in cells):
-        raise ValueError(f"{notebook} makes no ClaimLog, so it is not notebook 12")
+        raise ValueError(f"{notebook} creates no ClaimLog, so it is not notebook 12")
     runnable, section, in_setup = [], "", True
     for cell in cells:
         text = "".join(cell["source"])

@@ -1,4 +1,4 @@
-"""``gradlab forecast``: the memory a training needs. Exit codes: 0 it fits (or no card was named), 1 it does not."""
+"""``gradlab forecast``: the memory of a training run. Exit codes: 0 it fits or no card is named, 1 it does not fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..loop import SWITCHES, Choice, OnOff, Positive, Recipe, Whole
 from . import Parsers
 
 FITS, TOO_SMALL = 0, 1
-# What forecast() takes, written down here because the modules that check it import torch.
+# The values that forecast() accepts, repeated here because the modules that check them import torch.
 CHOICES = {
     "--dtype": ("fp32", "bf16", "fp16"),
     "--optimizer-as": ("adamw-8bit",),
@@ -23,18 +23,18 @@ def add_forecast(parsers: Parsers[argparse.ArgumentParser]) -> None:
     """Declare the command and its options."""
     parser = parsers.add_parser(
         "forecast",
-        help="how much memory will this training need, and will it fit?",
-        description="Runs one update of the loop on tensors without memory and says what it would take.",
+        help="forecast the memory that a training run needs, and whether it fits a card",
+        description="Runs the loop on tensors without memory and reports the memory that one update would take.",
     )
     parser.set_defaults(run=_run)
 
     def add(option: str, help: str, default_text: str, **argparse_kwargs: Any) -> None:
-        # Assigned, because argparse adds a default of its own to the help of some options.
+        # Assigned afterwards, because argparse adds its own default to the help of some options.
         parser.add_argument(option, **argparse_kwargs).help = f"{help} (default: {default_text})"
 
-    parser.add_argument("what", help=f"{', '.join(model_sizes())}; or the name of a task such as digits")
+    parser.add_argument("what", help=f"a model size ({', '.join(model_sizes())}) or a task, such as digits")
     add("--batch", "rows in a batch", "1 for a language model, else the task's own", type=int, metavar="N")
-    longest = "2,048, or fewer if the model reads fewer"
+    longest = "2,048, or the model's maximum if that is smaller"
     add("--context", "tokens in a row, for a language model", longest, type=int, metavar="N")
     for name, switch in SWITCHES.items():
         if switch.option:
@@ -45,13 +45,13 @@ def add_forecast(parsers: Parsers[argparse.ArgumentParser]) -> None:
             if isinstance(switch, Choice):
                 kind["choices"] = switch.options
             add(switch.option, switch.help or "", switch.text(default), dest=name, default=default, **kind)
-    add("--checkpoint", "keep the inputs of blocks, compute the rest again", "off", action="store_true")
+    add("--checkpoint", "keep only the inputs of repeated blocks, recompute the rest", "off", action="store_true")
     add("--dtype", "type of the weights", "fp32", choices=CHOICES["--dtype"])
-    add("--optimizer-as", "an optimizer in its place", "that of --optimizer", choices=CHOICES["--optimizer-as"])
-    add("--shard", "how a training on several cards is divided", "not at all", choices=CHOICES["--shard"])
+    add("--optimizer-as", "optimizer to use instead", "that of --optimizer", choices=CHOICES["--optimizer-as"])
+    add("--shard", "how the training is sharded over several cards", "not at all", choices=CHOICES["--shard"])
     add("--cards", "number of cards, for --shard", "1", type=int, default=1, metavar="N")
     add("--on", f"{', '.join(GPUS)}, a size such as 24GB, or a number of bytes", "no card", metavar="CARD")
-    add("--largest", "find the largest that fits on the card", "not asked", choices=("batch",))
+    add("--largest", "find the largest value that fits on the card", "off", choices=("batch",))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -61,12 +61,12 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError(str(error).removeprefix("Recipe: ").replace("accumulate", "--window")) from error
     card = None if options.on is None else card_name(options.on) or options.on
     if card is None and options.largest:
-        raise ValueError("--largest needs a card: --on H100")
+        raise ValueError("--largest needs a card, such as --on H100")
     if card is not None:
-        usable_bytes(card)  # refused before torch is imported
+        usable_bytes(card)  # raises for an invalid card before torch is imported
 
     require_torch()
-    from ..forecasting import forecast  # torch, at last
+    from ..forecasting import forecast  # imports torch
 
     result = forecast(
         options.what,
@@ -85,6 +85,6 @@ def _run(options: argparse.Namespace) -> int:
         return FITS
     fits = result.fits(card)
     largest = f"\nlargest batch on {card}: {result.largest('batch', on=card)}\n" if options.largest else ""
-    # All at once, after what may still be refused.
+    # Printed all at once, after everything that may raise an error.
     print(f"{result.table(card)}\n{largest}\n{'fits' if fits else 'does not fit'} on {card}")
     return FITS if fits else TOO_SMALL

@@ -1,4 +1,4 @@
-"""``gradlab site``: the series as web pages that play. Exit codes: 0 written, 1 with faults, 2 not possible."""
+"""``gradlab site``: write the series as web pages. Exit codes: 0 written, 1 written with problems, 2 not possible."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def add_site(parsers: Parsers[argparse.ArgumentParser]) -> None:
     """Declare the command and its options."""
     parser = parsers.add_parser(
         "site",
-        help="write the whole series as web pages that play without a kernel",
+        help="write the whole series as interactive web pages that need no kernel",
         description="Runs the labs of every notebook, records them, and writes the series as a folder of web pages. "
-        "Nothing is loaded from elsewhere: any web server will do, and all but the search works from disk. It takes "
-        'minutes, and needs a clone of the repository and pip install "torch-gradlab[site]".',
+        "The pages load nothing from elsewhere: any web server can serve them, and everything except the search works "
+        'from disk. This takes minutes, and needs a clone of the repository and pip install "torch-gradlab[site]".',
     )
     parser.set_defaults(run=_run)
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder: new, empty, or a site written before")
     parser.add_argument(
-        "--address", default=REPOSITORY, metavar="URL", help="https://github.com/YOU/NAME, for links to it"
+        "--address", default=REPOSITORY, metavar="URL", help="the repository to link to, https://github.com/YOU/NAME"
     )
     parser.add_argument("--tag", default="main", help="the tag or branch that those links name (default: main)")
     parser.add_argument("--only", metavar="NN", help="one lesson, such as 03, with its worksheet and answers")
@@ -34,7 +34,7 @@ def add_site(parsers: Parsers[argparse.ArgumentParser]) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     if not (_ROOT / "site" / "gradlab_site").is_dir():
-        raise ValueError(f"it needs a clone of the repository: there is no folder site beside {_ROOT / 'gradlab'}")
+        raise ValueError(f"the command needs a clone of the repository: no folder site beside {_ROOT / 'gradlab'}")
     if options.address and not re.fullmatch(r"https://github\.com/[\w-]+/[\w.-]+", options.address):
         raise ValueError(f"--address must be https://github.com/YOU/NAME, got {options.address!r}")
     sys.path.insert(0, str(_ROOT / "site"))

@@ -1,6 +1,6 @@
-"""Forecasts of the memory that a training loop needs, and of the GPUs that it fits, before anything is allocated.
+"""Forecasts of the memory that a training loop needs, and of the GPUs that have enough, before anything is allocated.
 
-The GPUs and the published model sizes need no torch.
+The tables of GPUs and of published model sizes work without torch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Graphics cards by name and the memory that a training needs on one, computed without torch.
+"""Graphics cards by name, and the memory that a training run needs on a card, computed without torch.
 
-A "16 GB" card has 16 GiB of chips (17.2e9 bytes), of which error correction and the driver keep some for themselves.
-``nvidia-smi`` shows what is left (15,360 MiB on a T4), and PyTorch a little less again: the "total capacity" of its
-out-of-memory message, which is ``torch.cuda.get_device_properties(0).total_memory``. This last number counts here, the
-lowest that was found, since it varies a little with the driver.
+A "16 GB" card has 16 GiB of memory chips (17.2e9 bytes), of which error correction and the driver reserve a part.
+``nvidia-smi`` shows the rest (15,360 MiB on a T4). PyTorch reports a little less, as the "total capacity" in its
+out-of-memory messages and as ``torch.cuda.get_device_properties(0).total_memory``. ``GPUS`` has this last value, the
+lowest that was found, because it varies a little with the driver.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ _MIB, _GIB = 1024**2, 1024**3
 GPUS: dict[str, int] = {
     "T4": int(14.56 * _GIB),  # an out-of-memory message on a "16 GB" T4: github.com/Zheng-Chong/CatVTON/issues/133
     "V100": 16_130 * _MIB,  # device properties of a 16 GB V100: github.com/ultralytics/yolov3, README
-    "L4": int(22.03 * _GIB),  # on a "24 GB" L4; messages name 22.03 to 22.17 GiB, nvidia-smi 23,034 MiB
+    "L4": int(22.03 * _GIB),  # messages on a "24 GB" L4 name 22.03 to 22.17 GiB; nvidia-smi shows 23,034 MiB
     "A10G": 22_587 * _MIB,  # device properties in TorchCodec's tutorial "Accelerated video decoding on GPUs"
     "RTX 4090": int(23.52 * _GIB),  # github.com/pytorch/torchchat/issues/1341; older drivers name up to 23.68 GiB
-    "RTX 3090": int(23.56 * _GIB),  # messages; 23.57 in github.com/vllm-project/vllm/issues/26863, older up to 23.70
+    "RTX 3090": int(23.56 * _GIB),  # messages name up to 23.70 GiB; 23.57 in github.com/vllm-project/vllm/issues/26863
     "A100-40": 42_298_834_944,  # deviceQuery on an A100-SXM4-40GB: github.com/bottlerocket-os/bottlerocket/pull/3873
     "L40S": int(44.39 * _GIB),  # messages name 44.39 to 44.53 GiB: github.com/vllm-project/vllm/issues/15598
     "H100": int(79.10 * _GIB),  # out-of-memory messages on 80 GB H100s name 79.10 to 79.33 GiB; nvidia-smi 81,559 MiB
-    "A100-80": int(79.14 * _GIB),  # and on 80 GB A100s 79.14 to 79.35 GiB
+    "A100-80": int(79.14 * _GIB),  # out-of-memory messages on 80 GB A100s name 79.14 to 79.35 GiB
     "H200": int(139.72 * _GIB),  # messages name 139.72 (NVL) to 139.81 GiB; 143,156 MiB: github.com/ai-bot-pro/achatbot
     "B200": int(178.35 * _GIB),  # messages name 178.35 and 178.36 GiB; 182,642 MiB: github.com/ai-bot-pro/achatbot
 }
-"""Usable bytes by the card's name, smallest first."""
+"""The usable bytes of each card by its name, the smallest card first."""
 
 SHOWN = ("T4", "L4", "A100-40", "A100-80", "H100")
-"""The cards that a table or a list shows unless another is chosen."""
+"""The cards that tables and lists show by default."""
 
 _HOPPER_OR_LATER = ("H100", "H200", "B200")
 """The cards of compute capability 9.0 or later: developer.nvidia.com/cuda-gpus."""
 WORKSPACE_BYTES = 2 * (4096 * 1024 * 2 + 16 * 1024 * 8)
-"""Bytes that cuBLAS takes from the allocator before Hopper, for two handles: one for the thread that runs forward, one
-for autograd's.
+"""Bytes that cuBLAS takes from the allocator on cards before Hopper: two handles, for the forward and autograd threads.
 
-``getChosenWorkspaceSize`` in ``aten/src/ATen/cuda/CublasHandlePool.cpp``; CUBLAS_WORKSPACE_CONFIG sets another.
+Source: ``getChosenWorkspaceSize`` in ``aten/src/ATen/cuda/CublasHandlePool.cpp``; CUBLAS_WORKSPACE_CONFIG overrides it.
 """
 WORKSPACE_BYTES_HOPPER = 2 * 4096 * 1024 * 8
-"""The same from compute capability 9.0 on."""
+"""Bytes that cuBLAS takes from the allocator on cards of compute capability 9.0 or later, also for two handles."""
 
 RESERVE_MARGIN = 0.15
-"""Memory that the allocator reserves beyond the peak, as a share of the peak.
+"""Memory that the allocator reserves beyond the allocated peak, as a fraction of that peak.
 
-Of 17 published pairs of both, the median is 1.16 (ten of transformers and speech: 1.11); of the ten figures of reserved
-memory in ``tests/forecasting/published.toml`` none is above 1.15 times our forecast of allocated. A run that would not
-fit frees its unused cache and tries again: 21 out-of-memory messages name a median of 1.04.
+In 17 published pairs, the median ratio of reserved to allocated memory is 1.16 (1.11 in ten pairs of transformers and
+speech models). None of the ten reserved figures in ``tests/forecasting/published.toml`` exceeds 1.15 times our forecast
+of allocated memory. Before PyTorch runs out of memory it frees its unused cache: the median ratio in 21 out-of-memory
+messages is 1.04.
 """
 CUDA_CONTEXT_BYTES = 650_000_000
-"""Bytes of CUDA's context, before any tensor: the memory in out-of-memory messages that is not PyTorch's.
+"""Bytes of CUDA's context, in use before any tensor: the non-PyTorch memory in out-of-memory messages.
 
-0.1 GiB on a T4, 0.3 on an RTX 3090 or A10G, 0.5 on an RTX 4090, L40S or A100, 0.66 on an H100; the highest is taken.
+They are 0.1 GiB on a T4, 0.3 on an RTX 3090 or A10G, 0.5 on an RTX 4090, L40S or A100, and 0.66 on an H100.
 """
 
 _UNITS = {"MB": 10**6, "GB": 10**9, "MIB": _MIB, "GIB": _GIB}
@@ -67,7 +67,7 @@ _ALLOWED = f"one of {', '.join(GPUS)}, a size such as '24 GB' or '24 GiB', or a 
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes that a training takes on a card."""
+    """The bytes that a training run needs on a card."""
 
     tensors: int
     """Bytes that PyTorch's tensors request at the peak."""
@@ -86,32 +86,32 @@ class Need:
 
     @property
     def total(self) -> int:
-        """Bytes that the card must have, with CUDA's context."""
+        """Bytes that the card must have in total, including CUDA's context."""
         return self.reserved + CUDA_CONTEXT_BYTES
 
     def room(self, usable: int) -> int:
-        """Return the most bytes of tensors with which the total stays within ``usable``."""
+        """Return the largest number of bytes of tensors for which ``total`` stays within ``usable``."""
         return math.floor((usable - CUDA_CONTEXT_BYTES) / (1 + RESERVE_MARGIN)) - self.workspaces
 
 
 def need_on(card: str | int | None, tensors: int) -> Need:
-    """Return the needs on a card of a training with this number of bytes of tensors; None is a card before Hopper."""
+    """Return the Need of a training run with ``tensors`` bytes of tensors on ``card``; None is a card before Hopper."""
     hopper = card is not None and card_name(card) in _HOPPER_OR_LATER
     return Need(tensors, WORKSPACE_BYTES_HOPPER if hopper else WORKSPACE_BYTES)
 
 
 def card_name(card: str | int) -> str | None:
-    """Return the name that ``GPUS`` has for a card ("a100 80gb" is "A100-80"), None for a size or a number of bytes.
+    """Return a card's name in ``GPUS``, such as "A100-80" for "a100 80gb", or None for a size or a number of bytes.
 
-    Raises ValueError or TypeError, as ``usable_bytes`` does.
+    Raises ValueError or TypeError like ``usable_bytes``.
     """
     return _read(card)[0]
 
 
 def usable_bytes(card: str | int) -> int:
-    """Return the usable bytes of a card: by its name, by a size ("24 GB", "24 GiB"), or as they are.
+    """Return the usable bytes of a card, given by its name, a size ("24 GB", "24 GiB") or a number of bytes.
 
-    GB is 10**9 bytes, GiB is 2**30. Raises ValueError or TypeError that lists what is allowed.
+    GB is 10**9 bytes, GiB is 2**30. Raises ValueError or TypeError for other values; the message lists those allowed.
     """
     return _read(card)[1]
 

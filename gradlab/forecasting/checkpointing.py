@@ -1,8 +1,8 @@
-"""Activation checkpointing for an unchanged model: keep the inputs of its repeated blocks, recompute the rest.
+"""Activation checkpointing for an unchanged model, which keeps the inputs of repeated blocks and recomputes the rest.
 
-It trades time for memory (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174): backward
-runs the forward of each block once more to recompute what it would have saved. PyTorch makes dropout draw the same
-numbers again; running averages (BatchNorm) are updated twice.
+It trades time for memory (Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174): the backward
+pass runs each block's forward again to recompute the activations that were not saved. PyTorch makes dropout draw the
+same numbers again; running averages (BatchNorm) are updated twice.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from torch.utils.checkpoint import checkpoint
 
 
 def repeated_blocks(model: nn.Module) -> dict[str, nn.Module]:
-    """Return the repeated blocks of a model by name: the class of which two or more hold the most parameters.
+    """Return the repeated blocks of a model by name: all instances of the repeated class with the most parameters.
 
-    Blocks are made of other modules (a lone ``Linear`` saves nothing that it could compute again), and none lies inside
-    another. A model without any gives an empty dict.
+    Blocks contain other modules (a single ``Linear`` saves nothing that could be recomputed), and no block is inside
+    another block. For a model without repeated blocks the dict is empty.
     """
     kinds: dict[type, dict[str, nn.Module]] = {}
     for name, module in model.named_modules():
@@ -32,12 +32,12 @@ def repeated_blocks(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def checkpoint_blocks(model: nn.Module) -> None:
-    """Checkpoint the repeated blocks of a model, in place; ValueError if it has none."""
+    """Checkpoint the repeated blocks of a model, in place; raises ValueError if the model has none."""
     blocks = repeated_blocks(model).values()
     if not blocks:
         raise ValueError(
-            f"checkpointing needs blocks that repeat, and {type(model).__name__} has none: no class of module of which "
-            "two or more are made of other modules. Wrap parts of forward() in torch.utils.checkpoint.checkpoint"
+            f"checkpointing needs blocks that repeat, and {type(model).__name__} has none: no class of modules with "
+            "submodules occurs twice. Wrap parts of forward() in torch.utils.checkpoint.checkpoint"
         )
     for block in blocks:
         block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)

@@ -1,13 +1,13 @@
-"""CUDA's rules for fake tensors on the CPU: the casts of autocast, and the tensors that kernels save for backward.
+"""CUDA's rules for fake tensors on the CPU: autocast's casts, and the tensors that kernels save for backward.
 
-A forecast runs on tensors without memory, and a PyTorch that was built without CUDA cannot train on fake CUDA tensors:
-autograd asks the device for its streams. So the fakes are on the CPU, and where a GPU differs, a kernel in the
-dispatcher runs before the CPU's, also for operations that C++ calls. These kernels have a dispatch key of their own,
-which only the thread of a forecast includes, so no other thread runs them:
+A forecast runs on tensors without memory, and a PyTorch built without CUDA cannot train on fake CUDA tensors, because
+autograd asks the device for its streams. So the fakes are on the CPU. Where a GPU differs, a kernel in the dispatcher
+runs before the CPU's kernel, also for operations called from C++. These kernels have their own dispatch key, which only
+the thread of a forecast includes, so no other thread runs them:
 
-- Autocast. The lists of CUDA are read from PyTorch's own header, which every wheel carries, of the version installed.
-- Dropout keeps a mask of one byte an element (``native_dropout``), and on the CPU one as wide as the elements.
-- Attention (``scaled_dot_product_attention``) takes a fused kernel where CUDA would, with dropout, too. The conditions
+- Autocast casts by CUDA's lists of operations, which are read from a header in the installed PyTorch.
+- Dropout saves a mask of one byte per element (``native_dropout``); the CPU's mask is as wide as the elements.
+- Attention (``scaled_dot_product_attention``) runs a fused kernel where CUDA would, also with dropout. The conditions
   are those of ``aten/src/ATen/native/transformers/cuda/sdp_utils.cpp``.
 """
 
@@ -32,12 +32,12 @@ _HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
 _MACRO = re.compile(r"#define AT_FORALL_(\w+)\(_\)((?:.*\\\n)*.*)")
 _ENTRY = re.compile(r"_\((?:ADD_NS\(\w+\),\s*\\\s*\"([\w.]+)\"|(\w+)(?:, (\w+))?)")
 _KEY = "AutocastIPU"
-"""It precedes AutocastCPU, each thread includes or excludes it on its own, and no tensor has it."""
+"""The kernels' dispatch key: it precedes AutocastCPU, each thread includes or excludes it, and no tensor has it."""
 _lock = threading.Lock()
 
 
 class _Casts(threading.local):
-    """The weights that autocast has cast, by id, each with its cast; one table per thread."""
+    """Autocast's cache on a thread: each weight that was cast and its cast, by the weight's id."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, tuple[Tensor, Tensor]] = {}
@@ -48,7 +48,7 @@ _CASTS = _Casts()
 
 @functools.cache
 def autocast_lists() -> dict[str, str]:
-    """Return by an operation's name PyTorch's list that it is in; empty if the header is missing."""
+    """Return the name of each operation's autocast list, read from PyTorch's header; {} if the header is missing."""
     if not _HEADER.is_file():
         return {}
     policies = {}
@@ -78,7 +78,7 @@ def _as(dtype: torch.dtype, value: Any) -> Any:
 
 
 def _set_dtype(op: Any, args: Any, kwargs: Any) -> Any:
-    """Make the result float32 where the caller has not named a type."""
+    """Call ``op`` with ``dtype=torch.float32`` unless the caller has given a dtype or the input is not eligible."""
     arguments = dict(zip((argument.name for argument in op._schema.arguments), args, strict=False)) | kwargs
     if _eligible(args[0]) and arguments.get("dtype") is None:
         arguments["dtype"] = torch.float32
@@ -106,7 +106,7 @@ def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
 
 
 def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
-    """CUDA's kernels read float16 and write float32; other types are copied first."""
+    """Run a softmax as on CUDA, where kernels read float16 and write float32; other inputs are cast to ``dtype``."""
     if x.dtype == torch.float16 and dtype == torch.float32:
         return kernel(x, dim, True)
     return kernel(x if dtype is None else x.to(dtype), dim, False)
@@ -123,7 +123,7 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Run the kernel that CUDA would take on a card of compute capability 8.0 or later."""
+    """Run the attention kernel that CUDA would choose on a card of compute capability 8.0 or later."""
     width, cuda = q.shape[-1], torch.backends.cuda
     fused = isinstance(q, _torch.FakeTensor) and q.ndim == 4 and width == k.shape[-1] and bool(q.numel() and k.numel())
     square = not is_causal or q.shape[-2] == k.shape[-2]
@@ -146,7 +146,7 @@ def _attention(
 
 
 def _bias(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
-    """Return a mask as the kernel wants it: numbers to add, in rows of a multiple of 32 bytes, for every head."""
+    """Return a mask as the kernel requires it: values to add, in rows padded to 32 bytes, for every head."""
     bias, columns = _as_float(mask, q.dtype) if mask.dtype == torch.bool else mask, mask.shape[-1]
     if missing := -columns % (32 // bias.element_size()):
         bias = torch.nn.functional.pad(bias, (0, missing))[..., :columns]
@@ -163,18 +163,18 @@ COMPOSITES: dict[str, Callable[..., Any]] = {
     "softmax.int": functools.partial(_softmax, _aten._softmax.default),
     "log_softmax.int": functools.partial(_softmax, _aten._log_softmax.default),
 }
-"""Operations that choose their kernel by the device."""
+"""Replacements for operations that choose their kernel by the device, by name."""
 _POLICIES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "LOWER_PRECISION_FP": lambda op, args, kwargs: _cast(op, _lower(), args, kwargs),
     "FP32": lambda op, args, kwargs: _cast(op, torch.float32, args, kwargs),
     "FP32_SET_OPT_DTYPE": _set_dtype,
     "PROMOTE": lambda op, args, kwargs: _cast(op, _widest(args), args, kwargs),
 }
-"""Autocast's calls of an operation with its arguments, by the list that it is in."""
+"""Functions that call an operation with its arguments as autocast would, by the name of the operation's list."""
 
 
 def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callable[..., Any]:
-    """Return the kernel that runs before an operation's CPU kernels; without a policy autocast leaves it alone."""
+    """Return the kernel that runs before an operation's CPU kernels; without a ``policy`` it does not autocast."""
     packet, _, overload = name.partition(".")
     op, composite = getattr(getattr(_aten, packet), overload or "default"), COMPOSITES.get(name)
     cpu, autocast = _torch.DispatchKey.CPU, _torch.DispatchKey.AutocastCPU
@@ -192,7 +192,7 @@ def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callabl
 
 
 def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
-    """Let autograd save the tensors that it saves on CUDA, where this is one operation; an IPU's kernel is a dummy."""
+    """Run RMSNorm as one operation, so that autograd saves the same tensors as on CUDA; the IPU kernel is a dummy."""
     key = _torch.DispatchKey
     keys = keys & _torch.keyset_full_after(key.AutocastCPU)
     if keys.has(key.AutogradCPU) and isinstance(x, _torch.FakeTensor):
@@ -202,7 +202,7 @@ def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
 
 @functools.cache
 def _register_kernels() -> tuple[torch.library.Library, ...]:
-    """Register the rules, once for the process: other threads do not run them, so they need not be removed."""
+    """Register the kernels once per process; they need not be removed, because other threads do not run them."""
     everything, library = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     everything.fallback(torch.library.fallthrough_kernel, _KEY)
     lists, on_cuda = autocast_lists(), _registered("AutocastCUDA")
@@ -233,12 +233,12 @@ def _on_fakes(begin: Callable[..., None]) -> Callable[..., None]:
 
 
 _REPLACED = Patches((torch, "clear_autocast_cache", _clearing), (torch.autocast, "__init__", _on_fakes))
-"""Functions of PyTorch, shared by all threads."""
+"""Replacements of PyTorch functions that have no dispatch key, and that all threads share."""
 
 
 @contextmanager
 def cuda_rules() -> Iterator[None]:
-    """Let fake tensors on the CPU obey CUDA's rules, and ``torch.autocast("cuda")``, on this thread in the block."""
+    """Apply CUDA's rules, and ``torch.autocast("cuda")``, to fake tensors on the CPU, on this thread in the block."""
     with _lock:
         _register_kernels()
     key = _torch.spare_key

@@ -1,4 +1,4 @@
-"""Forecasts of a training's memory on a card, for models that need not fit here, before anything is allocated."""
+"""Forecasts of the memory that a training run needs on a card, made without allocating it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .simulate import SimulatedUpdate
 from .training import Training
 from .workload import LARGEST_BATCH, Workload, as_workload
 
-_MAX_INTERPOLATIONS = 8  # then bisect
+_MAX_INTERPOLATIONS = 8  # after that, the search bisects
 
 
 @dataclass(frozen=True)
@@ -26,46 +26,46 @@ class Forecast:
 
     title: str
     peak: int
-    """Bytes that PyTorch's tensors request at the highest moment."""
+    """Bytes that PyTorch's tensors request at the peak."""
     at_peak: dict[str, int]
     peak_at: MemoryPoint
     timeline: list[MemoryPoint] = field(repr=False)
     parameters: int
     covers: str
-    """The assumptions: what is counted and what is not, with direction and size."""
+    """The assumptions: what is counted and what is not, and by how much a real run may differ."""
     device: str
-    """The device whose rules hold: "cpu" or "cuda"."""
+    """The device whose rules apply: "cpu" or "cuda"."""
     _rows: int = field(repr=False, compare=False)
     _peak_of: Callable[..., int] = field(repr=False, compare=False)
-    """The peak of one card by the rows of a batch; by default the batch of the forecast."""
+    """A function that returns the peak on one card for a number of rows in a batch, by default the forecast's."""
 
     def need(self, card: str | int | None = None) -> Need:
-        """Return the bytes that the training takes on a card: allocated, reserved and CUDA's context."""
+        """Return the bytes that the training run needs on a card: allocated, reserved and CUDA's context."""
         return need_on(card, self._peak_of())
 
     def fits(self, card: str | int) -> bool:
-        """Return whether the training runs on a card, named or of a number of usable bytes: all of ``need`` counts.
+        """Return whether the total of ``need`` fits a card, given by its name, a size or its number of usable bytes.
 
-        A card means CUDA: a forecast by the CPU's rules is run again, unless device="cpu" was asked for.
+        A card uses CUDA's rules: a forecast by the CPU's rules is run again, unless ``forecast`` had device="cpu".
         """
         return self.need(card).total <= usable_bytes(card)
 
     def largest(self, switch: str, on: str | int) -> int:
-        """Return the largest "batch" that still fits a card, 0 if not even 1 does; "batch" is the only ``switch``."""
+        """Return the largest batch that fits the card ``on``, 0 if not even 1 row does; ``switch`` must be "batch"."""
         usable = usable_bytes(on)
         if switch != "batch":
             raise ValueError(f"Forecast.largest: the switch must be 'batch', got {switch!r}")
         return largest_that_fits(self._peak_of, self.need(on).room(usable), LARGEST_BATCH, self._rows)
 
     def table(self, on: str | int | None = None) -> str:
-        """Return the forecast as text, with a row for the card that was asked about, if any, after the usual ones."""
+        """Return the forecast as text, with a row for each of the usual cards and one for the card ``on``, if any."""
         site = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
         rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {site}", ""]
         unit = column_unit(self.peak)
         rows += [f"{name:12}{in_unit(size, unit):>14}" for name, size in {**self.at_peak, "peak": self.peak}.items()]
         if self.device == "cuda":
             need = self.need()
-            rows += [""] * (unit != "GiB")  # what follows is compared with cards
+            rows += [""] * (unit != "GiB")  # the next rows are in GiB, like those of the cards
             rows += [f"{'allocated':12}{in_unit(need.allocated):>14}  with cuBLAS' workspaces"]
             rows += [f"{'reserved':12}{in_unit(need.reserved):>14}  {RESERVE_MARGIN:.0%} more, by the allocator"]
             rows += [f"{'in all':12}{in_unit(need.total):>14}  with CUDA's context", ""]
@@ -85,7 +85,7 @@ class Forecast:
 def largest_that_fits(peak_of: Callable[[int], int], limit: int, upper: int, start: int) -> int:
     """Return the largest n up to ``upper`` whose peak is within ``limit``, 0 if none; ``start`` is the first guess.
 
-    A peak grows piecewise linearly with n; the n returned and the next one have themselves been forecast.
+    Guesses assume that the peak grows piecewise linearly with n; the peaks of the result and of the next n are exact.
     """
     peaks: dict[int, int] = {}
     low, high, guess = 0, upper + 1, start  # low fits, high does not
@@ -123,33 +123,33 @@ def forecast(
     shard: str | None = None,
     cards: int = 1,
 ) -> Forecast:
-    """Forecast the memory that a training needs, by running its own text on tensors without memory.
+    """Forecast the memory that a training run needs, by running its loop on tensors without memory.
 
     Args:
-        what: A Task or the name of one; a ``torch.nn.Module`` with a sample ``batch``; or a published size such as
-            "llama-8b" (``gradlab forecast --help`` lists them). A module is not changed, and may live on "meta"; a
-            compiled one is run eagerly, which keeps more.
-        recipe: A Recipe; None is the default one.
-        batch: Rows in a batch: 1 for a size, those of a task as they are. Of a module a sample ``(x, y)``, each a
-            tensor or tensors in a dict, tuple or list, or one dict if the model computes its own loss.
-        context: Tokens in a row, for a size only; 2,048, or fewer if the model reads fewer.
-        checkpoint: Keep only the inputs of the model's repeated blocks, and compute the rest again in backward.
-        loss_fn: (output, y) -> loss, for a module, (output, batch) where the batch is one dict; without one it is the
-            model's own ``output.loss``, the cross-entropy where y holds whole numbers, and the mean squared error
-            elsewhere.
-        device: "cuda" or "cpu", whose rules hold: for autocast's casts, the tensors that kernels save for backward, and
-            the optimizer. None is "cuda", and for a task its own device.
+        what: A Task or the name of a task; a ``torch.nn.Module`` with a sample ``batch``; or a published size such as
+            "llama-8b" (``gradlab forecast --help`` lists them). A module is not changed, and may be on the "meta"
+            device; a compiled module is run eagerly, which keeps more memory.
+        recipe: A Recipe; None is the default recipe.
+        batch: For a size or a task, the rows in a batch; None is 1 for a size and the task's own batches for a task.
+            For a module, a sample ``(x, y)`` of tensors, or of dicts, tuples or lists of tensors; or one dict if the
+            model computes its own loss.
+        context: Tokens in a row, for a size only; None is 2,048, or the model's maximum if that is smaller.
+        checkpoint: Keep only the inputs of the model's repeated blocks, and recompute the rest in backward.
+        loss_fn: For a module, a function (output, y) -> loss, or (output, batch) -> loss if the batch is one dict. None
+            is the model's own ``output.loss``, else the cross-entropy for integer y, else the mean squared error.
+        device: "cuda" or "cpu", whose rules apply to autocast's casts, the tensors that kernels save for backward, and
+            the optimizer. None is a task's own device, and "cuda" for anything else.
         dtype: "fp32", "bf16" or "fp16" for the weights; None leaves them as they are.
-        optimizer: None is the recipe's; "adamw-8bit" has states of one byte an element.
-        shard, cards: The share of one of several cards with "ddp", "zero1", "zero2", "zero3" or "fsdp"; the formulas
-            and their sources are in ``forecasting/scaling.py``.
+        optimizer: None is the recipe's optimizer; "adamw-8bit" has states of one byte per element.
+        shard, cards: Forecast the share of one of ``cards`` cards with "ddp", "zero1", "zero2", "zero3" or "fsdp"; the
+            formulas and their sources are in ``forecasting/scaling.py``.
 
     Returns:
-        A Forecast: the peak and its categories, the timeline, and what fits.
+        A Forecast with the peak, its categories and the timeline, and methods that compare it with cards.
 
     Raises:
-        TypeError, ValueError: An argument is wrong; the message names what is allowed.
-        ForecastError: The model cannot be run without values; it is a ValueError.
+        TypeError, ValueError: An argument is invalid; the message names the allowed values.
+        ForecastError: The model cannot be run without values; this is a ValueError.
     """
     recipe = Recipe() if recipe is None else recipe
     training = Training(recipe, checkpoint, "cuda" if device is None else device, dtype, optimizer)

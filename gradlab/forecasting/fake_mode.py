@@ -1,4 +1,4 @@
-"""Fake tensors: a shape and a dtype without memory, so that a model of any size can be run."""
+"""Fake tensors, which have a shape and a dtype but no memory, so that a model of any size can be run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .. import _torch
 
 _aten = torch.ops.aten
 _FOUND_INF = "_gradlab_found_inf"
-"""An attribute of the fake that would say whether a gradient was infinite."""
+"""An attribute that marks a GradScaler's fake ``found_inf``, which then reads as 0."""
 
 
 def _norm(result: Any, args: Any) -> Any:
-    """On a CPU statistics are in float32 if the weights are, whatever the input is."""
+    """Make the statistics float32 if the weights are, whatever the input's dtype, as CPU kernels do."""
     output, *statistics = result
     others = (a for a in args[1:] if isinstance(a, Tensor))
     if output.dtype == torch.float32 or not any(a.dtype == torch.float32 for a in others):
@@ -29,13 +29,13 @@ def _norm(result: Any, args: Any) -> Any:
 
 
 def _wide_norm(result: Any, args: Any) -> Any:
-    """On a GPU statistics of a 16-bit input are in float32."""
+    """Make the statistics of a 16-bit input float32, as GPU kernels do."""
     output, *statistics = result
     return (output, *(t if t.dtype == torch.float64 else t.float() for t in statistics))
 
 
 def _group_norm_backward(result: Any, args: Any) -> Any:
-    """The input's gradient is of the input's type."""
+    """Give the input's gradient the input's dtype."""
     first, *rest = result
     if first is None or first.dtype == args[1].dtype:
         return result
@@ -43,7 +43,7 @@ def _group_norm_backward(result: Any, args: Any) -> Any:
 
 
 def _loss(result: Any, args: Any, reduction: int = 2) -> Any:
-    """The mean keeps the memory of all the differences."""
+    """Give a reduced loss a storage as large as the unreduced loss, as the kernels do."""
     if len(args) > reduction and args[reduction] == 0:  # reduction="none"
         return result
     return torch.empty(torch.broadcast_shapes(args[0].shape, args[1].shape), dtype=result.dtype).resize_(())
@@ -53,10 +53,10 @@ _PAGE_BYTES = 4096
 
 
 def _lstm_layer(result: Any, args: Any) -> Any:
-    """Add the workspace that one layer of nn.LSTM saves for backward; it is empty in the fake result.
+    """Add the workspace that one layer of nn.LSTM saves for backward, which is empty in the fake result.
 
     The regions are those of oneDNN's ``set_workspace_sizes`` and ``set_offsets`` (``src/cpu/rnn/rnn_utils.hpp``,
-    ``rnn_utils.cpp``), each rounded up to pages. The widths of matrices fill cache lines.
+    ``rnn_utils.cpp``), each rounded up to pages. Rows of matrices are padded to cache lines.
     """
     x, hidden, cell, trains = args[0], args[5], args[6], args[15]
     if not trains:
@@ -87,76 +87,76 @@ CPU_KERNEL_FIXES: dict[Any, Callable[[Any, Any], Any]] = {
     _aten.soft_margin_loss.default: _loss,
     _aten.binary_cross_entropy.default: functools.partial(_loss, reduction=3),
 }
-"""Corrections of an operation's fake result, given its arguments."""
+"""Functions that correct an operation's fake result, given the result and the arguments."""
 CUDA_KERNEL_FIXES = CPU_KERNEL_FIXES | {
     _aten.log_sigmoid_forward.default: lambda result, args: (result[0], torch.empty(0, dtype=result[1].dtype)),
     _aten.native_batch_norm.default: _wide_norm,
     _aten.native_layer_norm.default: _wide_norm,
 }
-"""The same where the fakes stand for tensors on a GPU."""
+"""The same functions for fakes that stand for tensors on a GPU."""
 
 
-# Without PyTorch's wrapper, which disables compilation at each call: that takes a tenth of a forecast's time.
+# PyTorch's wrapper, which disables compilation at each call, would take a tenth of a forecast's time.
 _dispatch = getattr(_torch.FakeTensorMode.__torch_dispatch__, "__wrapped__", _torch.FakeTensorMode.__torch_dispatch__)
 
 
 class FakeTensors(_torch.FakeTensorMode):
-    """While it is entered, new tensors are fake ones on the CPU; real ones that an operation reads count as fake."""
+    """A mode in which new tensors are fakes on the CPU, and operations treat real tensors as fakes."""
 
     def __init__(self, *, cuda: bool = False) -> None:
-        """Take real tensors as arguments, too; ``cuda`` says that the fakes stand for tensors on a GPU."""
+        """Create a mode that accepts real tensors as arguments; with ``cuda``, fakes stand for tensors on a GPU."""
         super().__init__(allow_non_fake_inputs=True)
         self._fixes = CUDA_KERNEL_FIXES if cuda else CPU_KERNEL_FIXES
         self.fakes: dict[int, tuple[Tensor, Tensor]] = {}
-        """By the id of a tensor of the user's: that tensor, and its fake."""
+        """The user's tensors and their fakes, by the id of the user's tensor."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Leave the method below unwrapped, see ``_dispatch``."""
+        """Return False to avoid PyTorch's wrapper around ``__torch_dispatch__``, see ``_dispatch``."""
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is torch.ops.prim.device.default:  # a query, not an operation, and a third of all calls
             return args[0].fake_device
-        if func is _aten._local_scalar_dense.default and hasattr(args[0], _FOUND_INF):  # for a GradScaler
+        if func is _aten._local_scalar_dense.default and hasattr(args[0], _FOUND_INF):  # read by a GradScaler
             return 0.0
         if func is _aten._amp_foreach_non_finite_check_and_unscale_.default:
             setattr(args[1], _FOUND_INF, True)
         result = _dispatch(self, func, types, args, kwargs or {})
         if func not in self._fixes:
             return result
-        with self:  # PyTorch disables a mode while it dispatches, and tensors made then would be real
+        with self:  # PyTorch disables a mode while it dispatches, so tensors created then would be real
             return self._fixes[func](result, args)
 
     def fake(self, tensor: Tensor) -> Tensor:
-        """Return a fake on the CPU of a tensor on any device; views and tied tensors share their storage as before."""
+        """Return a fake on the CPU of a tensor on any device; fakes of real CPU tensors share storage if these do."""
         if tensor.device.type == "cpu" and not isinstance(tensor, _torch.FakeTensor):
-            if not tensor.is_leaf:  # its graph is the user's
+            if not tensor.is_leaf:  # the fake must not join the user's graph
                 return self.from_tensor(tensor.detach()).requires_grad_()
             result: Tensor = self.from_tensor(tensor)
             result.grad = None
             return result
-        with self:  # a meta tensor, a fake of another mode, or one on a GPU
+        with self:  # for a meta tensor, a fake of another mode, or a tensor on a GPU
             empty = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
             if isinstance(tensor, nn.Parameter):
                 return nn.Parameter(empty, requires_grad=tensor.requires_grad)
             return empty.requires_grad_(tensor.requires_grad)
 
     def stand_in(self, tensor: Tensor) -> Tensor:
-        """Return the one fake that stands for a tensor of the user's."""
+        """Return the fake of the user's ``tensor``, the same fake at every call."""
         if id(tensor) not in self.fakes:
             self.fakes[id(tensor)] = tensor, self.fake(tensor)
         return self.fakes[id(tensor)][1]
 
     def convert(self, model: nn.Module, dtype: torch.dtype) -> None:
-        """Give the floating-point parameters and buffers of a fake model another type; each stays the same object."""
+        """Convert the floating-point parameters and buffers of a fake model to ``dtype``, keeping the same objects."""
         with self:
             for tensor in (*model.parameters(), *model.buffers()):
                 if tensor.is_floating_point():
                     tensor.data = tensor.data.to(dtype)
 
     def copy(self, model: nn.Module) -> nn.Module:
-        """Return a copy of a model on fake tensors, with its hooks; the model itself is neither copied nor changed."""
+        """Return a copy of a model with fake parameters and buffers and with its hooks; the model is not changed."""
         tensors = [*model.parameters(), *model.buffers()]
         memo = {id(tensor): self.stand_in(tensor) for tensor in tensors}
         for tensor in tensors:
@@ -167,11 +167,11 @@ class FakeTensors(_torch.FakeTensorMode):
 
 
 class ReplaceRealTensors(TorchFunctionMode):
-    """Replaces each tensor that requires grad, and that the user's code refers to, by its fake.
+    """A mode that replaces real tensors that require grad with their fakes, in the arguments of torch functions.
 
-    A closure or a hook may hold a part of the model, and a function a global parameter. Autograd would follow them, and
-    leave fake gradients where the user has real ones. A copy of a tensor in a plain attribute of a model is its fake,
-    too.
+    A closure or a hook may refer to a part of the real model, and a function may use a global parameter. Autograd would
+    follow these tensors and write fake gradients to the user's ``.grad``. A deep copy of a real tensor, such as a plain
+    attribute of a model, is also replaced with the tensor's fake.
     """
 
     def __init__(self, mode: FakeTensors) -> None:

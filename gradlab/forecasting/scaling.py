@@ -1,17 +1,17 @@
-"""Scaling: from 4 of a model's repeated blocks to all of them, and from a whole training to one of several cards.
+"""Scaling of a simulated update, from 4 repeated blocks to all blocks, and from one card to each of several cards.
 
-Blocks of a published size are alike, so bytes are linear in their number.
+The blocks of a published size are alike, so bytes are linear in the number of blocks.
 
-For cards, W, G, O are the bytes of weights, gradients and optimizer state at a moment, N the number of cards, B the
-weights of the largest repeated block. Activations, inputs and other bytes are each card's own.
+In the formulas for cards, W, G and O are the bytes of weights, gradients and optimizer state at a moment, N is the
+number of cards, and B is the bytes of weights in the largest repeated block. Other bytes are not divided.
 
-- "ddp" (DistributedDataParallel): W + 2G + O. The reducer's buckets hold a second copy of the gradients from the first
-  backward on, as long as the model is (documentation of DistributedDataParallel, ``gradient_as_bucket_view``).
+- "ddp" (DistributedDataParallel): W + 2G + O. From the first backward pass on, the reducer's buckets hold a second copy
+  of all gradients (documentation of DistributedDataParallel, ``gradient_as_bucket_view``).
 - "zero1", "zero2", "zero3": W + G + O/N, W + G/N + O/N, (W + G + O)/N: Rajbhandari et al., "ZeRO: Memory Optimizations
-  Toward Training Trillion Parameter Models", arXiv 1910.02054, section 5 and figure 1. The paper leaves out what is
-  gathered for the running block: with "zero3" 2B are added, this block's weights and those fetched for the next one.
-- "fsdp" (``torch.distributed.fsdp.fully_shard``, each block wrapped): as "zero3", and B more for the gradients of the
-  running block before they are reduced and scattered. Zhao et al., "PyTorch FSDP", arXiv 2304.11277, section 3.
+  Toward Training Trillion Parameter Models", arXiv 1910.02054, section 5 and figure 1. The paper leaves out the weights
+  gathered for the running block: "zero3" adds 2B, for this block's weights and those prefetched for the next block.
+- "fsdp" (``torch.distributed.fsdp.fully_shard`` on each block): as "zero3", plus B for the gradients of the running
+  block before they are reduced and scattered. Zhao et al., "PyTorch FSDP", arXiv 2304.11277, section 3.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _DIVIDED = {
 _GATHERED_BLOCKS = {"zero3": 2, "fsdp": 3}
 _MOST_CARDS = 2**17
 _BLOCK = re.compile(r"blocks\.(\d+)(.*)")
-Section = tuple[int | None, list[MemoryPoint]]  # the number of a block, None outside of any; and its points
+Section = tuple[int | None, list[MemoryPoint]]  # a block's index, None outside all blocks; and its points
 
 
 def check_sharding(shard: object, cards: object) -> None:
-    """Raise ValueError or TypeError for an unknown way of sharding or an invalid number of cards."""
+    """Raise ValueError or TypeError for an unknown ``shard``, invalid ``cards``, or several cards without ``shard``."""
     if shard is not None:
         one_of("forecast: shard", shard, SHARDINGS, kind=ValueError)
     whole_number("forecast: cards", cards, 1, _MOST_CARDS)
@@ -50,10 +50,10 @@ def check_sharding(shard: object, cards: object) -> None:
 
 
 def share_of_one_card(whole: SimulatedUpdate, shard: str | None, cards: int) -> SimulatedUpdate:
-    """Return the share of an update that one of several cards holds."""
+    """Return an update with the bytes that one of several cards holds; all bytes if ``shard`` is None."""
     if shard is None:
         return whole
-    buckets = max(point.high["gradients"] for point in whole.timeline)  # of all gradients; they are never freed
+    buckets = max(point.high["gradients"] for point in whole.timeline)  # for all gradients; they are never freed
 
     def divide(amounts: dict[str, int]) -> dict[str, int]:
         divided = _DIVIDED.get(shard, ())
@@ -64,14 +64,14 @@ def share_of_one_card(whole: SimulatedUpdate, shard: str | None, cards: int) -> 
     def divide_point(point: MemoryPoint) -> MemoryPoint:
         return replace(point, bytes=divide(point.bytes), high=divide(point.high))
 
-    # Divided amounts may have their highest moment elsewhere than whole ones.
+    # Divided amounts may peak at another moment than undivided amounts.
     timeline = [divide_point(point) for point in whole.timeline]
     peak_at = max([*timeline, divide_point(whole.peak_at)], key=lambda point: point.top)
     return replace(whole, timeline=timeline, peak_at=peak_at)
 
 
 def simulate_blocks(workload: Workload, training: Training) -> SimulatedUpdate:
-    """Simulate a published size, extrapolated from 3 and 4 of its blocks; other workloads are simulated whole."""
+    """Simulate a workload; a published size of more than 4 blocks is extrapolated from models of 3 and 4 blocks."""
     size = workload.size
     if size is None or size.layers <= 4:
         return simulate(workload, training)
@@ -83,10 +83,10 @@ def simulate_blocks(workload: Workload, training: Training) -> SimulatedUpdate:
 
 
 def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layers: int) -> list[MemoryPoint]:
-    """Return the timeline of a model of ``layers`` blocks, given those of the same model with 3 and with 4 of them.
+    """Return the timeline of a model with ``layers`` blocks, given its timelines with 3 and with 4 blocks.
 
-    The first and the last block may hold other amounts than those between them. So every amount is linear in the
-    number of blocks and, between the first and the last, in the block's index.
+    The first and the last block may hold other amounts than the blocks between them. So each amount is extrapolated
+    linearly in the number of blocks and, between the first and the last block, in the block's index.
     """
     result: list[MemoryPoint] = []
     more = layers - 4
@@ -96,7 +96,7 @@ def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layer
         for block, points in of_4:
             if block is None:
                 result += _shifted(points, (more, next(outside), points))
-            elif block == next(iter(many)):  # all blocks, in the order in which they come
+            elif block == next(iter(many)):  # all blocks, in forward or backward order
                 for i in range(layers) if block == 0 else reversed(range(layers)):
                     if i == 0:
                         moved = _shifted(many[0], (more, few[0], many[0]))
@@ -109,13 +109,13 @@ def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layer
 
 
 def _statements(points: Sequence[MemoryPoint]) -> list[list[Section]]:
-    """Return the points of each statement, cut into sections that run in one block or outside of any."""
+    """Return each statement's points, cut into sections that run in one block or outside all blocks."""
     return [_sections(list(group)) for _, group in groupby(points, key=lambda point: point.number)]
 
 
 def _sections(points: list[MemoryPoint]) -> list[Section]:
     blocks = [int(match[1]) if (match := _BLOCK.match(point.module)) else None for point in points]
-    # A block that recomputes its activations does so under other names: points between two of a block belong to it.
+    # A block recomputes its activations under other names: points between two points of a block belong to the block.
     for start, end in pairwise([i for i, block in enumerate(blocks) if block is not None]):
         if blocks[start] == blocks[end]:
             blocks[start:end] = [blocks[start]] * (end - start)
@@ -124,7 +124,7 @@ def _sections(points: list[MemoryPoint]) -> list[Section]:
 
 
 def _shifted(points: list[MemoryPoint], *steps: tuple[int, list[MemoryPoint], list[MemoryPoint]]) -> list[MemoryPoint]:
-    """Return points with ``times`` the difference of two others added to them, for each (times, before, after)."""
+    """Return ``points`` plus ``times * (after - before)``, point by point, for each (times, before, after)."""
 
     def amounts(i: int, which: str) -> dict[str, int]:
         total: dict[str, int] = getattr(points[i], which).copy()
@@ -138,7 +138,7 @@ def _shifted(points: list[MemoryPoint], *steps: tuple[int, list[MemoryPoint], li
 
 
 def _thinned(points: list[MemoryPoint], peak: MemoryPoint) -> tuple[list[MemoryPoint], MemoryPoint]:
-    """Merge neighbours as a Ledger does when there are too many; return the points, and the one with the peak."""
+    """Merge neighbouring points, as a Ledger does if there are too many; return the points and the peak's point."""
     merged: list[MemoryPoint] = []
     for point in points:
         merged.append(point)

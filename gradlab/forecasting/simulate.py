@@ -1,8 +1,8 @@
-"""Simulation of a recipe's own text on fake tensors under a ledger, through its second update.
+"""Simulation of a recipe's loop on fake tensors under a Ledger, for two updates.
 
-The first update makes the optimizer's state and leaves ``.grad``, ``output`` and ``loss``. The second one is the steady
-state, and is measured. A model that cannot be run without values is refused in one sentence that names the line and
-the remedy.
+The first update creates the optimizer's state, ``.grad``, ``output`` and ``loss``. The second update is the steady
+state and is measured. A model that cannot be run without values raises a ForecastError that names the line and the
+remedy.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from .training import WEIGHT_TYPES, AdamW8bit, Training
 from .workload import Workload, as_movable, map_tensors, tensors_in
 
 LARGE = 100_000_000
-"""Parameters from which on only three micro-batches of a long window are run: the others repeat."""
+"""The number of parameters from which only three micro-batches of a window are run, because the others repeat them."""
 _MICRO_BATCHES = 3
 
 
 class ForecastError(ValueError):
-    """A model that cannot be run on tensors without memory; the message names the line and the remedy."""
+    """Raised if a model cannot be run on tensors without memory; the message names the line and the remedy."""
 
 
 @dataclass(frozen=True)
 class SimulatedUpdate:
-    """The ledger's record of the measured update."""
+    """A Ledger's record of the measured update."""
 
     peak_at: MemoryPoint
     timeline: list[MemoryPoint]
     parameters: int
     largest_block: int = 0
-    """Bytes of the parameters of the largest repeated block, or of the whole model where none repeats."""
+    """Bytes of the parameters in the largest repeated block, or in the whole model if no block repeats."""
     recurrent: bool = False
     """Whether the model has layers such as nn.LSTM."""
 
 
 def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
-    """Run a workload by the rules of the training's device; ForecastError where it cannot be run."""
+    """Return the record of a workload's second update by the rules of ``training.device``, or raise ForecastError."""
     program = Program(training.source(workload.samples[0]))
     on_cuda = training.device == "cuda"
     with ExitStack() as stack:
@@ -75,14 +75,14 @@ def simulate(workload: Workload, training: Training) -> SimulatedUpdate:
 
 
 def number_from_one(points: Sequence[MemoryPoint]) -> list[MemoryPoint]:
-    """Count the statements of a timeline from 1."""
+    """Return the points of a timeline with their statements numbered from 1."""
     return [replace(point, number=point.number - points[0].number + 1) for point in points]
 
 
 def _run(
     workload: Workload, training: Training, program: Program, mode: FakeTensors, model: nn.Module
 ) -> SimulatedUpdate:
-    """Run the loop's own set-up and two updates, and return the ledger's record of the second."""
+    """Run the loop's set-up and two updates, and return the Ledger's record of the second update."""
     parameters = sum(p.numel() for p in model.parameters())
     namespace, inputs = _namespace(workload, training, mode, model, large=parameters >= LARGE)
     with mode:
@@ -93,13 +93,13 @@ def _run(
             if group["foreach"] is None:
                 group["foreach"] = True
         ledger = Ledger(model, [optimizer], inputs)
-        ledger.current_statement = lambda: ""  # statements are named as they end
+        ledger.current_statement = lambda: ""  # ``ledger.mark`` names a statement when it ends
         with ledger:
             _run_updates(program, namespace, ledger)
     if any(p.grad is not None and p.grad.is_sparse for p in model.parameters()):
         raise ForecastError(
-            f"forecast: {workload.name} has sparse gradients, whose size depends on values. A forecast knows shapes "
-            "and no values: use nn.Embedding(sparse=False)"
+            f"forecast: {workload.name} has sparse gradients, whose size depends on values. A forecast has shapes but "
+            "no values: use nn.Embedding(sparse=False)"
         )
     *timeline, peak_at = number_from_one([*(p for p in ledger.timeline if p.statement), ledger.peak_at])
     block = max(map(_bytes, repeated_blocks(model).values()), default=_bytes(model))
@@ -110,7 +110,7 @@ def _run(
 def _namespace(
     workload: Workload, training: Training, mode: FakeTensors, model: nn.Module, *, large: bool
 ) -> tuple[dict[str, Any], list[Tensor]]:
-    """Return the names that the loop sees, all of them fake, and the tensors of the batches."""
+    """Return the loop's global variables, with fake tensors, and the tensors of the batches."""
     window = training.recipe.accumulate
     batches, epochs = workload.batches(mode, window)
     if training.dtype is not None and workload.size is None:
@@ -144,7 +144,7 @@ def _bytes(module: nn.Module) -> int:
 
 @contextmanager
 def _quiet_fake_tensor_log() -> Iterator[None]:
-    """Keep PyTorch from logging, on this thread, the error that the ForecastError reports."""
+    """Keep PyTorch from logging, on this thread, the error that a ForecastError reports."""
     logger, thread = logging.getLogger("torch._subclasses.fake_tensor"), threading.get_ident()
     logger.addFilter(of_others := lambda record: record.thread != thread)
     try:
@@ -162,7 +162,7 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
         raise
     except Exception as error:
         loop_error = program.explain(error)
-        advice = "A forecast knows shapes and no values: "
+        advice = "A forecast has shapes but no values: "
         if isinstance(error, _torch.DataDependentOutputException):
             problem = f"asks for a value ({error.func}: .item(), float(), or an if on a tensor)"
             advice += "leave it out, or decide with torch.where"
@@ -170,12 +170,12 @@ def _as_forecast_error(name: str, program: Program) -> Iterator[None]:
             problem = f"has a shape that depends on values ({error.func}: nonzero, unique, or a mask as an index)"
             advice += "use torch.where or a fixed number of entries"
         elif "UninitializedParameter" in str(error):
-            problem = "has a lazy layer, such as nn.LazyLinear, whose weights have no shape before a first batch"
+            problem = "has a lazy layer, such as nn.LazyLinear, whose weights have no shape before the first batch"
             advice += "give the layer its number of inputs, as nn.Linear has it"
         else:
             problem = f"fails without memory: {loop_error.problem}"
             cuda = "cuda" in loop_error.problem.lower()
-            advice = "A forecast runs on the CPU's kernels: leave out .cuda() and .to() a GPU. " if cuda else ""
+            advice = "A forecast runs on the CPU's kernels: leave out .cuda() and .to('cuda'). " if cuda else ""
             calls = re.findall(r"^ *(?:output|loss) = (.*)$", program.text, re.MULTILINE)
             what = " and ".join(calls) or "this loop"
             advice += f"Check that {what} run on a real batch of this shape, all of it on one device"

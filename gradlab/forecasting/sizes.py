@@ -1,10 +1,10 @@
 """Published model sizes by name, without torch.
 
-Sources. Every size is the config.json that was published with its weights on the Hugging Face hub:
+Sources: each size comes from the config.json that was published with the weights on the Hugging Face Hub:
 openai-community/gpt2, gpt2-medium, gpt2-large and gpt2-xl; meta-llama/Llama-3.2-1B and -3B, Llama-3.1-8B, -70B and
 -405B, Llama-2-7b-hf; TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T; mistralai/Mistral-7B-v0.1; Qwen/Qwen2.5-0.5B,
 -1.5B, -3B and -7B.
-Those of Llama 3 are also in "The Llama 3 Herd of Models", arXiv 2407.21783, table 3.
+The sizes of Llama 3 are also in "The Llama 3 Herd of Models", arXiv 2407.21783, table 3.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .._checks import one_of
 
 @dataclass(frozen=True)
 class ModelSize:
-    """The numbers of a decoder-only transformer.
+    """The hyperparameters of a decoder-only transformer.
 
     ``family`` is ``"llama"`` (RMSNorm, SwiGLU, rotary positions, no biases unless ``qkv_bias``) or ``"gpt2"``
     (LayerNorm, GELU, learned positions, biases). ``hidden`` is the width inside the MLP, ``max_context`` the maximum
-    number of tokens in a row. ``tied`` says that the head is the embedding, ``qkv_bias`` that queries, keys and values
-    have biases.
+    number of tokens in a row. ``tied`` means that the head shares the embedding's weights, ``qkv_bias`` that the layers
+    for queries, keys and values have biases.
     """
 
     name: str
@@ -50,7 +50,7 @@ def model_sizes() -> list[str]:
 
 
 def model_size(name: str) -> ModelSize:
-    """Return a size by its name; another name is a ValueError that lists them."""
+    """Return a size by its name; raises ValueError, with a list of the names, for an unknown name."""
     return _SIZES[one_of("the name of a size", name, _SIZES, kind=ValueError)]
 
 

@@ -1,4 +1,4 @@
-"""A forecast's arguments beside the model, and an optimizer with states of one byte an element."""
+"""The settings of a forecast besides the model, and an optimizer with states of one byte per element."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ..loop import Recipe
 
 WEIGHT_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 OTHER_OPTIMIZERS = ("adamw-8bit",)
-"""Optimizers that a Recipe does not have, by name."""
+"""The names of optimizers that ``forecast`` accepts and a Recipe does not."""
 _BLOCK_ELEMENTS = 256
 _MIN_8BIT_ELEMENTS = 4096
 
 
 class AdamW8bit(torch.optim.Optimizer):
-    """AdamW with states of the sizes of ``bitsandbytes.optim.AdamW8bit``'s; it changes no weight.
+    """A substitute for ``bitsandbytes.optim.AdamW8bit`` that has states of the same sizes and changes no weights.
 
-    A parameter of 4,096 elements or more has two states of one byte an element and, for each 256 elements, two scales
-    of four bytes; a smaller one has states of four bytes an element. Source: Dettmers et al., "8-bit Optimizers via
-    Block-wise Quantization", arXiv 2110.02861; ``bitsandbytes/optim/optimizer.py`` (``min_8bit_size=4096``,
+    A parameter of 4,096 elements or more has two states of one byte per element, and two scales of four bytes per 256
+    elements; a smaller parameter has two states of four bytes per element. Source: Dettmers et al., "8-bit Optimizers
+    via Block-wise Quantization", arXiv 2110.02861; ``bitsandbytes/optim/optimizer.py`` (``min_8bit_size=4096``,
     ``blocksize = 256``).
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float = 1e-3) -> None:
         super().__init__(params, {"lr": lr})
 
-    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # a forecast gives no closure
-        """Create missing states; the update itself is one kernel per parameter and needs no other memory."""
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]  # a forecast passes no closure
+        """Create missing states; a real update is one kernel per parameter and needs no other memory."""
         for group in self.param_groups:
             for parameter in (p for p in group["params"] if p.grad is not None and not self.state[p]):
                 small = parameter.numel() < _MIN_8BIT_ELEMENTS
@@ -45,13 +45,13 @@ class AdamW8bit(torch.optim.Optimizer):
 
 @dataclass(frozen=True)
 class Training:
-    """The settings of a training; each field is the argument of ``forecast`` of the same name."""
+    """The settings of a training run; each field is the argument of ``forecast`` with the same name."""
 
     recipe: Recipe = Recipe()  # noqa: RUF009 - frozen
     checkpoint: bool = False
     device: str = "cpu"
     dtype: str | None = None
-    """Of the weights; None leaves them as they are."""
+    """The dtype of the weights; None leaves them as they are."""
     optimizer: str | None = None
 
     def __post_init__(self) -> None:
@@ -73,14 +73,14 @@ class Training:
         return self.optimizer is None and self.device == "cuda"
 
     def source(self, batch: Any = None) -> str:
-        """Return the loop's text for such batches: the recipe's, with the chosen optimizer."""
+        """Return the source of the recipe's loop for batches like ``batch``, with the chosen optimizer."""
         if self.optimizer is None:
             return self.recipe.source(batch)
         _, *rest = self.recipe.source(batch).splitlines(keepends=True)
         return "".join(["optimizer = AdamW8bit(model.parameters())\n", *rest])
 
     def summary(self) -> list[str]:
-        """Return the optimizer, AMP and the window, and other settings that differ from the default."""
+        """Return phrases for the optimizer, AMP, the window, and other settings that differ from the default."""
         recipe = self.recipe
         parts = [self.optimizer or recipe.optimizer, f"AMP {recipe.amp}", f"window {recipe.accumulate}"]
         parts += [f"weights in {self.dtype}"] * (self.dtype is not None)

@@ -1,7 +1,7 @@
-"""A decoder-only transformer in plain PyTorch, of either family of ``sizes.py``: the model behind a named forecast.
+"""A decoder-only transformer in plain PyTorch, for both families of ``sizes.py``: the model of a published size.
 
-No dropout: it is switched off in today's pretraining. Attention is PyTorch's fused one, so no (context, context) matrix
-is saved; the loss is computed in float32, as usual.
+It has no dropout, as is usual in today's pretraining. Attention is PyTorch's fused attention, so no (context, context)
+matrix is saved; the loss is computed in float32, as usual.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(size.d_model, size.d_model, bias=size.family == "gpt2")
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
-        """Map (batch, context, width) to the same; ``rope`` holds the cosines and sines of the rotary positions."""
+        """Map (batch, context, width) to the same shape; ``rope`` holds the cosines and sines of rotary positions."""
         heads = (*x.shape[:2], -1, self.size.head_dim)
         q, k, v = (part(x).view(heads).transpose(1, 2) for part in (self.q_proj, self.k_proj, self.v_proj))
         if rope is not None:
@@ -36,7 +36,7 @@ class Attention(nn.Module):
 
 
 class MLP(nn.Module):
-    """SwiGLU, where one half of the hidden units gates the other; for GPT-2 GELU, in its tanh approximation."""
+    """The MLP of a block: SwiGLU, in which ``gate`` scales ``up``, or for GPT-2 GELU in its tanh approximation."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class MLP(nn.Module):
         self.down = nn.Linear(size.hidden, size.d_model, bias=gpt2)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, context, width) to the same."""
+        """Map (batch, context, width) to the same shape."""
         if self.gate is None:
             return self.down(gelu(self.up(x), approximate="tanh"))
         return self.down(silu(self.gate(x)) * self.up(x))
@@ -62,13 +62,13 @@ class DecoderBlock(nn.Module):
         self.mlp = MLP(size)
 
     def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
-        """Map (batch, context, width) to the same."""
+        """Map (batch, context, width) to the same shape."""
         x = x + self.attention(self.norm1(x), rope)
         return x + self.mlp(self.norm2(x))
 
 
 class Decoder(nn.Module):
-    """Tokens in, scores of the next token out."""
+    """The whole transformer, which maps tokens to scores of the next token."""
 
     def __init__(self, size: ModelSize) -> None:
         super().__init__()
@@ -95,12 +95,12 @@ class Decoder(nn.Module):
 
 
 def next_token_loss(output: Tensor, y: Tensor) -> Tensor:
-    """Return the mean cross-entropy in float32: output (batch, context, vocabulary), y (batch, context) int64."""
+    """Return the mean cross-entropy in float32 of output (batch, context, vocabulary) and int64 y (batch, context)."""
     return cross_entropy(output.float().flatten(0, 1), y.flatten())
 
 
 def build_norm(size: ModelSize) -> nn.Module:
-    """Return the family's normalisation over the width."""
+    """Return the norm layer of the size's family, over the width."""
     return nn.RMSNorm(size.d_model, eps=1e-5) if size.family == "llama" else nn.LayerNorm(size.d_model, eps=1e-5)
 
 
@@ -113,6 +113,6 @@ def rope_angles(positions: Tensor, size: ModelSize) -> tuple[Tensor, Tensor]:
 
 
 def apply_rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate each pair (i, i + half) of x, (batch, heads, context, head width), by its angle (RoFormer, 2104.09864)."""
+    """Rotate each pair (i, i + half) of x, (batch, heads, context, head width), by its angle (arXiv 2104.09864)."""
     left, right = x.chunk(2, dim=-1)
     return x * cos.to(x.dtype) + torch.cat((-right, left), dim=-1) * sin.to(x.dtype)

@@ -27,33 +27,33 @@ class Workload:
     name: str
     build: Callable[[FakeTensors], nn.Module]
     samples: list[Any]
-    """Real batches as a Recipe's text reads them, or tensors on "meta" where only the shape is known."""
+    """Real batches in the form that a Recipe's loop reads, or tensors on "meta" if only the shape is known."""
     loss_fn: Callable[[Any, Any], Tensor]
     device: str
     batch: int | None = None
-    """Rows of every batch; None leaves them as the samples have them."""
+    """Rows in every batch; None keeps the rows of the samples."""
     size: ModelSize | None = None
     reader_model: nn.Module | None = None
 
     def resized(self, batch: int) -> Workload:
-        """Return the same with another number of rows in each batch; one sample stands for all."""
+        """Return a copy with ``batch`` rows in each batch; the first sample stands for all samples."""
         return dataclasses.replace(self, batch=batch, samples=self.samples[:1])
 
     def with_layers(self, layers: int) -> Workload:
-        """Return the same published size with another number of layers."""
+        """Return a copy of a published size with another number of layers."""
         assert self.size is not None
         size = dataclasses.replace(self.size, layers=layers)
         return dataclasses.replace(self, size=size, build=_decoder_builder(size))
 
     @property
     def rows(self) -> int:
-        """Rows of the first batch."""
+        """The number of rows in the first batch."""
         return self.batch or rows_of(self.samples[0])
 
     def batches(self, mode: FakeTensors, window: int) -> tuple[list[Any], int]:
-        """Return fake batches for two updates and the epochs that these take.
+        """Return fake batches, and the number of epochs over them in which two updates are completed.
 
-        A task's are its own, the first two windows; one sample stands for a window of batches of its kind.
+        They have the shapes of the samples of the first two windows; a single sample is repeated for one window.
         """
         if len(self.samples) == 1:
             return [self._fake(mode, self.samples[0], first=i == 0) for i in range(window)], 2
@@ -76,22 +76,22 @@ class Workload:
 
 
 def tensors_in(value: Any) -> list[Tensor]:
-    """Return the tensors in lists, tuples and dicts, however deep."""
+    """Return the tensors in ``value``, a tensor or nested lists, tuples and dicts."""
     tensors: list[Tensor] = []
     map_tensors(tensors.append, value)
     return tensors
 
 
 def rows_of(sample: Any) -> int:
-    """Return the length of the first tensor that has one."""
+    """Return the length of the first tensor in ``sample`` that has a dimension, or 1 without such a tensor."""
     return next((len(tensor) for tensor in tensors_in(sample) if tensor.ndim), 1)
 
 
 def map_tensors(change: Callable[[Tensor], Any], value: Any) -> Any:
-    """Return a value with each of its tensors changed; lists, tuples and dicts are made anew."""
+    """Return ``value`` with ``change`` applied to each tensor in it, in new lists, tuples and dicts."""
     if isinstance(value, Tensor):
         return change(value)
-    if isinstance(value, Mapping):  # also the batches of transformers, which are no dicts
+    if isinstance(value, Mapping):  # also the batches of transformers, which are not dicts
         return {key: map_tensors(change, each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         changed = [map_tensors(change, each) for each in value]
@@ -100,10 +100,10 @@ def map_tensors(change: Callable[[Tensor], Any], value: Any) -> Any:
 
 
 def as_movable(batch: Any) -> Any:
-    """Return a batch whose parts the loop's text can move one by one."""
+    """Return a batch in which every part has a method ``to(device)``, as the loop requires."""
 
     def movable(part: Any) -> Any:
-        # a part that is no tensor stays as it is: it holds fakes already
+        # the ``to`` of a part that is not a tensor returns the part unchanged: its tensors are fakes already
         return part if isinstance(part, Tensor) else SimpleNamespace(to=lambda device: part)
 
     if isinstance(batch, dict):
@@ -112,31 +112,31 @@ def as_movable(batch: Any) -> Any:
 
 
 def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
-    """Return the workload of a forecast's arguments; a TypeError or ValueError names what is allowed."""
+    """Return the workload for the arguments of ``forecast``; raises TypeError or ValueError if they are invalid."""
     if loss_fn is not None and isinstance(what, (str, tasks.Task)):
-        raise ValueError(f"forecast: a size or a task has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
+        raise ValueError(f"forecast: a size or a task has its own loss, got loss_fn={loss_fn!r}; leave it out")
     if isinstance(what, str) and what in model_sizes():
         return _of_size(model_size(what), batch, context)
     if isinstance(what, str):
         names = [*model_sizes(), *tasks.names()]
         if what not in names:
             raise ValueError(
-                f"forecast: there is no size and no task {what!r}{did_you_mean(what, names)}; "
+                f"forecast: there is no size or task {what!r}{did_you_mean(what, names)}; "
                 "`gradlab forecast --help` lists the names"
             )
         what = tasks.get(what, device="cpu")
     if context is not None:
         raise ValueError(
             f"forecast: context is for published sizes such as 'llama-8b', got context={context!r}; "
-            "the samples of a task or a module say how long theirs is"
+            "for a task or a module, the samples determine the context"
         )
     if isinstance(what, tasks.Task):
         return _of_task(what, batch)
     if isinstance(what, nn.Module):
         return _of_module(what, batch, loss_fn)
     raise TypeError(
-        "forecast: give a Task, the name of one, a torch.nn.Module with batch=(x, y), or a published size such as "
-        f"'llama-8b', got {what!r}"
+        "forecast: what must be a Task, a task's name, a torch.nn.Module with batch=(x, y), or a published size such "
+        f"as 'llama-8b', got {what!r}"
     )
 
 
@@ -170,15 +170,15 @@ def _of_task(task: tasks.Task, batch: Any) -> Workload:
 def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
     sample = _checked_sample(batch)
     if not all(t.numel() and (t.ndim or len(tensors_in(sample)) > 2) for t in tensors_in(sample)):
-        raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got an empty one or a number")
+        raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got no rows or a number")
     if loss_fn is not None and not callable(loss_fn):
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
     advice = "run the model once, model(x), and forecast it then"
     require_trainable("forecast", type(module).__name__, [module], advice)
     if any(getattr(parameter, "_post_accumulate_grad_hooks", None) for parameter in module.parameters()):
         raise ValueError(
-            f"forecast: a parameter of {type(module).__name__} has a hook that runs in backward and may step an "
-            "optimizer of yours (register_post_accumulate_grad_hook). Forecast the model without that hook"
+            f"forecast: a parameter of {type(module).__name__} has a hook that runs in backward and may step your own "
+            "optimizer (register_post_accumulate_grad_hook). Forecast the model without that hook"
         )
     eager = getattr(module, "_orig_mod", module)
     return Workload(
@@ -192,7 +192,7 @@ def _of_module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
 
 
 def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
-    """Return a copy on fake tensors that runs eagerly, without the parts that compile() made."""
+    """Return a copy of ``model`` on fake tensors that runs eagerly, with the originals of compiled submodules."""
     twin = mode.copy(model)
     for module in list(twin.modules()):
         for name, child in module.named_children():
@@ -201,7 +201,7 @@ def _eager_copy(mode: FakeTensors, model: nn.Module) -> nn.Module:
 
 
 def _checked_sample(batch: Any) -> Any:
-    """Return a sample batch, (x, y) or a dict, of plain dicts, tuples and lists."""
+    """Return a sample batch, (x, y) or one dict, as plain dicts, tuples and lists; raises TypeError for others."""
     is_pair = isinstance(batch, (tuple, list)) and len(batch) == 2 and all(tensors_in(each) for each in batch)
     if is_pair or (isinstance(batch, Mapping) and tensors_in(batch)):
         return map_tensors(lambda tensor: tensor, batch)
@@ -212,17 +212,17 @@ def _checked_sample(batch: Any) -> Any:
 
 
 def default_loss(output: Any, y: Any) -> Tensor:
-    """Return the model's own loss if it has one; the cross-entropy where y holds whole numbers; else the squared error.
+    """Return the output's own loss if it has one, else the cross-entropy for integer y, else the mean squared error.
 
-    The classes of whole numbers are last or second.
+    For the cross-entropy, the dimension of the classes is the last or the second one.
     """
     loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
     if isinstance(loss, Tensor):
         return loss
     if not isinstance(output, Tensor) or not isinstance(y, Tensor):
         raise TypeError(
-            f"the model returns {type(output).__name__} and y is {type(y).__name__}, and no loss is known for these: "
-            "give loss_fn=, a function (output, y) -> loss"
+            f"the model returns {type(output).__name__} and y is {type(y).__name__}, which have no default loss: "
+            "pass loss_fn=, a function (output, y) -> loss"
         )
     if y.is_floating_point():
         return nn.functional.mse_loss(output, y)

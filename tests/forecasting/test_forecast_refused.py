@@ -40,10 +40,10 @@ FAILURES: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "nonzero": (lambda h: h * len(h.nonzero()), SHAPE),
     "mask": (lambda h: h * h[h > 0].sum(), SHAPE),
     "shapes": (lambda h: h @ torch.ones(7, 7), FAILS.format(r"RuntimeError: .*\[3, 4\] X \[7, 7\]")),
-    "a GPU": (lambda h: h.to("cuda") + torch.ones(4), r"leave out \.cuda\(\) and \.to\(\) a GPU"),
-    "its own GPU": (lambda h: h + torch.ones(4, device="cuda:0"), r"leave out \.cuda\(\) and \.to\(\) a GPU"),
+    "a GPU": (lambda h: h.to("cuda") + torch.ones(4), r"leave out \.cuda\(\) and \.to\('cuda'\)"),
+    "its own GPU": (lambda h: h + torch.ones(4, device="cuda:0"), r"leave out \.cuda\(\) and \.to\('cuda'\)"),
     "a mistake": (lambda h: h / (1 // 0), FAILS.format("ZeroDivisionError")),
-    "a string": (lambda h: "text", FAILS.format("TypeError: the model returns str .* give loss_fn=")),
+    "a string": (lambda h: "text", FAILS.format("TypeError: the model returns str .* pass loss_fn=")),
 }
 
 
@@ -88,8 +88,8 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     *((what, {"batch": wrong}, BATCH) for what in ("digits", "llama-8b") for wrong in (0, 2**40, True, 1.5, "4")),
     *(("gpt2-1.5b", {"context": wrong}, CONTEXT) for wrong in (0, 1025, True, "all")),
     *((nn.Linear(2, 2), {"batch": wrong}, SAMPLE) for wrong in (None, 4, (torch.rand(2),), (torch.rand(2), 1), "xy")),
-    ("lama-8b", {}, "no size and no task 'lama-8b'; did you mean 'llama-8b'.; `gradlab forecast --help` lists"),
-    (3, {}, r"give a Task, the name of one, .* or a published size such as 'llama-8b', got 3"),
+    ("lama-8b", {}, "no size or task 'lama-8b'; did you mean 'llama-8b'.; `gradlab forecast --help` lists"),
+    (3, {}, r"what must be a Task, a task's name, .* or a published size such as 'llama-8b', got 3"),
     ("digits", {"context": 4}, "context is for published sizes such as 'llama-8b', got context=4"),
     ("digits", {"recipe": {}}, "recipe must be a gradlab.Recipe, got {}"),
     ("digits", {"checkpoint": 1}, "checkpoint must be True or False, got 1"),
@@ -99,9 +99,9 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ("digits", {"shard": "zero4", "cards": 2}, "shard must be one of 'ddp', .*got 'zero4'"),
     ("digits", {"cards": 2}, "cards=2 needs shard, one of 'ddp'"),
     ("digits", {"cards": 0, "shard": "ddp"}, "cards must be a whole number from 1"),
-    *((what, {"loss_fn": print}, "a size or a task has a loss of its own") for what in ("digits", "llama-8b")),
+    *((what, {"loss_fn": print}, "a size or a task has its own loss") for what in ("digits", "llama-8b")),
     (NET, {"batch": sample(), "loss_fn": 3}, "loss_fn must be a function"),
-    (nn.ReLU(), {"batch": sample()}, "ReLU has no parameter that wants a gradient"),
+    (nn.ReLU(), {"batch": sample()}, "ReLU has no parameter that requires grad"),
     (NET, {"batch": (torch.rand(0, 4), torch.rand(0, 4))}, "at least one row"),
     (NET, {"batch": sample(), "checkpoint": True}, "^checkpointing needs blocks that repeat, and Net has none"),
 ]

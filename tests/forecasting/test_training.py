@@ -98,7 +98,7 @@ def test_a_model_that_computes_its_own_loss() -> None:
     x, y = torch.rand(5, 8), torch.randint(0, 3, (5,))
     result = forecast(Own(), batch={"inputs": x, "labels": y})
     assert max(p.high["gradients"] for p in result.timeline) == 4 * (8 * 3 + 3)
-    with pytest.raises(ValueError, match=r"the model returns Output and y is FakeTensor.*give loss_fn="):
+    with pytest.raises(ValueError, match=r"the model returns Output and y is FakeTensor.*pass loss_fn="):
         forecast(Own(), batch=({"inputs": x}, y))
 
 

@@ -177,13 +177,13 @@ UNTRAINABLE: list[tuple[Callable[[], Task], Recipe, str]] = [
     (
         lambda: make_task(builder=frozen),
         Recipe(),
-        "^Run: mine has no parameter that wants a gradient, so there is nothing to train$",
+        "^Run: mine has no parameter that requires grad, so there is nothing to train$",
     ),
-    (lambda: make_task(builder=lambda seed: nn.ReLU()), Recipe(), "^Run: mine has no parameter that wants a gradient"),
+    (lambda: make_task(builder=lambda seed: nn.ReLU()), Recipe(), "^Run: mine has no parameter that requires grad"),
     (
         lambda: make_task(builder=lambda seed: nn.LazyLinear(1)),
         Recipe(),
-        "^Run: weight of mine has no shape before a first batch",
+        "^Run: weight of mine has no shape before the first batch",
     ),
 ]
 
