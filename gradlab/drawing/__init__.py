@@ -1,4 +1,4 @@
-"""Scenes as Drawings: axes and marks in the numbers of the axes, roles for colours and texts, for browser and paper."""
+"""Drawings of scenes for browser and paper: axes, marks in data coordinates, texts, and colours by role."""
 
 from . import fit as fit
 from . import samples as samples

@@ -1,4 +1,4 @@
-"""Curves over updates: the loss of one run with a mark at each switch, of several side by side, and the loss scale."""
+"""Curves over updates: the loss of one run with its switches, the losses of several runs, and the loss scale."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..scenes import Curve, ScalerHistory, UnswitchedCurve
 from .limits import LARGEST_DRAWN, Numbers, from_zero, numbers, points, value_axis
 from .marks import AXES_EDGE, DASHES, Axes, Axis, Band, Dots, Drawing, Line, Mark, Text, draw
 
-NEWEST = 6  # the number of switches that are labelled; older ones keep their dashed line
+NEWEST = 6  # number of newest switches that are labelled; older switches have only a dashed line
 _MAX_SWITCH_LINES = 40
-_SWITCH_ROOM = 1.3  # times the newest switch: how far the updates reach at least, for its name at the right of its line
-_FIRST_ROOM = 1.2  # times the first loss: how high the axis begins
+_SWITCH_ROOM = 1.3  # smallest end of the x axis, in units of the newest switch's update: leaves room for its label
+_FIRST_ROOM = 1.2  # top of the loss axis at the start, in units of the first loss
 
 
 @draw.register
 def draw_loss(scene: Curve) -> Drawing:
-    """Draw the curve up to where it breaks, beside it the curve without the newest switch.
+    """Draw the loss up to its first inf or NaN and, dashed, the loss without the newest switch.
 
-    The axis fits the reader's own curve: the other one may leave it at the top, with its value.
+    The axis fits the run's own loss; if the dashed curve ends above the axis, its last value is written at the top.
     """
     x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
     shown = np.isfinite(x) & np.isfinite(mean) & (x <= (math.inf if scene.broken is None else scene.broken))
@@ -54,7 +54,7 @@ def draw_loss(scene: Curve) -> Drawing:
     switches = list(enumerate(scene.switches[-_MAX_SWITCH_LINES:]))
     for number, (update, label) in switches:
         marks.append(_upright(f"switch {number}", update, "dashed", f"update {update:,}: {label}"))
-    for number, (update, label) in reversed(switches[-NEWEST:]):  # the newest one first
+    for number, (update, label) in reversed(switches[-NEWEST:]):  # the newest label gets its position first
         marks.append(Text(f"switch name {number}", (label,), float(update), where="top", backed=True))
     summary, corner = _describe_loss(scene, x, low, high), [f"now {short(now)}"] if math.isfinite(now) else []
     corner = [" \u00b7 ".join([*corner, f"dashed: {text}"]) for text in beside] + corner
@@ -63,7 +63,7 @@ def draw_loss(scene: Curve) -> Drawing:
 
 
 def _loss_axis(values: Numbers) -> Axis:
-    """Return an axis that holds losses, the first among them; a linear one grows by doubling: it moves rarely."""
+    """Return an axis for losses, the oldest first; if linear from 0, it grows by doubling, so that it moves rarely."""
     if not len(values) or values.min() < 0 or values.max() > _LOG_FROM * values[0]:
         return value_axis(values, _FIRST_ROOM, log_from=_LOG_FROM, title="loss")
     high = from_zero(float(values[0]) * _FIRST_ROOM)
@@ -97,12 +97,12 @@ def _describe_loss(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str
     return " ".join(part for part in (end, reach, switched, without) if part)
 
 
-# A curve has a colour, dashes and a name at its end. The colours keep their meaning: reused for a loop that applies
-# gradients again, and none of weights, gradients or memory for those that do not.
+# Each curve has a colour, dashes and a name at its end. Runs that apply gradients again have the colour "reused"; the
+# other runs have none of the colours that mean weights, gradients or memory.
 _PLAIN_LINES = list(zip(("loss", "grey") * 4, ("", *DASHES[1:], "dashed", "", "dashdot"), strict=False))
 _REUSED_LINES = [("reused", dash) for dash in (*DASHES[1:], "")]
-_LOG_FROM = 300.0  # losses that differ by more than this factor, or grow by it in one run, are on a logarithmic axis
-_MAX_DIVERGED_HEIGHT = 3.0  # at which a diverging curve is cut, in units of the highest loss of the others
+_LOG_FROM = 300.0  # ratio of compared losses, or growth of one run's loss, above which the axis is logarithmic
+_MAX_DIVERGED_HEIGHT = 3.0  # where a diverging curve is cut, in units of the highest loss of the other runs
 
 
 def draw_comparison(
@@ -115,15 +115,15 @@ def draw_comparison(
     y: str = "loss",
     ends: bool = True,
 ) -> Drawing:
-    """Draw the mean losses of several runs, each with its name and, unless not ``ends``, its newest loss at its end.
+    """Draw the mean losses of several runs, each labelled with its name and, if ``ends``, its newest loss.
 
-    A run that diverges leaves the picture at the top.
+    The curve of a run that diverges leaves the picture at the top.
 
     Args:
         curves: the runs by name.
-        reused: the names of those that apply gradients again.
-        events: labels of updates that are marked by a dotted line.
-        counted, y: titles of the axes.
+        reused: the names of the runs that apply gradients again.
+        events: labels by update; each of these updates is marked with a dotted line.
+        title, counted, y: titles of the Drawing, the x axis and the y axis.
     """
     lines = {name: _finite_points(curve, curve.broken or math.inf) for name, curve in curves.items()}
     converging = [values for name, (_, values) in lines.items() if curves[name].broken is None and len(values)]
@@ -145,7 +145,7 @@ def draw_comparison(
         labels.append(f"{name} {end}".strip())
         right, height = (float(x[-1]), float(values[-1])) if len(x) else (0.0, up.low)
         style: dict[str, Any] = {"role": role if role == "loss" else f"{role}-text", "size": 13.0, "bold": True}
-        style["where"] = "margin" if right >= last / 2 else "right around"  # what ends early is named where it ends
+        style["where"] = "margin" if right >= last / 2 else "right around"  # or at the end of a curve that ends early
         marks.append(Text(f"name {number}", texts, right, height, **style))
     for update, event in (events or {}).items():
         marks.append(_upright(f"event {update}", update, "dotted"))
@@ -155,7 +155,7 @@ def draw_comparison(
 
 @draw.register
 def draw_scaler(scene: ScalerHistory) -> Drawing:
-    """Draw the scale as steps on a log2 axis, crosses where a step was skipped; underflow on axes below."""
+    """Draw the loss scale on a log2 axis with crosses at skipped steps, and the underflow without it on axes below."""
     x, scale, share = numbers(scene.updates), numbers(scene.scale), numbers(scene.underflow)
     count = min(len(x), len(scale), len(share))
     x, scale, share = x[:count], scale[:count], share[:count]
@@ -186,7 +186,7 @@ def draw_scaler(scene: ScalerHistory) -> Drawing:
 
 
 def step_points(x: Numbers, y: Numbers) -> Numbers:
-    """Return the corners of steps through points: a value holds until the next one."""
+    """Return the corners of a step function through points: each value holds until the next point."""
     if len(x) < 2:
         return points(x, y)
     changed = np.flatnonzero(y[1:] != y[:-1]) + 1
@@ -197,7 +197,7 @@ def step_points(x: Numbers, y: Numbers) -> Numbers:
 
 
 def power_axis(power: Numbers, title: str = "") -> Axis:
-    """Return an axis of powers of 2 with limits on multiples of 4, so that one halving moves nothing."""
+    """Return an axis for exponents of 2, with multiples of 4 as limits, so that it moves rarely."""
     if not len(power):
         return Axis(0.0, 4.0, words=title, ticks="powers")
     low, high = float(power.min()), float(power.max())

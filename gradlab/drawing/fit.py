@@ -10,17 +10,17 @@ from .limits import from_zero
 from .marks import AXES_EDGE, Area, Axes, Axis, AxisSpan, Drawing, Line, Mark, Text, draw
 from .memory import BESIDE_TENSORS, area_style, category_name, stacked
 
-_MAX_CAPACITY = 4.0  # times the highest bar: a card that holds more is left out, and only named in the description
-_CARD_NAMES_WIDTH = 0.45  # of the width of all bars, at their left, for the names of the cards
-_HEADROOM = 1.12  # times the highest bar: above it is its sum
-_MAX_LETTERS = 8  # letters of a card or a bar, where there is no room for more
-_MIN_LABELLED = 0.001  # of a bar: what is less has no label
+_MAX_CAPACITY = 4.0  # capacity above which a card is not drawn, in units of the highest bar
+_CARD_NAMES_WIDTH = 0.45  # width for the names of the cards, left of the bars, in units of the width of all bars
+_HEADROOM = 1.12  # smallest top of the axis, in units of the highest bar: leaves room for the sum above the bar
+_MAX_LETTERS = 8  # letters to which names of cards and bars are cut if they do not fit
+_MIN_LABELLED = 0.001  # smallest share of the last bar for which a category has a label
 _MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", "CUDA": "CUDA's context"}
 
 
 @draw.register
 def draw_fit(scene: Fit) -> Drawing:
-    """Stack the bars on a linear axis, with a line for each card within it, and the verdict."""
+    """Draw stacked bars of bytes by category on a linear axis, a line at the capacity of each card, and the verdict."""
     bars = list(scene.bars)
     names = dict.fromkeys(name for _, sizes in bars for name in sizes)
     edges = stacked({name: [sizes.get(name, 0) for _, sizes in bars] for name in names}, len(bars), BESIDE_TENSORS)
@@ -29,7 +29,7 @@ def draw_fit(scene: Fit) -> Drawing:
     cards = [card for card in sorted(scene.cards, key=itemgetter(1)) if 0 < card[1] <= _MAX_CAPACITY * highest]
     top = from_zero(max(highest * _HEADROOM, *(holds * 1.08 for _, holds in cards), 0.0))
     marks: list[Mark] = []
-    for number, (label, _) in reversed(list(enumerate(bars))):  # the sum of the last one is written first
+    for number, (label, _) in reversed(list(enumerate(bars))):  # the sum of the last bar gets its position first
         left, right = number + 0.1, number + 0.9
         for name, (low, high) in edges.items():
             if high[number] > low[number]:

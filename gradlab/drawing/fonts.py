@@ -1,4 +1,4 @@
-"""Widths of texts in the font of a still picture, DejaVu Sans; texts cut or wrapped to a width."""
+"""Text widths in DejaVu Sans, the font of still pictures, and texts cut or wrapped to a width."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def text_width(text: str, size: float = 12.0, bold: bool = False) -> float:
 
 @lru_cache(maxsize=2048)
 def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False) -> str:
-    """Cut a text to a width in CSS pixels, an ellipsis in place of what is cut; "" if nothing fits."""
+    """Return a text cut to ``wide`` CSS pixels, with an ellipsis if it is cut; "" if nothing fits."""
     if text_width(text, size, bold) <= wide:
         return text
     cuts = (f"{text[:left].rstrip()}\u2026" for left in range(len(text) - 1, 0, -1))
@@ -29,13 +29,13 @@ def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False) -
 
 
 def fitting(texts: Sequence[str], wide: float, size: float = 12.0, *, bold: bool = False) -> str:
-    """Return the first of some texts that fits, the last one cut if none does."""
+    """Return the first of ``texts`` that fits in ``wide`` CSS pixels; if none fits, the last of them, cut."""
     fits = (text for text in texts if text_width(text, size, bold) <= wide)
     return next(fits, "") or shorten(texts[-1], wide, size, bold=bold)
 
 
 def wrapped(text: str, wide: float, size: float = 12.0) -> list[str]:
-    """Break a text into lines of at most ``wide`` CSS pixels; a wider word has a line of its own."""
+    """Break a text into lines of at most ``wide`` CSS pixels; a wider word has its own line."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()

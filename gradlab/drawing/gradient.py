@@ -1,4 +1,4 @@
-"""Pictures of ``.grad``: what each batch contributed to it, as arrows laid head to tail, their sum behind them."""
+"""Pictures of ``.grad``: the contributions of batches as arrows head to tail, in front of the arrow of their sum."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ BATCH_STYLES: dict[str, dict[str, Any]] = {
     "other": {"fill": "paper", "stroke": "grey", "line": 1.2, "dash": "dashed"},
     "sum": {"fill": "faint", "stroke": "ink", "line": 2.2},
 }
-"""Fields of the Arrow for a contribution to ``.grad``, by the number of optimizer steps that have applied it."""
-_APPLIED = ("added", "applied", "reused")  # never, once, more than once
+"""Fields of an Arrow by style: contributions (``_APPLIED``), "other" (not from a backward pass), and the "sum"."""
+_APPLIED = ("added", "applied", "reused")  # styles of contributions that were applied never, once, and more than once
 _KEY_TEXTS = {
     "added": ("not applied yet", "new"),
     "applied": ("applied once", "applied once", "once"),
@@ -31,29 +31,29 @@ _KEY_TEXTS = {
     "sum": ("sum, .grad", "sum, .grad", "sum"),
 }
 _NEXT_STEP = Key(("next step",), fill="weights")
-_MAX_LABELLED, _MAX_FULLY_LABELLED = 9, 3  # arrows labelled with their batch, and fresh arrows with all their names
+_MAX_LABELLED, _MAX_FULLY_LABELLED = 9, 3  # most arrows that are labelled, and most fresh arrows with long labels
 _ROUND_FACTORS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
-_MAX_SHARE = 0.5  # of a picture with contours, for all arrows together ...
-_TRUE_FROM = 0.6  # ... or a little more where that shows them at their true length
-_SUM_WIDTH = 2.2  # of the arrow of the sum, in units of the others'
-_SHORTEST_YARDSTICK = 0.02  # of the axes: a shorter outline would not be recognised
-_IN_FRONT = "lowest", "start"  # marks of the landscape, in front of the arrows
+_MAX_SHARE = 0.5  # largest share of a picture with contours that all arrows together take
+_TRUE_FROM = 0.6  # smallest factor that is rounded up to 1, so that arrows have their true length
+_SUM_WIDTH = 2.2  # width of the arrow of the sum, in units of the other arrows' width
+_SHORTEST_YARDSTICK = 0.02  # in units of the x axis: a shorter outline is not drawn
+_IN_FRONT = "lowest", "start"  # ids of the landscape's marks that are drawn in front of the arrows
 _MOST_DESCRIBED = 4  # arrows in the description of the panel
 
 
 def batch_key(names: Sequence[str] = (*_APPLIED, "sum")) -> tuple[Key, ...]:
-    """Return the key of these styles of ``BATCH_STYLES``."""
+    """Return a key with an entry for each of ``names``, which are styles in ``BATCH_STYLES``."""
     return tuple(Key(_KEY_TEXTS.get(name, (name,)), **batch_area(name)) for name in names)
 
 
 def batch_area(name: str) -> dict[str, Any]:
-    """Return one of ``BATCH_STYLES`` as fields of an Area or a Key, whose ``width`` is that of the outline."""
+    """Return a style in ``BATCH_STYLES`` as fields of an Area or a Key, where ``width`` is the width of the outline."""
     return {"width" if field == "line" else field: value for field, value in BATCH_STYLES[name].items()}
 
 
 @draw.register
 def draw_arrows(scene: Arrows) -> Drawing:
-    """Draw arrows of batches, by how often they were applied, that add up to the bold outline: what ``.grad`` holds."""
+    """Draw contributions as arrows, styled by how often steps applied them, and their sum as a bold outline."""
     ends = arrow_ends(scene)
     sound = bool(np.isfinite([scene.total, *((arrow.x, arrow.y) for arrow in scene.arrows)]).all())
     notice = "" if sound else "inf or NaN in .grad"
@@ -75,7 +75,7 @@ def draw_arrows(scene: Arrows) -> Drawing:
 
 @draw.register
 def draw_landscape(scene: Landscape) -> Drawing:
-    """Draw contours and the path, a ring at its start, a dot at its end, and from there the arrows of ``.grad``."""
+    """Draw contours, the path of the weights from a ring to a dot, and the arrows of ``.grad`` from the dot on."""
     path, arrows = numbers(scene.path).reshape(-1, 2), scene.arrows
     marks, axes, outside, factor = _draw_on_contours(arrows or Arrows([], (0.0, 0.0)), scene.contours, path, "weights")
     drawing = Drawing("path of the weights", marks, (axes,), _describe_path(path), notice=outside)
@@ -88,7 +88,7 @@ def draw_landscape(scene: Landscape) -> Drawing:
 def _draw_on_contours(
     scene: Arrows, contours: Contours, path: Numbers, drag: str = ""
 ) -> tuple[list[Mark], Axes, str, float]:
-    """Return marks and axes of the weights' plane, a notice of weights outside, and the arrows' magnification."""
+    """Return marks and axes of the weights' plane, a notice of weights outside or "", and the arrows' magnification."""
     reach = scene.reach or max(needed_reach(arrow_ends(scene).tolist(), flat=False))
     factor = _fit_factor(surface_of(contours), reach)
     start = np.clip(np.nan_to_num(path[-1] if len(path) else np.zeros(2)), -LARGEST_DRAWN, LARGEST_DRAWN)
@@ -121,7 +121,7 @@ def _describe_path(path: Numbers) -> str:
 
 
 def arrow_ends(scene: Arrows) -> Numbers:
-    """Return the ends of arrows laid head to tail from (0, 0), and then that of their sum (arrows + 2 x 2)."""
+    """Return (0, 0), the ends of the arrows laid head to tail from there, and the end of their sum, as rows."""
     steps = numbers([(arrow.x, arrow.y) for arrow in scene.arrows]).reshape(-1, 2)
     steps, total = (np.nan_to_num(each, posinf=0, neginf=0) for each in (steps, numbers(scene.total)))
     with np.errstate(over="ignore"):
@@ -130,7 +130,7 @@ def arrow_ends(scene: Arrows) -> Numbers:
 
 
 def arrow_marks(scene: Arrows, start: Any = (0.0, 0.0), factor: float = 1.0) -> list[Mark]:
-    """Return the sum and the arrows in front of it, from ``start`` on, magnified by ``factor``."""
+    """Return the marks of the sum and of the arrows in front of it, from ``start`` on, magnified by ``factor``."""
     *joints, tip = np.clip(np.asarray(start) + arrow_ends(scene) * factor, -LARGEST_DRAWN, LARGEST_DRAWN)
     label = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
     ends = np.concatenate([joints[0], tip])
@@ -145,12 +145,12 @@ def arrow_marks(scene: Arrows, start: Any = (0.0, 0.0), factor: float = 1.0) -> 
 
 
 def batch_style(applied: int) -> str:
-    """Return the style of a batch, by the number of steps that have applied it."""
+    """Return the style of a batch that ``applied`` optimizer steps have applied."""
     return _APPLIED[min(applied, 2)]
 
 
 def plane_axes(reach: float, elements: int = 0) -> Axes:
-    """Return axes for arrows laid flat, a unit as long along both, the start always at the same point."""
+    """Return axes with equal units for arrows laid flat; the arrows' start is always at the same point of the panel."""
     reach = max(reach, 1e-12) if reach else 1.0
     title = f"{elements:,} numbers drawn flat, nearly to scale" if elements else ""
     across = Axis(-BESIDE * reach, BESIDE * reach, ticks="none")
@@ -158,7 +158,7 @@ def plane_axes(reach: float, elements: int = 0) -> Axes:
 
 
 def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
-    """Return a thin outline as long as a usual batch, low in the picture; none without arrows or if it is too short."""
+    """Return a thin outline of ``length`` low in the picture and its label; [] without arrows or if it is too short."""
     (left, right), (low, high) = ((axis.low, axis.high) for axis in (axes.x, axes.y))
     x = 0.0 if axes.equal == "fill" else left + 0.04 * (right - left)
     y = low + 0.06 * (high - low)
@@ -170,7 +170,7 @@ def _yardstick(length: float, axes: Axes, scene: Arrows) -> list[Mark]:
 
 
 def _fit_factor(surface: Surface, reach: float) -> float:
-    """Choose a round factor at which arrows fit the picture; 1, their true length, where possible."""
+    """Return a round factor at which arrows of this ``reach`` fit the picture; 1, their true length, if possible."""
     if not 0 < reach < math.inf:
         return 1.0
     best = min(_MAX_SHARE * float(np.min(np.diff([surface.x, surface.y]))) / reach, LARGEST_DRAWN)
@@ -189,16 +189,16 @@ def arrow_label(arrow: BatchArrow) -> str:
 
 
 def applied_text(fewest: int, most: int = 0) -> str:
-    """Write how often a batch was applied: ``not applied yet``, ``applied once``, ``applied 33 to 61 times``."""
+    """Return a phrase for a number of applications, such as ``applied once`` or ``applied 33 to 61 times``."""
     if max(fewest, most) < 2:
         return ("not applied yet", "applied once")[fewest]
     return f"applied {fewest:,} to {most:,} times" if fewest < most else f"applied {fewest:,} times"
 
 
 def arrow_names(scene: Arrows) -> list[Mark]:
-    """Return a label beside each arrow, if they are few: "batch 260", "23 batches \u00d7 5-27".
+    """Return a label beside each arrow, such as "batch 260" or "23 batches \u00d7 5-27"; [] if there are too many.
 
-    The newest is placed first, then those of many batches, which cannot be guessed.
+    The newest arrow is labelled first, then the arrows of several batches, whose count cannot be guessed.
     """
     if len(scene.arrows) > _MAX_LABELLED:
         return []

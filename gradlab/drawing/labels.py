@@ -1,4 +1,4 @@
-"""Placement of a still picture's texts: apart, within the panel, hiding as little of the marks as possible."""
+"""Placement of a still picture's texts: without overlaps, within the panel, hiding little of the marks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .marks import Arrow, Dots, Mark, Text
 from .palette import colour
 from .plots import Places, Sheet, text_box
 
-_GAP_PX, _SAMPLE_PX, _MARGIN_ROW_PX = 2.0, 7.0, 15.0  # beside a label, along a line, from row to row at the right
-_HINTING_PX = 3.0  # CSS pixels that a text may be wider on a coarse grid of pixels
-_TOP_ROWS, _TOP_ROW_PX = 4, 17.0  # of texts below the upper edge of the axes
-_COST_LATER, _COST_SHORTER, _COST_OUTSIDE = 0.35, 3.0, 4.0  # for a later spot, a shorter text, outside the axes
+_GAP_PX, _SAMPLE_PX, _MARGIN_ROW_PX = 2.0, 7.0, 15.0  # beside a label, along a line, from row to row in the margin
+_HINTING_PX = 3.0  # CSS pixels by which hinting may widen a text
+_TOP_ROWS, _TOP_ROW_PX = 4, 17.0  # number and height of the rows for texts below the upper edge of the axes
+_COST_LATER, _COST_SHORTER, _COST_OUTSIDE = 0.35, 3.0, 4.0  # of a later spot, a shorter text, a text outside the axes
 _STEPS: dict[str, Sequence[tuple[float, float]]] = {
     "right": [(10, 0)],
     "left": [(-10, 0)],
@@ -32,14 +32,14 @@ _STEPS: dict[str, Sequence[tuple[float, float]]] = {
 
 
 Spot = tuple[float, float, str]
-"""A position of a text in CSS pixels of the panel: x, the middle of its height, and which side of it lies at x."""
+"""A text's position in CSS pixels of the panel: x, y of its middle, and the side at x ("left", "center", "right")."""
 
 
 class Labels:
-    """Finds a position for each text of a panel."""
+    """The labels of a panel, each written at the free position where it hides the least."""
 
     def __init__(self, sheet: Sheet, plots: Sequence[Plot], marks: Mapping[str, tuple[Mark, list[Places]]]) -> None:
-        """``marks`` are those painted, by id, with the lines along which they lie."""
+        """Take the painted ``marks`` by id, each with its lines and points in CSS pixels."""
         self._sheet, self._plots, self._marks = sheet, plots, marks
         parts = [(mark, piece) for mark, pieces in marks.values() for piece in pieces]
         self._arrows = [Outline(piece) for mark, piece in parts if isinstance(mark, Arrow)]
@@ -50,7 +50,7 @@ class Labels:
         self._obstacles = np.concatenate(obstacles)
 
     def write(self, texts: Sequence[Text], order: int) -> None:
-        """Write the texts that find a position."""
+        """Write the texts with this zorder, without those for which there is no free position."""
         self._place_margin([text for text in texts if text.where == "margin" and math.isfinite(text.y)])
         for mark in texts:
             if mark.where == "margin" or (best := self._best(mark)) is None:
@@ -115,7 +115,7 @@ class Labels:
         return [(x + a, y + b, "left" if a > 0 else "right" if a < 0 else "center") for a, b in steps]
 
     def _place_margin(self, texts: Sequence[Text]) -> None:
-        """Write the texts at the right of the axes, as near to their heights as possible."""
+        """Write texts at the right of the axes without overlaps, as near to the heights of their points as possible."""
         plot, sheet = self._plots[0], self._sheet
         _, top, right, bottom = sheet.edges(plot)
         texts = texts[: int((bottom - top - 4) / _MARGIN_ROW_PX) + 1]
@@ -138,7 +138,7 @@ class Labels:
 
 
 def _along(places: Places) -> Places:
-    """Return points along a line, close enough to each other to find overlaps."""
+    """Return points along a line, dense enough to detect overlaps."""
     steps = np.hypot(*np.diff(places, axis=0).T) / _SAMPLE_PX
     counts = np.clip(np.ceil(steps), 1, 200).astype(int)
     pairs = zip(places[:-1], places[1:], counts.tolist(), strict=True)
@@ -148,7 +148,7 @@ def _along(places: Places) -> Places:
 
 
 def _aside(corners: Places) -> list[Spot]:
-    """Return positions beside an arrow of seven corners: near its middle first."""
+    """Return positions for a label beside an arrow with these seven corners, the nearest and most central first."""
     tail, head, thick = (corners[0] + corners[6]) / 2, corners[3], math.dist(corners[0], corners[6])
     across, down = np.array([tail[1] - head[1], head[0] - tail[0]]) / math.dist(tail, head)
     spots = []
@@ -162,7 +162,7 @@ def _aside(corners: Places) -> list[Spot]:
 
 
 def _beside(places: Places, left: float, right: float, top: float, wide: float) -> list[Spot]:
-    """Return positions above and below a line that goes from left to right."""
+    """Return positions for a label above and below a line that goes from left to right, and at the top left."""
     spots: list[Spot] = []
     for share in (1.0, 0.75, 0.5, 0.25, 0.0):
         end = places[round(share * (len(places) - 1))]

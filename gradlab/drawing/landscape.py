@@ -19,18 +19,18 @@ _DARKEST, _PALEST = 78, 31  # strength of the lowest and the highest contour, pe
 
 
 class Surface(NamedTuple):
-    """A loss surface in units of the weights."""
+    """The contours of a loss surface over two weights."""
 
-    x: tuple[float, float]  # smallest and largest weight
+    x: tuple[float, float]  # smallest and largest value of the first weight
     y: tuple[float, float]
-    levels: tuple[tuple[float, Numbers], ...] = ()  # each loss with the points of its contour; NaN between two pieces
-    lowest: tuple[float, float] | None = None  # where the loss is least, if that is not at the edge
+    levels: tuple[tuple[float, Numbers], ...] = ()  # (loss, points of its contour, NaN between pieces)
+    lowest: tuple[float, float] | None = None  # the weights of the smallest loss; None at the edge
 
 
 @lru_cache(maxsize=8)
 def surface_of(contours: Contours) -> Surface:
-    """Return the contours of a scene; the same object for the same scene's contours."""
-    from contourpy import LineType, contour_generator  # only models of two weights have contours
+    """Return the surface of ``contours``; the result is cached."""
+    from contourpy import LineType, contour_generator  # only pictures of models of two weights need it
 
     x, y, loss = numbers(contours.x), numbers(contours.y), np.array(contours.loss, dtype=np.float64)
     spans = _span(x), _span(y)
@@ -42,7 +42,7 @@ def surface_of(contours: Contours) -> Surface:
     if not high - low > 1e-9 * max(abs(low), abs(high)):
         return Surface(*spans)
     generator = contour_generator(x, y, masked, name="serial", line_type=LineType.ChunkCombinedNan)
-    # squares, so that a bowl gets rings at even distances
+    # quadratic, so that the rings of a bowl are evenly spaced
     heights = (low + (high - low) * (np.arange(1, LEVELS + 1) / (LEVELS + 0.5)) ** 2).tolist()
     levels = tuple((height, lines[0]) for height in heights if (lines := generator.lines(height)[0])[0] is not None)
     row, column = (int(index) for index in np.unravel_index(int(masked.argmin()), loss.shape))
@@ -60,7 +60,7 @@ def _span(edge: Numbers) -> tuple[float, float]:
 
 @lru_cache(maxsize=8)
 def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...]:
-    """Return the contours as marks, the same for the same contours; with their losses where they are ``named``."""
+    """Return contours as marks, labelled with some of their losses if ``named``; the result is cached."""
     surface = surface_of(contours)
     marks: list[Mark] = []
     for number, (loss, corners) in enumerate(surface.levels):
@@ -77,10 +77,10 @@ def surface_marks(contours: Contours, *, named: bool = False) -> tuple[Mark, ...
 
 
 def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, str]:
-    """Return the axes of contours, and a notice of weights outside them.
+    """Return the axes of contours, and a notice if ``weights`` are outside them, else "".
 
-    Arrows must look perpendicular to contours, so a unit is as long along both weights, unless that would squeeze the
-    picture to a ribbon.
+    Both axes have equal units, so that arrows of gradients look perpendicular to contours, unless the picture would
+    become too narrow.
     """
     surface = surface_of(contours)
     x, y = surface.x, surface.y
@@ -91,16 +91,16 @@ def surface_axes(contours: Contours, weights: Sequence[float]) -> tuple[Axes, st
 
 
 _AGES = ("weights/20", "weights/45", "weights")
-"""Roles of the oldest, the middle and the newest third of the path: old parts must not cover the contours."""
-_MOST_DOTS = 60  # points of the path: up to this number they are dots too
+"""Roles of the oldest, middle and newest third of the path: older parts are paler, to keep contours visible."""
+_MOST_DOTS = 60  # largest number of points of a path that are also drawn as dots
 
 
 def path_marks(path: Numbers, drag: str = "") -> tuple[list[Mark], list[Mark]]:
-    """Return the path of the weights, and the marks in front of all others: its end, its start and their labels."""
+    """Return the path of the weights, and the marks in front: the dot at its end and, with ``drag``, two labels."""
     finite = path[np.isfinite(path).all(axis=1)]
     marks: list[Mark] = []
     third = len(finite) // 3
-    step = max(1, 2 ** third.bit_length() // 16)  # the thirds stay the same for a while as points are added
+    step = max(1, 2 ** third.bit_length() // 16)  # cuts move by this step, so that the thirds rarely change
     cuts = 0, third // step * step, 2 * len(finite) // 3 // step * step, len(finite)
     for number, role in enumerate(_AGES):
         part = finite[cuts[number] : cuts[number + 1] + 1].ravel()

@@ -1,4 +1,4 @@
-"""The limits of axes: round numbers from a ladder, so that they move rarely; the same data has the same limits."""
+"""Limits of axes: round numbers from a ladder, so that they move rarely; they depend on the data alone."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy.typing as npt
 
 from .marks import Axis
 
-LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # of limits: these numbers times a power of ten
+LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)  # limits are these numbers times a power of ten
 LARGEST_DRAWN = 1e290  # beyond this, margins and tick steps would overflow a double
-_DECADES = 12.0  # that a logarithmic axis reaches down at most
+_DECADES = 12.0  # most decades below its largest value that a logarithmic axis shows
 
 Numbers = npt.NDArray[np.float64]
 
 
 def numbers(values: Iterable[Any]) -> Numbers:
-    """Turn plain numbers, or pairs of them, into an array in which every finite value is small enough to draw."""
+    """Return plain numbers, or pairs of them, as an array with finite values clamped to ``LARGEST_DRAWN``."""
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
-    if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # none is NaN or infinite either
+    if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # false also with NaN or inf
         return array
     large = np.isfinite(array) & (np.abs(array) > LARGEST_DRAWN)
     array[large] = np.copysign(LARGEST_DRAWN, array[large])
@@ -29,18 +29,18 @@ def numbers(values: Iterable[Any]) -> Numbers:
 
 
 def points(*columns: Any) -> Numbers:
-    """Return columns of numbers as the points of a mark: x0, y0, x1, y1, ..."""
+    """Return columns of numbers interleaved as the points of a mark: x0, y0, x1, y1, ..."""
     return np.column_stack(columns).ravel()
 
 
 def box_points(x: float, y: float, half_width: float, half_height: float) -> tuple[float, ...]:
-    """Return the corners of a box around a point."""
+    """Return the corners of a box around a point: x0, y0, x1, y1, ..."""
     left, right, low, high = x - half_width, x + half_width, y - half_height, y + half_height
     return left, low, right, low, right, high, left, high
 
 
 def nice_step(value: float) -> float:
-    """Round a positive number up to the next rung: a number of the ladder times a power of ten."""
+    """Return a positive number rounded up to one of ``LADDER`` times a power of ten."""
     if not value > 1e-300:
         return 1e-300
     power = 10.0 ** math.floor(math.log10(value))
@@ -48,12 +48,12 @@ def nice_step(value: float) -> float:
 
 
 def from_zero(highest: float) -> float:
-    """Return the upper limit of an axis that begins at 0; 1 where there is nothing to show."""
+    """Return the upper limit of an axis from 0; 1 if ``highest`` is not positive and finite."""
     return nice_step(highest * 1.02) if 0 < highest < math.inf else 1.0
 
 
 def around(low: float, high: float) -> tuple[float, float]:
-    """Return limits that hold two finite numbers, on multiples of a quarter of the rounded span."""
+    """Return limits around two finite numbers: multiples of a quarter of their span, rounded up."""
     span = high - low
     if span <= 1e-12 * max(abs(low), abs(high)):
         span = max(abs(high) * 0.5, 1e-12) if high else 1.0
@@ -62,16 +62,16 @@ def around(low: float, high: float) -> tuple[float, float]:
 
 
 def value_axis(values: Numbers, room: float = 1.0, *, log_from: float = math.inf, title: str = "") -> Axis:
-    """Return the axis ``title`` for finite values, logarithmic if the largest is over ``log_from`` times the smallest.
+    """Return an axis for finite values; logarithmic if the largest is over ``log_from`` times the smallest above 0.
 
-    ``room`` times the span is shown. A linear axis begins at 0 unless a value is negative; a logarithmic one says so.
+    ``room`` times the span is shown. Linear axes begin at 0 if no value is negative; the title of a log axis says so.
     """
     if not len(values):
         return Axis(words=title)
     low, high = float(values.min()), float(values.max())
     if low >= 0 and high > 0:
         smallest, top = math.log10(values[values > 0].min()), math.log10(high)
-        if top - smallest > math.log10(log_from):  # the ratio of 1e300 to 1e-300 is no float
+        if top - smallest > math.log10(log_from):  # logarithms, because 1e300 / 1e-300 would overflow
             bottom = max(smallest, top - _DECADES)
             bottom, top = around(bottom, bottom + (top - bottom) * room)
             title = f"{title} (log axis)".lstrip()

@@ -1,4 +1,4 @@
-"""The loop as text in a still picture: its lines with their numbers, the line that ran, and sentences below."""
+"""The loop as text in a still picture: numbered lines, those that ran last marked, and sentences below."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from typing import Any
 from .fonts import text_width, wrapped
 from .plots import Sheet
 
-_CODE_PX, _CODE_LINE_PX, _ADVANCE = 12.0, 17.0, 0.602  # of code, in CSS pixels; an advance is in units of the size
+_CODE_PX, _CODE_LINE_PX, _ADVANCE = 12.0, 17.0, 0.602  # font size, line height; a letter's width in sizes
 _GUTTER_PX, _EDGE_PX = 40.0, 6.0
 _SENTENCE_PX, _SENTENCE_LINE_PX = 13.0, 19.0
 _WARNING_PX = 30.0
-_BREAK = re.compile(r" |\((?!\))")  # a line of code may be broken after these, and within no ()
+_BREAK = re.compile(r" |\((?!\))")  # code may be broken after a space or "(", but not within "()"
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The loop with its numbers, ``width`` CSS pixels wide; without a loop its sentences are a warning."""
+    """The loop with line numbers, ``width`` CSS pixels wide; if ``source`` is empty, its sentences are a warning."""
 
     source: str
     width: float
     lit: Collection[int] = ()  # the lines that ran last
     changed: Collection[int] = ()  # the lines that a switch changed
-    sentences: Collection[str] = ()  # below
+    sentences: Collection[str] = ()  # below the loop
 
     @cached_property
     def lines(self) -> list[tuple[int, list[str]]]:
-        """Each line with its number, in as many pieces as it needs."""
+        """The number of each line, and the pieces into which it is broken to fit the width."""
         most = int((self.width - _GUTTER_PX - _EDGE_PX) / (_CODE_PX * _ADVANCE))
         return [(number, _pieces(line, most)) for number, line in enumerate(self.source.splitlines(), 1)]
 
     @property
     def height(self) -> float:
-        """CSS pixels."""
+        """The height in CSS pixels."""
         if not self.source:
             return _WARNING_PX
         code = _CODE_LINE_PX * sum(len(pieces) for _, pieces in self.lines)
@@ -45,7 +45,7 @@ class Listing:
 
 
 def paint_listing(listing: Listing, sheet: Sheet) -> None:
-    """Paint the loop, or a warning, on a part of a sheet."""
+    """Paint the loop with its sentences, or without a loop the warning, on a sheet."""
     if not listing.source:
         text = f"\u26a0 {' '.join(listing.sentences)}"
         wide = min(text_width(text, _SENTENCE_PX, True) + 22.0, listing.width - 4.0)
@@ -74,7 +74,7 @@ def paint_listing(listing: Listing, sheet: Sheet) -> None:
 
 
 def _pieces(line: str, most: int) -> list[str]:
-    """Break a line of code as the browser does: its continuation is indented by two more columns."""
+    """Break a line into pieces of at most ``most`` letters, as the browser does; later pieces are indented further."""
     further = " " * (len(line) - len(line.lstrip()) + 2)
     pieces = []
     while len(line) > most:

@@ -1,4 +1,4 @@
-"""Bytes by category over the last updates, statement by statement, the peak and its cause named."""
+"""The memory panel: bytes by category over the last updates, statement by statement, and the cause of the peak."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _ROLES = {
     "weights": ("weights", ""),
     "optimizer": ("optimizer", ".."),
     "inputs": ("grey", "--"),
-    "gradients": ("gradients", ""),  # no stripes: these are of what a step has applied again
+    "gradients": ("gradients", ""),  # not striped, because stripes mean that a step has applied them again
     "activations": ("activations", "\\\\"),
     "other": ("grey", ""),
 }
-"""Role and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
+"""Role and hatch of each category, from the bottom of the stack to the top; unknown categories count as "other"."""
 BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
-"""Roles and hatches of the bytes of a card beyond the tensors, from the bottom to the top."""
+"""Role and hatch of each category of a card's bytes beyond the tensors, from the bottom to the top."""
 _MAX_BYTES = 1e290
 _LEVELS = {"capacity": (2.0, "dashdot"), "allocated": (1.5, "dashed"), "reserved": (1.5, "dotted")}
-"""Limit up to which a level is drawn, in units of the peak (a higher one is only described), and its dashes."""
-_ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # times the peak: room for the number of an update, and also for bytes
-_MIN_NAMED_SHARE = 0.007  # of the axis: a category that is nowhere thicker has no name
+"""The highest level that is drawn, in units of the peak (higher levels are only described), and its dashes."""
+_ROOM_OF_ONE, _ROOM_OF_SEVERAL = 1.15, 1.3  # top of the axis in peaks: several updates also need room for bytes
+_MIN_NAMED_SHARE = 0.007  # of the axis: a category that is never thicker than this has no name
 _NOTHING = "No memory was watched yet"
 
 Edges = dict[str, tuple[Numbers, Numbers]]
 
 
 def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterable[str] = ()) -> Edges:
-    """Return the lower and the upper edge of each category at ``count`` points; what is missing counts as 0."""
+    """Return the lower and the upper edge of each category at ``count`` points; missing values count as 0."""
     rows = {name: row for row, name in enumerate((*_ROLES, *above), 1)}
     heights = np.zeros((len(rows) + 1, count))
     for name, values in categories.items():
@@ -50,7 +50,7 @@ def stacked(categories: Mapping[str, Iterable[float]], count: int, above: Iterab
 
 
 def area_style(name: str) -> dict[str, Any]:
-    """Return the fields of a Band, an Area or a Key for the area of a category."""
+    """Return fill, stroke and hatch of a category as fields of a Band, an Area or a Key."""
     role, hatch = (_ROLES | BESIDE_TENSORS)[name]
     if role != "grey":
         return {"fill": f"{role}/50", "stroke": role, "hatch": hatch}
@@ -58,19 +58,19 @@ def area_style(name: str) -> dict[str, Any]:
 
 
 def text_role(name: str) -> str:
-    """Return the role of the category's name: dark enough to read on paper and on its own area."""
+    """Return the role of a category's name, which is dark enough to read on paper and on the category's area."""
     return f"{(_ROLES | BESIDE_TENSORS)[name][0]}-text"
 
 
 def category_name(name: str, texts: tuple[str, ...], y: float) -> Text:
-    """Return the name of a category for the right of the axes, with a patch of its area."""
+    """Return a category's name with a swatch, for the margin at the right of the axes."""
     swatch = Key((name,), **area_style(name))
     return Text(f"name {name}", texts, y=y, where="margin", role=text_role(name), swatch=swatch)
 
 
 @draw.register
 def draw_memory(scene: Memory) -> Drawing:
-    """Stack the categories, mark the peak of each update, and name the cause of the newest one."""
+    """Draw the stacked categories with the peak of each update marked and the cause of the newest peak named."""
     if not scene.statements:
         return Drawing("memory", (), (Axes(Axis(ticks="none"), Axis(ticks="bytes")),), scene.note or _NOTHING)
     edges = stacked(scene.categories, max(map(len, scene.categories.values()), default=0))
@@ -89,7 +89,7 @@ def draw_memory(scene: Memory) -> Drawing:
         marks.append(Line(f"level {name}", (-AXES_EDGE, size, AXES_EDGE, size), "ink", 1.4, _LEVELS[name][1], text))
         style: dict[str, Any] = {"of": f"level {name}", "where": "beside", "size": 11.0, "clear": True}
         marks.append(Text(f"level name {name}", (text,), **style))
-    for name, (low, high) in edges.items():  # beside its right end, or where it is thickest if it is gone by then
+    for name, (low, high) in edges.items():  # named at the right, or where it is thickest if it is not there
         thick = (high - low)[last]
         if thick.max(initial=0.0) > _MIN_NAMED_SHARE * top:
             point = -1 if thick[-1] > _MIN_NAMED_SHARE * top else int(thick.argmax())
@@ -108,7 +108,7 @@ def draw_memory(scene: Memory) -> Drawing:
 
 
 def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
-    """Return an empty area behind each statement, labelled with its bytes, and a Band for each category."""
+    """Return areas behind the statements, labelled with their bytes, Bands of the categories, and dividers."""
     total = edges["other"][1]
     marks: list[Mark] = []
     for number, (statement, (begin, end)) in enumerate(zip(scene.statements, pairwise(layout.ends), strict=True)):
@@ -121,7 +121,7 @@ def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
             corners = (a, -AXES_EDGE, a, AXES_EDGE, b, AXES_EDGE, b, -AXES_EDGE)
             marks.append(Area(f"at {number}", corners, "paper", words=label))
     x, points = layout.steps(total)
-    for name, (lower, upper) in edges.items():  # NaN where there are no bytes of it
+    for name, (lower, upper) in edges.items():  # NaN where the category has no bytes
         triples = np.stack([np.where(upper[points] > lower[points], x, np.nan), lower[points], upper[points]], -1)
         marks.append(Band(name, triples.ravel(), width=1.2, **area_style(name)))
     for number, (update, _) in enumerate(layout.updates[1:]):
@@ -131,7 +131,7 @@ def _areas(scene: Memory, edges: Edges, layout: StatementLayout) -> list[Mark]:
 
 
 def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -> list[Mark]:
-    """Return the number of each update, a mark on its peak, and with several updates its bytes."""
+    """Return the number of each update, a mark on its peak and, with several updates, the bytes of the peak."""
     numbers, texts, tips = dict(scene.updates), list[Mark](), list[float]()
     for update, (statements, points) in reversed(list(enumerate(layout.updates if numbers else ()))):  # newest first
         low, high = layout.statements[statements.start][0], layout.statements[statements.stop - 1][1]
@@ -141,18 +141,18 @@ def _peaks(scene: Memory, total: Numbers, layout: StatementLayout, top: float) -
         if total[points].max(initial=0.0) > 0:
             point = points.start + int(total[points].argmax())
             x = float(layout.left[point] + layout.right[point]) / 2
-            y = float(total[point]) + top / 30  # its tip touches the area
+            y = float(total[point]) + top / 30  # the tip of the mark touches the area
             tips += [x, y]
             if len(layout.updates) > 1:
-                half = layout.wide / 10  # of the text, which stays within its update
+                half = layout.wide / 10  # half the width of the text, which stays within its update
                 x = min(max(x, low + half), max(high - half, low))
                 texts.append(Text(f"peak {update}", (bytes_text(total[point]),), x, y, where="above", size=11.0))
     return [Dots("peaks", tuple(tips), "down", 8.0, "ink"), *texts] if tips else texts
 
 
 def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> tuple[str, ...]:
-    """Return the newest peak and its cause, with ever shorter names of the module."""
-    if not scene.updates:  # no update was watched: what is there between two of them is no peak
+    """Return texts about the newest peak and its cause, from the full name of the module to none."""
+    if not scene.updates:  # no update was watched: these are bytes between two updates, not a peak
         return (f"{bytes_text(size)} at rest, between two updates",)
     statement = scene.statements[bisect_right(layout.ends, point) - 1]
     module = scene.modules[point] if point < len(scene.modules) else ""
@@ -163,26 +163,26 @@ def _causes(scene: Memory, layout: StatementLayout, point: int, size: float) -> 
 
 # The x axis: positions of statements, their labels, and brackets for repeated ones ---------------------------------
 
-_STILL_WIDTH = 0.4  # of a statement without a change of bytes, such as the head of a ``for``; that of others is 1
-_GAP = 0.03  # of the whole width, between two updates
-_COLUMNS = 400  # of the points in each of these, the highest is drawn
-_BRACKET_BELOW, _MIN_BRACKET = 1 / 6, 0.1  # of the whole width: a narrower block has a bracket, unless all are shorter
-_LETTERS = 44  # that have room along the axis
-_RANKED = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # written if there is any room
+_STILL_WIDTH = 0.4  # width of a statement that changes no bytes, such as the head of a ``for``; others have at least 1
+_GAP = 0.03  # between two updates, in units of the width of all statements
+_COLUMNS = 400  # number of columns; only the highest point in each of them is drawn
+_BRACKET_BELOW, _MIN_BRACKET = 1 / 6, 0.1  # in units of the whole width: of one block at most, of its bracket at least
+_LETTERS = 44  # letters that fit along the axis
+_RANKED = (Label.BACKWARD, Label.STEP, Label.ZERO_GRAD, Label.OUTPUT, Label.AUTOCAST)  # labels that are written first
 
 
 class StatementLayout(NamedTuple):
-    """Positions of statements and their points, in widths of a statement."""
+    """Positions of statements and their points, in units of the width of a statement with one point."""
 
-    statements: list[tuple[float, float]]  # the left and the right end of each
-    ends: list[int]  # the first point of each statement, and then the number of points
-    left: Numbers  # of every point
+    statements: list[tuple[float, float]]  # the left and the right end of each statement
+    ends: list[int]  # the index of each statement's first point, and then the number of points
+    left: Numbers  # the left end of every point
     right: Numbers
-    updates: list[tuple[slice, slice]]  # the statements of each, and its points
+    updates: list[tuple[slice, slice]]  # the statements and the points of each update
     wide: float
 
     def steps(self, total: Numbers) -> tuple[Numbers, npt.NDArray[np.int64]]:
-        """Return the left and the right end of each point that is drawn, and its number; NaN between updates."""
+        """Return the left and the right end of each drawn point, NaN between updates, and its index at both ends."""
         column = np.floor((self.left + self.right) * (_COLUMNS / 2 / self.wide))
         begins = np.flatnonzero(np.diff(column, prepend=-1.0))
         highest = np.lexsort((-total, column))[begins]
@@ -192,9 +192,9 @@ class StatementLayout(NamedTuple):
 
 
 def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
-    """Lay statements out: wider for more points, narrow where nothing moves.
+    """Return the layout of statements: wider with more points, narrow without a change of bytes.
 
-    ``tops`` has a row for each category and a column for each point.
+    ``tops`` are the upper edges, in a row for each category and a column for each point.
     """
     statements, points = len(scene.statements), tops.shape[1]
     starts = np.clip(np.array([0, *scene.starts[1:statements]], dtype=np.int64), 0, points)
@@ -215,7 +215,7 @@ def layout_statements(scene: Memory, tops: Numbers) -> StatementLayout:
 
 
 def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
-    """Return the axis with the labels of statements, and a bracket for a block of them that repeats."""
+    """Return the x axis with the labels of the statements, and a bracket for a block of statements that repeats."""
     spans: list[AxisSpan] = []
     for update, _ in layout.updates:
         start, length, times = repeated(tuple(labels[update]))
@@ -239,7 +239,7 @@ def statement_axis(labels: Sequence[str], layout: StatementLayout) -> Axis:
 
 @lru_cache(maxsize=64)
 def repeated(labels: tuple[str, ...]) -> tuple[int, int, int]:
-    """Find the block of labels that comes at least three times in a row: (where it begins, its length, how often)."""
+    """Return start, length and count of the longest run of a block repeated 3 times or more; zeros if there is none."""
     best = (0, 0, 0)
     for start, length in product(range(len(labels)), range(1, len(labels) // 3 + 1)):
         times = 1

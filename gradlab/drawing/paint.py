@@ -1,6 +1,6 @@
-"""Drawings as PNG and SVG: matplotlib's Axes lay them out, at a given size. Independent of torch.
+"""Drawings as PNG and SVG, laid out by matplotlib's Axes at a given size; torch is not needed.
 
-The figure is a canvas of its own: a learner's own figures and rcParams stay as they are.
+Each picture has its own figure and settings: a learner's figures and rcParams stay as they are.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ _STYLE: dict[str, Any] = {
     **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 9.0),
     "lines.linewidth": 1.8,
 }
-"""Differences from matplotlib's defaults; a learner's own rcParams (dark_background, usetex, xkcd) change nothing."""
+"""Differences from matplotlib's defaults; the learner's rcParams (dark_background, usetex, xkcd) have no effect."""
 
 
 def gradlab_style() -> AbstractContextManager[None]:
-    """Make artists with the settings of this module, whatever the learner's rcParams are."""
+    """Return a context with the settings of this module, whatever the learner's rcParams are."""
     return matplotlib.style.context(["default", _STYLE])
 
 
 _MARKERS = dict(zip(SHAPES, "oo^vDx+", strict=True))
 _DASHES: dict[str, Any] = dict(zip(DASHES, ["solid", (0, (4, 2.5)), (0, (1.2, 1.8)), (0, (6, 2, 1.2, 2))], strict=True))
-_MIN_ARROW_PX, _MAX_ARROW_PX = 5.0, 18.0  # CSS pixels across a usual arrow
+_MIN_ARROW_PX, _MAX_ARROW_PX = 5.0, 18.0  # limits of the default arrow width in CSS pixels
 
 
 class Placed(NamedTuple):
-    """A Drawing or the loop, with its position and its size on the sheet in CSS pixels."""
+    """A Drawing or a Listing with its position and size on the sheet, in CSS pixels."""
 
     drawing: Drawing | Listing
     left: float
@@ -66,8 +66,8 @@ class Placed(NamedTuple):
     height: float
 
 
-_PLANE_PX = 380.0  # CSS pixels of the height of a square plane's panel
-_GAP_PX = 10.0  # CSS pixels between the panels and the listing beside them
+_PLANE_PX = 380.0  # largest height of a panel with equal units, in CSS pixels
+_GAP_PX = 10.0  # between a listing and the panels beside it, in CSS pixels
 
 
 def in_rows(
@@ -79,9 +79,9 @@ def in_rows(
     above: Listing | None = None,
     last: float = 0.0,
 ) -> list[Placed]:
-    """Place Drawings left to right and top to bottom, ``columns`` a row, each of one ``size``; the last ``last`` wide.
+    """Place Drawings in rows of ``columns``, each of the same ``size``; the last one is ``last`` wide if that is not 0.
 
-    ``beside`` stands at the left of all rows, ``above`` at the top. Raises ValueError for less than one column.
+    ``beside`` is at the left of all rows, ``above`` at the top. Raises ValueError if ``columns`` is less than 1.
     """
     if columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
@@ -96,7 +96,7 @@ def in_rows(
         for number, drawing in enumerate(drawings[begin : begin + columns], begin):
             width, height = (drawing.width, drawing.height) if isinstance(drawing, Listing) else size
             width = last if last and number == len(drawings) - 1 else width
-            if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a square has little room in a low one
+            if isinstance(drawing, Drawing) and drawing.axes[0].equal == "fit":  # a low panel has little room for it
                 x_axis, y_axis = drawing.axes[0].x, drawing.axes[0].y
                 height = max(height, min(_PLANE_PX, width * (y_axis.high - y_axis.low) / (x_axis.high - x_axis.low)))
             placed.append(Placed(drawing, x, top, width, height))
@@ -106,19 +106,19 @@ def in_rows(
 
 
 def to_png(placed: Sequence[Placed], density: float = 2.0) -> bytes:
-    """Paint a sheet, ``density`` pixels for each CSS pixel; return a PNG with few colours."""
+    """Return a sheet as a PNG with at most 256 colours and ``density`` pixels for each CSS pixel."""
     with gradlab_style():
         figure = make_figure(placed, density)
         canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for it
         canvas.draw()
     picture = Picture.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba()).convert("RGB")
-    vars(canvas.renderer).clear()  # every text refers to it: its pixels would wait for a garbage collection
+    vars(canvas.renderer).clear()  # every text refers to the renderer: only garbage collection would free it
     figure.clear()  # figure and canvas refer to each other
     return small_png(picture)
 
 
 def to_svg(placed: Sequence[Placed]) -> str:
-    """Paint a sheet as ``to_png`` does; return SVG, the same text for the same Drawings."""
+    """Return a sheet as SVG; the text is the same for the same Drawings."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # only SVG needs it
 
     out = io.StringIO()
@@ -131,15 +131,15 @@ def to_svg(placed: Sequence[Placed]) -> str:
 
 
 def small_png(picture: Picture.Image) -> bytes:
-    """Return an RGB picture as a PNG of at most 256 colours, the frequent ones exactly, never dithered."""
+    """Return an RGB picture as a PNG with at most 256 colours, without dithering; frequent colours stay exact."""
     few = picture.quantize(256, method=Picture.Quantize.MEDIANCUT, dither=Picture.Dither.NONE)
     out = io.BytesIO()
-    few.save(out, "PNG", compress_level=7)  # a twelfth more bytes than at the highest level, in a sixth of the time
+    few.save(out, "PNG", compress_level=7)  # 8 % more bytes than at level 9, in a sixth of the time
     return out.getvalue()
 
 
 def make_figure(placed: Sequence[Placed], density: float) -> Figure:
-    """Return a figure with Drawings and the loop, each at its position."""
+    """Return a figure with each Drawing and Listing painted at its position."""
     wide = max((each.left + each.width for each in placed), default=1)
     tall = max((each.top + each.height for each in placed), default=1)
     figure = Figure(figsize=(wide / INCH, tall / INCH), dpi=INCH * density, facecolor=colour("paper"))
@@ -168,8 +168,8 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
         for artist in artists:
             artist.set_zorder(order)
             plot.add_artist(artist)
-            cut = isinstance(mark, Arrow) and drawing.axes[0].equal  # an arrow leaves a plane at its edge
-            if isinstance(mark, Arrow | Dots) and not cut:  # a dot at the edge is whole
+            cut = isinstance(mark, Arrow) and drawing.axes[0].equal  # arrows are cut off at the edge of a plane
+            if isinstance(mark, Arrow | Dots) and not cut:  # dots at an edge are not cut off
                 artist.set_clip_path(None)
                 artist.set_clip_box(panel)
     if drawing.notice:
@@ -180,7 +180,7 @@ def _paint(drawing: Drawing, sheet: Sheet) -> None:
 
 
 def _add_notice(drawing: Drawing, plot: Plot, sheet: Sheet) -> None:
-    """Write a sentence into the middle of the axes; low, in a frame, where there are marks."""
+    """Write the notice in the middle of the axes or, if there are marks, in a frame low in the axes."""
     left, top, right, bottom = sheet.edges(plot)
     framed = bool(drawing.marks)
     lines = wrapped(drawing.notice, max((right - left) * 0.9 - 24, sheet.width / 2), 13.0)
@@ -238,7 +238,7 @@ def _arrow_corners(tail: Places, head: Places, width: float) -> Places:
 
 
 def _patches(mark: Any, pieces: list[Places], sheet: Sheet, width: float, *, closed: bool = True) -> list[PathPatch]:
-    """Return a patch that strokes the lines of a mark, and fills and hatches them if they are ``closed``."""
+    """Return a patch that strokes the pieces of a mark and, if ``closed``, fills and hatches them; [] for no pieces."""
     if not pieces:
         return []
     rings = ([*piece, piece[0]] if closed else piece for piece in pieces)
@@ -246,7 +246,7 @@ def _patches(mark: Any, pieces: list[Places], sheet: Sheet, width: float, *, clo
     hatch = mark.hatch if closed else ""
     style: dict[str, Any] = {"capstyle": "butt", "joinstyle": "round", "linestyle": _DASHES[mark.dash]}
     style |= {"facecolor": colour(mark.fill if closed else ""), "edgecolor": colour(mark.stroke or "ink")}
-    style["hatch"] = hatch + hatch[:1] or None  # a little denser than matplotlib's own
+    style["hatch"] = hatch + hatch[:1] or None  # a little denser than matplotlib's default
     line = width * POINTS_PER_PX * bool(mark.stroke)
     return [PathPatch(outline, linewidth=line, transform=sheet.pixels, **style)]
 

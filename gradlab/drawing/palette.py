@@ -1,8 +1,8 @@
-"""One meaning for each colour through the whole series (the Okabe-Ito eight), a few greys, and colours of classes.
+"""Colours by role: the eight of Okabe and Ito, each with one meaning in the whole series, greys, colours of classes.
 
-A role is the name of a meaning. ``colours.json`` has its colour on white paper and on black; ``front/palette.js`` makes
-the browser's themes of them. "fresh" always has a dark outline, as yellow on white is too pale by itself; "reused" is
-always hatched or dashed too.
+``colours.json`` has each role's colours on white and on black paper; ``front/palette.js`` makes the browser's themes
+from them. "fresh" always has a dark outline, because yellow on white is too pale by itself; "reused" is always also
+hatched or dashed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 
 _THEMES: dict[str, list[str]] = json.loads(Path(__file__).with_name("colours.json").read_text("utf-8"))
 COLOURS = {role: white for role, (white, _) in _THEMES.items()}
-"""Role to colour on white paper. A text in the colour of an area has the role of the area with "-text"."""
+"""Role to colour on white paper; "-text" after a role makes a darker colour, for texts about an area of that role."""
 
 
 def colour(role: str) -> str:
-    """Return the colour of a role on white paper as ``#RRGGBB``, matplotlib's "none" of no role.
+    """Return the colour of a role on white paper as ``#RRGGBB``; matplotlib's "none" if ``role`` is "".
 
     ``weights/50`` is half way to white, ``weights-text`` is dark enough to read.
     """
@@ -36,20 +36,20 @@ def _channels(colour: str) -> list[int]:
 
 
 def tint(colour: str, strength: float) -> tuple[float, float, float]:
-    """Mix ``#RRGGBB`` with white, for matplotlib: strength 0 is white, 1 the colour itself."""
+    """Return ``#RRGGBB`` mixed with white, as RGB from 0 to 1: strength 0 is white, 1 is the colour itself."""
     red, green, blue = (1 - strength * (1 - channel / 255) for channel in _channels(colour))
     return red, green, blue
 
 
 _HEX = re.compile(r"#[0-9a-fA-F]{6}\b")
-_BLACK = "#000000"  # the fill of what names none
-_DARKEST, _LIGHTEST = 0.118, 0.95  # of a dark page: its paper, and what is black on white
+_BLACK = "#000000"  # SVG's fill for elements without one
+_DARKEST, _LIGHTEST = 0.118, 0.95  # lightness on a dark page of white and of black
 
 
 def themed_svg(svg: str) -> str:
-    """Return the SVG with each of its colours as a variable, which has the lightness turned round on a dark page.
+    """Return the SVG with its colours as CSS variables, whose lightness is inverted on a dark page.
 
-    An ``<img>`` that holds it follows the ``color-scheme`` of its element, else what the reader's system prefers.
+    In an ``<img>`` it follows the ``color-scheme`` of that element, or else the preference of the reader's system.
     """
     colours = sorted({colour.lower() for colour in _HEX.findall(svg)})
     light = "".join(f"--{colour[1:]}:{colour};" for colour in colours)

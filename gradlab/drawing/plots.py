@@ -1,4 +1,4 @@
-"""matplotlib's Axes of a Drawing: their positions on a sheet, their ticks, and the texts around them."""
+"""matplotlib's Axes for a Drawing: their positions on a sheet, their ticks, and the texts around them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from .palette import colour
 
 INCH = 96.0  # CSS pixels in an inch
 POINTS_PER_PX = 72 / INCH  # points in a CSS pixel
-_MARGIN_PX, _TITLE_PX, _LINE_PX, _RIGHT_PX, _TICK_PX = 8.0, 14.0, 18.0, 14.0, 4.0  # CSS pixels
-_MAX_MARGIN_SHARE = 0.4  # of the width, for texts at the right of the axes
-_SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # of an entry of the key: a swatch with its gap, and apart
-_LINE_HEIGHT = 1.15  # the height of a line, in sizes of its letters
+_MARGIN_PX, _TITLE_PX, _LINE_PX, _RIGHT_PX, _TICK_PX = 8.0, 14.0, 18.0, 14.0, 4.0
+_MAX_MARGIN_SHARE = 0.4  # of the sheet's width, for texts at the right of the axes
+_SWATCH, _SWATCH_GAP, _ENTRY_GAP = 23.0, 5.0, 16.0  # of the key: a swatch with its gap, the gap, between entries
+_LINE_HEIGHT = 1.15  # the height of a line, in font sizes
 _SMALL_PX = 11.0
 _CLIP_PX = 4000.0  # CSS pixels from the sheet, beyond which points are clipped
-_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # degrees, and CSS pixels for labels below the axis
+_SLANT_DEGREES, _MAX_LABEL_PX = 50.0, 76.0  # of slanted labels below the axis: their angle and largest width
 
 Places = npt.NDArray[np.float64]  # points in CSS pixels from the upper left corner of a sheet, n x 2
 
@@ -38,7 +38,7 @@ class Sheet:
     """A part of a figure, measured in CSS pixels from its upper left corner."""
 
     def __init__(self, figure: Figure, left: float, top: float, width: float, height: float) -> None:
-        """Cut a rectangle, in CSS pixels, out of a figure."""
+        """Take a rectangle of a figure, in CSS pixels."""
         self.figure, self.left, self.top, self.width, self.height = figure, left, top, width, height
         inches = Affine2D().translate(left, top - figure.get_figheight() * INCH).scale(1 / INCH, -1 / INCH)
         self.pixels = inches + figure.dpi_scale_trans
@@ -52,7 +52,7 @@ class Sheet:
         return np.clip(self.pixels.inverted().transform(plot.transData.transform(rows)), -_CLIP_PX, _CLIP_PX)
 
     def edges(self, plot: Plot) -> tuple[float, float, float, float]:
-        """Return left, top, right and bottom of a plot."""
+        """Return left, top, right and bottom of a plot in CSS pixels of the sheet."""
         (left, bottom), (right, top) = self.pixels.inverted().transform(plot.transAxes.transform([(0, 0), (1, 1)]))
         return float(left), float(top), float(right), float(bottom)
 
@@ -60,7 +60,7 @@ class Sheet:
         self, x: float, y: float, text: str, *, size: float = 12.0, role: str = "ink", bold: bool = False,
         anchor: str = "left", **options: Any,
     ) -> None:  # fmt: skip
-        """Write a text, the middle of its height at y."""
+        """Write a text with its ``anchor`` at ``x`` and the middle of its height at ``y``."""
         if text and "rotation" not in options:
             self.text_boxes.append(text_box(x, y, text, size, bold, anchor))
         options |= {"va": "center", "ha": anchor, "fontsize": size * POINTS_PER_PX, "color": colour(role)}
@@ -71,12 +71,12 @@ class Sheet:
         self, x: float, y: float, wide: float, tall: float, fill: str = "", stroke: str = "", width: float = 1.0,
         **options: Any,
     ) -> None:  # fmt: skip
-        """Paint a rectangle from its upper left corner on."""
+        """Paint a rectangle whose upper left corner is at ``x``, ``y``."""
         options = {"edgecolor": colour(stroke), "facecolor": colour(fill), "transform": self.pixels, **options}
         self.figure.add_artist(Rectangle((x, y), wide, tall, linewidth=width * POINTS_PER_PX * bool(stroke), **options))
 
     def add_swatch(self, entry: Key, x: float, y: float, wide: float, tall: float) -> None:
-        """Paint a small box in the style of an area, the middle of its height at y."""
+        """Paint the swatch of an entry of the key, its left side at ``x``, the middle of its height at ``y``."""
         style: dict[str, Any] = {"linestyle": "dashed" if entry.dash else "solid", "hatch": entry.hatch * 2 or None}
         style["edgecolor"] = colour(entry.stroke or "ink")
         self.add_box(x, y - tall / 2, wide, tall, entry.fill, entry.stroke, entry.width, **style)
@@ -90,11 +90,11 @@ def text_box(x: float, y: float, text: str, size: float = 12.0, bold: bool = Fal
 
 
 def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
-    """Add the axes of a Drawing with the texts around them."""
+    """Add and return the axes of a Drawing, and write the texts around them."""
     top = _add_head(drawing, sheet)
     names = [mark for mark in drawing.marks if isinstance(mark, Text) and mark.where == "margin"]
     widths = (text_width(name.texts[0], name.size, name.bold) + 15 * (name.swatch is not None) for name in names)
-    half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 + 3 for axes in drawing.axes)  # of the last tick
+    half = max(text_width(_FORMATS[axes.x.ticks](axes.x.high)) / 2 + 3 for axes in drawing.axes)  # half the last label
     right = sheet.width - max(_RIGHT_PX, half, min(_MAX_MARGIN_SHARE * sheet.width, max(widths, default=0.0) + 12))
     feet = [_foot(axes.x) for axes in drawing.axes]
     room = sheet.height - top - sum(feet) - _LINE_PX * sum(bool(axes.caption) for axes in drawing.axes)
@@ -110,7 +110,7 @@ def add_plots(drawing: Drawing, sheet: Sheet) -> list[Plot]:
 
 
 def _add_head(drawing: Drawing, sheet: Sheet) -> float:
-    """Write the title, the corner, notes and key; return the y at which they end."""
+    """Write the title, the corner, the notes and the key; return the y at which they end."""
     room, y = sheet.width - 2 * _MARGIN_PX, 15.0
     size = min(_TITLE_PX, max(_SMALL_PX, _TITLE_PX * room / max(text_width(drawing.title, _TITLE_PX, True), 1.0)))
     title = shorten(drawing.title, room, size, bold=True)
@@ -189,10 +189,10 @@ def _add_axes(axes: Axes, sheet: Sheet, box: tuple[float, float, float, float]) 
 
 
 def equal_units(axes: Axes, box: tuple[float, float, float, float]) -> tuple[Axis, Axis, tuple[float, ...]]:
-    """Return limits and a box (left, top, right, bottom) with a unit as long along both, if that is wanted."""
+    """Return both axes and the box (left, top, right, bottom), changed to equal units if ``axes.equal`` is set."""
     x, y, (left, top, right, bottom) = axes.x, axes.y, box
     wide, tall = right - left, bottom - top
-    shape = (x.high - x.low) / (y.high - y.low) * tall / wide  # below 1 where x has room to spare
+    shape = (x.high - x.low) / (y.high - y.low) * tall / wide  # below 1 if x has room to spare
     if axes.equal == "fill":
         x, y = (_widened(x, 1 / shape), y) if shape < 1 else (x, _widened(y, shape))
     elif axes.equal == "fit" and shape < 1:
@@ -208,7 +208,7 @@ def _widened(axis: Axis, times: float) -> Axis:
 
 
 def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
-    """Write labels below parts of the x axis, those of the lowest rank first."""
+    """Write labels below parts of the x axis, low ranks first, without those that have no room; add brackets."""
     taken: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     below = bottom + 22.0 * any(span.bracket for span in x.spans)
     for span in sorted(x.spans, key=lambda each: (not each.bracket, each.rank, each.low - each.high)):
@@ -234,13 +234,13 @@ def _add_spans(x: Axis, sheet: Sheet, plot: Plot, bottom: float) -> None:
 def byte_ticks(top: float) -> list[float]:
     """Return up to six values from 0 to ``top`` on round numbers of KiB, MiB, GiB or TiB."""
     unit = max((unit for unit in (1024.0**power for power in range(6)) if unit <= top / 1.5), default=1.0)
-    steps = (256, 512) if 0.97 * top > 999 * unit else (1, 2, 5, 10, 20, 50, 100, 200)  # none is written "0.98 MiB"
+    steps = (256, 512) if 0.97 * top > 999 * unit else (1, 2, 5, 10, 20, 50, 100, 200)  # no label like "0.98 MiB"
     step = next((s * unit for s in steps if top / (s * unit) <= 5.5), top / 4)
     return [step * number for number in range(math.ceil(top * 0.97 / step))]
 
 
 def tick_values(axis: Axis, long: float, each: float) -> list[float]:
-    """Return the numbers at the ticks of an axis of ``long`` CSS pixels, about one for ``each`` of them."""
+    """Return the numbers at the ticks of an axis of ``long`` CSS pixels, about one for every ``each`` pixels."""
     low, high = axis.low, axis.high
     count = int(min(max(long / each, 2), 10))
     if axis.ticks in ("none", "slanted"):

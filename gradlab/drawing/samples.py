@@ -1,4 +1,4 @@
-"""Held-out digits, and a classifier's predictions."""
+"""The panel of held-out digits with a classifier's predictions."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 from ..scenes import Samples
 from .marks import Axes, Axis, Drawing, Image, Line, Mark, Text, draw
 
-_SHADES, _SIDE = 16, 8  # grey levels, and cells along a digit
+_SHADES, _SIDE = 16, 8  # grey levels, and cells along one side of a digit
 _PALETTE = tuple(f"ink/{round(80 * shade / _SHADES)}" for shade in range(_SHADES + 1))
-_TALL, _GAP = 1.2, 0.12  # a row with its answers, and the gap beside a digit, in widths of a column
+_TALL, _GAP = 1.2, 0.12  # height of a row with its answers, and gap beside a digit, in column widths
 _MOST_DESCRIBED = 5  # mistakes in the description of the panel
 
 
 @draw.register
 def draw_samples(scene: Samples) -> Drawing:
-    """Draw a grid of digits, the answer under each: ``7`` when right, ``1, is 7`` crossed out when wrong."""
+    """Draw digits with the answers below them: ``7`` if right; ``1, is 7`` and a cross over the digit if wrong."""
     samples = list(zip(scene.images, scene.predicted, scene.actual, strict=False))
     count = len(samples)
-    columns = max(round(math.sqrt(3 * count)), 1)  # two rows of twelve: a panel is wider than it is high
+    columns = max(round(math.sqrt(3 * count)), 1)  # 12 digits in two rows: a panel is wider than high
     marks: list[Mark] = []
     wrong = []
     for number, (image, predicted, actual) in enumerate(samples):

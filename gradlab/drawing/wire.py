@@ -1,14 +1,14 @@
-"""Drawings on the wire: JSON, and from frame to frame only the changes.
+"""The JSON in which Drawings are sent to the browser: first as a whole, then only the changes from frame to frame.
 
-A number is sent to a ten-thousandth of its axis, a whole one exactly, so a curve that grows by a point sends that point
-alone. ``front/wire.js`` reads it.
+Coordinates are rounded to a ten-thousandth of their axis and whole numbers are exact, so when a curve grows by a point,
+only that point is sent. ``front/wire.js`` reads this JSON.
 
-A panel on the wire is ``{"title": ..., "axes": [...], field: value, ..., "ids": [id, ...], "marks": [mark, ...]}``, a
-mark ``{"k": kind, "p": [numbers], field: value, ...}``, both with the fields that are not at their defaults. A change
-of a panel holds the fields that are new, null for one that is back at its default, and in place of ``marks`` the
-changed ones as ``"set": [[index, fields], ...]``. There ``"p"`` is ``[count, number, ...]``: of the numbers before,
-``count`` stay, and the others follow. Where marks came or went, ``ids`` is there: a mark keeps its fields by its id,
-and a new one is whole in ``set``.
+A panel is ``{"title": ..., "axes": [...], field: value, ..., "ids": [id, ...], "marks": [mark, ...]}`` and a mark is
+``{"k": kind, "p": [numbers], field: value, ...}``, without fields at their defaults. A change of a panel has the fields
+that changed, null for a field that is back at its default, and instead of ``marks`` the changed marks as
+``"set": [[index, fields], ...]``, in which ``"p"`` is ``[count, number, ...]``: the first ``count`` of the old numbers
+stay, and these numbers follow. If marks were added, removed or moved, the change has all ``ids``; marks with a known id
+keep their fields, and new marks are whole in ``set``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from .limits import Numbers
 from .marks import AXES_EDGE, Axes, Band, Drawing, Mark
 
-SIGNIFICANT_DIGITS = 5  # of a coordinate on a log axis; on others of the largest one
+SIGNIFICANT_DIGITS = 5  # of a coordinate on a log axis; on a linear axis, of its span
 _KINDS = {"Line": "l", "Area": "a", "Band": "b", "Dots": "d", "Arrow": "v", "Text": "t", "Image": "i"}
 
 Panel = dict[str, Any]
@@ -30,29 +30,29 @@ _Encoded = tuple[dict[str, Any], Numbers | None]
 
 
 class Encoder:
-    """Writes the Drawings of one panel one after the other; ``encode`` writes all of it, ``change`` the differences."""
+    """An encoder for successive Drawings of one panel; ``encode`` returns all of it, ``change`` the differences."""
 
     def __init__(self) -> None:
-        """Start with nothing sent."""
+        """Start without a previous Drawing."""
         self._drawing: Drawing | None = None
         self._head: dict[str, Any] = {}
         self._marks: list[_Encoded] = []
 
     def encode(self, drawing: Drawing) -> Panel:
-        """Return the whole Drawing; the next change is counted from it."""
+        """Return the whole Drawing; the next ``change`` refers to it."""
         self._drawing, self._head = drawing, _encode_fields(drawing, "marks")
         self._marks = [_encode_mark(mark, drawing) for mark in drawing.marks]
         marks = [_difference(None, encoded) for encoded in self._marks]
         return {**self._head, "ids": [mark.id for mark in drawing.marks], "marks": marks}
 
     def change(self, drawing: Drawing) -> Panel:
-        """Return the changes since the previous Drawing."""
+        """Return the changes since the previous Drawing; the whole Drawing if there is none."""
         before = self._drawing
         if drawing is before:
             return {}
         if before is None:
             return self.encode(drawing)
-        same_axes = drawing.axes == before.axes  # on others numbers may be rounded otherwise
+        same_axes = drawing.axes == before.axes  # on other axes, numbers may be rounded differently
         encoded_by_id = {old.id: (old, encoded) for old, encoded in zip(before.marks, self._marks, strict=True)}
         new: list[_Encoded] = []
         changes: list[list[Any]] = []
@@ -71,7 +71,7 @@ class Encoder:
 
 
 def _encode_mark(mark: Mark, drawing: Drawing) -> _Encoded:
-    """Return the fields of a mark as they are sent, and its points, rounded."""
+    """Return the fields of a mark for JSON, and its rounded points, None for a mark without points."""
     encoded: dict[str, Any] = {"k": _KINDS[type(mark).__name__], **_encode_fields(mark, "points", "cells")}
     if (cells := getattr(mark, "cells", None)) is not None:
         encoded["cells"] = (np.asarray(cells).ravel() + 48).astype(np.uint8).tobytes().decode("latin-1")
@@ -83,7 +83,7 @@ def _encode_mark(mark: Mark, drawing: Drawing) -> _Encoded:
 
 
 def _encode_fields(part: Any, *but: str) -> dict[str, Any]:
-    """Return the fields of a dataclass that are not at their defaults, for JSON, without ``id`` and ``but``."""
+    """Return the fields of a dataclass that are not at their defaults, for JSON, except ``id`` and those in ``but``."""
     return {
         name: _encode(value)
         for name, default in _defaults(part.__class__)
@@ -107,11 +107,11 @@ def _encode(value: Any) -> Any:
 
 
 _encode_part = lru_cache(maxsize=1024)(_encode_fields)
-"""The same for the axes, keys and swatches of a Drawing, which rarely change."""
+"""``_encode_fields`` with a cache, for the axes, keys and swatches of a Drawing, which rarely change."""
 
 
 def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
-    """Round points of ``each`` numbers to the resolution of their axes; whole numbers stay."""
+    """Return points of ``each`` numbers rounded to the resolution of their axes; whole numbers are kept."""
     rounded = points.copy()
     for column in range(each):
         axis, values = axes.y if column else axes.x, points[column::each]
@@ -124,7 +124,7 @@ def _rounded(points: Numbers, each: int, axes: Axes) -> Numbers:
 
 
 def _difference(old: _Encoded | None, new: _Encoded) -> dict[str, Any]:
-    """Return the fields of a mark that differ, and its points from the first that differs."""
+    """Return the fields of a mark that differ, and its points from the first difference on; all for a new mark."""
     encoded, points = new
     if old is None or old[0]["k"] != encoded["k"]:
         return encoded if points is None else {**encoded, "p": _to_json(points)}
@@ -140,7 +140,7 @@ def _difference(old: _Encoded | None, new: _Encoded) -> dict[str, Any]:
 
 
 def _to_json(numbers: Numbers) -> list[int | float | None]:
-    """Return numbers for JSON: whole ones without a point, null for NaN."""
+    """Return numbers for JSON: whole numbers as int, None for NaN."""
     return [
         None if value != value else int(value) if value == value // 1 and abs(value) < 1e15 else value
         for value in numbers.tolist()

@@ -1,4 +1,4 @@
-"""The browser's half of a lab: the modules that paint it, and the widget that carries them."""
+"""The browser's half of a lab: the JavaScript modules that paint it, and the widget that sends them."""
 
 from __future__ import annotations
 

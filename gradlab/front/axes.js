@@ -1,5 +1,5 @@
 // @ts-check
-/** Axes: where they lie in a panel, and their lines, ticks and words. */
+/** Axes: their positions in a panel, and their lines, ticks and titles. */
 
 import { EDGE, placeOn, scaleOf, ticksOf } from "./scales.js";
 import { LINE, PANEL_MARGIN, placedText, shortened, SMALL, WORD_SIZE } from "./texts.js";
@@ -9,18 +9,18 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 /** @import { Scale } from "./scales.js" */
 /** @import { Measure } from "./texts.js" */
 /** @typedef {{left: number, top: number, right: number, bottom: number}} Edges */
-/** One pair of axes, laid out. @typedef {Edges & {x: Scale, y: Scale, cuts?: boolean}} Plot */
+/** A pair of axes, laid out in CSS pixels. @typedef {Edges & {x: Scale, y: Scale, cuts?: boolean}} Plot */
 /** @typedef {{id: string, mark: import("./wire.js").Mark}} Placed */
 
-const TICK_SIZE = 12; // size of numbers at ticks
+const TICK_SIZE = 12; // font size of numbers at ticks
 const TICK_LONG = 4; // CSS pixels
-const LOWEST_ROW = 14; // CSS pixels from one number of the y axis to the next
-const [SLANT, SIN_SLANT, COS_SLANT] = [50, 0.766, 0.643]; // degrees, and what these are
-const SLANT_APART = 18; // CSS pixels from a slanted text to the next
-const HIGHEST = 76; // CSS pixels that words below the axis may take
+const LOWEST_ROW = 14; // CSS pixels at least between the numbers of the y axis
+const [SLANT, SIN_SLANT, COS_SLANT] = [50, 0.766, 0.643]; // degrees, their sine and cosine
+const SLANT_APART = 18; // CSS pixels between slanted labels
+const HIGHEST = 76; // CSS pixels of the longest label below the axis
 
 /**
- * Return where each pair of axes lies, with its scales.
+ * Return the positions and scales of all pairs of axes.
  * @param {PanelData} panel @param {Edges} box
  * @param {Measure} measure @param {[number, number] | null} range @returns {Plot[]}
  */
@@ -44,7 +44,7 @@ export function plotsOf(panel, box, measure, range) {
   return rows.map(({ top, bottom, axes }) => equalPlot(axes, { left, top, right, bottom }));
 }
 
-/** CSS pixels below a pair of axes. @param {Axes} axes @param {Measure} measure */
+/** Return the CSS pixels needed below a pair of axes. @param {Axes} axes @param {Measure} measure */
 function footOf({ x }, measure) {
   const words = x.words ? 17 : 0;
   if (x.spans?.length) {
@@ -55,11 +55,11 @@ function footOf({ x }, measure) {
   return (x.ticks === "none" || x.ticks === "lines" ? 8 : 22) + words;
 }
 
-/** Make a unit as long along both axes, where that is wanted. @param {Axes} axes @param {Edges} box @returns {Plot} */
+/** Lay out axes, with equal units if `axes.equal` is set. @param {Axes} axes @param {Edges} box @returns {Plot} */
 function equalPlot(axes, { left, top, right, bottom }) {
   let { x, y } = axes;
   const [wide, tall] = [right - left, bottom - top];
-  const shape = (x.high - x.low) / (y.high - y.low) * tall / wide; // below 1 where x has room to spare
+  const shape = (x.high - x.low) / (y.high - y.low) * tall / wide; // below 1 if x has room to spare
   if (axes.equal === "fill") {
     if (shape < 1) x = widened(x, 1 / shape);
     else y = widened(y, shape);
@@ -83,7 +83,7 @@ function zoomed(panel, axes, [from, to]) {
     if (Math.abs(value) < EDGE) [low, high] = [Math.min(low, value), Math.max(high, value)];
   };
   for (const mark of panel.marks) {
-    if (mark.k === "t" || mark.k === "i" || mark.axes || mark.dash) continue; // what is dashed does not own the axis
+    if (mark.k === "t" || mark.k === "i" || mark.axes || mark.dash) continue; // dashed lines do not set the limits
     const [points, each] = [pointsOf(mark), pointLength(mark)];
     for (let at = 0; at < points.length; at += each) {
       const [x, before] = [points[at], mark.k === "d" || !at ? NaN : points[at - each]];
@@ -106,7 +106,7 @@ function zoomed(panel, axes, [from, to]) {
 }
 
 /**
- * Return the lines, ticks and words of axes.
+ * Return the lines, ticks and titles of axes.
  * @param {Axes} axes @param {Plot} plot @param {number} number @param {number} width of the panel
  * @param {Measure} measure @returns {Placed[]}
  */
@@ -163,7 +163,7 @@ export function axesMarks(axes, plot, number, width, measure) {
 }
 
 /**
- * Return words below parts of the x axis, level or at a slant, those of a low rank first; some with a bracket above.
+ * Return labels below parts of the x axis, level or slanted, low ranks first; some have a bracket above them.
  * @param {import("./wire.js").Axis} axis @param {Plot} plot @param {number} width of the panel @param {Measure} measure
  */
 function spanMarks(axis, plot, width, measure) {

@@ -1,26 +1,26 @@
 // @ts-check
-/** A question before the experiment: one choice counts, then what follows is uncovered, and the answer comes once it is seen. */
+/** A question before an experiment: the first choice uncovers what follows, and the answer comes after the outcome. */
 
 import { addButton, addElement, keepKeys } from "./events.js";
 import { coverAfter } from "./outcome.js";
 
 /** @import { Course } from "./guess.js" */
 /**
- * What is opened after the choice; its texts are HTML. `loss` tells the course of the loss that each option stands for.
+ * The answer and its reasons, unsealed after the choice, in HTML. `loss` has the course of the loss for each option.
  * @typedef {{answer: number, why: string, remarks: string[], loss?: Course & {courses: number[][]}}} Sealed
  */
 
-/** A question on the page: its element comes from Python (`widgets/predict.py`), and can be read as it is. */
+/** A question on the page: its element comes from Python (`widgets/predict.py`) and is readable without this script. */
 class Bet {
   /**
-   * @param {HTMLElement} root @param {{chosen: (option: number) => void, told: () => void}} [kernel] learns, once each, of
-   * the choice and that the answer is shown
+   * @param {HTMLElement} root @param {{chosen: (option: number) => void, told: () => void}} [kernel] gets the choice
+   * and, when the answer is shown, a call
    */
   constructor(root, kernel) {
     this.root = root;
     this.kernel = kernel;
-    this.said = -1; // the choice
-    this.guess = {}; // the same for a lab (guess.js)
+    this.said = -1; // index of the choice, -1 for none
+    this.guess = {}; // the choice as a curve for a lab (guess.js)
     root.dataset.live = kernel ? "kernel" : "page";
     this.buttons = [...root.querySelectorAll("li")].map((item, option) => {
       const words = item.innerHTML;
@@ -36,24 +36,24 @@ class Bet {
     this.tally = addElement("div", root, "gl-bet-tally");
     this.endKeys = keepKeys(root);
     root.addEventListener("gradlab-seen", () => this.tell());
-    // The question comes on the page after its cell has run, and again when the learner scrolls back to it.
+    // The question is attached to the page after its cell has run, and again when the learner scrolls back to it.
     this.sizes = new ResizeObserver(() => coverAfter(root));
     this.sizes.observe(root);
   }
 
-  /** Keep a choice, and have the learner look; return false if there was one before. @param {number} option */
+  /** Keep a choice and ask the learner to look; return false if there was a choice before. @param {number} option */
   settle(option) {
     const { dataset } = this.root;
     if (dataset.settled !== undefined || !this.buttons[option]) return false;
     dataset.settled = "said";
     this.said = option;
-    for (const button of this.buttons) button.ariaDisabled = "true"; // not `disabled`, which would take the focus away
+    for (const button of this.buttons) button.ariaDisabled = "true"; // not `disabled`, which would remove the focus
     Object.assign(this.buttons[option], { title: "Your choice", className: "gl-bet-said" });
     const { loss } = this.sealed;
-    const look = loss || !this.kernel ? "Look." : "Run the next cell, and look."; // of a lab, the notebook says what to do
+    const look = loss || !this.kernel ? "Look." : "Run the next cell, and look."; // of a lab, the notebook says it
     this.reply.innerHTML = `<p><b>You said: ${this.words(option)}</b> ${look} </p>`;
     addButton(/** @type {HTMLElement} */ (this.reply.firstElementChild), "Tell me", () => {
-      this.buttons[option].focus({ preventScroll: true }); // the button that was pressed goes
+      this.buttons[option].focus({ preventScroll: true }); // the pressed button is removed
       this.tell();
     });
     if (loss) {
@@ -64,7 +64,7 @@ class Bet {
     return true;
   }
 
-  /** Show the answer and the reason, once a choice was made. */
+  /** Show the answer and the reason, if a choice was made and they are not shown yet. */
   tell() {
     const { dataset } = this.root;
     if (dataset.settled !== "said") return;
@@ -83,8 +83,8 @@ class Bet {
   }
 
   /**
-   * What was sealed, opened: base64 of UTF-8, each byte changed by one of the question's name. It keeps an answer from
-   * being read in passing; it is no secret. @returns {Sealed}
+   * The unsealed answer: base64 of UTF-8, each byte XORed with a byte of the question's name. The seal keeps the answer
+   * from being read by accident; it is not a secret. @returns {Sealed}
    */
   get sealed() {
     const { sealed = "", name } = this.root.dataset;
@@ -93,19 +93,19 @@ class Bet {
     return JSON.parse(new TextDecoder().decode(bytes));
   }
 
-  /** @param {number} option @returns {string} its words as a sentence */
+  /** Return the text of an option as a sentence. @param {number} option @returns {string} */
   words(option) {
     return this.buttons[option].innerHTML.replace(/(?<![.!?…])$/, ".");
   }
 
-  /** Leave the page. */
+  /** Stop observing the page. */
   close() {
     this.sizes.disconnect();
     this.endKeys();
   }
 }
 
-/** Start the questions of a page without a kernel that were not started yet, and cover what follows them at once. */
+/** Start the questions of a page without a kernel that have not started yet, and cover what follows them. */
 export function startBets() {
   /** @type {NodeListOf<HTMLElement>} */
   const roots = document.querySelectorAll(".gl-bet:not([data-live], .gl-bet-still *)");
@@ -113,7 +113,7 @@ export function startBets() {
   for (const root of roots) coverAfter(root);
 }
 
-/** Show a question that has a kernel, which keeps the choice. @param {{model: any, el: HTMLElement}} context */
+/** Show a question whose kernel keeps the choice. @param {{model: any, el: HTMLElement}} context */
 export function renderBet({ model, el }) {
   const place = addElement("div", el);
   place.innerHTML = model.get("page");

@@ -1,32 +1,32 @@
 // @ts-check
 /**
- * The clock of a lab: asks the kernel for frames ahead of time, and plays them at theirs.
+ * The clock of a lab, which requests frames from the kernel in advance and plays each at its time.
  *
- * A round trip takes longer than a frame lasts, so several requests are on their way at once: as much time is kept in
- * hand as a round trip takes, measured as it goes. Frames are numbered; one that was missed is asked for again.
+ * A round trip takes longer than a frame lasts, so several requests are pending at once: the frames that are requested
+ * or queued last as long as a measured round trip. Frames are numbered; after a missed frame, a whole one is requested.
  */
 
 /** @typedef {Record<string, any>} Frame */
 /** @typedef {{words: string, rate: number | null}} Speed */
 
-const BUNDLE = 200; // ms of frames in one request: fewer messages cost the kernel and the line less
-const MARGIN = 100; // ms in hand beyond the round trip, at least
+const BUNDLE = 200; // ms of frames in one request: fewer messages cost the kernel and the connection less
+const MARGIN = 100; // ms of frames in advance beyond the round trip, at least
 const MOST_MARGIN = 400;
 const SLICE = 33; // ms of training between two frames at full speed
-const SLICES = 2; // in one request
-const SPARE = 30; // ms of work in hand beyond the round trip at full speed, for which Pause would have to wait
-const STATEMENT = 350; // ms a statement: slow enough to read along
-export const MOST_IN_BEATS = 10; // updates a second up to which each call that changes `.grad` is shown
-const SILENCE = 1500; // ms without an answer after which the reader gets a sentence
-const LOST = 8000; // ms after which the kernel may have been restarted
-const PROBE = 10000; // ms between two attempts to reach it then
+const SLICES = 2; // frames in one request at full speed
+const SPARE = 30; // ms of work in advance beyond the round trip at full speed: Pause has to wait for it
+const STATEMENT = 350; // ms per statement, slow enough to read it
+export const MOST_IN_BEATS = 10; // updates per second up to which each call that changes `.grad` has its own frame
+const SILENCE = 1500; // ms without an answer after which the reader gets a message
+const LOST = 8000; // ms without an answer after which the kernel may have been restarted
+const PROBE = 10000; // ms between two attempts to reach the kernel then
 const AT_WORK = "The kernel is at work, on this loop or on a cell. Kernel > Interrupt ends that.";
 const UNANSWERED =
   "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
 const OFFLINE = "No connection. The lab goes on when it is back.";
-const MOST_ASKED = 16; // requests on their way
-const NEWEST_COUNTS = ["turn", "drag"]; // of these one is on its way: the newest that waits goes next
-const PLAY = "play"; // the kind of a request for frames that are played
+const MOST_ASKED = 16; // pending requests
+const NEWEST_COUNTS = ["turn", "drag"]; // requests of which one at a time is sent: then the newest waiting one
+const PLAY = "play"; // the kind of requests for frames to play
 
 /** @typedef {{request: Frame, promise: Promise<void>, resolve: (value: void) => void}} Waiting */
 
@@ -35,7 +35,7 @@ export class Clock {
    * @param {{
    *   send: (request: Frame) => void, show: (frames: Frame[]) => void, tell: (words: string) => void,
    *   changed: (playing: boolean) => void,
-   * }} to `tell` says how things stand with the kernel, "" when all is well; `changed` whether it plays
+   * }} to `tell` gets a message about the kernel, "" if all is well; `changed` gets whether the clock plays
    */
   constructor({ send, show, tell, changed }) {
     this.send = send;
@@ -44,24 +44,24 @@ export class Clock {
     this.changed = changed;
     this.client = Math.random().toString(36).slice(2, 10);
     this.playing = false;
-    /** @type {number | null} updates a second; 0: statements; null: as fast as it goes */
+    /** @type {number | null} updates per second; 0 for statements, null for full speed */
     this.rate = 60;
     /** @type {{frame: Frame, every: number}[]} */
     this.queue = [];
-    /** @type {Map<number, {sent: number, ms: number, kind: string, answered: (value: void) => void}>} requests on their way */
+    /** @type {Map<number, {sent: number, ms: number, kind: string, answered: (value: void) => void}>} those pending */
     this.asked = new Map();
-    /** @type {Map<string, Waiting>} requests that wait for the answer to one of their kind, by kind */
+    /** @type {Map<string, Waiting>} requests that wait until the pending one of their kind is answered, by kind */
     this.waiting = new Map();
     this.count = 0;
-    this.began = 0; // the newest request when it began to play
-    this.plays = 0; // counts how often it has begun to play: what was asked for in one that has ended is not made
-    this.last = -1; // the number of the newest frame that has come
-    this.next = 0; // when the next frame is due
-    this.trip = 500; // ms of a round trip without the kernel's work: the shortest that was seen
-    this.work = 30; // ms that the kernel works on a request for frames
+    this.began = 0; // number of the newest request at the last start of playing
+    this.plays = 0; // number of starts: the kernel skips requests of earlier playing that has ended
+    this.last = -1; // the number of the newest frame received
+    this.next = 0; // time at which the next frame is due
+    this.trip = 500; // ms of the shortest round trip recently, without the kernel's work
+    this.work = 30; // average ms of the kernel's work on a request for frames
     this.margin = MARGIN;
-    this.busy = ""; // the kernel's sentence on the requests that wait for the end of a cell
-    this.heard = 0; // when it came
+    this.busy = ""; // the kernel's message that requests wait for the end of a cell
+    this.heard = 0; // time of that message
     this.working = false; // whether the kernel has reported a long computation
     this.probed = 0;
     this.ticking = 0;
@@ -69,10 +69,10 @@ export class Clock {
     this.closed = false;
   }
 
-  /** Ask for what the reader wants. @param {Frame} request @returns {Promise<void>} of the answer having been shown */
+  /** Send a request of the reader. @param {Frame} request @returns {Promise<void>} resolved when the answer is shown */
   ask(request) {
     const kind = NEWEST_COUNTS.includes(request.do) ? `${request.do} ${request.name ?? ""}` : "";
-    if (!kind) this.sendWaiting(); // nothing overtakes what was asked before it
+    if (!kind) this.sendWaiting(); // earlier requests go first
     else if (this.isAsked(kind)) {
       const waiting = this.waiting.get(kind) ?? { ...Promise.withResolvers(), request };
       waiting.request = request;
@@ -93,7 +93,7 @@ export class Clock {
     this.tick();
   }
 
-  /** Stop at once: the picture stands still, and ends where the run has ended once the kernel has said so. */
+  /** Stop the picture at once; it moves to the end of the run when the kernel has answered. */
   pause() {
     if (!this.playing) return;
     this.playing = false;
@@ -108,7 +108,7 @@ export class Clock {
     clearTimeout(this.reminding);
   }
 
-  /** Take an answer, this page's or that to another page of the same lab. @param {Frame} answer */
+  /** Handle an answer to this page or to another page of the same lab. @param {Frame} answer */
   take(answer) {
     if (this.closed) return;
     if (answer.busy) return this.wait(answer);
@@ -122,7 +122,7 @@ export class Clock {
         this.asked.delete(n);
         done.push(answered);
       }
-      // The shortest trip is the line's own; a longer one has waited for other work. It may become longer by and by.
+      // The shortest trip is the connection's; longer trips waited for other work. The estimate slowly grows again.
       this.trip = Math.min(this.trip * 1.02 + 0.1, Math.max(performance.now() - request.sent - answer.work, 1));
       if (request.kind === PLAY) this.work += 0.2 * (answer.work - this.work);
     }
@@ -135,13 +135,13 @@ export class Clock {
       }
       this.last = frame.f;
       this.queue.push({ frame, every: playing ? this.every / (frame.beats ?? 1) : 0 });
-      const earlier = request && answer.n <= this.began; // asked for before it began to play
+      const earlier = request && answer.n <= this.began; // requested before the clock began to play
       if (frame.stop && this.playing && !earlier) {
         this.playing = false;
         this.changed(false);
       }
     }
-    // What the reader has asked for is shown at once, with all that lies before it.
+    // Answers to the reader's requests are shown at once, with all frames before them.
     if (!this.playing ? !this.asked.size || request?.kind !== PLAY : !playing) {
       const frames = this.queue.splice(0).map((each) => each.frame);
       if (frames.length) this.show(frames);
@@ -151,7 +151,7 @@ export class Clock {
     if (this.playing) this.fill();
   }
 
-  /** The kernel has got a request, and answers it when a cell has ended. @param {Frame} notice */
+  /** Handle the notice that the kernel will answer a request when a cell has ended. @param {Frame} notice */
   wait(notice) {
     if (notice.client !== this.client) return;
     this.busy = notice.busy;
@@ -164,13 +164,13 @@ export class Clock {
     this.remind();
   }
 
-  /** How long a frame is seen, in ms. */
+  /** The time for which a frame is shown, in ms. */
   get every() {
     if (this.rate === null) return Math.max(this.work / SLICES, 1000 / 60);
     return this.rate === 0 ? STATEMENT : Math.max(1000 / this.rate, 1000 / 60);
   }
 
-  // How it is done
+  // Internals
 
   tick() {
     cancelAnimationFrame(this.ticking);
@@ -185,14 +185,14 @@ export class Clock {
     }
     if (due.length) this.show(due);
     else if (!this.queue.length && this.next < now - this.every && this.asked.size) {
-      this.margin = Math.min(this.margin * 1.25 + 1, MOST_MARGIN); // it has run dry: keep more in hand
+      this.margin = Math.min(this.margin * 1.25 + 1, MOST_MARGIN); // frames were late: request more in advance
       this.next = now + MARGIN / 2;
     }
     this.fill();
     if (this.playing) this.ticking = requestAnimationFrame(() => this.tick());
   }
 
-  /** Keep as much on its way as a round trip needs, and no more work than Pause may have to wait for. */
+  /** Request frames for as long as a round trip lasts, but no more work than Pause may have to wait for. */
   fill() {
     let waiting = Math.max(this.next - performance.now(), 0);
     for (const { every } of this.queue) waiting += every;
@@ -221,7 +221,7 @@ export class Clock {
     return [...this.asked.values()].some((each) => each.kind === kind);
   }
 
-  /** Send the requests that wait. @param {(kind: string) => boolean} [isFree] whether those of a kind need no longer wait */
+  /** Send the waiting requests. @param {(kind: string) => boolean} [isFree] returns whether a kind can be sent now */
   sendWaiting(isFree = () => true) {
     for (const [kind, { request, resolve }] of this.waiting) {
       if (!isFree(kind)) continue;
@@ -230,7 +230,7 @@ export class Clock {
     }
   }
 
-  /** @param {Frame} request @param {number} ms of frames that it will bring @param {string} kind */
+  /** @param {Frame} request @param {number} ms of frames in its answer @param {string} kind */
   request(request, ms, kind) {
     if (this.closed) return Promise.resolve();
     const n = this.count += 1;
@@ -241,7 +241,7 @@ export class Clock {
     return promise;
   }
 
-  /** Say so when the kernel does not answer, and try to reach it now and then. */
+  /** Report when the kernel does not answer, and try to reach it again at intervals. */
   remind() {
     clearTimeout(this.reminding);
     if (this.closed) return;

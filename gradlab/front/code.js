@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The loop as text: the line that just ran, the lines that a switch changed, the line that is a switch itself, and a field
- * for a loop of one's own.
+ * The loop as text, with marks for the line that just ran, the lines changed by a switch and the line that is a switch,
+ * and a field in which the learner can edit it.
  */
 
 import { addButton, addElement } from "./events.js";
@@ -9,22 +9,22 @@ import { tagsOfLine } from "./lighting.js";
 
 /** @import { Ask } from "./events.js" */
 /**
- * `turns` are the lines that are switches, `hint` says whether a line below the loop explains it.
+ * `turns` are the lines that are switches, `hint` is whether a text below the loop explains that.
  * @typedef {{
  *   code?: {source: string, html: string[], turns?: number[], hint?: boolean}, lit?: [number, number], changed?: number[],
  *   wrong?: number, draft?: string, editable?: boolean, values?: Record<string, unknown>,
  * }} CodeState
  */
 
-const SWITCH = "zero_grad"; // the one that is turned by pressing its line
-const LINGERS = 300; // ms that the pointer rests on a line until what it touches is raised
+const SWITCH = "zero_grad"; // the switch that is turned by pressing its line
+const LINGERS = 300; // ms for which the pointer rests on a line before the marks that it touches are lit
 
-/** Shows the loop line by line, and the learner's own text in a field in its place. */
+/** The loop line by line, or in its place a field with the learner's edited text. */
 export class CodePane {
   /**
    * @param {Element} root
    * @param {{ask: Ask, onPlay?: () => void, light?: (tags: import("./lighting.js").Tags | null) => void}} options
-   * `onPlay` plays the loop that was handed in, and lines can be pressed; `light` lights what a line touches
+   * `onPlay` plays a submitted loop, and without it lines cannot be pressed; `light` lights the marks of a line
    */
   constructor(root, { ask, onPlay, light = () => {} }) {
     this._ask = ask;
@@ -34,10 +34,10 @@ export class CodePane {
       ...{ code: { source: "", html: [] }, lit: [0, 0], changed: [], wrong: 0, draft: "", editable: false },
       values: {},
     };
-    this.playing = false; // then nothing is lit
-    /** @type {string | null} the learner's own text, null where there is none: it outlives Cancel, switches and Reset */
+    this.playing = false; // while it plays, nothing is lit
+    /** @type {string | null} the learner's edited text, null for none; Cancel, switches and Reset keep it */
     this._own = null;
-    /** @type {string | null} the text that was handed in and not yet answered */
+    /** @type {string | null} the text that was submitted and not answered yet */
     this._sent = null;
     /** @type {HTMLElement[]} */
     this._rows = [];
@@ -62,12 +62,12 @@ export class CodePane {
       this._resting = setTimeout(() => this.playing || light(tags), type === "focusin" ? 0 : LINGERS);
     };
     this._resting = 0;
-    // Moves only: a page that scrolls under a pointer at rest sends pointerover.
+    // Only moves, because a page that scrolls under a resting pointer sends pointerover.
     for (const kind of ["pointermove", "focusin", "pointerleave", "focusout"]) lines.addEventListener(kind, lightLine);
 
     this._hint = addElement("div", pane, "gl-hint");
     this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, () => this._run());
-    /** Opens the field; a screen with a bar of buttons puts it there. */
+    /** The button that opens the field; a screen may move it into its bar. */
     this.edit = addButton(pane, "Edit the loop", () => this._open());
     this._buttons = addElement("div", pane, "gl-buttons");
     addButton(this._buttons, "Run this loop", () => this._run(), "gl-main");
@@ -86,14 +86,14 @@ export class CodePane {
     const state = this._state = { ...before, ...change };
     if (state.code.html !== before.code.html) this._write(state.code.html);
     this._reply(change, before.draft);
-    this._mark(state.draft ? 0 : state.wrong); // a line of the draft is none of the loop's
+    this._mark(state.draft ? 0 : state.wrong); // line numbers of the draft are not those of the loop
     if ("draft" in change || "wrong" in change) this._editor.mark(state.draft ? state.wrong : 0);
     this._showField(!this._editor.box.hidden);
   }
 
   // The lines ----------------------------------------------------------------------------------------------------------
 
-  /** Whether a line is a switch. @param {HTMLElement} row */
+  /** Return whether a line is a switch. @param {HTMLElement} row */
   _turns(row) {
     return Boolean(this._state.code.turns?.includes(this._rows.indexOf(row) + 1));
   }
@@ -106,7 +106,7 @@ export class CodePane {
       addElement("span", row, "gutter", `  ${index + 1}`);
       const text = addElement("span", row, "text");
       text.innerHTML = line;
-      const deep = (text.textContent.match(/^ */) ?? [""])[0].length; // what is wrapped starts further in than this
+      const deep = (text.textContent.match(/^ */) ?? [""])[0].length; // wrapped parts are indented further
       text.style.setProperty("--gl-deep", `${deep}ch`);
       if (this._onPlay && text.textContent) Object.assign(row, { role: "button", tabIndex: -1 });
       return row;
@@ -118,7 +118,7 @@ export class CodePane {
     if (focused >= 0) stop?.focus();
   }
 
-  /** The lines that can be pressed. */
+  /** Return the lines that can be pressed. */
   _buttonRows() {
     return this._rows.filter((row) => row.role === "button");
   }
@@ -131,7 +131,7 @@ export class CodePane {
       const number = index + 1;
       const lit = number >= first && number <= last;
       const turns = this._turns(row);
-      const isIn = turns && !row.querySelector("s"); // which strikes it through
+      const isIn = turns && !row.querySelector("s"); // a removed line is struck through
       const isPending = turns && SWITCH in values && values[SWITCH] !== isIn;
       const sign = number === wrong ? "✗" : lit && number === first ? "▶" : " ";
       if (turns) {
@@ -152,7 +152,7 @@ export class CodePane {
   /** @param {EventTarget | null} target */
   _press(target) {
     const row = this._buttonRows().find((each) => target instanceof Node && each.contains(target));
-    if (!row || getSelection()?.type === "Range") return; // who marks text to copy it presses nothing
+    if (!row || getSelection()?.type === "Range") return; // selecting text to copy is not a press
     this._focus(row);
     if (this._turns(row)) {
       const value = row.ariaPressed !== "true";
@@ -179,13 +179,13 @@ export class CodePane {
     row.focus();
   }
 
-  // The learner's own text ---------------------------------------------------------------------------------------------
+  // The learner's edited text -----------------------------------------------------------------------------------------
 
-  /** Close the field when its text was taken, open it else. @param {CodeState} change @param {string} before the draft */
+  /** Close the field if its text is accepted, or open it. @param {CodeState} change @param {string} before the draft */
   _reply(change, before) {
     const { draft = before } = change;
     if (this._sent !== null && ("draft" in change ? !draft : this._runs(this._sent))) {
-      if (this._own === this._sent) this._own = null; // else more was typed meanwhile
+      if (this._own === this._sent) this._own = null; // otherwise the learner has typed more since
       this._sent = null;
       if (this._own === null) this._close();
       this._onPlay?.();
@@ -197,7 +197,7 @@ export class CodePane {
     }
   }
 
-  /** Whether a text is that of the loop which runs. @param {string} text */
+  /** Return whether a text is the running loop. @param {string} text */
   _runs(text) {
     return text.trimEnd() === this._state.code.source.trimEnd();
   }
@@ -208,7 +208,7 @@ export class CodePane {
     this._showField(true);
     if (draft && this._own === draft) this._editor.mark(wrong);
     const at = document.activeElement;
-    if (at === this.edit || at === document.body) this._editor.field.focus(); // the button that was pressed is gone
+    if (at === this.edit || at === document.body) this._editor.field.focus(); // the pressed button is hidden now
   }
 
   _close() {
@@ -232,7 +232,7 @@ export class CodePane {
   }
 }
 
-/** A field for a loop, with numbers beside its lines, of which one can be marked as wrong. */
+/** A field for a loop with line numbers, in which a line can be marked as wrong. */
 class Editor {
   /** @param {Element} root @param {(text: string) => void} onInput @param {() => void} onRun */
   constructor(root, onInput, onRun) {
@@ -240,7 +240,7 @@ class Editor {
     this._numbers = addElement("div", this.box, "gl-numbers");
     this._numbers.ariaHidden = "true";
     this.field = addElement("textarea", this.box);
-    // A line is a line, with its number beside it: it does not wrap.
+    // Lines do not wrap, so that each has its number beside it.
     Object.assign(this.field, { ariaLabel: "your own loop", wrap: "off", spellcheck: false, autocapitalize: "off" });
     this._wrong = 0;
     this.field.addEventListener("input", () => {

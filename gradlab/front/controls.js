@@ -1,20 +1,20 @@
 // @ts-check
-/** The controls: boxes to tick, lists to choose from, numbers, sliders, and calls to be put in an order. */
+/** The controls: checkboxes, lists of choices, numbers, sliders, and calls to be put in order. */
 
 import { addButton, addElement } from "./events.js";
 
 /** @import { Ask } from "./events.js" */
 /** @typedef {string | number | boolean | null} Value */
 /**
- * `options` of a choice and of a slider are pairs of words and a value, of an order its calls.
+ * `options` are pairs of label and value for a choice or a slider, and calls for an order.
  * @typedef {{
  *   name: string, label: string, kind: "tick" | "choice" | "whole" | "number" | "slider" | "order",
  *   options?: any[], low?: number | null, high?: number | null, step?: number | null, every?: number,
  * }} Control
  */
 /** @typedef {{controls?: Control[], values?: Record<string, Value>, off?: string[]}} ControlsState */
-/** @typedef {(value: Value) => unknown} Turn returns a promise of the answer, where it comes later */
-/** @typedef {{element: HTMLElement, show: (value: any) => void, stop?: () => void}} Part `stop` ends what plays */
+/** @typedef {(value: Value) => unknown} Turn may return a promise of the answer */
+/** @typedef {{element: HTMLElement, show: (value: any) => void, stop?: () => void}} Part `stop` ends playing */
 
 /** @type {Record<string, (control: Control, turn: Turn) => Part>} */
 const MAKERS = {
@@ -26,11 +26,11 @@ const MAKERS = {
   order: orderField,
 };
 
-/** Controls side by side, each of which tells the kernel what was chosen or typed. */
+/** A bar of controls, which send what was chosen or typed to the kernel. */
 export class ControlBar {
   /**
    * @param {Element} root
-   * @param {{ask: Ask}} options where `ask` returns a promise, it is of the answer having been shown
+   * @param {{ask: Ask}} options a promise from `ask` resolves when the answer is shown
    */
   constructor(root, { ask }) {
     this._bar = addElement("div", root, "gl-bar gl-controls");
@@ -41,11 +41,11 @@ export class ControlBar {
     this._parts = new Map();
     /** @type {Record<string, Value>} */
     this._values = {};
-    /** @type {Map<string, number>} turns that are not answered yet: until they are, the reader's own choice stands */
+    /** @type {Map<string, number>} counts of unanswered turns; until 0, a control shows the reader's choice */
     this._waiting = new Map();
   }
 
-  /** Show what has changed. Nothing is made anew as long as the controls are the same. @param {ControlsState} change */
+  /** Show what has changed; unchanged controls keep their elements. @param {ControlsState} change */
   show({ controls, values, off }) {
     const anew = controls && JSON.stringify(controls) !== this._made;
     if (anew) this._make(controls);
@@ -56,7 +56,7 @@ export class ControlBar {
     }
   }
 
-  /** End what plays. */
+  /** Stop the sliders that play. */
   close() {
     for (const part of this._parts.values()) part.stop?.();
   }
@@ -85,7 +85,7 @@ export class ControlBar {
     await answer;
     const left = (this._waiting.get(name) ?? 1) - 1;
     this._waiting.set(name, left);
-    if (!left) this._showValue(name); // one that was refused goes back
+    if (!left) this._showValue(name); // a refused value is shown as it was before
   }
 
   /** @param {string} name */
@@ -123,7 +123,7 @@ export function choiceList({ name, label, options = [] }, turn) {
   return {
     element,
     show(value) {
-      if (!values.includes(value)) { // set from Python, and not among the choices so far
+      if (!values.includes(value)) { // set from Python and not an option yet
         values.push(value);
         list.append(new Option(String(value)));
       }
@@ -132,11 +132,11 @@ export function choiceList({ name, label, options = [] }, turn) {
   };
 }
 
-const DRAG = 8; // CSS pixels that the label of a number is dragged for a step
+const DRAG = 8; // CSS pixels of dragging a number's label for one step
 
 /**
- * A field for a number: typed, or moved by arrow keys, two buttons, or dragging its label. It goes by the step it has, a
- * whole number by 1, any other by a tenth of itself. It is sent as typed; the kernel finds what is wrong with it.
+ * Return a field for a number, which can be typed or changed with arrow keys, two buttons, or by dragging its label. It
+ * changes by `step`; without one, a whole number by 1, any other by a tenth of itself. The kernel validates the text.
  * @param {Control} control @param {Turn} turn @returns {Part}
  */
 function numberField({ name, label, kind, low, high, step }, turn) {
@@ -146,10 +146,10 @@ function numberField({ name, label, kind, low, high, step }, turn) {
   const field = addElement("input", element);
   const more = addButton(element, "+", () => go(1));
   Object.assign(field, { type: "number", name, min: low ?? "", max: high ?? "", step: step ?? 1, ariaLabel: label });
-  Object.assign(less, { tabIndex: -1, ariaLabel: `${label}: less` }); // the arrow keys do the same
+  Object.assign(less, { tabIndex: -1, ariaLabel: `${label}: less` }); // because the arrow keys do the same
   Object.assign(more, { tabIndex: -1, ariaLabel: `${label}: more` });
-  let [shown, sent] = ["", ""]; // the value that holds, and the one sent last
-  const takeAsBase = () => { // steps are counted from it
+  let [shown, sent] = ["", ""]; // the value in use, and the value sent last
+  const takeAsBase = () => { // steps are counted from the current value
     field.defaultValue = field.value;
     if (kind === "number" && !step) field.step = (Math.abs(Number(field.value)) / 10 || 0.1).toPrecision(1);
   };
@@ -190,7 +190,7 @@ function numberField({ name, label, kind, low, high, step }, turn) {
   };
 }
 
-/** A slider over listed values, which can play, or over a range. @param {Control} control @param {Turn} turn @returns {Part} */
+/** Return a slider; over `options` it can play. @param {Control} control @param {Turn} turn @returns {Part} */
 function sliderField({ name, label, options = [], every = 0, low, high, step }, turn) {
   const [first, last] = step ? [Number(low), Number(high)] : [0, options.length - 1];
   const textAt = (/** @type {number} */ at) => step ? String(Number(at.toPrecision(6))) : options[at][0];
@@ -200,9 +200,9 @@ function sliderField({ name, label, options = [], every = 0, low, high, step }, 
   const range = addElement("input", words);
   Object.assign(range, { type: "range", name, min: first, max: last, step: step ?? 1 });
   const text = addElement("span", element, "gl-value");
-  text.setAttribute("aria-hidden", "true"); // the range says it
+  text.setAttribute("aria-hidden", "true"); // the input has it as its value text
   const texts = step ? [first, first + step, last].map(textAt) : options.map(([words]) => words);
-  text.style.minWidth = `${Math.max(...texts.map((text) => text.length))}ch`; // nothing shifts while it is moved
+  text.style.minWidth = `${Math.max(...texts.map((text) => text.length))}ch`; // nothing shifts when the slider moves
   const write = (/** @type {number} */ at) => {
     range.value = String(at);
     text.textContent = range.ariaValueText = textAt(at);
@@ -216,7 +216,7 @@ function sliderField({ name, label, options = [], every = 0, low, high, step }, 
     go(Number(range.value));
   });
 
-  let timer = 0; // 0 while it does not play
+  let timer = 0; // 0 if the slider does not play
   const button = every ? addButton(element, "", () => timer ? stop() : play(), "gl-small") : null;
   const writeButton = () => {
     if (button) {
@@ -226,7 +226,7 @@ function sliderField({ name, label, options = [], every = 0, low, high, step }, 
   const tick = async () => {
     const [began, at, running] = [performance.now(), Number(range.value) + 1, timer];
     await go(at);
-    if (timer !== running) return; // stopped, or begun anew, while it was answered
+    if (timer !== running) return; // stopped, or started again, before the answer
     if (at >= last) return stop();
     timer = setTimeout(tick, Math.max(0, every - (performance.now() - began)));
   };
@@ -251,12 +251,12 @@ function sliderField({ name, label, options = [], every = 0, low, high, step }, 
   };
 }
 
-const FAR = 44; // CSS pixels above or below the row at which a call that is let go is left out
-const STILL = 5; // CSS pixels that a pointer may move and still be said to click
+const FAR = 44; // CSS pixels above or below the row from which a dropped call is removed
+const STILL = 5; // CSS pixels that the pointer may move in a click
 
 /**
- * Calls in a row that are put in another order: dragged by mouse or finger, moved by arrow keys, left out or doubled.
- * @param {Control} control `high` is how many there may be @param {Turn} turn @returns {Part}
+ * Return a row of calls, which can be dragged, moved with the arrow keys, removed and added again.
+ * @param {Control} control `high` is the largest number of calls @param {Turn} turn @returns {Part}
  */
 function orderField({ name, label, options = [], high }, turn) {
   const element = addElement("div", null, "gl-control gl-order");
@@ -273,7 +273,7 @@ function orderField({ name, label, options = [], high }, turn) {
     button.ariaLabel = `add ${call} at the end`;
   }
   const chipOf = (/** @type {Event} */ { target }) => [...row.children].indexOf(/** @type {Element} */ (target));
-  /** @param {string[]} calls @param {number} focused the one that gets the focus, -1 for none */
+  /** @param {string[]} calls @param {number} focused index of the call that gets the focus, -1 for none */
   const write = (calls, focused) => {
     order = calls;
     row.replaceChildren(...order.map((call, at) => {
@@ -307,7 +307,7 @@ function orderField({ name, label, options = [], high }, turn) {
     const others = [...row.children].toSpliced(at, 1);
     let [to, isDragged, isOut] = [at, false, false];
     row.setPointerCapture(event.pointerId);
-    row.onpointermove = ({ clientX: x, clientY: y }) => { // the others make room where it would come to stand
+    row.onpointermove = ({ clientX: x, clientY: y }) => { // the others make room for the dragged call
       isDragged ||= Math.hypot(x - event.clientX, y - event.clientY) >= STILL;
       if (!isDragged) return;
       isOut = order.length > 1 && boxes.every(({ top, bottom }) => y < top - FAR || y > bottom + FAR);
@@ -333,7 +333,7 @@ function orderField({ name, label, options = [], high }, turn) {
   };
 }
 
-/** Find the nearest box, in its row before its column. @param {DOMRect[]} boxes @param {number} x @param {number} y */
+/** Return the index of the nearest box, rows first. @param {DOMRect[]} boxes @param {number} x @param {number} y */
 function nearestBox(boxes, x, y) {
   const far = boxes.map(({ left, right, top, bottom }) =>
     Math.abs((left + right) / 2 - x) + 4 * Math.max(0, top - y, y - bottom)

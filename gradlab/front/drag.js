@@ -1,5 +1,5 @@
 // @ts-check
-/** Dragging in a panel: what is under the pointer to another place, or across it to choose a range. */
+/** Dragging in a panel: a mark to another position, or across the axes to choose a range. */
 
 import { addElement, putOver } from "./events.js";
 import { valueAt } from "./scales.js";
@@ -8,30 +8,30 @@ import { valueAt } from "./scales.js";
 /** @import { Plot } from "./axes.js" */
 /** @typedef {[number, number]} Place in CSS pixels of the panel */
 
-const CLICK = 5; // pixels that a pointer may move and still be said to click
+const CLICK = 5; // CSS pixels that the pointer may move in a click
 
-/** Follows the pointer over a panel while a button is down. */
+/** A drag in a panel, which follows the pointer while a button is down. */
 export class PanelDrag {
   /** @param {import("./panel.js").Panel} panel */
   constructor(panel) {
     this._panel = panel;
     this._range = addElement("div", panel.figure, "gl-range");
     this._range.hidden = true;
-    /** @type {Mark | null} what is dragged */
+    /** @type {Mark | null} the dragged mark */
     this._mark = null;
-    /** @type {Plot | null} axes of which a range is chosen, or across which a finger goes through time */
+    /** @type {Plot | null} axes in which a range is chosen, or a finger moves through time */
     this._ground = null;
     /** @type {Place} */
     this._from = [0, 0];
-    this._scrubs = false; // whether it is such a finger
-    /** Whether the pointer has moved since it went down: then it was no click. */
+    this._scrubs = false; // whether a finger moves through time
+    /** Whether the pointer has moved too far for a click since it went down. */
     this.moved = false;
     const { canvas } = panel;
     canvas.addEventListener("pointerdown", (event) => this._begin(event));
     canvas.addEventListener("pointermove", (event) => this._move(event));
     canvas.addEventListener("pointerup", (event) => this._end(event));
     canvas.addEventListener("pointercancel", () => this._stop());
-    // A finger on what can be moved drags it; anywhere else it scrolls the page.
+    // A finger on a mark that can be moved drags it; anywhere else it scrolls the page.
     canvas.addEventListener("touchstart", (event) => {
       if (event.cancelable && this._mark) event.preventDefault();
     }, { passive: false });
@@ -42,7 +42,7 @@ export class PanelDrag {
     return this.moved && (this._mark ?? this._ground) !== null;
   }
 
-  /** Tell the kernel where a mark was dragged to. @param {Mark} mark @param {Place} place */
+  /** Send the kernel a dragged mark's position. @param {Mark} mark @param {Place} place */
   tell({ drag, scales }, [x, y]) {
     if (scales) this._panel.ask({ do: "drag", name: drag, x: valueAt(scales.x, x), y: valueAt(scales.y, y) });
   }
@@ -67,7 +67,7 @@ export class PanelDrag {
     const [right, down] = [to[0] - this._from[0], to[1] - this._from[1]];
     this.moved ||= Math.hypot(right, down) >= CLICK;
     if (!this.moved) return;
-    if (this._scrubs && begins && Math.abs(down) > Math.abs(right)) return this._stop(); // it scrolls the page
+    if (this._scrubs && begins && Math.abs(down) > Math.abs(right)) return this._stop(); // the finger scrolls the page
     this._panel.follow(mark && to);
     if (mark) this.tell(mark, to);
     else if (ground && this._scrubs) {
@@ -99,7 +99,7 @@ export class PanelDrag {
     this._panel.drop();
   }
 
-  /** Return both ends of the range between where the pointer went down and where it is. @param {Plot} ground @param {Place} to */
+  /** Return both ends of the chosen range of x, in CSS pixels. @param {Plot} ground @param {Place} to */
   _chosen({ left, right }, to) {
     return [this._from[0], to[0]].map((x) => Math.min(right, Math.max(left, x))).sort((a, b) => a - b);
   }

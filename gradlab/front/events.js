@@ -1,18 +1,18 @@
 // @ts-check
-/** What several parts need of the browser's events. */
+/** Helpers for events and elements that several modules use. */
 
 /**
- * What a part says to the kernel: `{do: "press", what: "batch 38"}`.
+ * A function that sends a request to the kernel, such as `{do: "press", what: "batch 38"}`.
  * @typedef {(request: {do: string, [key: string]: unknown}) => unknown} Ask
  */
 
 /**
- * Keep the keys pressed inside an element from the notebook around it, but for those that run a cell, and Escape, which
- * leaves the element for its cell; return what ends this.
+ * Keep the keys pressed inside an element from the notebook around it, except those that run a cell, and Escape, which
+ * leaves the element for its cell; return a function that ends this.
  *
- * Notebook 7 listens while the event is on its way down, so stopping it on its way up is too late there. Its shortcuts
- * leave alone what has the attribute, but only if the very element with the focus has it. JupyterLab, VS Code and Colab
- * listen on the event's way up.
+ * Notebook 7 listens in the event's capture phase, so stopping the event in its bubble phase is too late. Its shortcuts
+ * ignore elements with the attribute below, but only if the element with the focus itself has it. JupyterLab, VS Code
+ * and Colab listen in the bubble phase.
  * @param {HTMLElement} root @returns {() => void}
  */
 export function keepKeys(root) {
@@ -24,19 +24,19 @@ export function keepKeys(root) {
   };
   const stop = (/** @type {Event} */ event) => {
     if (!(event instanceof KeyboardEvent) || !isForNotebook(event)) event.stopPropagation();
-    else if (event.key === "Enter" && event.type === "keypress") event.preventDefault(); // it presses no button
+    else if (event.key === "Enter" && event.type === "keypress") event.preventDefault(); // so that it presses no button
     else if (event.key === "Escape" && event.type === "keydown" && !event.defaultPrevented) {
       const cell = root.closest(".jp-Cell");
       if (cell instanceof HTMLElement) cell.focus({ preventScroll: true });
     }
   };
   const end = new AbortController();
-  globalThis.addEventListener("keydown", mark, { capture: true, signal: end.signal }); // the first to hear of a key
+  globalThis.addEventListener("keydown", mark, { capture: true, signal: end.signal }); // before all other listeners
   for (const kind of ["keydown", "keypress", "keyup"]) root.addEventListener(kind, stop, { signal: end.signal });
   return () => end.abort();
 }
 
-/** Is it Escape, or Enter with Shift, Ctrl, Cmd or Alt, other than what runs a text? @param {KeyboardEvent} event */
+/** Return whether it is Escape or Enter with a modifier, except to run an edited loop. @param {KeyboardEvent} event */
 function isForNotebook({ key, shiftKey, ctrlKey, metaKey, altKey, target }) {
   const runsText = target instanceof HTMLTextAreaElement && (ctrlKey || metaKey);
   return key === "Escape" || (key === "Enter" && (shiftKey || altKey || ctrlKey || metaKey) && !runsText);
@@ -64,7 +64,7 @@ export function addButton(parent, words, press, classes = "") {
   return button;
 }
 
-/** Lay an element over a part of the one that it is in. @param {HTMLElement} element @param {number[]} box its edges */
+/** Place an element over a part of its parent. @param {HTMLElement} element @param {number[]} box its edges */
 export function putOver(element, [left, top, right, bottom]) {
   const sides = { left, top, width: Math.max(right - left, 1), height: bottom - top };
   for (const [side, pixels] of Object.entries(sides)) element.style.setProperty(side, `${pixels}px`);

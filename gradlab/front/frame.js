@@ -1,5 +1,5 @@
 // @ts-check
-/** What stands around the axes of a panel: its title and corner, notes, the key, and a notice in a frame. */
+/** The texts around the axes of a panel: title, corner, notes and key, and a notice in the axes. */
 
 import { boxPoints, fitting, placedText, shortened, swatchMark, wrapped } from "./texts.js";
 import { LINE, PANEL_MARGIN, SMALL, SWATCH, SWATCH_GAP, WORD_SIZE } from "./texts.js";
@@ -9,12 +9,12 @@ import { withPoints } from "./wire.js";
 /** @import { Plot, Placed } from "./axes.js" */
 /** @import { Measure } from "./texts.js" */
 
-const [TITLE, NOTICE] = [14, 13]; // CSS pixels of letters
-const NOTICE_LINE = 19; // CSS pixels from line to line
-const BETWEEN = 16; // CSS pixels from an entry of the key to the next
+const [TITLE, NOTICE] = [14, 13]; // font sizes in CSS pixels
+const NOTICE_LINE = 19; // CSS pixels per line
+const BETWEEN = 16; // CSS pixels between entries of the key
 const TITLE_Y = 15; // CSS pixels
 
-/** Return what is above the axes, and its end. @param {PanelData} panel @param {number} width @param {Measure} measure */
+/** Return the head of a panel and its end. @param {PanelData} panel @param {number} width @param {Measure} measure */
 export function headOf(panel, width, measure) {
   /** @type {Placed[]} */
   const placed = [];
@@ -42,7 +42,7 @@ export function headOf(panel, width, measure) {
 }
 
 /**
- * Return the key, in rows, and where its last one lies; its entries have shorter words where not all long ones fit a row.
+ * Return the marks of the key and the y of its last row; its labels are shorter if the long ones do not fit in one row.
  * @param {import("./wire.js").Key[]} key @param {number} left @param {number} y @param {number} right
  * @param {Measure} measure
  */
@@ -66,9 +66,9 @@ function keyMarks(key, left, y, right, measure) {
 }
 
 /**
- * Return a sentence in a frame, low in the axes where something else is there.
+ * Return the notice in the middle of the axes, or if `framed`, in a frame low in the axes.
  * @param {string} notice @param {Plot} plot @param {[number, number]} size of the panel
- * @param {number} top what lies above stays free @param {boolean} framed @param {Measure} measure
+ * @param {number} top above it the panel stays free @param {boolean} framed @param {Measure} measure
  */
 export function noticeMarks(notice, plot, [width, height], top, framed, measure) {
   const room = Math.min(Math.max(plot.right - plot.left - 24, 200), width - 4 * PANEL_MARGIN);

@@ -1,20 +1,20 @@
 // @ts-check
-/** The learner's guess in the picture of the loss: how it would go on from the switch, until the run itself has decided. */
+/** The learner's guess in the loss panel: a curve from the switch on, until the run has decided the question. */
 
 import { pointsOf } from "./wire.js";
 
 /** @import { Mark, PanelData } from "./wire.js" */
 /**
- * From where a guess is about the loss, over how many updates, and after how many the run has decided: `after` is an update,
- * or the words of a switch. @typedef {{after: number | string, over: number, decided: number}} Course
+ * The part of the loss that a guess is about: it begins at `after`, an update or the label of a switch, and is `over`
+ * updates long; `decided` updates decide it. @typedef {{after: number | string, over: number, decided: number}} Course
  */
 /**
- * `course` are shares of the loss at the start; `tell` gives the answer, and then `mark` says whether it was right.
+ * `course` are losses in units of the loss at the start; `tell` shows the answer, and then `mark` is a tick or a cross.
  * @typedef {Course & {course: number[], tell: () => void, mark?: string}} Guess
  */
 
 /**
- * Return the panel with the guess that was handed to the lab's cell (outcome.js), if it shows that loss.
+ * Return the panel with the guess that the lab's cell has (outcome.js), or as it is if it shows no loss or too early.
  * @param {PanelData} panel @param {Element} element @returns {PanelData}
  */
 export function withGuess(panel, element) {
@@ -31,7 +31,7 @@ export function withGuess(panel, element) {
   const from = typeof guess.after === "number" ? guess.after : turned?.p?.[0] ?? NaN;
   let at = 0;
   while (at + 2 < points.length && points[at + 2] <= from) at += 2;
-  if (!(points[at] <= from + 1)) return panel; // it has not come to that
+  if (!(points[at] <= from + 1)) return panel; // the run has not reached the start of the guess
   const last = from + guess.decided;
   if (points[points.length - 2] >= last && !switches.some(({ p = [] }) => Number(p[0]) > from && Number(p[0]) < last)) {
     guess.tell();

@@ -1,5 +1,5 @@
 // @ts-check
-/** An instrument on a page without a kernel: a table from settings to frames. */
+/** An instrument on a page without a kernel, with a recorded frame for each of many settings. */
 
 import { RecordedPage } from "./recorded_page.js";
 import { InstrumentScreen } from "./screen.js";
@@ -16,12 +16,12 @@ export class InstrumentPage extends RecordedPage {
     const ask = (/** @type {Record<string, any>} */ request) => this.ask(request);
     this.screen = new InstrumentScreen(root, { ask, label: `gradlab recording: ${title}` });
     this.screen.strip.way = "glide";
-    /** @type {Settings} what the reader has chosen */
+    /** @type {Settings} the settings that the reader has chosen */
     this.at = recording.settings[0];
     this.read();
   }
 
-  /** @override The settings. */
+  /** @override The chosen settings. */
   get moment() {
     return this.at;
   }
@@ -39,13 +39,13 @@ export class InstrumentPage extends RecordedPage {
   show(index, note = "") {
     const shown = this.shownAt(this.recording.frames, index);
     this.at = this.recording.settings[index];
-    const values = { ...shown.values }; // a control that was turned in vain goes back
+    const values = { ...shown.values }; // resets a control whose change had no effect
     this.screen.show({ ...shown, values, note: [note, shown.note].filter(Boolean).join("\n") });
   }
 
   /**
-   * Go to the settings with this value that are most like those now; a slider may stop before or beyond it, as long as it
-   * goes the way that it was moved, where that needs no other control to be turned.
+   * Go to the recorded settings with this value that are most similar to the current ones. A slider may also go to a
+   * nearby value in the direction in which it was moved, to avoid changes of other controls.
    * @param {Record<string, any>} request
    */
   ask({ do: what, name, value }) {
@@ -70,7 +70,7 @@ export class InstrumentPage extends RecordedPage {
   }
 }
 
-/** Return how many settings differ, and by how much. @param {Settings} one @param {Settings} other may have more */
+/** Return the number of different settings, plus their distance. @param {Settings} one @param {Settings} other */
 function distance(one, other) {
   const differing = Object.keys(one).filter((key) => one[key] !== other[key]);
   const apart = differing.reduce((sum, key) => sum + Math.abs(Number(one[key]) - Number(other[key]) || 0), 0);

@@ -15,7 +15,7 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 def joined_module(entry: str) -> str:
     """Return a module with all its imports as one text, each file once and after its dependencies.
 
-    Imports are removed, and ``export`` except in the entry itself; their names are unique.
+    Imports are removed, as is ``export`` outside the entry. Top-level names must be unique in all modules.
     """
     texts: dict[str, str] = {}
     _collect(entry, texts)
@@ -29,35 +29,35 @@ def style_sheet() -> str:
 
 
 def bet_style() -> str:
-    """Return the CSS of a question."""
+    """Return the CSS of a question, without comments."""
     return _without_comments(_read("bet.css"))
 
 
 @cache
 def bet_module() -> str:
-    """Return the module of a question that has a kernel, for anywidget."""
+    """Return the module for questions that have a kernel, for anywidget."""
     return joined_module("bet") + "\nexport default { render: renderBet };\n"
 
 
 @cache
 def bet_script() -> str:
-    """Return the module of a question without a kernel, without comments: each output holds it."""
+    """Return the script for questions without a kernel, without comments because each question's output contains it."""
     return _without_comments(joined_module("bet") + "\nstartBets();\n")
 
 
 @cache
 def player_module(entry: str) -> str:
-    """Return the module that plays a recording on a page of its own, without comments."""
+    """Return the module that plays a recording on its own page, without comments."""
     return _without_comments(joined_module(entry))
 
 
 def page_script() -> str:
-    """Return the script of a page with recordings and questions; no module, so that a page on disk can load it."""
+    """Return the script of a page with recordings and questions: a classic script, which a page on disk can load."""
     return f'(() => {{\n"use strict";\n{_without_comments(joined_module("page"))}}})();\n'
 
 
 def page_style() -> str:
-    """Return the CSS of such a page, without comments."""
+    """Return the CSS of a page with recordings and questions, without comments."""
     return _without_comments("".join(map(_read, ("lab.css", "bet.css", "page.css"))))
 
 

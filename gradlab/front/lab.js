@@ -1,17 +1,17 @@
 // @ts-check
-/** A Lab or an instrument in a notebook: the messages to the kernel and back, and the screens that show it. */
+/** A Lab or an instrument in a notebook: its messages to and from the kernel, and the screens that show it. */
 
 import { Clock } from "./clock.js";
 import { mergeFrame, nothingShown } from "./wire.js";
 import { bringIntoView, disable, endLab, followSight, hideStill } from "./place.js";
 import { InstrumentScreen, RunScreen } from "./screen.js";
 
-/** What anywidget hands over. @typedef {{send: (content: any) => void, on: Function, off: Function, get: Function}} Model */
+/** The model from anywidget. @typedef {{send: (content: any) => void, on: Function, off: Function, get: Function}} Model */
 
-const RESTS = 300; // ms without another request until what the kernel wants to be asked next is asked
+const RESTS = 300; // ms without another request before the request that the kernel named in `then`
 const ENDS_PLAY = ["statement", "update", "reset", "restart", "to_line", "drag"];
 
-/** A lab as this page knows it, however many views show it. */
+/** One lab on this page, with all views that show it. */
 class LabClient {
   /** @param {Model} model */
   constructor(model) {
@@ -23,7 +23,7 @@ class LabClient {
       send: (request) => {
         try {
           model.send(request);
-        } catch { // the kernel was restarted, or has died
+        } catch { // the kernel was restarted or has died
           this.end();
         }
       },
@@ -34,15 +34,15 @@ class LabClient {
       tell: (words) => this.screens.forEach((screen) => screen.tell(words)),
       changed: (playing) => this.setPlaying(playing),
     });
-    this.inSight = true; // the newest view
-    this.paused = false; // because it went out of sight, or has not been seen yet
+    this.inSight = true; // whether the newest view is in sight
+    this.paused = false; // whether it plays again when it comes into sight
     this.unanswered = 0;
-    this.then = 0; // the timer of what is asked next
+    this.then = 0; // the timer of the request in `then`
     /** @type {Record<string, (message: any) => void>} */
     this.listeners = {
       "msg:custom": (message) => this.take(message),
       "comm:close": () => this.end(),
-      comm_live_update: () => this.clock.ask({ do: "hello" }), // which fails where the kernel has been restarted
+      comm_live_update: () => this.clock.ask({ do: "hello" }), // which fails if the kernel was restarted
     };
     for (const [kind, listen] of Object.entries(this.listeners)) model.on(kind, listen);
   }
@@ -63,20 +63,20 @@ class LabClient {
   /** @param {RunScreen | InstrumentScreen} screen */
   showOn(screen) {
     screen.show(this.shown);
-    if (!this.shown.frozen) return; // it goes on in another view
+    if (!this.shown.frozen) return; // another view continues a frozen lab
     this.clock.playing = false;
     if (screen instanceof RunScreen) screen.setPlaying(false);
     screen.controls.close();
     disable(screen.root, "gl-frozen");
   }
 
-  /** The kernel is gone. */
+  /** End the lab, because its kernel is gone. */
   end() {
     this.close();
     if (this.shown.frozen) return;
     this.setPlaying(false);
     for (const { root, controls } of this.screens) {
-      controls.close(); // nothing plays on
+      controls.close(); // stops sliders that play
       root.ariaBusy = null;
       endLab(root);
     }
@@ -119,7 +119,7 @@ class LabClient {
     };
   }
 
-  /** @param {Record<string, any>} request @returns {Promise<void>} of the answer having been shown */
+  /** Send a request. @param {Record<string, any>} request @returns {Promise<void>} resolved when the answer is shown */
   async ask(request) {
     if (ENDS_PLAY.includes(request.do) && this.clock.playing) {
       this.clock.playing = false;
@@ -134,7 +134,7 @@ class LabClient {
     this.wait(-1);
   }
 
-  /** Count what is not answered, or not asked yet. @param {1 | -1} by */
+  /** Count a request as unanswered (1) or answered (-1). @param {1 | -1} by */
   wait(by) {
     this.unanswered += by;
     for (const screen of this.screens) {
@@ -150,7 +150,7 @@ class LabClient {
   }
 }
 
-/** @type {Map<string, LabClient>} by lab */
+/** @type {Map<string, LabClient>} by the id of the lab */
 const labClients = new Map();
 
 export default {

@@ -1,5 +1,5 @@
 // @ts-check
-/** Where words go: on no others, within the panel, and where they hide as little as can be of what is drawn. */
+/** Positions of labels: without overlaps, within the panel, and hiding as little of the marks as possible. */
 
 import { boxOf } from "./marks.js";
 import { placeOn } from "./scales.js";
@@ -10,15 +10,15 @@ import { pointsOf, remembered } from "./wire.js";
 /** @import { Box } from "./marks.js" */
 /** @import { Plot, Placed } from "./axes.js" */
 /** @import { Measure } from "./texts.js" */
-/** A place for words: their middle height, and x with the side that lies there. @typedef {{x: number, y: number, anchor: "start" | "middle" | "end"}} Spot */
+/** A position of a label: the y of its middle, x, and its side at x. @typedef {{x: number, y: number, anchor: "start" | "middle" | "end"}} Spot */
 
-const ALONG = 7; // CSS pixels along a line that count as one thing to hide
-const TEXT_APART = 20; // CSS pixels along a text that do
-const MOST_THINGS = 200; // between two points
-const [ROWS, ROW] = [4, 17]; // of words below the upper edge of the axes
-const ROWS_APART = 16; // CSS pixels from word to word at the right of the axes
-const LATER = 0.35; // what it costs to be one place further down the list
-const SHORTER = 3; // what it costs to write a shorter form
+const ALONG = 7; // CSS pixels between the points of a line that a label should not hide
+const TEXT_APART = 20; // CSS pixels between such points of a text
+const MOST_THINGS = 200; // most such points between two corners of a line
+const [ROWS, ROW] = [4, 17]; // number and height of the rows below the upper edge of the axes
+const ROWS_APART = 16; // CSS pixels between labels at the right of the axes
+const LATER = 0.35; // cost of each position before it in the list, in hidden points
+const SHORTER = 3; // cost of a shorter form
 
 /** @type {Record<string, [number, number][]>} steps from a point, in CSS pixels */
 const LABEL_STEPS = {
@@ -31,7 +31,7 @@ const LABEL_STEPS = {
 };
 
 /**
- * Return the texts that find a place, as marks; what is placed already keeps free of them.
+ * Return the texts for which there is a free position, as marks; they do not overlap texts in `placed`.
  * @param {Placed[]} texts @param {Placed[]} placed @param {Plot[]} plots @param {[number, number]} size of the panel
  * @param {Measure} measure @returns {Placed[]}
  */
@@ -93,7 +93,7 @@ function lookOf({ role, bold, backed, words }) {
 }
 
 /**
- * Return where a text may be, the best place first.
+ * Return the allowed positions of a text, the best first.
  * @param {Mark} mark @param {Plot} plot @param {Mark | undefined} of @param {number} wide
  * @param {number} panelWidth @returns {Spot[]}
  */
@@ -112,7 +112,7 @@ function spotsOf(mark, plot, of, wide, panelWidth) {
   return steps.map(([right, down]) => ({ x: x + right, y: y + down, anchor: anchorOf(right) }));
 }
 
-/** Return places beside an arrow: near its middle first, on its right and on its left. @param {Mark} arrow @returns {Spot[]} */
+/** Return positions on both sides of an arrow, those near its middle first. @param {Mark} arrow @returns {Spot[]} */
 function spotsAside(arrow) {
   const [x0, y0, x1, y1] = /** @type {Float64Array} */ (arrow.tail);
   const points = pointsOf(arrow);
@@ -133,12 +133,12 @@ function spotsAside(arrow) {
   return spots;
 }
 
-/** Return the side at which a text is fixed that stands so far to the right of a point. @param {number} right */
+/** Return the anchor of a text that is `right` CSS pixels to the right of its point. @param {number} right */
 function anchorOf(right, least = 0) {
   return Math.abs(right) <= least ? "middle" : right > 0 ? "start" : "end";
 }
 
-/** Return places on a line, as for the loss of a contour: first at its left and its right end. @param {Mark} line @param {Plot} plot @returns {Spot[]} */
+/** Return positions on a line, from left to right. @param {Mark} line @param {Plot} plot @returns {Spot[]} */
 function spotsOn(line, plot) {
   const points = pointsOf(line);
   const stride = 2 * Math.max(1, Math.floor(points.length / 2 / 24));
@@ -151,7 +151,7 @@ function spotsOn(line, plot) {
   return spots.sort((one, other) => one.x - other.x);
 }
 
-/** Return places above and below a line that goes from left to right. @param {Mark} line @param {Plot} plot @param {number} wide @returns {Spot[]} */
+/** Return positions above and below a line from left to right. @param {Mark} line @param {Plot} plot @param {number} wide @returns {Spot[]} */
 function spotsBeside(line, plot, wide) {
   const points = pointsOf(line);
   /** @type {Spot[]} */
@@ -175,8 +175,8 @@ function spotsBeside(line, plot, wide) {
 }
 
 /**
- * Return the texts at the right of the axes, as near to their places as they can be without lying on each other; where
- * there are more than have room, the first ones.
+ * Return the labels at the right of the axes, as near to their points as possible without overlaps; if there are too
+ * many, only the first ones.
  * @param {Placed[]} margins @param {Plot} plot @param {[number, number]} size @param {Measure} measure
  * @returns {Placed[]}
  */
@@ -201,9 +201,9 @@ function marginLabels(margins, plot, [width], measure) {
   });
 }
 
-// What is hidden ------------------------------------------------------------------------------------------------------
+// Hidden points -------------------------------------------------------------------------------------------------------
 
-/** Return how many of some places lie in a box. @param {number[]} box @param {Float64Array[]} things */
+/** Return the number of points in a box. @param {number[]} box @param {Float64Array[]} things lists of points */
 export function hiddenBy([left, top, right, bottom], things) {
   let count = 0;
   for (const places of things) {
@@ -218,7 +218,7 @@ export function hiddenBy([left, top, right, bottom], things) {
 /** @type {WeakMap<Mark, Float64Array>} */
 const knownCovers = new WeakMap();
 
-/** Return places along a mark (x0, y0, x1, y1, ...), which words had better not hide. @param {Mark} mark */
+/** Return points along a mark (x0, y0, x1, y1, ...) that labels should not hide. @param {Mark} mark */
 export function coveredBy(mark) {
   return remembered(knownCovers, mark, () => Float64Array.from(placesAlong(mark)));
 }
@@ -238,7 +238,7 @@ function placesAlong(mark) {
   for (let at = 0; at < points.length; at += 2) {
     const [x, y] = [points[at], points[at + 1]];
     const steps = mark.k === "d" ? 1 : Math.min(Math.hypot(x - lastX, y - lastY) / ALONG, MOST_THINGS);
-    if (steps < 1) continue; // so close to the one before that it is the same
+    if (steps < 1) continue; // too close to the previous point
     for (let step = 1; step < steps; step++) {
       places.push(lastX + (x - lastX) * step / steps, lastY + (y - lastY) * step / steps);
     }

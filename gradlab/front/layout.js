@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Lays a panel out: from axes and marks in the numbers of these to marks in CSS pixels, at the size that the page gives.
- * It knows nothing of gradients; what a panel holds is in `gradlab/drawing/marks.py`.
+ * The layout of a panel: from axes and marks in data coordinates to marks in CSS pixels, at the size on the page.
+ * It is independent of gradients; `gradlab/drawing/marks.py` describes the contents of a panel.
  */
 
 import { axesMarks, plotsOf } from "./axes.js";
@@ -17,14 +17,14 @@ import { pointLength, pointsOf, withPoints } from "./wire.js";
 /** @import { Measure } from "./texts.js" */
 
 const RIGHT = 14; // CSS pixels
-const WIDEST = 0.4; // of the panel, for words at the right of the axes
-const [THINNEST, THICKEST] = [5, 18]; // CSS pixels across a usual arrow
-/** @type {Record<string, Partial<Mark>>} what the kernel leaves out (`gradlab/drawing/marks.py`) */
+const WIDEST = 0.4; // largest share of the panel's width for labels at the right of the axes
+const [THINNEST, THICKEST] = [5, 18]; // limits of the default arrow width in CSS pixels
+/** @type {Record<string, Partial<Mark>>} defaults that the kernel does not send (`gradlab/drawing/marks.py`) */
 const DEFAULTS = { l: { stroke: "ink", width: 1.5 }, v: { stroke: "ink", line: 1 } };
-const FAR_OUT = 1e6; // CSS pixels beyond the axes at which a point is as good as anywhere
+const FAR_OUT = 1e6; // CSS pixels beyond the axes to which points are clamped
 
 /**
- * Return a panel's marks in CSS pixels; `range` is the part of x that is seen, null for all.
+ * Return a panel's marks in CSS pixels; `range` is the visible range of x, null for all.
  * @param {PanelData} panel @param {[number, number]} size @param {Measure} measure
  * @param {[number, number] | null} [range] @returns {PanelState}
  */
@@ -46,7 +46,7 @@ export function layOut(panel, size, measure, range = null) {
   for (const { mark } of [...placed, ...notice]) {
     if (mark.k === "t") mark.width = measure(mark.text ?? "", mark.size ?? WORD_SIZE, mark.bold ?? false);
   }
-  if (notice.length) { // what lies under it is not seen
+  if (notice.length) { // texts under it are left out
     const boxes = notice.map(({ mark }) => boxOf(mark));
     placed = placed.filter(({ mark }) => mark.k !== "t" || !boxes.some((each) => boxesTouch(each, boxOf(mark))));
   }
@@ -67,7 +67,7 @@ export function layOut(panel, size, measure, range = null) {
   };
 }
 
-/** CSS pixels at the right of the axes: for words there, or for half of the last tick. @param {PanelData} panel @param {number} width @param {Measure} measure */
+/** Return the margin at the right of the axes, for labels or half a tick. @param {PanelData} panel @param {number} width @param {Measure} measure */
 function rightMargin(panel, width, measure) {
   const words = panel.marks.map((mark) =>
     mark.k !== "t" || mark.where !== "margin"
@@ -82,7 +82,7 @@ function rightMargin(panel, width, measure) {
 
 // Marks ---------------------------------------------------------------------------------------------------------------
 
-/** CSS pixels across a usual arrow. @param {Placed[]} data @param {Plot} plot @param {[number, number]} size */
+/** Return the default arrow width. @param {Placed[]} data @param {Plot} plot @param {[number, number]} size */
 function arrowUnit(data, plot, size) {
   const lengths = data.filter(({ mark }) => mark.k === "v").map(({ mark }) => {
     const [x0, y0, x1, y1] = placesOf(mark, plot);
@@ -95,7 +95,7 @@ function arrowUnit(data, plot, size) {
 const knownPlaced = new WeakMap();
 
 /**
- * Return a mark in CSS pixels; the very same one as long as it and its axes stay as they are.
+ * Return a mark in CSS pixels; the same object as long as the mark and its axes do not change.
  * @param {Mark} mark @param {Plot} plot @param {number} unit @param {string} plotKey @returns {Mark}
  */
 function placedMark(mark, plot, unit, plotKey) {
@@ -115,7 +115,7 @@ function markOn(plot, mark, unit) {
   const base = { ...DEFAULTS[mark.k], ...mark, ...reads };
   if (mark.k === "v") {
     const corners = arrowPoints(places, unit * (mark.width ?? 1));
-    const edge = cuts ? { clip } : {}; // of a plane
+    const edge = cuts ? { clip } : {}; // arrows are clipped in planes
     return withPoints({ ...base, ...edge, k: "p", width: base.line, tail: places }, corners);
   }
   if (mark.k === "d") {
@@ -162,7 +162,7 @@ function placesOf(mark, { x, y }) {
   return places;
 }
 
-/** Return the corners of an arrow; none when it has no length. @param {Float64Array} ends @param {number} width */
+/** Return the corners of an arrow; none if it has no length. @param {Float64Array} ends @param {number} width */
 function arrowPoints([x0, y0, x1, y1], width) {
   const length = Math.hypot(x1 - x0, y1 - y0);
   if (!(length > 0.5 && length < 1e9)) return new Float64Array();

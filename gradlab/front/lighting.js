@@ -1,16 +1,16 @@
 // @ts-check
 /**
- * What belongs together is lit together: a line of the loop or a marked word of the text around a lab, and the marks in
- * its panels. A mark is known by the roles of its colours and by its id.
+ * Lighting: a line of the loop or a marked word in the text around a lab lights the marks that it is about, and a mark
+ * lights the marked words. Marks are identified by tags: the roles of their colours, and their ids.
  *
- * A marked word is `<span class="gradlab-word-reused">reused</span>`: JupyterLab's sanitizer keeps classes and takes data
- * attributes away. Where no lab lives, it is a word like any other.
+ * A marked word is `<span class="gradlab-word-reused">reused</span>`, because JupyterLab's sanitizer keeps classes but
+ * removes data attributes. On a page without a lab, it is a word like any other.
  */
 
 /** @import { Mark } from "./wire.js" */
 /** @typedef {ReadonlySet<string>} Tags */
 
-/** @type {Record<string, string[]>} what each call makes, changes or uses: roles of colours, and ids of marks */
+/** @type {Record<string, string[]>} tags of the marks that each call creates, changes or uses */
 const TOUCHED = {
   zero_grad: ["fresh", "reused", "sum", "gradients"],
   model: ["activations"],
@@ -22,10 +22,10 @@ const TOUCHED = {
   update: ["scale"],
 };
 const WORD = "gradlab-word-";
-const LIGHTS = "gradlab-lights"; // of the body, while a lab is there. A style with :has() would be looked at with each frame
+const LIGHTS = "gradlab-lights"; // of the body while it has a lab; a style with :has() would cost time in each frame
 const WORDS = `[class^="${WORD}"]`;
 
-/** Return what a line of the loop touches. @param {string} line @returns {Tags} */
+/** Return the tags that a line of the loop touches. @param {string} line @returns {Tags} */
 export function tagsOfLine(line) {
   const code = line.replace(/#.*$/, "");
   return new Set(
@@ -33,13 +33,13 @@ export function tagsOfLine(line) {
   );
 }
 
-/** Return what a marked word stands for: what its call touches, or its own name. @param {string} word @returns {Tags} */
+/** Return the tags of a marked word: those of its call, or the word itself. @param {string} word @returns {Tags} */
 export function tagsOfWord(word) {
   return new Set(Object.hasOwn(TOUCHED, word) ? TOUCHED[word] : [word]);
 }
 
 /**
- * Return the roles of a mark's colours, and its id. What is "fresh" is "added" while it is hollow, and then "applied".
+ * Return the roles of a mark's colours and its id. A "fresh" mark is also "applied" if it is filled, else "added".
  * @param {string} id @param {Mark} mark @returns {Tags}
  */
 export function tagsOfMark(id, mark) {
@@ -48,30 +48,30 @@ export function tagsOfMark(id, mark) {
   return new Set([...roles, id.replace(/^key | word$/g, "")].filter(Boolean));
 }
 
-/** Whether a mark is one of what is lit. @param {Tags} lit @param {string} id @param {Mark} mark */
+/** Return whether a mark has one of the lit tags. @param {Tags} lit @param {string} id @param {Mark} mark */
 export function isLit(lit, id, mark) {
   return [...tagsOfMark(id, mark)].some((tag) => lit.has(tag));
 }
 
-/** The marked words of the page that belong to one lab: those to which it is nearer than any other. */
+/** The marked words of the page that belong to one lab, because it is the nearest lab to them. */
 export class MarkedWords {
-  /** @param {Element} root of the lab @param {(tags: Tags | null) => void} light lights marks, null none */
+  /** @param {Element} root of the lab @param {(tags: Tags | null) => void} light lights marks, null for none */
   constructor(root, light) {
     this._root = root;
-    /** @type {Element | null} the word that lights */
+    /** @type {Element | null} the word that lights marks */
     this._from = null;
     this._light = light;
     const enter = (/** @type {Event} */ { target }) => {
       const word = target instanceof Element ? target.closest(WORDS) : null;
       if (word !== this._from) this._choose(word && nearestLab(word) === this._root ? word : null);
     };
-    // A notebook shows its texts by and by; who tabs to a lab, or has it made, finds them ready.
+    // A notebook renders its texts one after the other, so this runs when a lab is made and at each key.
     const ready = () => {
       for (const word of document.querySelectorAll(WORDS)) if (word instanceof HTMLElement) word.tabIndex = 0;
     };
     ready();
     this._end = new AbortController();
-    // Moves only: a page that scrolls under a pointer at rest sends pointerover.
+    // Only moves, because a page that scrolls under a resting pointer sends pointerover.
     const heard = { pointermove: enter, focusin: enter, focusout: () => this._choose(null), keydown: ready };
     for (const [kind, hear] of Object.entries(heard)) {
       document.addEventListener(kind, hear, { capture: true, signal: this._end.signal });
@@ -79,7 +79,7 @@ export class MarkedWords {
     document.body.classList.add(LIGHTS);
   }
 
-  /** Light the words for what a mark is; none for null. @param {Tags | null} tags */
+  /** Light the words that have one of the tags of a mark, null for none. @param {Tags | null} tags */
   mark(tags) {
     for (const word of document.querySelectorAll(WORDS)) {
       const lit = tags?.has(nameOfWord(word)) && nearestLab(word) === this._root;
@@ -107,7 +107,7 @@ function nameOfWord(word) {
   return word.classList[0].slice(WORD.length);
 }
 
-/** Return the lab with panels that is nearest on the page, above or below. @param {Element} word */
+/** Return the nearest lab with panels, above or below a word. @param {Element} word */
 function nearestLab(word) {
   const { top, bottom } = word.getBoundingClientRect();
   let [least, found] = [Infinity, /** @type {Element | null} */ (null)];

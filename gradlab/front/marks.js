@@ -1,5 +1,5 @@
 // @ts-check
-/** Finds the mark at a point or nearest to it, its points one by one, and its words. */
+/** Hit testing: the mark at a point or nearest to it, the visible points of a mark, and their texts. */
 
 import { countText, shortNumber } from "./numbers.js";
 import { pointsOf, remembered } from "./wire.js";
@@ -7,21 +7,21 @@ import { pointsOf, remembered } from "./wire.js";
 /** @import { Mark, PanelState } from "./wire.js" */
 /** @typedef {[left: number, top: number, right: number, bottom: number]} Box */
 /**
- * A mark, which of its points is meant (-1 for none), where that is, and what there is to say.
+ * A mark, one of its points (-1 for none), their position, and a text about them.
  * @typedef {{index: number, mark: Mark, words: string, point: number, x: number, y: number}} Found
  */
 
 const NEAR = 12; // CSS pixels from a line or dot
-const BRINK = 5; // CSS pixels from an area that stands for one thing: an arrow may be thin
-const REACH = 70; // CSS pixels from such an area or dot, within which it is meant if nothing else is
-const TITLE_DOWN = 26; // CSS pixels of a title, at which nothing is meant
-const TALL = 0.3; // of a panel's height, that an area without a press takes to be a column of a chart
-const LINE_HEIGHT = 1.15; // of a text, in sizes of its letters
+const BRINK = 5; // CSS pixels from the area of an item (`isThing`), because an arrow may be thin
+const REACH = 70; // CSS pixels from an item, within which it is found if nothing else is
+const TITLE_DOWN = 26; // CSS pixels of the title, where no curve or item is found
+const TALL = 0.3; // share of the panel's height above which an area can be a column of a chart
+const LINE_HEIGHT = 1.15; // in font sizes
 
 /**
- * Return what a pointer means at a place: what can be grabbed there, else what it is on, else what is near; of a curve the
- * point above or below, however far; else an arrow not far from there.
- * @param {PanelState} panel @param {number} x @param {number} y @param {number} grab pixels from what can be moved
+ * Return the mark that a pointer means: a movable mark in reach, else an item under it, else a near mark, else a point
+ * of a curve or a column above or below it, at any distance, else an item at some distance; null if there is none.
+ * @param {PanelState} panel @param {number} x @param {number} y @param {number} grab CSS pixels from movable marks
  * @returns {Found | null}
  */
 export function meantAt(panel, x, y, grab) {
@@ -35,7 +35,7 @@ export function meantAt(panel, x, y, grab) {
   return aboveOrBelow(panel, x, y) ?? nearestMark(panel, x, y, isThing, REACH, REACH);
 }
 
-/** Find the point or column above or below. @param {PanelState} panel @param {number} x @param {number} y */
+/** Return the point or column above or below. @param {PanelState} panel @param {number} x @param {number} y */
 function aboveOrBelow(panel, x, y) {
   let [least, found] = [Infinity, /** @type {Found | null} */ (null)];
   panel.marks.forEach((mark, index) => {
@@ -56,7 +56,7 @@ function aboveOrBelow(panel, x, y) {
   return found;
 }
 
-/** Whether a mark stands for one thing that is met from beside it, too: it may be thin. @param {Mark} mark */
+/** Return whether a mark is an item, such as an arrow, that is also found near its area. @param {Mark} mark */
 function isThing(mark) {
   return Boolean(mark.press || (mark.moves && mark.words));
 }
@@ -64,7 +64,7 @@ function isThing(mark) {
 /** @type {WeakMap<Mark, boolean>} */
 const knownCurves = new WeakMap();
 
-/** Whether a mark is a line that can be read and never goes back: it has one value at each x. @param {Mark} mark */
+/** Return whether a mark is a line with a readout and one value at each x. @param {Mark} mark */
 export function isCurve(mark) {
   if (!mark.readout || mark.k !== "p" || isArea(mark)) return false;
   return remembered(knownCurves, mark, () => {
@@ -73,28 +73,28 @@ export function isCurve(mark) {
   });
 }
 
-/** Whether a mark is a column of a chart: an area in the colour of the paper behind all else. @param {PanelState} panel @param {Mark} mark */
+/** Return whether a mark is a column, a high area in paper colour. @param {PanelState} panel @param {Mark} mark */
 export function isColumn(panel, mark) {
   if (mark.k !== "p" || mark.fill !== "paper" || !mark.words || mark.press || mark.moves) return false;
   const [, top, , bottom] = boxOf(mark);
   return bottom - top > TALL * panel.size[1];
 }
 
-/** Whether there is something to say of a mark or to do with it. @param {Mark} mark */
+/** Return whether a mark has a text or can be pressed or dragged. @param {Mark} mark */
 export function isSpokenOf(mark) {
   return Boolean(mark.words || mark.readout || mark.press || mark.drag);
 }
 
-/** Whether dragging moves a mark. @param {Mark} mark */
+/** Return whether a mark can be dragged. @param {Mark} mark */
 export function isMoved(mark) {
   return Boolean(mark.drag);
 }
 
 /**
- * Return the nearest of the marks that are wanted, lines and dots before areas.
+ * Return the nearest of the `wanted` marks, lines and dots before areas; null if there is none.
  * @param {PanelState} panel @param {number} x @param {number} y @param {(mark: Mark) => boolean} wanted
- * @param {number} [near] pixels from a line or dot
- * @param {number} [brink] pixels from an area that stands for one thing @returns {Found | null}
+ * @param {number} [near] CSS pixels from a line or dot
+ * @param {number} [brink] CSS pixels from the area of an item @returns {Found | null}
  */
 export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
   let [least, found, within] = [near, /** @type {Found | null} */ (null), /** @type {Found | null} */ (null)];
@@ -110,7 +110,7 @@ export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
   return found ?? within;
 }
 
-/** Return a mark at a point, or for -1 as a whole. @param {PanelState} panel @param {number} index @param {number} point */
+/** Return a mark at a point, or at -1 whole. @param {PanelState} panel @param {number} index @param {number} point */
 export function foundAt(panel, index, point) {
   const mark = panel.marks[index];
   const words = mark.words ?? "";
@@ -123,13 +123,13 @@ export function foundAt(panel, index, point) {
   return { index, mark, point, words: [readout, words].filter(Boolean).join("\n"), x: points[across], y: points[up] };
 }
 
-/** Whether a place lies within the axes of a mark. @param {Mark} mark @param {number} x @param {number} y */
+/** Return whether a position is within the axes of a mark. @param {Mark} mark @param {number} x @param {number} y */
 function isSeen({ clip }, x, y) {
   if (!clip) return !Number.isNaN(x);
   return x >= clip[0] - 1 && x <= clip[2] + 1 && y >= clip[1] - 1 && y <= clip[3] + 1;
 }
 
-/** Return the numbers of a mark's points that are seen. @param {Mark} mark */
+/** Return the indices of a mark's visible points. @param {Mark} mark */
 export function pointNumbers(mark) {
   const points = pointsOf(mark);
   const numbers = [];
@@ -139,7 +139,7 @@ export function pointNumbers(mark) {
   return numbers;
 }
 
-/** Return what a mark takes up: of a text that is turned, of all its corners. @param {Mark} mark @returns {Box} */
+/** Return the bounding box of a mark, also of a rotated text. @param {Mark} mark @returns {Box} */
 export function boxOf(mark) {
   const { x = 0, y = 0, width = 0, height = 0 } = mark;
   if (mark.k === "i") return [x, y, x + width, y + height];
@@ -169,7 +169,7 @@ function textBox({ x = 0, y = 0, width = 0, size = 12, anchor = "start", angle =
   ];
 }
 
-/** Whether a mark is met by being inside it rather than by being near it. @param {Mark} mark */
+/** Return whether a mark is found inside it rather than near it. @param {Mark} mark */
 function isArea(mark) {
   return mark.k === "p" ? Boolean(mark.fill || mark.hatch) : mark.k !== "d";
 }
@@ -182,7 +182,7 @@ function isInside(mark, x, y) {
   return x >= left && x <= right && y >= top && y <= bottom;
 }
 
-/** Count the edges to the right: an odd number is inside. @param {Float64Array} points @param {number} x @param {number} y */
+/** Return whether a point is in a polygon. @param {Float64Array} points @param {number} x @param {number} y */
 function isInPolygon(points, x, y) {
   let inside = false;
   let first = 0;
@@ -201,7 +201,7 @@ function isInPolygon(points, x, y) {
   return inside;
 }
 
-/** Return the nearest point, and how far the line or dot is. @param {Mark} mark @param {number} x @param {number} y */
+/** Return a mark's nearest point, and its distance. @param {Mark} mark @param {number} x @param {number} y */
 function nearestPoint(mark, x, y) {
   let [point, least] = [-1, Infinity];
   if (mark.k === "t" || mark.k === "i") return { point, distance: least };

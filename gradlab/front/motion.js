@@ -1,26 +1,26 @@
 // @ts-check
 /**
- * How a panel gets from one state to the next: what is new slides in, what stays goes to its new place, what is gone is
- * swept out. Only marks that say so (`moves`) do; all others are painted at once. In a recorded instrument, where states
- * lie far apart, all that stays glides instead.
+ * The motion of a panel from one state to the next: new marks slide in, marks in both states go to their new position,
+ * removed marks are swept out. Only marks with `moves` move; all others change at once. In a recorded instrument, whose
+ * states are far apart, all marks in both states glide instead.
  */
 
 import { pointsOf, withPoints } from "./wire.js";
 
 /** @import { Axes, Axis, Mark, PanelState } from "./wire.js" */
-/** @typedef {(share: number) => Mark[]} Course what is painted for one mark, 0 to 1 of the way */
-/** @typedef {"none" | "steps" | "glide"} Way of getting to the next state: at once, by what says so, by all that stays */
+/** @typedef {(share: number) => Mark[]} Course the marks to paint for one mark, for 0 to 1 of the way */
+/** @typedef {"none" | "steps" | "glide"} Way to the next state: at once, marks with `moves`, all in both states */
 
 const MOVES_FOR = 230; // ms
-const SWEPT = 0.35; // of the panel's width, that a mark goes to the right as it goes out
-const EASES_FOR = 400; // ms, that planes take to show more or less
-export const REST = 280; // ms that a state must have been seen: what comes faster is a film, and needs no motion
+const SWEPT = 0.35; // of the panel's width, by which a removed mark moves to the right
+const EASES_FOR = 400; // ms for a change of a plane's limits
+export const REST = 280; // ms for which a state must have been shown; faster states look like a film anyway
 
-/** The way from one state to another. */
+/** The motion from one state to another. */
 export class Motion {
   /**
-   * @param {PanelState} to @param {Map<number, Course>} courses of its marks that move
-   * @param {{id: string, course: Course}[]} gone marks that are not there any more @param {number} began
+   * @param {PanelState} to @param {Map<number, Course>} courses of its moving marks, by index
+   * @param {{id: string, course: Course}[]} gone removed marks @param {number} began its time
    */
   constructor(to, courses, gone, began) {
     this.isOver = (/** @type {number} */ now) => now - began >= MOVES_FOR;
@@ -28,7 +28,7 @@ export class Motion {
       ...to.marks.map((mark, at) => ({ id: to.ids[at], course: courses.get(at) ?? (() => [mark]) })),
       ...gone,
     ];
-    /** Return the state to paint: marks have an `alpha` where they are not all there. @param {number} now @returns {PanelState} */
+    /** Return the state to paint, in which some marks have an `alpha`. @param {number} now @returns {PanelState} */
     this.at = (now) => {
       const share = Math.min(Math.max((now - began) / MOVES_FOR, 0), 1);
       const painted = all.flatMap(({ id, course }) => course(share).map((mark) => ({ id, mark })));
@@ -38,7 +38,7 @@ export class Motion {
 }
 
 /**
- * Return the motion from one state to another, null where nothing moves. With `glides` all that stays moves, and no other.
+ * Return the motion from one state to another, null if nothing moves. With `glides`, all marks in both states move.
  * @param {PanelState} from @param {PanelState} to @param {number} now @returns {Motion | null}
  */
 export function motionBetween(from, to, now, glides = false) {
@@ -67,7 +67,7 @@ export function motionBetween(from, to, now, glides = false) {
   return new Motion(to, courses, gone, now);
 }
 
-/** What is pressed there is the same thing under whatever id. @param {Mark} mark @param {string} id */
+/** Return the identity of a mark: its `press`, or else its id. @param {Mark} mark @param {string} id */
 function nameOf(mark, id) {
   return mark.press ? `press ${mark.press}` : id;
 }
@@ -78,16 +78,16 @@ function differ(one, other) {
   return looks(one) !== looks(other) || pointsOf(one).join() !== pointsOf(other).join();
 }
 
-/** Return the first mark with the same id but for its number. @param {PanelState} panel @param {number} index */
+/** Return the first mark whose id differs only in its number. @param {PanelState} panel @param {number} index */
 function firstOfFamily(panel, index) {
   const family = panel.ids[index].replace(/\d+$/, "");
   return panel.marks[panel.ids.findIndex((id) => id.replace(/\d+$/, "") === family)];
 }
 
-/** A new mark slides from where the first of its family begins; that one grows. @param {Mark} mark @param {Mark} first @returns {Course} */
+/** Slide a new mark from the start of the first of its family, which grows. @param {Mark} mark @param {Mark} first @returns {Course} */
 function entering(mark, first) {
   const points = pointsOf(mark);
-  const origin = pointsOf(first).length ? pointsOf(first) : points; // an arrow without a length has no corners
+  const origin = pointsOf(first).length ? pointsOf(first) : points; // an arrow of length 0 has no corners
   return (share) => {
     const [rest, size] = [1 - eased(share), mark === first && mark.k === "p" ? eased(share) : 1];
     const place = points.map((value, at) =>
@@ -97,7 +97,7 @@ function entering(mark, first) {
   };
 }
 
-/** What stays goes to its new place, and takes its new look there. @param {Mark} old @param {Mark} mark @returns {Course} */
+/** Move a mark to its new position and fade in its new style. @param {Mark} old @param {Mark} mark @returns {Course} */
 function changing(old, mark) {
   const [from, to] = [pointsOf(old), pointsOf(mark)];
   const same = from.length === to.length;
@@ -114,7 +114,7 @@ function changing(old, mark) {
 function gliding(old, mark) {
   const isText = mark.k === "t";
   const [from, to] = [old, mark].map((each) => isText ? Float64Array.of(each.x ?? 0, each.y ?? 0) : pointsOf(each));
-  if (old.text !== mark.text || (mark.closed && from.length !== to.length)) return () => [mark]; // another outline
+  if (old.text !== mark.text || (mark.closed && from.length !== to.length)) return () => [mark]; // a new outline
   return (share) => {
     const place = placesBetween(from, to, eased(share));
     return [isText ? { ...mark, x: place[0], y: place[1] } : withPoints(mark, place)];
@@ -122,14 +122,14 @@ function gliding(old, mark) {
 }
 
 /**
- * Return places a share of the way from some to others; what has no place before, or none now, is where it will be.
+ * Return coordinates at a share of the way; where there is no old or no new coordinate, the new one.
  * @param {Float64Array} from @param {Float64Array} to @param {number} share
  */
 function placesBetween(from, to, share) {
   return to.map((end, at) => Number.isFinite(end - from[at]) ? from[at] + (end - from[at]) * share : end);
 }
 
-/** What is gone is swept out to the right. @param {Mark} mark @param {number} width of the panel @returns {Course} */
+/** Sweep a removed mark out to the right. @param {Mark} mark @param {number} width of the panel @returns {Course} */
 function leaving(mark, width) {
   const points = pointsOf(mark);
   return (share) => {
@@ -138,7 +138,7 @@ function leaving(mark, width) {
   };
 }
 
-/** The axes of a panel that eases from some limits to others, where it is a plane; all others change at once. */
+/** The axes of a panel, which ease to new limits if they have equal units; other axes change at once. */
 export class Camera {
   constructor() {
     /** @type {Axes[]} */
@@ -146,7 +146,7 @@ export class Camera {
     this._began = -Infinity;
   }
 
-  /** Aim at axes; `still`: show them at once. @param {Axes[]} axes @param {number} now */
+  /** Set the axes to ease to, or with `still` to show at once. @param {Axes[]} axes @param {number} now */
   aim(axes, now, still = false) {
     if (axes === this._to) return;
     const from = this.at(now);
@@ -160,12 +160,12 @@ export class Camera {
     return now - this._began >= EASES_FOR;
   }
 
-  /** Wait for what else moves. @param {number} now */
+  /** Pause the easing while marks move. @param {number} now */
   wait(now) {
     if (!this.isOver(now)) [this._from, this._began] = [this.at(now), now];
   }
 
-  /** Return the axes as they are seen. @param {number} now @returns {Axes[]} */
+  /** Return the axes at a time. @param {number} now @returns {Axes[]} */
   at(now) {
     if (this.isOver(now)) return this._to;
     const share = eased(Math.max(now - this._began, 0) / EASES_FOR);
@@ -187,12 +187,12 @@ function limitsOf(axes) {
   return axes.flatMap(({ x, y }) => [x.low, x.high, y.low, y.high]);
 }
 
-/** Whether nothing may move. */
+/** Return whether motion is off. */
 export function isStill() {
   return document.hidden || matchMedia("(prefers-reduced-motion: reduce)").matches;
 }
 
-/** Fast at first, slow at the end. @param {number} share */
+/** Return the eased share: fast at first, slow at the end. @param {number} share */
 function eased(share) {
   return 1 - (1 - share) ** 3;
 }

@@ -1,15 +1,15 @@
 // @ts-check
-/** Numbers as text, in the way of `gradlab/formatting.py`. */
+/** Numbers as text, in the same format as `gradlab/formatting.py`. */
 
 const MINUS = "\u2212";
 const GROUPED = new Intl.NumberFormat("en");
 
-/** Write a whole number up to 100,000 with its thousands apart, any other in short. @param {number} value */
+/** Return a whole number below 100,000 with commas, any other in short. @param {number} value */
 export function countText(value) {
   return Number.isInteger(value) && Math.abs(value) < 1e5 ? GROUPED.format(value) : shortNumber(value);
 }
 
-/** Write a number in about six characters at most: `0.31`, `12.4`, `25k`, `1e30`, `inf`, `NaN`. @param {number} value */
+/** Return a number in about six characters: `0.31`, `12.4`, `25k`, `1e30`, `inf`, `NaN`. @param {number} value */
 export function shortNumber(value) {
   if (Number.isNaN(value)) return "NaN";
   const sign = value < 0 ? MINUS : "";
@@ -34,8 +34,8 @@ function significant(size, digits) {
 }
 
 /**
- * Round a number above 0 to a number of digits as Python does, and write it as `1.25e+3`: what lies exactly half way goes to
- * the even digit, where JavaScript takes the higher one.
+ * Return a number above 0, rounded to some digits, as `1.25e+3`: exact halves are go to the even digit as in Python,
+ * where JavaScript rounds them up.
  * @param {number} size @param {number} digits at least 2
  */
 function rounded(size, digits) {
@@ -45,7 +45,7 @@ function rounded(size, digits) {
   return halfWay ? `${head}e${exponent}` : size.toExponential(digits - 1);
 }
 
-/** Write a number of bytes with a binary unit: `512 B`, `24.1 KiB`, `6.1 TiB`. @param {number} count */
+/** Return a number of bytes with a binary unit: `512 B`, `24.1 KiB`, `6.1 TiB`. @param {number} count */
 export function bytesText(count) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let [size, at] = [Math.abs(count), 0];

@@ -1,52 +1,52 @@
 // @ts-check
 /**
- * What follows a question, covered until the choice: every output and every text up to the next question or heading. The
- * answer, and the texts that tell it, wait until the outcome is there to be seen. In JupyterLab, Notebook 7, nbclassic and
- * Voila, and in pages that nbconvert or nbviewer made. Where their elements are not found, as on Colab or in VS Code,
- * nothing can be covered, and the question says so.
+ * Covers what follows a question until the choice: outputs and texts up to the next question or heading. The answer,
+ * and texts that give it away, wait until the outcome is visible. This works in JupyterLab, Notebook 7, nbclassic and
+ * Voila, and on pages by nbconvert or nbviewer. Where their elements are not found, as on Colab or in VS Code, nothing
+ * can be covered, and the question says so.
  */
 
 import { addButton, addElement } from "./events.js";
 
 const CELL = ".jp-Cell, div.cell";
-const WRAPPER = "[cell-index]"; // Voila puts one around each cell
+const WRAPPER = "[cell-index]"; // Voila wraps each cell in one
 const CODE = ".jp-CodeCell, .code_cell";
 const HEADING = ":is(.jp-RenderedMarkdown, .text_cell_render) > :is(h1, h2, h3)"; // as in bet.css
 const OUTPUT = ".jp-OutputArea-child, .output_area";
 const OPEN = "Make your bet before you read on: here, what follows cannot be covered.";
-const FOLDED = ".jp-OutputPlaceholder"; // what is stored: it comes when its cell is run
-const FOLDED_CODE = ".jp-InputPlaceholder"; // as tests/refresh_notebooks.py stores code that follows a question
+const FOLDED = ".jp-OutputPlaceholder"; // a folded output, as stored in a notebook
+const FOLDED_CODE = ".jp-InputPlaceholder"; // folded code, as tests/refresh_notebooks.py stores it
 const LAB = ".gradlab, .gl-recording";
 const TELLING = "details.after-bet"; // as tests/refresh_notebooks.py writes them
 
-/** What follows some questions in a row. @typedef {{questions: (HTMLElement | null)[], cells: Element[]}} Part */
+/** Adjacent questions and cells after them. @typedef {{questions: (HTMLElement | null)[], cells: Element[]}} Part */
 
-/** Cover what follows a question and is to be covered now, and show the rest. @param {HTMLElement} root of the question */
+/** Cover or show what follows a question, depending on its state. @param {HTMLElement} root of the question */
 export function coverAfter(root) {
   if (!root.isConnected) return;
   const cell = root.closest(CELL);
   const cells = (cell?.closest(WRAPPER) ?? cell)?.parentElement;
-  // Each question has this module anew; what the first one made serves them all.
+  // Each question has its own copy of this module, and all share the Cells that the first question made.
   if (cells) (/** @type {any} */ (cells).gradlabCells ??= new Cells(cells)).look();
   else if (root.dataset.settled && root.dataset.live === "page") root.dispatchEvent(new CustomEvent("gradlab-seen"));
   else if (!root.querySelector(".gl-bet-open")) addElement("p", root, "gl-bet-open", OPEN);
 }
 
-/** The cells of a notebook in their order. */
+/** The cells of a notebook in order. */
 class Cells {
   /** @param {Element} list whose children are the cells */
   constructor(list) {
     this.list = list;
-    this.unfolded = new WeakSet(); // cells whose code came with the choice: the learner may fold it again
+    this.unfolded = new WeakSet(); // cells whose code was unfolded at the choice: the learner may fold it again
     this.changes = new MutationObserver(() => this.look());
   }
 
-  /** Go through all cells: what follows an open question is covered up to the next question or heading. */
+  /** Update all cells: what follows an open question is covered up to the next question or heading. */
   look() {
     const places = [...this.list.children];
     const cells = places.map((place) => place.matches(CELL) ? place : place.querySelector(CELL));
     const states = cells.map((cell) => cell instanceof HTMLElement ? stateOf(cell) : "");
-    // In JupyterLab's windowing mode "full" the question may not be on the page, far above what is seen.
+    // In JupyterLab's windowing mode "full", a question far above the visible cells is not on the page.
     let covered = Number(cells[0]?.getAttribute("data-windowed-list-index")) > 0 && isCovered(cells[0]);
     this.changes.disconnect();
     this.changes.observe(this.list, { childList: true });
@@ -57,7 +57,7 @@ class Cells {
       if (!cell?.matches(CODE)) this.changes.observe(places[at], { childList: true, subtree: true });
       if (!cell) return;
       if (states[at]) {
-        const inARow = Boolean(states[at - 1]); // such questions share what follows the last of them
+        const inARow = Boolean(states[at - 1]); // consecutive questions share the cells after the last one
         covered = states[at] === "open" || (inARow && covered && states[at] !== "shown");
         this.tell(questionIn(cell), covered && !states[at + 1]);
         if (!inARow) parts.push({ questions: [], cells: [] });
@@ -66,12 +66,12 @@ class Cells {
         shown = states[at] === "shown";
       } else if (follows) parts.at(-1)?.cells.push(cell);
       cover(cell, covered && !states[at], shown);
-      if (cell.querySelector(HEADING)) covered = follows = false; // the style covers what stands above the heading in its cell
+      if (cell.querySelector(HEADING)) covered = follows = false; // the style covers text above a heading in its cell
     });
     for (const part of parts) this.judge(part);
   }
 
-  /** Have questions tell their answers once their outcome is there, and unfold the texts that tell it. @param {Part} part */
+  /** Let questions show their answers once the outcome is visible, and unfold texts that give it. @param {Part} part */
   judge({ questions, cells }) {
     const code = cells.filter((cell) => cell.matches(CODE));
     if (questions.every((question) => question?.dataset.settled ?? question?.dataset.shown !== undefined)) {
@@ -81,12 +81,12 @@ class Cells {
     const shown = code.filter((cell) => cell.querySelector(OUTPUT) && !folded.includes(cell));
     const lab = code.find((cell) => cell.querySelector(LAB) && !folded.includes(cell));
     for (const question of questions) {
-      if (!question) return; // its cell is run again
+      if (!question) return; // its cell is running again
       const { gradlabGuess: guess, dataset } = /** @type {HTMLElement & {gradlabGuess?: object}} */ (question);
       const waits = dataset.settled === "said";
       if (guess && lab) giveGuess(lab, guess);
       else if (waits && (guess ? dataset.live === "page" : shown.length || !folded.length)) {
-        question.dispatchEvent(new CustomEvent("gradlab-seen")); // the outcome is there
+        question.dispatchEvent(new CustomEvent("gradlab-seen")); // the outcome is visible
       } else if (waits || guess) {
         for (const cell of code) this.changes.observe(cell, { childList: true, subtree: true });
       }
@@ -108,7 +108,7 @@ class Cells {
     folded.click();
   }
 
-  /** Say below a question that something is covered. @param {HTMLElement | null} question @param {boolean} covers */
+  /** Show or remove a notice that cells are covered. @param {HTMLElement | null} question @param {boolean} covers */
   tell(question, covers) {
     const before = question?.querySelector(".gl-bet-cover");
     if (!covers) before?.remove();
@@ -118,7 +118,7 @@ class Cells {
     addButton(box, "Show it anyway", () => {
       question.dataset.shown = "";
       this.look();
-      question.querySelector("button")?.focus({ preventScroll: true }); // the button that was pressed is gone
+      question.querySelector("button")?.focus({ preventScroll: true }); // the pressed button is gone
     });
   }
 }
@@ -128,17 +128,17 @@ function questionIn(cell) {
   return cell.querySelector(".gl-bet");
 }
 
-/** Return how a question stands: "open", "settled" or "shown"; "" for any other cell. @param {HTMLElement} cell */
+/** Return the state of a question, "open", "settled" or "shown"; "" for other cells. @param {HTMLElement} cell */
 function stateOf(cell) {
   const { settled, shown } = questionIn(cell)?.dataset ?? {};
   if (questionIn(cell)) cell.dataset.glBet = shown !== undefined ? "shown" : settled !== undefined ? "settled" : "open";
-  // A question that is run again has no output for a moment, and then one that is still loading.
+  // When a question is run again, it has no output for a moment and then an output that is still loading.
   else if (cell.querySelector(OUTPUT) && !cell.querySelector(".gl-bet-still")) delete cell.dataset.glBet;
   return cell.dataset.glBet ?? "";
 }
 
 /**
- * Hand a guess to a lab, whose loss panel draws it (guess.js).
+ * Give a guess to a lab, whose loss panel draws it (guess.js).
  * @param {Element & {gradlabGuess?: object}} cell of the lab @param {object} guess
  */
 function giveGuess(cell, guess) {
@@ -147,16 +147,16 @@ function giveGuess(cell, guess) {
   for (const figure of cell.querySelectorAll(".gl-panel")) /** @type {any} */ (figure).gradlabPanel?.resize();
 }
 
-/** Cover a cell, or show it; `unfold` says whether with what is stored. @param {Element} cell @param {boolean} covered @param {boolean} unfold */
+/** Cover or show a cell; `unfold` its output. @param {Element} cell @param {boolean} covered @param {boolean} unfold */
 function cover(cell, covered, unfold) {
   if (isCovered(cell) === covered) return;
   cell.classList.toggle("gl-bet-hides", covered);
-  if (!covered) cell.dispatchEvent(new CustomEvent("gradlab-uncovered", { bubbles: true })); // page.js loads what is in it
+  if (!covered) cell.dispatchEvent(new CustomEvent("gradlab-uncovered", { bubbles: true })); // page.js loads recordings
   const folded = unfold ? cell.querySelector(FOLDED) : null;
   if (folded instanceof HTMLElement) folded.click();
 }
 
-/** Whether a cell is covered, or what it is in. @param {Element | null} cell */
+/** Return whether an element is in a covered cell. @param {Element | null} cell */
 export function isCovered(cell) {
   return Boolean(cell?.closest(".gl-bet-hides"));
 }

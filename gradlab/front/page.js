@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * A page with many recordings, and questions. Each recording has a place that holds a still picture and its words; it is
- * loaded when it comes near the window, and then its screen takes their place. In print they come back (page.css).
+ * A page with many recordings and questions. Each recording has a place with a still picture and a description, and is
+ * loaded when the place comes near the window; then its screen replaces them, except in print (page.css).
  *
- * A recording is a script that calls `gradlabRecording` with the stem of its file's name and what is packed: from disk a
- * page can load scripts, but neither modules nor data.
+ * A recording is a script that calls `gradlabRecording` with the stem of its file's name and the packed data, because a
+ * page on disk can load scripts, but neither modules nor data.
  */
 
 import { startBets } from "./bet.js";
@@ -14,14 +14,14 @@ import { isCovered } from "./outcome.js";
 import { unpacked } from "./recorded_page.js";
 import { Replay } from "./replay.js";
 
-const AHEAD = "100% 0px"; // how far from the window a recording is loaded: a screen above and below
+const AHEAD = "100% 0px"; // the margin of the window in which recordings are loaded: a screen above and below
 const FAILED = "The live version of this picture could not be loaded. Reload the page to try again.";
 
-/** @type {Map<string, (packed: string) => void>} who waits for the recordings, by the stem of the file's name */
+/** @type {Map<string, (packed: string) => void>} callbacks of awaited recordings, by the stem of the file's name */
 const awaited = new Map();
-/** @type {Set<Element>} the places whose recording is there, or being loaded */
+/** @type {Set<Element>} the places whose recording is loaded or loading */
 const begun = new Set();
-/** @type {{place: Element | null}} the place that the page's address names: it is scrolled to */
+/** @type {{place: Element | null}} the place that the page's address names, which is scrolled to */
 const wanted = { place: null };
 
 Object.assign(globalThis, {
@@ -29,21 +29,21 @@ Object.assign(globalThis, {
   gradlabRecording: (key, packed) => awaited.get(key)?.(packed),
 });
 
-/** Load what is packed in a script. @param {string} source its address @returns {Promise<string>} */
+/** Load a packed recording. @param {string} source the address of its script @returns {Promise<string>} */
 function packedFrom(source) {
   return new Promise((arrived, failed) => {
     awaited.set(/** @type {string} */ (source.split("/").pop()).replace(/\.js.*$/, ""), arrived);
     const script = addElement("script", null);
     script.onload = script.onerror = () => {
       script.remove();
-      failed(new Error(`${source} holds no recording`)); // this counts only where none has arrived
+      failed(new Error(`${source} holds no recording`)); // no effect if a recording has arrived
     };
     script.src = source;
     document.head.append(script);
   });
 }
 
-/** Load the recording of a place, once; what a question covers waits until it is uncovered. @param {HTMLElement} place */
+/** Load the recording of a place once, unless a question covers the place. @param {HTMLElement} place */
 async function load(place) {
   if (begun.has(place) || isCovered(place)) return;
   begun.add(place);
@@ -55,8 +55,8 @@ async function load(place) {
     const shown = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, {
       ...{ id: place.id, title, autoplay: autoplay !== undefined },
     });
-    place.dataset.live = ""; // hides the still: the screen has been painted
-    if (wanted.place === place) place.scrollIntoView(); // what is above may have changed its height meanwhile
+    place.dataset.live = ""; // hides the still, because the screen is painted
+    if (wanted.place === place) place.scrollIntoView(); // elements above may have changed their height
     place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }));
   } catch (error) {
     root.remove();
@@ -65,7 +65,7 @@ async function load(place) {
   }
 }
 
-/** Start the questions, and the recordings as they come near. */
+/** Start the questions, and load recordings as they come near the window. */
 function startPage() {
   startBets();
   const places = /** @type {HTMLElement[]} */ ([...document.querySelectorAll(".gl-recording")]);
@@ -78,7 +78,7 @@ function startPage() {
   }
   document.addEventListener("gradlab-uncovered", ({ target }) => {
     for (const place of places.filter((each) => target instanceof Element && target.contains(each))) {
-      look.unobserve(place); // observed anew, it is looked at anew
+      look.unobserve(place); // observing it again reports it again
       look.observe(place);
     }
   });

@@ -1,5 +1,5 @@
 // @ts-check
-/** Paints a panel's marks on a canvas at the screen's density. */
+/** Painting of a panel's marks on a canvas at the screen's density. */
 
 import { boxOf } from "./marks.js";
 import { colourOf } from "./palette.js";
@@ -10,16 +10,16 @@ import { pointsOf, remembered } from "./wire.js";
 /** @typedef {CanvasRenderingContext2D} Context */
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
-/** @type {Record<string, number[]>} lengths of strokes and gaps in widths of the line, as matplotlib has them */
+/** @type {Record<string, number[]>} lengths of strokes and gaps in widths of the line, as in matplotlib */
 const DASHES = { dashed: [3.7, 1.6], dotted: [1, 1.65], dashdot: [6.4, 1.6, 1, 1.6] };
-const FAINT = 0.4; // of what is out of date
-const GLOW = 5; // CSS pixels around what is lit
+const FAINT = 0.4; // opacity of a panel that is out of date
+const GLOW = 5; // CSS pixels around lit marks
 const TILE = 8; // CSS pixels after which a hatch repeats
 
 /**
- * Paint a panel; `scale` is the number of the canvas' pixels a pixel of the panel.
+ * Paint a panel; `scale` is the number of canvas pixels for each CSS pixel.
  * @param {Context} context @param {PanelState} panel @param {Theme} theme @param {number} scale
- * @param {(id: string, mark: Mark) => number} [strength] of a mark, 0 to 1; more than 1 has it glow
+ * @param {(id: string, mark: Mark) => number} [strength] of a mark: its opacity from 0 to 1, or more than 1 to glow
  */
 export function paint(context, panel, theme, scale, strength = () => 1) {
   const [width, height] = panel.size;
@@ -39,7 +39,7 @@ export function paint(context, panel, theme, scale, strength = () => 1) {
       context.rect(left - 1, top - 1, right - left + 2, bottom - top + 2);
       context.clip();
     }
-    for (const glow of strong > 1 ? [GLOW * scale, 0] : [0]) { // the glow first, and the mark on it
+    for (const glow of strong > 1 ? [GLOW * scale, 0] : [0]) { // the glow first, then the mark on it
       context.shadowBlur = glow;
       if (mark.k === "t") paintText(context, mark, theme);
       else if (mark.k === "i") paintImage(context, mark, theme);
@@ -76,7 +76,7 @@ function paintOutline(context, mark, theme, scale) {
 /** @type {WeakMap<Mark, Path2D>} */
 const knownOutlines = new WeakMap();
 
-/** Return what is filled and stroked of a mark. @param {Mark} mark */
+/** Return the path to fill and stroke for a mark. @param {Mark} mark */
 function outlineOf(mark) {
   return remembered(knownOutlines, mark, () => mark.k === "d" ? dotsOutline(mark) : pathOutline(mark));
 }
@@ -101,7 +101,7 @@ function pathOutline(mark) {
   return path;
 }
 
-/** @type {Record<string, string>} outlines of shapes that reach from -1 to 1 */
+/** @type {Record<string, string>} outlines of shapes from -1 to 1 */
 const SHAPES = {
   circle: "M1 0 A1 1 0 0 1 -1 0 A1 1 0 0 1 1 0 Z",
   diamond: "M0 -1.2 L1.2 0 L0 1.2 L-1.2 0 Z",
@@ -122,7 +122,7 @@ function dotsOutline(mark) {
   return path;
 }
 
-/** @type {Record<string, string>} lines on a tile, and beside it, so that its corners are full */
+/** @type {Record<string, string>} lines on a tile, and beyond it, so that its corners are filled */
 const HATCHES = {
   "//": "M-1 9 L9 -1 M-9 9 L9 -9 M-1 17 L17 -1",
   "\\\\": "M-1 -1 L9 9 M-9 -1 L9 17 M-1 -9 L17 9",
@@ -130,7 +130,7 @@ const HATCHES = {
   "..": "M2 2 h0 M6 6 h0",
 };
 
-/** @type {Map<string, CanvasPattern | string>} a window that is being resized leaves many behind */
+/** @type {Map<string, CanvasPattern | string>} by style, colour and scale */
 const hatches = new Map();
 
 /** @param {Context} context @param {string} hatch @param {string} colour @param {number} scale */
@@ -143,7 +143,7 @@ function hatching(context, hatch, colour, scale) {
   });
 }
 
-/** @param {string} hatch @param {string} colour @param {number} side in the canvas' pixels */
+/** @param {string} hatch @param {string} colour @param {number} side in canvas pixels */
 function hatchTile(hatch, colour, side) {
   const tile = blankCanvas(side, side);
   const pen = /** @type {Context} */ (tile.getContext("2d"));
@@ -199,7 +199,7 @@ export function measureText(text, size, bold) {
 /** @type {Context | undefined} */
 let pen;
 
-/** Forget how wide texts are: another font has been loaded. */
+/** Clear the cache of text widths, because another font has been loaded. */
 export function forgetWidths() {
   widths.clear();
 }

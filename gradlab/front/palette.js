@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The colour of a role in each theme: on white paper as `gradlab/drawing/palette.py` has it, in the dark a lighter one of
- * the same name. Where one does not stand out enough from the paper it is moved towards the ink until it does.
+ * The colour of a role in each theme: on white paper that in `gradlab/drawing/palette.py`, on dark paper a lighter one
+ * of the same hue. Colours with too little contrast to the paper are moved towards black or white until it suffices.
  */
 
 import colours from "../drawing/colours.json" with { type: "json" };
@@ -12,7 +12,7 @@ import { remembered } from "./wire.js";
 
 /** @type {Record<string, string[]>} the colour on white and the colour on black */
 const COLOURS = colours;
-const PALE = new Set(["paper", "faint", "fresh"]); // a rule of the grid is faint on purpose; "fresh" has an outline
+const PALE = new Set(["paper", "faint", "fresh"]); // intentionally pale: "faint" lines; "fresh" has an outline
 
 /** @type {Record<Theme, {dark: boolean, paper: string, ink: string, mark: number, text: number}>} */
 const THEMES = {
@@ -25,7 +25,7 @@ const THEMES = {
 /** @type {Map<string, string>} */
 const knownColours = new Map();
 
-/** `weights/50` is half way to the paper, `weights-text` can be read. @param {string} role @param {Theme} theme */
+/** `weights/50` is half way to the paper, `weights-text` is readable. @param {string} role @param {Theme} theme */
 export function colourOf(role, theme) {
   return remembered(knownColours, `${theme} ${role}`, () => mixColour(role, theme));
 }
@@ -79,7 +79,7 @@ function luminance(channels) {
 
 const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"];
 
-/** Return the theme that the page names, else that of the background there. @param {Element} element @returns {Theme} */
+/** Return the theme that the page declares, else that of its background. @param {Element} element @returns {Theme} */
 export function themeOf(element) {
   const { body, documentElement } = document;
   const [, more, forced] = QUERIES.map((query) => matchMedia(query).matches);
@@ -90,7 +90,7 @@ export function themeOf(element) {
 
 /** @param {HTMLElement} body @param {HTMLElement} page @returns {boolean | undefined} */
 function saidDark(body, page) {
-  if (matchMedia(QUERIES[2]).matches) return undefined; // the system's colours are in force: measure
+  if (matchMedia(QUERIES[2]).matches) return undefined; // forced system colours must be measured
   if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
   const [vscode] = /vscode-(high-contrast-light|high-contrast|dark|light)/.exec(body.className) ?? [];
   if (vscode) return !vscode.endsWith("light");
@@ -108,7 +108,7 @@ function measuredDark(element) {
 }
 
 /**
- * Call `onChange` with the theme, and whenever it becomes another; return what ends this.
+ * Call `onChange` with the theme now and at each change; return a function that ends this.
  * @param {Element} element @param {(theme: Theme) => void} onChange @returns {() => void}
  */
 export function followTheme(element, onChange) {
@@ -129,7 +129,7 @@ export function followTheme(element, onChange) {
   };
 }
 
-/** Give the root the classes of a theme, which `lab.css` has colours for. @param {Element} root @param {Theme} theme */
+/** Give the root the classes of a theme, which `lab.css` styles. @param {Element} root @param {Theme} theme */
 export function applyTheme(root, theme) {
   root.classList.toggle("gradlab-dark", THEMES[theme].dark);
   root.classList.toggle("gradlab-contrast", theme.startsWith("contrast"));

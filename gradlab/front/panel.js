@@ -1,5 +1,5 @@
 // @ts-check
-/** One panel: its canvas, and the tooltip, keys and list of marks that make it readable for everybody. */
+/** One panel: its canvas, and the tooltip, keys and list of marks that make it accessible. */
 
 import { PanelDrag } from "./drag.js";
 import { addButton, addElement } from "./events.js";
@@ -19,38 +19,38 @@ import { PanelTip } from "./tip.js";
 /** @import { Ask } from "./events.js" */
 /** @import { Tags } from "./lighting.js" */
 /**
- * `say` reads a text out, `scrubs` says whether a finger that is moved across a curve goes through time.
+ * `say` has a text read out; `scrubs` is whether a finger moved across a curve moves through time.
  * @typedef {{ask: Ask, say: (text: string) => void, scrubs?: boolean}} Listener
  */
 
-const GRAB = { mouse: 16, touch: 22 }; // CSS pixels from what can be moved: 32 and 44 across
-/** @type {Record<string, number>} how many points along a curve a key goes */
+const GRAB = { mouse: 16, touch: 22 }; // CSS pixels from the centre of a movable mark: 32 and 44 across
+/** @type {Record<string, number>} number of points that a key moves along a curve */
 const CURVE_KEYS = { ArrowLeft: -1, ArrowRight: 1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
-/** @type {Record<string, number>} how many marks */
+/** @type {Record<string, number>} number of marks that a key moves */
 const MARK_KEYS = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 };
-/** @type {Record<string, [number, number]>} to the right and down */
+/** @type {Record<string, [number, number]>} directions to the right and down */
 const PUSH_KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can be dragged
+const PUSH = 0.02; // of the panel, by which Shift and an arrow key move a draggable mark
 
-/** A `<figure>` that paints a panel's state, and tells the kernel what is pressed and dragged in it. */
+/** A `<figure>` with a panel's picture, which sends presses and drags in it to the kernel. */
 export class Panel {
   /**
-   * @param {Element} root gets the figure
+   * @param {Element} root parent of the figure
    * @param {Listener & {
    *   name: string, zoom?: (low?: number, high?: number) => void, point?: (tags: Tags | null) => void,
-   * }} options `zoom` shows a range of the x axes or all of them, `point` gets the mark at the pointer
+   * }} options `zoom` shows a range of all x axes or, without limits, all of them; `point` gets the tags at the pointer
    */
   constructor(root, { name, say, ask, zoom = () => {}, point = () => {}, scrubs = false }) {
     this.name = name;
     this.figure = addElement("figure", root, "gl-panel");
     this.figure.dataset.panel = name;
-    Object.assign(this.figure, { gradlabPanel: this }); // for tests, and for who looks at a page by its console
+    Object.assign(this.figure, { gradlabPanel: this }); // for tests and the console
     this.picture = new Picture(this.figure);
     this.canvas = this.picture.canvas;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
     this._all = addButton(this.figure, "Show all", () => {
-      this.canvas.focus(); // the button goes
+      this.canvas.focus(); // the button is hidden
       zoom();
     }, "gl-all");
     this._all.hidden = true;
@@ -63,18 +63,18 @@ export class Panel {
     this._tellPoint = point;
     /** @type {PanelData | null} */
     this.data = null;
-    /** @type {PanelState | null} the same, laid out */
+    /** @type {PanelState | null} the data, laid out */
     this._panel = null;
     this._height = 260; // CSS pixels
-    /** @type {[number, number] | null} the part of x that is seen */
+    /** @type {[number, number] | null} the visible range of x */
     this._range = null;
     this._camera = new Camera();
-    /** @type {PanelData["axes"] | null} those on which something is held to be dragged: it would not lie under the pointer on others */
+    /** @type {PanelData["axes"] | null} the axes during a drag, so that the mark stays under the pointer */
     this._held = null;
-    /** @type {[number, number] | null} where the pointer is, in the panel's pixels */
+    /** @type {[number, number] | null} position of the pointer in the panel */
     this._pointer = null;
-    this._near = 0; // pixels from what can be moved, at which that pointer grabs it
-    /** @type {{id: string, point: number} | null} the mark that the keys have gone to */
+    this._near = 0; // CSS pixels from a movable mark at which that pointer grabs it
+    /** @type {{id: string, point: number} | null} the mark and point selected with the keys */
     this._stop = null;
     this._drag = new PanelDrag(this);
     const { canvas } = this;
@@ -95,7 +95,7 @@ export class Panel {
     this._observer.observe(this.figure);
   }
 
-  /** Show a state, to readers at once. @param {PanelData} data @param {import("./motion.js").Way} [way] of getting there */
+  /** Show a state. @param {PanelData} data @param {import("./motion.js").Way} [way] of moving to it */
   show(data, way = "steps") {
     this.data = data;
     const label = data.words ? `${data.title}. ${data.words}` : data.title;
@@ -103,19 +103,19 @@ export class Panel {
     this._layOut(way);
   }
 
-  /** Lay the panel out at this height, and as wide as it is. @param {number} height */
+  /** Lay the panel out at this height and its current width. @param {number} height */
   resize(height = this._height) {
     this._height = height;
     this._layOut("none");
   }
 
-  /** Show a part of the x axis, null for all. @param {[number, number] | null} range */
+  /** Show a range of the x axis, null for all of it. @param {[number, number] | null} range */
   setRange(range) {
     this._range = range;
     this._layOut("none");
   }
 
-  /** The last number of the x axis that can be zoomed, 0 where none can. */
+  /** The upper limit of the x axis if it can be zoomed, else 0. */
   get reach() {
     const axes = this.data?.axes[0];
     return axes?.zooms ? axes.x.high : 0;
@@ -147,7 +147,7 @@ export class Panel {
     else if (this._stop) this._showTip(this._atStop());
   }
 
-  /** Lay the panel out on the next axes of those between. */
+  /** Lay the panel out with axes on their way to new limits. */
   _ease() {
     const now = performance.now();
     if (this._camera.isOver(now)) return this._layOut("none");
@@ -156,7 +156,7 @@ export class Panel {
     requestAnimationFrame(() => this._ease());
   }
 
-  /** Write the marks' words into the list for screen readers. */
+  /** Write the marks' texts into the list for screen readers. */
   describe() {
     const panel = this._panel;
     if (!panel) return;
@@ -165,7 +165,7 @@ export class Panel {
     this._list.replaceChildren(...texts.map((text) => addElement("li", null, "", text)));
   }
 
-  /** Take the figure away. */
+  /** Remove the figure. */
   close() {
     this._observer.disconnect();
     this.figure.remove();
@@ -204,7 +204,7 @@ export class Panel {
     this._tellPoint(null);
   }
 
-  /** Hold what can be moved there. @param {PointerEvent} event */
+  /** Return the movable mark there, and keep the axes for dragging it. @param {PointerEvent} event */
   grab(event) {
     const panel = this._panel;
     const found = panel && nearestMark(panel, ...this.placeOf(event), isMoved, reachOf(event));
@@ -212,7 +212,7 @@ export class Panel {
     return found?.mark ?? null;
   }
 
-  /** Show where what is held has been moved to, null for nothing. @param {[number, number] | null} place */
+  /** Show the position of the dragged mark; null for none. @param {[number, number] | null} place */
   follow(place) {
     this._tip.hide();
     if (!place) return;
@@ -220,7 +220,7 @@ export class Panel {
     this.canvas.style.cursor = "grabbing";
   }
 
-  /** Let go of what is held. */
+  /** End a drag. */
   drop() {
     this._tip.hide();
     this.canvas.style.cursor = "";
@@ -229,7 +229,7 @@ export class Panel {
     this._layOut("none");
   }
 
-  /** Return the axes of which a range can be chosen there. @param {[number, number]} place @returns {Plot | null} */
+  /** Return the axes there if a range can be chosen in them. @param {[number, number]} place @returns {Plot | null} */
   groundAt([x, y]) {
     const plot = this._panel?.zooms ? this._panel.plots[0] : null;
     return plot && x >= plot.left && x <= plot.right && y >= plot.top && y <= plot.bottom ? plot : null;
@@ -252,7 +252,7 @@ export class Panel {
 
   // The keys -----------------------------------------------------------------------------------------------------------
 
-  /** Do what a key means; return whether it means something here. @param {KeyboardEvent} event */
+  /** Handle a key; return whether it has a meaning here. @param {KeyboardEvent} event */
   _key(event) {
     const panel = this._panel;
     if (!panel || event.ctrlKey || event.metaKey || event.altKey) return false;
@@ -267,10 +267,10 @@ export class Panel {
     return true;
   }
 
-  /** Go to the next mark or point, and say what is there. @param {PanelState} panel @param {string} key */
+  /** Go to another mark or point and announce it. @param {PanelState} panel @param {string} key */
   _go(panel, key) {
     const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) =>
-      isSpokenOf(mark) && (mark.k === "t" || mark.k === "i" || pointNumbers(mark).length) // an empty one is nowhere
+      isSpokenOf(mark) && (mark.k === "t" || mark.k === "i" || pointNumbers(mark).length) // empty marks are nowhere
     );
     const at = stops.findIndex(({ id }) => id === this._stop?.id);
     const points = stops[at]?.mark.readout ? pointNumbers(stops[at].mark) : [];
@@ -280,7 +280,7 @@ export class Panel {
       this._stop = { id: stops[at].id, point: points[Math.min(Math.max(to, 0), points.length - 1)] };
     } else {
       const first = Math.max(0, stops.findIndex(({ mark }) => mark.readout || mark.press || mark.drag));
-      const step = at < 0 ? first : (at + MARK_KEYS[key]) % stops.length; // at first to where something can be done
+      const step = at < 0 ? first : (at + MARK_KEYS[key]) % stops.length; // first to an interactive mark
       const stop = stops.at(key === "Home" ? 0 : key === "End" ? -1 : step);
       if (!stop || !(key in MARK_KEYS || key === "Home" || key === "End")) return false;
       this._stop = { id: stop.id, point: lastPoint(stop.mark) };
@@ -302,7 +302,7 @@ export class Panel {
     return foundAt(panel, index, has ? Math.min(stop.point, Math.max(...pointNumbers(mark), -1)) : -1);
   }
 
-  /** Move what can be dragged a little. @param {string} key */
+  /** Move the draggable mark a little. @param {string} key */
   _push(key) {
     const panel = this._panel;
     const index = panel ? panel.marks.findIndex(isMoved) : -1;
@@ -314,7 +314,7 @@ export class Panel {
     return true;
   }
 
-  /** Show a share of the range, around where the keys are. @param {PanelState} panel @param {number} share */
+  /** Show a share of the range, around the selected point. @param {PanelState} panel @param {number} share */
   _zoomBy({ plots: [{ x, right }] }, share) {
     const middle = valueAt(x, this._atStop()?.x ?? right);
     const [low, high] = [x.axis.low, x.axis.high].map((limit) => middle + (limit - middle) * share);
@@ -322,7 +322,7 @@ export class Panel {
   }
 }
 
-/** Return how far from what can be moved a pointer may be to grab it, in CSS pixels. @param {PointerEvent} event */
+/** Return the CSS pixels within which a pointer can grab a movable mark. @param {PointerEvent} event */
 function reachOf({ pointerType }) {
   return pointerType === "touch" ? GRAB.touch : GRAB.mouse;
 }

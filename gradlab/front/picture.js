@@ -1,5 +1,5 @@
 // @ts-check
-/** What is seen of a panel: its canvas, the motion from state to state, and what is lit. */
+/** The picture of a panel: its canvas, the motion from state to state, and the lit marks. */
 
 import { addElement } from "./events.js";
 import { isLit } from "./lighting.js";
@@ -11,26 +11,26 @@ import { paint } from "./painter.js";
 /** @import { Tags } from "./lighting.js" */
 /** @import { Theme } from "./palette.js" */
 
-const [RAISED, OTHER] = [2, 0.75]; // strength of what is lit, and of all else then
+const [RAISED, OTHER] = [2, 0.75]; // strengths of lit marks and of the others
 
 export class Picture {
-  /** @param {HTMLElement} figure gets the canvas */
+  /** @param {HTMLElement} figure parent of the canvas */
   constructor(figure) {
     this.figure = figure;
     this.canvas = addElement("canvas", figure);
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
     /** @type {PanelState | null} */
     this._panel = null;
-    /** @type {Motion | null} how the state before becomes this one */
+    /** @type {Motion | null} from the previous state to this one */
     this._motion = null;
-    this._shown = -Infinity; // when this state came, in ms
-    /** @type {Tags | null} what is lit: it glows */
+    this._shown = -Infinity; // time of this state in ms
+    /** @type {Tags | null} tags of the lit marks, which glow */
     this._lit = null;
     /** @type {Theme} */
     this._theme = "light";
   }
 
-  /** Show a state, on its way for a moment. @param {PanelState} panel @param {Way} way */
+  /** Show a state, after a short motion. @param {PanelState} panel @param {Way} way */
   show(panel, way) {
     const now = performance.now();
     const before = way === "glide" ? this._motion?.at(now) ?? this._panel : this._panel;
@@ -51,9 +51,9 @@ export class Picture {
   paint() {
     const [panel, { canvas }] = [this._panel, this];
     if (!panel) return;
-    const density = Math.min(devicePixelRatio, 2); // of a phone's 3 or 4 the eye tells 2; the others cost half of its frames
+    const density = Math.min(devicePixelRatio, 2); // a phone's 3 or 4 would halve the frame rate with no visible effect
     const [width, height] = panel.size.map((side) => Math.round(side * density));
-    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height }); // which clears it
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height }); // clears it
     canvas.style.height = `${panel.size[1]}px`;
     const painted = this._motion?.at(performance.now()) ?? panel;
     const lit = this._lit;
@@ -64,7 +64,7 @@ export class Picture {
 
   // Motion -------------------------------------------------------------------------------------------------------------
 
-  /** End the motion under way. */
+  /** End the current motion. */
   finish() {
     this._move(null);
     this.paint();
@@ -87,14 +87,14 @@ export class Picture {
 
   // Light --------------------------------------------------------------------------------------------------------------
 
-  /** Raise what has one of these tags above all else; null raises nothing. @param {Tags | null} tags */
+  /** Light the marks that have one of these tags, null for none. @param {Tags | null} tags */
   light(tags) {
     if (tags === this._lit) return;
     this._lit = tags;
     this.paint();
   }
 
-  /** Whether a mark of this panel has one of these tags. @param {Tags} tags */
+  /** Return whether a mark of this panel has one of these tags. @param {Tags} tags */
   has(tags) {
     const panel = this._panel;
     return panel !== null && panel.marks.some((mark, at) => isLit(tags, panel.ids[at], mark));

@@ -1,22 +1,22 @@
 // @ts-check
 /**
- * A lab's place in its notebook: it takes the place of the still picture, is kept in view when its cell has just run,
- * tells when it goes out of sight and comes back, and becomes a picture where its kernel is gone.
+ * A lab's place in its notebook: it replaces the still picture, stays in view when its cell has just run, reports going
+ * out of sight and coming back, and is disabled when its kernel is gone.
  */
 
 import { addButton, addElement } from "./events.js";
 
-const BEGINNING = 2000; // ms in which panels find their size and the notebook scrolls to the next cell
-const LOOKS = 100; // ms between two looks
+const BEGINNING = 2000; // ms in which panels get their size and the notebook scrolls to the next cell
+const LOOKS = 100; // ms between two checks
 
-/** Hide the still picture of a lab, whether it is there already or not. @param {string} id */
+/** Hide the still picture of a lab, also if it is added later. @param {string} id */
 export function hideStill(id) {
   addElement("style", document.head, "", `[data-gradlab-still="${id}"] { display: none; }`);
 }
 
 /**
- * Scroll a new lab into view if the reader has just run its cell, until a moment later or the reader does something.
- * The cell below stays in view as far as there is room for both.
+ * Keep a new lab in view if the reader has just run its cell, for a moment or until the reader does something. The cell
+ * below stays in view as far as there is room for both.
  * @param {HTMLElement} root
  */
 export function bringIntoView(root) {
@@ -26,7 +26,7 @@ export function bringIntoView(root) {
     if (performance.now() > end || !root.isConnected) return stop.abort();
     if (!isWhereTheReaderIs(root)) return;
     root.scrollIntoView({ block: "nearest" });
-    root.querySelector(":scope > :not([hidden])")?.scrollIntoView({ block: "nearest" }); // of a high one its top is seen
+    root.querySelector(":scope > :not([hidden])")?.scrollIntoView({ block: "nearest" }); // the top of a high lab
   }, LOOKS);
   stop.signal.addEventListener("abort", () => clearInterval(timer));
   for (const kind of ["wheel", "pointerdown", "keydown", "touchstart"]) {
@@ -34,7 +34,7 @@ export function bringIntoView(root) {
   }
 }
 
-/** Is the cell of this element the active one, or the one before it, as after Shift+Enter? @param {HTMLElement} root */
+/** Return whether an element's cell is active, or is the one before, as after Shift+Enter. @param {HTMLElement} root */
 function isWhereTheReaderIs(root) {
   const cell = root.closest(".jp-Cell");
   const cells = [...root.closest(".jp-Notebook")?.querySelectorAll(".jp-Cell") ?? []];
@@ -43,8 +43,8 @@ function isWhereTheReaderIs(root) {
 }
 
 /**
- * Tell when an element goes out of sight, scrolled away or in a tab that is hidden, and when it is back.
- * @param {HTMLElement} root @param {(inSight: boolean) => void} change @returns {() => void} ends it
+ * Report when an element goes out of sight, because of scrolling or a hidden tab, and when it is back.
+ * @param {HTMLElement} root @param {(inSight: boolean) => void} change @returns {() => void} a function that ends this
  */
 export function followSight(root, change) {
   let inView = true;
@@ -61,7 +61,7 @@ export function followSight(root, change) {
   };
 }
 
-/** Disable all that would need the kernel. @param {HTMLElement} root @param {string} why the class that tells it */
+/** Disable all elements that need the kernel. @param {HTMLElement} root @param {string} why a class for the reason */
 export function disable(root, why) {
   root.classList.add(why);
   const fields =
@@ -73,7 +73,7 @@ export function disable(root, why) {
   for (const line of root.querySelectorAll("pre.gl [role=button]")) line.ariaDisabled = "true";
 }
 
-/** Disable a lab whose kernel is gone, and offer to run its cell again after all above it. @param {HTMLElement} root */
+/** Disable a lab whose kernel is gone, and offer to run all cells up to its own. @param {HTMLElement} root */
 export function endLab(root) {
   if (root.classList.contains("gl-ended")) return;
   disable(root, "gl-ended");
@@ -84,7 +84,7 @@ export function endLab(root) {
   /** @type {HTMLElement | null} */
   const cell = root.closest(".jp-CodeCell");
   if (!cell) return;
-  addButton(notice, "Run everything up to here", () => { // as its reader would: mark the cells up to the first, and run them
+  addButton(notice, "Run everything up to here", () => { // selects the cells up to this one and runs them
     cell.focus();
     const shared = { bubbles: true, cancelable: true };
     const keys = [

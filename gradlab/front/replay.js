@@ -1,9 +1,9 @@
 // @ts-check
 /**
- * A replay: the screen of a lab that plays what was recorded, without a kernel.
+ * A replay: the screen of a lab that plays a recording, without a kernel.
  *
- * A recording holds tracks. The first is a run; each other one leaves a track at an update, where a switch was turned.
- * Turning a switch in the page goes over to such a track at its update.
+ * A recording has tracks. The first is a run; each other track branches off a track at an update, where a switch was
+ * turned. Turning the switch on the page continues with such a track from its update on.
  */
 
 import { MOST_IN_BEATS } from "./clock.js";
@@ -15,15 +15,15 @@ import { RunScreen } from "./screen.js";
 /** @import { Frame, RecordingPlace } from "./recorded_page.js" */
 /** @typedef {{parent: number | null, update: number, switch: string, value: any, frames: Frame[]}} Track */
 /**
- * `marks` are updates at which switches can be turned, `opens` is the update that a page opens with.
+ * `marks` are the updates at which switches can be turned, `opens` is the first update that a page shows.
  * @typedef {{title: string, marks: number[], opens: number, tracks: Track[]}} RecordedRuns
  */
 
-const PLAYING = "gl-playing"; // of the body: a page may leave out of a frame what is out of sight
-const READ_ALONG = 350; // ms a statement
-const LAST_SEEN = 1500; // ms that the end is seen until the recording begins again
-const SLOW = { first: 3, turned: 2 }; // updates that take a second each, where it plays on its own
-/** @type {Replay | null} the one that plays: two on a page would divide the reader's attention */
+const PLAYING = "gl-playing"; // class of the body: a page may hide elements out of sight meanwhile
+const READ_ALONG = 350; // ms per statement
+const LAST_SEEN = 1500; // ms for which the end is shown before the recording begins again
+const SLOW = { first: 3, turned: 2 }; // number of updates that take a second each if it plays on its own
+/** @type {Replay | null} the replay that plays: two at once would divide the reader's attention */
 let onAir = null;
 
 export class Replay extends RecordedPage {
@@ -34,14 +34,14 @@ export class Replay extends RecordedPage {
     this.slow = autoplay ? SLOW.first : 0;
     this.recording = recording;
     this.track = recording.tracks[0];
-    this.index = 0; // of its frame
-    /** @type {Track | null} the track that a switch which was turned leads to; the first one at its next beginning */
+    this.index = 0; // of the current frame in the track
+    /** @type {Track | null} the track that will follow because of a turned switch */
     this.coming = null;
     this.playing = false;
     /** @type {number | null} */
     this.rate = 60;
     this.due = 0;
-    this.scrubbed = 0; // the update at which a finger went down
+    this.scrubbed = 0; // the update at which a finger began to move
     /** @type {RunScreen} */
     this.screen = new RunScreen(root, {
       label: `gradlab replay: ${title}`,
@@ -64,25 +64,25 @@ export class Replay extends RecordedPage {
     this.scrub.setAttribute("list", ticks.id);
     this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub.value)));
     this.scrub.addEventListener("change", () => this.write());
-    this.at = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // the slider says it
+    this.at = Object.assign(addElement("span", label, "gl-value"), { ariaHidden: "true" }); // as the slider has it
     this.read();
     let waits = autoplay && !matchMedia("(prefers-reduced-motion: reduce)").matches && !this.named;
     let seen = false;
     followSight(root, (inSight) => {
       if (inSight && waits && !onAir) this.play();
-      if (!inSight && seen) waits &&= this.playing; // what the reader has paused stays so
+      if (!inSight && seen) waits &&= this.playing; // a replay that the reader has paused stays paused
       seen ||= inSight;
       if (!inSight) this.pause();
     });
   }
 
-  // Where it is
+  // The current moment
 
   get frames() {
     return this.track.frames;
   }
 
-  /** Return the track that this one leaves, null for the first. @param {Track} track */
+  /** Return the track from which a track branches off, null for the first. @param {Track} track */
   parentOf({ parent }) {
     return parent === null ? null : this.recording.tracks[parent];
   }
@@ -98,13 +98,13 @@ export class Replay extends RecordedPage {
     this.screen.show({
       ...shown,
       values: { ...shown.values, ...(coming && { [coming.switch]: fieldValue(coming.value) }) },
-      left_off: (this.recording.marks.length && this.recording.opens) || null, // where Reset goes back to
+      left_off: (this.recording.marks.length && this.recording.opens) || null, // where Reset goes
     });
     this.scrub.max = String(this.frames.at(-1)?.updates ?? this.shownAt(this.frames, this.frames.length - 1).updates);
     this.scrub.value = this.at.textContent = String(shown.updates);
   }
 
-  /** Go to an update. Going back over a turn leaves it to come; going on over one takes it. @param {number} updates */
+  /** Go to an update. Turns after it are still to come; a coming turn before it is taken. @param {number} updates */
   goToUpdate(updates) {
     this.pause();
     for (let parent; (parent = this.parentOf(this.track)) && updates < this.track.update; this.track = parent) {
@@ -116,13 +116,13 @@ export class Replay extends RecordedPage {
     this.tellTurn();
   }
 
-  /** Return the first frame of this track at an update or after it, else the last. @param {number} updates */
+  /** Return the index of the track's first frame at or after an update, else the last. @param {number} updates */
   frameAt(updates) {
     const found = this.frames.findIndex((_, index) => this.shownAt(this.frames, index).updates >= updates);
     return found < 0 ? this.frames.length - 1 : found;
   }
 
-  /** The frame that a page opens with. */
+  /** The index of the frame that a page shows first. */
   get opening() {
     return this.frameAt(this.recording.opens);
   }
@@ -142,7 +142,7 @@ export class Replay extends RecordedPage {
     this.tick();
   }
 
-  /** Copy the address of what is shown; it pauses first. */
+  /** Pause, and copy the address of the current moment. */
   async copy() {
     this.pause();
     this.write();
@@ -150,11 +150,11 @@ export class Replay extends RecordedPage {
       await navigator.clipboard.writeText(this.link);
       this.screen.tell(`Copied: ${this.link}`);
     } catch {
-      this.screen.tell(this.link); // no clipboard here: it can be copied from the words
+      this.screen.tell(this.link); // without a clipboard, it can be copied from this text
     }
   }
 
-  /** Stand still. Only where the reader has paused is the moment kept in the address, not where it is out of sight. */
+  /** Pause. The address is not changed: only a pause by the reader is written to it. */
   pause() {
     if (!this.playing) return;
     this.playing = false;
@@ -169,7 +169,7 @@ export class Replay extends RecordedPage {
     [this.track, this.index, this.coming] = [this.recording.tracks[0], 0, null];
   }
 
-  /** Go back to where the recording opens if that is not its end, else to update 0. */
+  /** Go back to the opening frame if it is not the last frame, else to update 0. */
   reset() {
     this.restart();
     if (this.opening < this.frames.length - 1) this.index = this.opening;
@@ -195,13 +195,13 @@ export class Replay extends RecordedPage {
       moved = true;
     }
     if (moved) this.go(this.index);
-    if (words) this.screen.tell(words); // after the note that the frame brings
+    if (words) this.screen.tell(words); // after the note of the frame
     requestAnimationFrame(() => this.tick());
   }
 
   /**
-   * Go one statement further, or to where an update ends, at a low rate to its next beat.
-   * @param {number | null} rate updates a second, 0 for statements
+   * Go to the next statement, to the end of the update or, at a low rate, to its next beat (`BEATS` in Python).
+   * @param {number | null} rate updates per second, 0 for statements
    */
   next(rate) {
     for (;;) {
@@ -213,17 +213,17 @@ export class Replay extends RecordedPage {
     }
   }
 
-  /** Go over to the run in which a switch was turned. @param {Track} track */
+  /** Continue with the track of a turned switch. @param {Track} track */
   takeTurn(track) {
     const { switch: name, value, update } = track;
     this.track = track;
     this.coming = null;
     this.slow = this.autoplay ? SLOW.turned : 0;
-    this.go(0); // which brings a note of its own, before this one
+    this.go(0); // its note is replaced by the next line
     this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${update}).`);
   }
 
-  /** Say which turn is still to come, if any. */
+  /** Show which turn will come, if any. */
   tellTurn() {
     if (!this.coming) return;
     const { switch: name, value, update } = this.coming;
@@ -233,7 +233,7 @@ export class Replay extends RecordedPage {
     this.screen.tell(`${name} will be turned to ${valueWords(value)} ${when}.`);
   }
 
-  // What the reader does
+  // Actions of the reader
 
   /** @param {Record<string, any>} request @returns {void} */
   ask(request) {
@@ -272,7 +272,7 @@ export class Replay extends RecordedPage {
     this.goToUpdate(Math.max(Math.round(this.scrubbed + share * (high - low)), 0));
   }
 
-  /** Go to the next statement on a line, or else back to the last one before. @param {number} line */
+  /** Go to the next statement on a line or, if there is none, back to the previous one. @param {number} line */
   goToLine(line) {
     const isLit = (/** @type {number} */ index) => {
       const [first, last] = this.shownAt(this.frames, index).lit;
@@ -283,7 +283,7 @@ export class Replay extends RecordedPage {
     let words = `The recording does not stop at line ${line}.`;
     if (on >= 0) words = `Went on until line ${line} had run.`;
     else if (back >= 0) words = `Went back to line ${line}: the recording does not stop there further on.`;
-    if (on >= 0 || back >= 0) this.go(on >= 0 ? on : back); // which brings a note of its own, before this one
+    if (on >= 0 || back >= 0) this.go(on >= 0 ? on : back); // its note is replaced by the next line
     this.screen.tell(words);
   }
 
@@ -292,7 +292,7 @@ export class Replay extends RecordedPage {
     const { shown, recording: { tracks: [first, ...tracks] } } = this;
     const isSame = (/** @type {any} */ other) => String(other) === String(value);
     const wanted = JSON.stringify({ ...this.turnsOf(this.track), [name]: String(value) });
-    // The turns of this run, or else those of others to the same settings.
+    // The turns of this track, or else turns of other tracks to the same settings, or else any turn to this value.
     const all = tracks.filter((track) => track.switch === name && JSON.stringify(this.turnsOf(track)) === wanted);
     const own = all.filter((track) => this.parentOf(track) === this.track);
     const others = tracks.filter((track) => track.switch === name && isSame(track.value));
@@ -315,7 +315,7 @@ export class Replay extends RecordedPage {
     if (this.autoplay) this.play();
   }
 
-  /** Return the values of the switches in a track, of those that can be turned. @param {Track} track */
+  /** Return the values in a track of the switches that can be turned. @param {Track} track */
   turnsOf({ parent, frames }) {
     const { values } = this.shownAt(frames, parent === null ? frames.length - 1 : 0);
     const names = new Set(this.recording.tracks.slice(1).map((track) => track.switch));
@@ -324,7 +324,7 @@ export class Replay extends RecordedPage {
 
   // The address
 
-  /** @override The frame, and the turns on the way to its track. */
+  /** @override The frame, and the turns that lead to its track. */
   get moment() {
     const turns = [];
     for (let track = this.track, parent; (parent = this.parentOf(track)); track = parent) {
@@ -353,7 +353,7 @@ function turnText({ switch: name, update, value }) {
   return `${name}-${update}-${value}`;
 }
 
-/** @param {any} value as it is chosen from a list or ticked */
+/** @param {any} value of a switch @returns what its control shows */
 function fieldValue(value) {
   return typeof value === "boolean" ? value : valueWords(value);
 }

@@ -1,11 +1,11 @@
 // @ts-check
-/** How numbers lie along an axis: where, and which of them are written at ticks. */
+/** Scales of axes: the positions of numbers, and the ticks. */
 
 import { bytesText, countText, shortNumber } from "./numbers.js";
 
 /** @import { Axis } from "./wire.js" */
 /**
- * A number lies at `(number - start) / per_pixel`, or its logarithm does; `axis` has the limits, which lie at `ends`.
+ * A number, or if `log` its logarithm, is at `(number - start) / per_pixel`; the limits in `axis` are at `ends`.
  * @typedef {{start: number, per_pixel: number, log: boolean, axis: {low: number, high: number}, ends: number[]}} Scale
  */
 /** @typedef {{value: number, words: string}} Tick */
@@ -13,8 +13,8 @@ import { bytesText, countText, shortNumber } from "./numbers.js";
 const DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 /**
- * Return the scale on which an axis reaches from one place to another.
- * @param {Axis} axis @param {number} from the place of its lower limit in CSS pixels @param {number} to
+ * Return the scale of an axis between two positions.
+ * @param {Axis} axis @param {number} from CSS pixels of its lower limit @param {number} to of the upper
  * @returns {Scale}
  */
 export function scaleOf({ low = 0, high = 1, log = false }, from, to) {
@@ -23,24 +23,24 @@ export function scaleOf({ low = 0, high = 1, log = false }, from, to) {
   return { start: start - per_pixel * from, per_pixel, log, axis: { low, high }, ends: [from, to] };
 }
 
-export const EDGE = 1e299; // beyond this a number stands for the edge of the axes (`AXES_EDGE` in `gradlab/drawing/marks.py`)
+export const EDGE = 1e299; // larger numbers mean the edge of the axes (`AXES_EDGE` in `gradlab/drawing/marks.py`)
 
-/** Return where a number lies, in CSS pixels. @param {Scale} scale @param {number} value */
+/** Return the position of a number in CSS pixels. @param {Scale} scale @param {number} value */
 export function placeOn({ start, per_pixel, log, ends }, value) {
   if (Math.abs(value) > EDGE) return ends[value < 0 ? 0 : 1];
   return ((log ? Math.log10(Math.max(value, 1e-300)) : value) - start) / per_pixel;
 }
 
-/** Return the number at a place in CSS pixels. @param {Scale} scale @param {number} place */
+/** Return the number at a position in CSS pixels. @param {Scale} scale @param {number} place */
 export function valueAt({ start, per_pixel, log }, place) {
   const value = start + per_pixel * place;
   return log ? 10 ** value : value;
 }
 
 /**
- * Return the numbers at the ticks of an axis, from low to high.
+ * Return the numbers and labels of an axis's ticks, from low to high.
  * @param {Axis} axis @param {number} long CSS pixels of the axis
- * @param {number} each CSS pixels from one tick to the next, about @returns {Tick[]}
+ * @param {number} each approximate CSS pixels between ticks @returns {Tick[]}
  */
 export function ticksOf({ low = 0, high = 1, log = false, ticks = "number" }, long, each) {
   if (ticks === "none" || ticks === "slanted") return [];
@@ -70,7 +70,7 @@ const FORMATS = {
 function byteSteps(top) {
   const units = Array.from({ length: 6 }, (_, power) => 1024 ** power);
   const unit = Math.max(1, ...units.filter((each) => each <= top / 1.5));
-  const steps = 0.97 * top > 999 * unit ? [256, 512] : [1, 2, 5, 10, 20, 50, 100, 200]; // none is written "0.98 MiB"
+  const steps = 0.97 * top > 999 * unit ? [256, 512] : [1, 2, 5, 10, 20, 50, 100, 200]; // no label like "0.98 MiB"
   const step = (steps.find((each) => top / (each * unit) <= 5.5) ?? top / 4 / unit) * unit;
   return Array.from({ length: Math.ceil(0.97 * top / step) }, (_, at) => at * step);
 }
@@ -84,9 +84,9 @@ function powersBetween(low, high, count) {
 }
 
 /**
- * Return multiples of a round step; where only one lies on the axis, those of the next smaller step.
- * @param {number} low @param {number} high @param {number} count of steps at most, about
- * @param {number} least from one to the next
+ * Return multiples of a round step or, if only one of them is on the axis, of the next smaller step.
+ * @param {number} low @param {number} high @param {number} count approximate largest number of steps
+ * @param {number} least the smallest step
  */
 function stepsBetween(low, high, count, least) {
   const wanted = (high - low) / count;

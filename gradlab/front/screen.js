@@ -1,5 +1,5 @@
 // @ts-check
-/** The screens: of a run that is played, live or recorded, and of an instrument. */
+/** The screens of a live or recorded run and of an instrument. */
 
 import { CodePane } from "./code.js";
 import { choiceList, ControlBar } from "./controls.js";
@@ -9,18 +9,18 @@ import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
 /** @import { Ask } from "./events.js" */
-/** @typedef {Record<string, any>} Shown all that is shown now, or some of it */
+/** @typedef {Record<string, any>} Shown the state that is shown, or a part of it */
 
 const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable", "values"];
-const FILM = 10; // updates a second beyond which nothing is shown on its way from one state to the next
-const QUIET = 1000; // ms without another change until a screen reader announces it; a slider that plays is quicker
+const FILM = 10; // updates per second beyond which there is no motion between states
+const QUIET = 1000; // ms without a change before a screen reader announces the state; playing sliders change faster
 
-/** What both have: controls, a bar of buttons, code, words and panels. */
+/** The common base of both screens: controls, a bar of buttons, code, texts and panels. */
 export class Screen {
   /**
    * @param {HTMLElement} root an empty element @param {{ask: Ask, label: string, scrubs?: boolean, onPlay?: () => void}} to
-   * `scrubs` says whether a finger that is moved across a curve goes through time; `onPlay` plays the loop that was handed
-   * in, and without it lines cannot be pressed
+   * `scrubs` is whether a finger moved across a curve moves through time; `onPlay` plays a submitted loop; without it,
+   * lines cannot be pressed
    */
   constructor(root, { ask, label, scrubs = false, onPlay }) {
     this.root = root;
@@ -43,10 +43,10 @@ export class Screen {
     });
     /** @type {Shown} */
     this.shown = {};
-    this.message = ""; // in place of the note
+    this.message = ""; // shown instead of the note
   }
 
-  /** Show what is another than before; return the keys of it. @param {Shown} shown */
+  /** Show what has changed; return the changed keys. @param {Shown} shown */
   show(shown) {
     const changed = new Set(Object.keys(shown).filter((key) => shown[key] !== this.shown[key]));
     this.shown = shown;
@@ -61,7 +61,7 @@ export class Screen {
     return changed;
   }
 
-  /** Say how things stand with the kernel, in place of the note; "" brings the note back. @param {string} words */
+  /** Show a message instead of the note; "" brings the note back. @param {string} words */
   tell(words) {
     if (words === this.message) return;
     this.message = words;
@@ -76,7 +76,7 @@ export class Screen {
   }
 }
 
-/** The screen of a Lab and of its replay: how a run is played. */
+/** The screen of a Lab and of a replay, with buttons to play the run. */
 export class RunScreen extends Screen {
   /**
    * @param {HTMLElement} root
@@ -91,7 +91,7 @@ export class RunScreen extends Screen {
     Object.assign(bar, { role: "group", ariaLabel: "run the loop" });
     this.playButton = addButton(bar, "▶ Play", () => play(!this.playing), "gl-main");
     const begin = (/** @type {"reset" | "restart"} */ how) => {
-      this.words.warned.clear(); // the run begins again
+      this.words.warned.clear(); // because the run begins again
       ask({ do: how });
     };
     this.reset = addButton(bar, "↺ Reset", () => begin("reset"));
@@ -108,7 +108,7 @@ export class RunScreen extends Screen {
     addButton(this.rest, "1 update", () => ask({ do: "update" }));
     this.restart = addButton(this.rest, "From zero", () => begin("restart"));
     this.restart.title = "Begin again at update 0";
-    this.restart.hidden = true; // until Reset goes somewhere else
+    this.restart.hidden = true; // as long as Reset also goes to update 0
     this.setRate = (/** @type {any} */ rate) => speed(this.rate = rate);
     /** @type {number | null | undefined} */
     this.rate = this.messageRate = undefined;
@@ -119,7 +119,7 @@ export class RunScreen extends Screen {
   /** @param {boolean} playing */
   setPlaying(playing) {
     this.playButton.textContent = playing ? "❚❚ Pause" : "▶ Play";
-    this.ending = this.playing && !playing; // where the run has ended is in the frame that comes next
+    this.ending = this.playing && !playing; // the next frame has the state at the end
     this.playing = this.code.playing = playing;
     if (!playing) return;
     this.strip.light(null);
@@ -128,7 +128,7 @@ export class RunScreen extends Screen {
 
   /** @override @param {Shown} shown */
   show(shown) {
-    this.strip.way = this.playing && (this.rate ?? Infinity) > FILM ? "none" : "steps"; // a film moves by itself
+    this.strip.way = this.playing && (this.rate ?? Infinity) > FILM ? "none" : "steps"; // fast frames need no motion
     const changed = super.show(shown);
     if (changed.has("left_off")) {
       const at = shown.left_off ?? null;
@@ -144,7 +144,7 @@ export class RunScreen extends Screen {
     return changed;
   }
 
-  /** Offer speeds; what the reader chose stays. @param {[string, number | null][]} speeds @param {number | null} rate */
+  /** Offer speeds; the reader's choice stays. @param {[string, number | null][]} speeds @param {number | null} rate */
   offer(speeds, rate) {
     const list = choiceList({ name: "speed", label: "speed", kind: "choice", options: speeds }, this.setRate);
     const focused = this.speed.contains(document.activeElement);
@@ -170,7 +170,7 @@ export class InstrumentScreen extends Screen {
     this.more.hidden = true;
     this.code.pane.hidden = true;
     this.isNew = true;
-    this.soon = 0; // the timer
+    this.soon = 0; // timer of the announcement
   }
 
   /** @override @param {Shown} shown */
@@ -179,12 +179,12 @@ export class InstrumentScreen extends Screen {
     if (changed.has("buttons")) this.offer(shown.buttons);
     if (changed.has("code")) this.code.pane.hidden = !shown.code?.source;
     if (changed.has("more")) {
-      const [head, text] = shown.more; // the line that opens it, and what it opens; "" for nothing
+      const [head, text] = shown.more; // the summary, and the details, "" for none
       this.more.hidden = !text;
       this.more.replaceChildren(addElement("summary", null, "", head), text);
     }
     this.strip.describe();
-    if (changed.has("state") && !this.isNew) { // it is read out once nothing has changed for a while
+    if (changed.has("state") && !this.isNew) { // announced after a while without changes
       clearTimeout(this.soon);
       this.soon = setTimeout(() => this.words.announce(shown.state), QUIET);
     }
@@ -192,7 +192,7 @@ export class InstrumentScreen extends Screen {
     return changed;
   }
 
-  /** @param {[string, string, string?][]} buttons what each asks for, the words on it, and "main" for the chief one */
+  /** @param {[string, string, string?][]} buttons request, label and, for the main one, "main" */
   offer(buttons) {
     for (const button of this.buttons) button.remove();
     this.buttons = buttons.map(([what, words, rank]) => {
@@ -202,7 +202,7 @@ export class InstrumentScreen extends Screen {
     this.bar.hidden = !buttons.length;
   }
 
-  /** @param {boolean} working whether a long computation runs, of unknown length */
+  /** @param {boolean} working whether a long computation is running */
   setWorking(working) {
     this.bar.hidden = !working && !this.buttons.length;
     this.progress.style.visibility = working ? "visible" : "hidden";

@@ -1,20 +1,20 @@
 // @ts-check
 /**
- * All that a lab carries itself: it asks the kernel for the rest, once a page. JupyterLab makes every lab that the kernel
- * has anew when a page is loaded, seen or not, and anywidget gives up on one that is not ready within 2 s.
+ * The part that each lab carries. It requests the rest from the kernel once per page: JupyterLab recreates all labs of
+ * a kernel when a page is loaded, visible or not, and anywidget gives up on a lab that is not ready within 2 s.
  */
 
 /** @import { Model } from "./lab.js" */
 /** @typedef {{open: (context: {model: Model, el: HTMLElement}) => () => void, close?: (model: Model) => void, style: string}} Part */
 
-const PATIENCE = 5000; // ms for an answer that another lab waits for; its kernel may be gone
+const PATIENCE = 5000; // ms to wait for another lab's request, whose kernel may be gone
 
-/** @type {Map<string, Promise<Part>>} by the name of the text; the page's own, because each lab has this file anew */
+/** @type {Map<string, Promise<Part>>} by `code_id`; shared by the page, as each lab has its own copy of this file */
 const parts = (/** @type {any} */ (globalThis).gradlabParts ??= new Map());
 
 /**
- * By lab, the model that lasts as long as the lab. That of a view does not: anywidget takes all that listens to it away with
- * the view, while the lab may be seen in another cell, or in the same one when it is run again.
+ * By lab, the model that lasts as long as the lab. A view's model does not: anywidget removes its listeners with the
+ * view, while the lab may still be shown in another cell, or in the same cell when that is run again.
  * @type {Map<string, Model>}
  */
 const lasting = new Map();
@@ -45,10 +45,10 @@ async function partOf(model) {
   const late = new Promise((resolve) => setTimeout(resolve, PATIENCE, null));
   const part = await Promise.race([known, late]).catch(() => null);
   if (part) return part;
-  return parts.get(model.get("code_id")) === known ? ask(model) : partOf(model); // of those that wait one asks again
+  return parts.get(model.get("code_id")) === known ? ask(model) : partOf(model); // one waiting lab requests it again
 }
 
-/** Style what holds a view, once: the document, or in marimo a shadow root. @param {HTMLElement} el @param {string} style */
+/** Add the style to a view's document or (marimo) shadow root once. @param {HTMLElement} el @param {string} style */
 function dress(el, style) {
   const root = el.getRootNode();
   const place = root instanceof ShadowRoot ? root : document.head;

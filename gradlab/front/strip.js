@@ -1,18 +1,18 @@
 // @ts-check
-/** The panels side by side: which there are, how much room each has, and what a frame changes in them. */
+/** The panels side by side: their order, their heights, and their updates from frames. */
 
 import { MarkedWords } from "./lighting.js";
 import { countText } from "./numbers.js";
 import { forgetWidths } from "./painter.js";
 import { Panel } from "./panel.js";
 
-const LOWEST = 215; // CSS pixels of a panel
-const FEWEST = 2; // updates in a range that is chosen
-/** @type {Record<string, [number, number]>} height by width, and the most, by columns and panels, else by columns */
+const LOWEST = 215; // smallest height of a panel in CSS pixels
+const FEWEST = 2; // smallest number of updates in a chosen range
+/** @type {Record<string, [number, number]>} height / width and largest height, by "columns panels" or columns */
 const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [0.6, 260], 2: [0.72, 340] };
 
-const [PLANE, HEAD] = [380, 46]; // CSS pixels at most of what has a shape of its own, as a plane has, and of what is above it
-const AROUND = 285; // CSS pixels of a notebook's window above and below the panels: menus, switches, the warning
+const [PLANE, HEAD] = [380, 46]; // CSS pixels: the largest height of a plane's panel, and the height above its axes
+const AROUND = 285; // CSS pixels above and below the panels in a notebook's window: menus, switches, the warning
 
 export class PanelStrip {
   /** @param {HTMLElement} root @param {import("./panel.js").Listener} to */
@@ -25,12 +25,12 @@ export class PanelStrip {
     this.theme = "light";
     /** @type {import("./motion.js").Way} */
     this.way = "steps";
-    /** @type {[number, number] | null} the part of the x axes that is seen */
+    /** @type {[number, number] | null} the visible range of the x axes */
     this.range = null;
     this.words = new MarkedWords(root.closest(".gradlab") ?? root, (tags) => this.light(tags));
     this.observer = new ResizeObserver(() => this.measure());
-    this.observer.observe(root.parentElement ?? root); // on a phone the strip itself has no box
-    this.refit = () => { // texts are as wide as in the font that has come
+    this.observer.observe(root.parentElement ?? root); // on a phone, the strip itself has no box
+    this.refit = () => { // texts have other widths in a new font
       forgetWidths();
       this.measure();
     };
@@ -43,19 +43,19 @@ export class PanelStrip {
     for (const panel of this.panels.values()) panel.picture.setTheme(theme);
   }
 
-  /** Write down what is drawn, for who cannot see it. */
+  /** Write the contents of the panels for screen readers. */
   describe() {
     for (const panel of this.panels.values()) panel.describe();
   }
 
-  /** Light what has these tags in all panels, all if there is nothing. @param {import("./lighting.js").Tags | null} tags */
+  /** Light the marks with these tags, if there are any. @param {import("./lighting.js").Tags | null} tags */
   light(tags) {
     const panels = [...this.panels.values()];
     const found = tags && panels.some((panel) => panel.picture.has(tags)) ? tags : null;
     for (const panel of panels) panel.picture.light(found);
   }
 
-  /** @param {Record<string, any>} shown @param {Set<string>} changed its keys */
+  /** @param {Record<string, any>} shown @param {Set<string>} changed keys */
   show(shown, changed) {
     if (changed.has("order")) this.arrange(shown.order);
     for (const [name, panel] of this.panels) {
@@ -63,7 +63,7 @@ export class PanelStrip {
       if (data && data !== panel.data) panel.show(data, this.way);
     }
     if (changed.has("order")) this.measure();
-    if (this.range && this.range[0] >= this.reach && !this.to.scrubs) this.zoom(); // it begins again
+    if (this.range && this.range[0] >= this.reach && !this.to.scrubs) this.zoom(); // the run begins again
   }
 
   /** @param {string[]} order */
@@ -89,18 +89,18 @@ export class PanelStrip {
       if (this.root.children[order.indexOf(name)] !== panel.figure) this.root.append(panel.figure);
     }
     const body = this.root.parentElement;
-    if (body) body.dataset.panels = String(order.length); // few panels are laid out otherwise (lab.css)
+    if (body) body.dataset.panels = String(order.length); // for lab.css
   }
 
-  /** Give each panel its height: what there is room for. */
+  /** Give each panel the height for which there is room. */
   measure() {
     const boxes = [...this.root.children].map((each) => each.getBoundingClientRect());
     const width = boxes[0]?.width;
     if (!width) return; // not on screen
     const rows = new Set(boxes.map(({ top }) => Math.round(top))).size;
-    const columns = Math.min(2, Math.ceil(boxes.length / rows)); // the loop may be in a row with one
+    const columns = Math.min(2, Math.ceil(boxes.length / rows)); // the loop may share a row with a panel
     const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
-    const isFramed = /** @type {unknown} */ (globalThis.top) !== globalThis; // then the window is as high as what is in it
+    const isFramed = /** @type {unknown} */ (globalThis.top) !== globalThis; // then it is as high as its contents
     const room = ((isFramed ? screen.availHeight : innerHeight) - AROUND) / rows;
     const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room)), LOWEST);
     for (const panel of this.panels.values()) {
@@ -118,7 +118,7 @@ export class PanelStrip {
     return Math.max(...[...this.panels.values()].map((panel) => panel.reach));
   }
 
-  /** Show a part of the x axes of all curves; without limits, all of them. @param {number} [low] @param {number} [high] */
+  /** Show a range of all x axes or, without limits, all of it. @param {number} [low] @param {number} [high] */
   zoom(low, high) {
     this.range = low === undefined || high === undefined ? null : within(low, high, this.reach);
     for (const panel of this.panels.values()) panel.setRange(this.range);
@@ -137,7 +137,7 @@ export class PanelStrip {
 }
 
 /**
- * Return a range moved and widened so that it lies between 0 and the last update; null where it is all of that.
+ * Return a range moved and widened to be between 0 and the last update; null if it covers all of that.
  * @param {number} low @param {number} high @param {number} last @returns {[number, number] | null}
  */
 function within(low, high, last) {

@@ -1,15 +1,15 @@
 // @ts-check
-/** Words and boxes as marks in CSS pixels, and words that are cut or broken to a width. */
+/** Texts and boxes as marks in CSS pixels, and texts cut or wrapped to a width. */
 
 import { withPoints } from "./wire.js";
 
 /** @import { Mark } from "./wire.js" */
-/** @typedef {(text: string, size: number, bold: boolean) => number} Measure the width of a text in CSS pixels */
+/** @typedef {(text: string, size: number, bold: boolean) => number} Measure returns a text's width in CSS pixels */
 
-export const SMALL = 11; // CSS pixels of the smallest letters
-export const WORD_SIZE = 12; // CSS pixels of most of them
-export const [PANEL_MARGIN, LINE] = [8, 18]; // CSS pixels around a panel, and from line to line
-export const [SWATCH, SWATCH_GAP] = [18, 5]; // CSS pixels of a swatch, and from it to its words
+export const SMALL = 11; // smallest font size in CSS pixels
+export const WORD_SIZE = 12; // default font size in CSS pixels
+export const [PANEL_MARGIN, LINE] = [8, 18]; // margin of a panel and height of a line in CSS pixels
+export const [SWATCH, SWATCH_GAP] = [18, 5]; // width of a swatch and gap to its label in CSS pixels
 
 /** @param {string} id @param {string} words @param {number} x @param {number} y @param {Partial<Mark>} [look] */
 export function placedText(id, words, x, y, look = {}) {
@@ -21,14 +21,14 @@ export function text(words, x, y, look) {
   return /** @type {Mark} */ ({ k: "t", x, y, text: words, size: WORD_SIZE, ...look });
 }
 
-/** Return the first of some texts that has room, the last one cut if none has. @param {string[]} texts @param {number} wide @param {Measure} measure */
+/** Return the first of some texts that fits, or else the last one, cut. @param {string[]} texts @param {number} wide @param {Measure} measure */
 export function fitting(texts, wide, measure, size = WORD_SIZE, bold = false) {
   return texts.find((each) => measure(each, size, bold) <= wide) ??
     shortened(texts.at(-1) ?? "", wide, size, bold, measure);
 }
 
 /**
- * Cut a text to a width, with an ellipsis in place of what is cut.
+ * Return a text cut to a width with an ellipsis; "" if nothing fits.
  * @param {string} words @param {number} wide @param {number} size @param {boolean} bold @param {Measure} measure
  */
 export function shortened(words, wide, size, bold, measure) {
@@ -40,7 +40,7 @@ export function shortened(words, wide, size, bold, measure) {
   return "";
 }
 
-/** Break words into lines. @param {string} words @param {number} wide @param {number} size @param {boolean} bold @param {Measure} measure */
+/** Break a text into lines. @param {string} words @param {number} wide @param {number} size @param {boolean} bold @param {Measure} measure */
 export function wrapped(words, wide, size, bold, measure) {
   const lines = [""];
   for (const word of words.split(" ")) {
@@ -51,9 +51,9 @@ export function wrapped(words, wide, size, bold, measure) {
   return lines;
 }
 
-const BESIDE_LABEL = 2; // CSS pixels kept free beside a label
+const BESIDE_LABEL = 2; // CSS pixels that stay free beside a label
 
-/** Whether a text would lie on another one, or too near beside it. @param {number[]} one left, top, right and bottom @param {number[]} other */
+/** Return whether two boxes of texts overlap or nearly so. @param {number[]} box its edges @param {number[]} other */
 export function boxesTouch([left, top, right, bottom], other) {
   return left - BESIDE_LABEL < other[2] && other[0] < right + BESIDE_LABEL && top < other[3] && other[1] < bottom;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-/** The words at the pointer, the line or the column that they speak of, and a place for them where they hide nothing. */
+/** The tooltip at the pointer, in a position where it hides little, and the marked point, line or column. */
 
 import { addElement, putOver } from "./events.js";
 import { coveredBy, hiddenBy } from "./labels.js";
@@ -8,10 +8,10 @@ import { boxOf, isColumn, isCurve } from "./marks.js";
 /** @import { PanelState } from "./wire.js" */
 /** @import { Found } from "./marks.js" */
 
-const APART = 14; // CSS pixels from a point to its words
+const APART = 14; // CSS pixels between a point and its tooltip
 const FREE = 8; // CSS pixels around a point that stay free
-const ABOVE = 8; // what it costs to lie on what is above the panel
-const STAYS = 2; // what it is worth not to jump to another side
+const ABOVE = 8; // cost of a position above the panel
+const STAYS = 2; // bonus for the side of the previous position
 
 export class PanelTip {
   /** @param {HTMLElement} figure */
@@ -19,7 +19,7 @@ export class PanelTip {
     this._cross = addElement("div", figure, "gl-cross");
     this._point = addElement("div", figure, "gl-point");
     this.element = addElement("div", figure, "gl-tip");
-    this.element.setAttribute("aria-hidden", "true"); // `say` reads it out
+    this.element.setAttribute("aria-hidden", "true"); // a screen reader gets it from `say`
     this._side = 0;
     this.hide();
   }
@@ -28,7 +28,7 @@ export class PanelTip {
     this.element.hidden = this._point.hidden = this._cross.hidden = true;
   }
 
-  /** Show what was found. @param {PanelState} panel @param {Found} found @param {string} hint what else can be done */
+  /** Show a mark's text. @param {PanelState} panel @param {Found} found @param {string} hint about further actions */
   show(panel, found, hint) {
     const { element } = this;
     const column = isColumn(panel, found.mark);
@@ -55,23 +55,23 @@ export class PanelTip {
   _showCross(panel, found, column) {
     this._cross.hidden = !column && !isCurve(found.mark);
     if (this._cross.hidden) return;
-    const [, top, , bottom] = plotsBox(panel); // of two plots it goes through both
+    const [, top, , bottom] = plotsBox(panel); // it crosses all plots
     const [left, , right] = column ? boxOf(found.mark) : [found.x, 0, found.x];
     putOver(this._cross, [left, top, right, bottom]);
   }
 }
 
-/** Return left, top, right and bottom of all axes. @param {PanelState} panel */
+/** Return left, top, right and bottom of all axes together. @param {PanelState} panel */
 function plotsBox({ plots }) {
   const last = plots[plots.length - 1];
   return [plots[0].left, plots[0].top, last.right, last.bottom];
 }
 
 /**
- * Return where words of a size hide least of a panel and nothing of the point that they speak of: its left and top, and
- * the number of the side, which is kept where another is hardly better.
- * @param {PanelState} panel @param {number[]} size of the words, width and height
- * @param {[number, number]} at the point @param {number} side where they were before
+ * Return the left and top at which a tooltip hides the least of a panel and nothing of its point, and the index of that
+ * side; the previous side is kept if another is hardly better.
+ * @param {PanelState} panel @param {number[]} size width and height of the tooltip
+ * @param {[number, number]} at the point @param {number} side the previous side
  */
 export function freePlace(panel, [wide, tall], [x, y], side) {
   const [width, height] = panel.size;

@@ -1,4 +1,4 @@
-"""The widget that carries the browser's modules, and their messages to and from the kernel."""
+"""The widget that sends the browser its modules, and the messages between them and the kernel."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ from .._process import SERVED_LATELY, main_thread
 from .joined import joined_module, style_sheet
 
 CELL_RUNS = "A cell is running; this goes on after it."
-_PAUSE_SECONDS = 1.0  # that work may go on after a request to pause it
+_PAUSE_SECONDS = 1.0  # after a request to pause, until the current work is interrupted
 GOES_ON = "This is how it was here. It goes on in the cell that shows it next."
 Message = Mapping[str, Any]
 
 
 class FrontEnd(anywidget.AnyWidget):
-    """A view in the browser whose requests are answered on the main thread, each with one message.
+    """A widget that answers each request of its view in the browser with one message, on the main thread.
 
-    ``answer`` handles a request. While a cell runs, JupyterLab hands requests to another thread: from there the browser
-    gets a notice at once, with the frame of ``newest`` (None for none), and of requests of one kind the newest waits
-    for its answer. Messages are text; no state is in traits, so a reloaded page requests all that it shows. Its first
-    lab requests the modules and the style, for all: a kernel may hold many labs, and each of their widgets is made anew
-    with the page.
+    ``answer`` handles a request. While a cell runs, JupyterLab delivers requests on another thread, which sends the
+    browser a notice at once; a first request also gets the frame from ``newest``, unless that is None. Of waiting
+    requests of the same kind, only the newest is answered. No state is in traits: a reloaded page requests everything.
+    The first lab of a page requests the modules and the style for all labs, because a page recreates the widgets of
+    all labs that the kernel has.
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)
-    code_id = traitlets.Unicode("").tag(sync=True)  # a hash of modules and style, for the browser's cache
+    code_id = traitlets.Unicode("").tag(sync=True)  # a hash of modules and style, by which the browser caches them
     kind = traitlets.Unicode("").tag(sync=True)  # of the screen: "lab" or "instrument"
     lab_id = traitlets.Unicode("").tag(sync=True)
-    """Unique: by it the browser recognizes two views of the same lab, and the still picture to replace."""
+    """A unique id by which the browser recognizes two views of the same lab, and the still picture to replace."""
 
     def __init__(
         self, kind: str, answer: Callable[[Message], dict[str, Any]], newest: Callable[[], dict[str, Any] | None]
     ) -> None:
-        """Carry the start module, which requests the one that paints a screen of this kind, "lab" or "instrument"."""
+        """Send the start module, which requests the modules; they paint a screen of ``kind``, "lab" or "instrument"."""
         self._code = {"code": joined_module("lab"), "style": style_sheet()}
         code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
         super().__init__(_esm=joined_module("start"), code_id=code_id, kind=kind, lab_id=uuid.uuid4().hex)
         self._answer, self._newest = answer, newest
         self._is_new = True
-        self._began = 0.0  # when the work on the request under way began, 0 for none
+        self._began = 0.0  # start of the work on the current request, 0 if there is none
         self._waiting: dict[object, Message] = {}
         self._waiting_lock = threading.Lock()
         self._kernel = _kernel()
@@ -62,12 +62,12 @@ class FrontEnd(anywidget.AnyWidget):
         self.on_msg(self._receive)
 
     def push(self, message: dict[str, Any]) -> None:
-        """Send the browser a message without a request, as after a cell has driven the lab."""
+        """Send the browser a message that it did not request, for example after a cell has run the lab."""
         self.send(message)
         self._let_requests_choose_their_thread()
 
     def freeze(self, frame: dict[str, Any] | None) -> None:
-        """Show this whole frame from now on: the widget goes on in another view."""
+        """Show only this whole frame from now on, or nothing if it is None: the lab goes on in another view."""
         frames = [{**frame, "frozen": True, "note": GOES_ON, "then": ""}] if frame else []
         self._answer = lambda message: {"n": message.get("n"), "client": message.get("client"), "frames": frames}
         self._newest = lambda: frames[0] if frames else None
@@ -75,7 +75,7 @@ class FrontEnd(anywidget.AnyWidget):
         self.push({"frames": frames})
 
     def _let_requests_choose_their_thread(self) -> None:
-        """Undo a note of ipykernel 7.4, which would keep the next request for the busy thread that sent last."""
+        """Delete the subshell of the last message, to which ipykernel 7.4 would send the next request, even if busy."""
         getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
 
     def _receive(self, _: object, content: Any, buffers: object) -> None:
@@ -89,23 +89,23 @@ class FrontEnd(anywidget.AnyWidget):
             with self._waiting_lock:
                 self._waiting.pop(key := _kind(content), None)
                 self._waiting[key] = content
-            self._tell_busy(content)
-            if main_thread.runs_cell and not main_thread.is_busy:  # a call of ours serves, perhaps the last
+            self._notify_busy(content)
+            if main_thread.runs_cell and not main_thread.is_busy:  # a call of gradlab serves requests
                 with suppress(RuntimeError):  # no loop runs in this thread
-                    asyncio.get_running_loop().call_later(SERVED_LATELY, self._tell_busy, content)
+                    asyncio.get_running_loop().call_later(SERVED_LATELY, self._notify_busy, content)
             main_thread.hand_over(self._reply_to_oldest, self._kernel.io_loop.add_callback)
             if content.get("do") == "pause" and self._began:
                 threading.Timer(_PAUSE_SECONDS, self._interrupt, [self._began]).start()
 
-    def _tell_busy(self, content: Message) -> None:
-        """Notify the browser that a request waits for the end of a cell; a first one gets the newest frame, too."""
+    def _notify_busy(self, content: Message) -> None:
+        """Notify the browser if a request waits for the end of a cell; a first request also gets the newest frame."""
         if main_thread.is_busy and any(content is each for each in list(self._waiting.values())):
             newest = self._newest() if content.get("do") == "hello" else None
             notice = {"n": content.get("n"), "client": content.get("client"), "busy": CELL_RUNS}
             self.send({**notice, "frames": [newest] if newest else []})
 
     def _interrupt(self, began: float) -> None:
-        """Interrupt the work that began then, if it still runs: a statement of a learner's loop may never end."""
+        """Interrupt the work that began at ``began`` if it still runs: a statement of a loop may never end."""
         if self._began == began:
             interrupt_main()
 
@@ -127,33 +127,33 @@ class FrontEnd(anywidget.AnyWidget):
 
 
 def _kind(content: Message) -> object:
-    """Return a key that a request shares with older ones that it replaces; requests for frames replace none."""
+    """Return the key that a request shares with the older requests it replaces; unique for requests for frames."""
     if content.get("do") == "frames":
         return object()
     return repr([content.get(name) for name in ("client", "do", "name")])
 
 
 _on_interrupt: set[Callable[[], bool]] = set()
-"""Callbacks of an interrupt; not in each widget, because a process has one handler of a signal."""
+"""Callbacks for an interrupt, shared by all widgets, because a process has one handler for each signal."""
 
 
 def on_interrupt(act: Callable[[], bool], *, enabled: bool) -> None:
     """Register or remove ``act``, which is called when the kernel is interrupted between two cells.
 
-    It returns whether the current work is its own and will end by itself very soon.
+    ``act`` returns whether the current work is its own and will end by itself very soon.
     """
     _on_interrupt.add(act) if enabled else _on_interrupt.discard(act)
 
 
 def _interrupted(number: int, frame: object) -> None:
-    """Call the callbacks; end the work that the main thread does for a widget between two cells."""
+    """Call the callbacks; raise KeyboardInterrupt if the main thread works for a widget and does not end that soon."""
     ends_soon = [act() for act in list(_on_interrupt)]
     if main_thread.is_working and not any(ends_soon):
         raise KeyboardInterrupt
 
 
 def _keep_interrupts() -> None:
-    """Repeat an interrupt that Python would drop, as in a weak reference's callback."""
+    """Repeat an interrupt that Python would drop, for example in the callback of a weak reference."""
     report = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:
@@ -170,7 +170,7 @@ def _shell() -> Any:
 
 
 def cell_number() -> int | None:
-    """Return the number of the cell that runs, or that runs next; None outside of IPython."""
+    """Return the number of the cell that is running or that will run next; None outside of IPython."""
     return getattr(_shell(), "execution_count", None)
 
 
@@ -184,9 +184,9 @@ def _follow_cells(kernel: Any) -> None:
     if getattr(kernel, "saved_sigint_handler", None) is _interrupted:
         return
     with suppress(ValueError):  # only the main thread may set a handler
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # no message is being handled
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # ipykernel ignores it between messages
             signal.signal(signal.SIGINT, _interrupted)
-        kernel.saved_sigint_handler = _interrupted  # ipykernel sets it after each message
+        kernel.saved_sigint_handler = _interrupted  # ipykernel restores it after each message
     if threading.current_thread() is threading.main_thread():  # in a cell
         main_thread.begin_cell()
     _keep_interrupts()

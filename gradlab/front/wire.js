@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Reads frames off the wire, which tell only what has changed, and panels: whole ones, and changes to them.
- * `gradlab/drawing/wire.py` writes panels and says how.
+ * Decoding of frames, which have only changes, and of panels, which are whole or changes of the previous panel.
+ * `gradlab/drawing/wire.py` writes panels and documents their format.
  */
 
 /** @typedef {[low: number, high: number, texts: string[], rank: number, bracket: boolean]} Span */
@@ -10,9 +10,9 @@
 /** @typedef {{texts: string[], fill?: string, stroke?: string, width?: number, hatch?: string, dash?: string}} Key */
 /** @import { Scale } from "./scales.js" */
 /**
- * One mark with the fields that are not at their defaults (`gradlab/drawing/marks.py`). As it is sent, in the numbers of its
- * axes, its kind `k` is l for a line, a for an area, b for a band, d for dots, v for an arrow, t for a text, i for an image.
- * Laid out it is in CSS pixels; lines, areas, bands and arrows are paths (p), and it has what follows `clip`.
+ * A mark with the fields that are not at their defaults (`gradlab/drawing/marks.py`). The kernel sends it in data
+ * coordinates, with its kind as `k`: l is a line, a an area, b a band, d dots, v an arrow, t a text, i an image. Laid
+ * out, it is in CSS pixels; lines, areas, bands and arrows are paths (p), and it has the fields from `clip` on.
  * @typedef {{
  *   k: "l" | "a" | "v" | "p" | "b" | "d" | "t" | "i", p?: (number | null)[], axes?: number,
  *   stroke?: string, width?: number, dash?: string, fill?: string, hatch?: string, shape?: string, size?: number, line?: number,
@@ -24,7 +24,7 @@
  * }} Mark
  */
 /**
- * A panel as it was sent.
+ * A panel as the kernel sends it.
  * @typedef {{
  *   title: string, words?: string, axes: Axes[], corner?: string[], corner_role?: string, notes?: string[][], key?: Key[],
  *   notice?: string, faint?: boolean, live?: boolean, ids: string[], marks: Mark[],
@@ -47,7 +47,7 @@ export function nothingShown() {
 }
 
 /**
- * Return what is shown after a frame. What was shown before stays as it was, and what has not changed is the same object.
+ * Return the state after a frame. The state before is not modified, and unchanged parts are the same objects.
  * @param {Shown} before @param {Shown} frame @returns {Shown}
  */
 export function mergeFrame(before, frame) {
@@ -58,7 +58,7 @@ export function mergeFrame(before, frame) {
 }
 
 /**
- * Return the panel after a change; a whole panel needs none before it.
+ * Return the panel after a change; `panel` is not needed for a whole one.
  * @param {PanelData | null | undefined} panel @param {PanelChange} change @returns {PanelData}
  */
 export function applyPanel(panel, change) {
@@ -76,12 +76,12 @@ export function applyPanel(panel, change) {
   return head.axes === undefined ? changed : withAxes(changed);
 }
 
-/** Return fields after a change, in which null stands for a default. @param {object} fields @param {object} change @returns {any} */
+/** Return fields after a change; null is the default. @param {object} fields @param {object} change @returns {any} */
 function withFields(fields, change) {
   return Object.fromEntries(Object.entries({ ...fields, ...change }).filter(([, value]) => value !== null));
 }
 
-/** Fill in what axes leave at its default. @param {any} panel @returns {PanelData} */
+/** Add the default limits of axes. @param {any} panel @returns {PanelData} */
 function withAxes(panel) {
   const full = (/** @type {Partial<Axis>} */ axis = {}) => ({ low: 0, high: 1, ...axis });
   const axes = (panel.axes ?? [{}]).map((/** @type {any} */ each) => ({ ...each, x: full(each.x), y: full(each.y) }));
@@ -95,10 +95,10 @@ function changedMark(mark, fields) {
   return withFields(mark, { ...fields, p: (mark.p ?? []).slice(0, kept).concat(tail) });
 }
 
-const MOST_KNOWN = 4000; // texts, colours and the like that are remembered
+const MOST_KNOWN = 4000; // largest number of entries in such a cache
 
 /**
- * Return what is known of a thing; what is asked for the first time is worked out.
+ * Return the cached value of a key; the first time it is computed.
  * @template K, V
  * @param {{get(key: K): V | undefined, set(key: K, value: V): unknown, size?: number, clear?(): void}} known
  * @param {K} key @param {() => V} make @returns {V}
@@ -115,17 +115,17 @@ export function remembered(known, key, make) {
 /** @type {WeakMap<Mark, Float64Array>} */
 const decodedPoints = new WeakMap();
 
-/** Return how many numbers make a point of the mark. @param {Mark} mark */
+/** Return the number of coordinates of each point of a mark. @param {Mark} mark */
 export function pointLength(mark) {
   return mark.k === "b" ? 3 : 2;
 }
 
-/** Return a mark's points, one after the other, NaN where the pen is lifted. @param {Mark} mark */
+/** Return the coordinates of a mark's points, NaN for gaps. @param {Mark} mark */
 export function pointsOf(mark) {
   return remembered(decodedPoints, mark, () => Float64Array.from(mark.p ?? [], (each) => each ?? NaN));
 }
 
-/** Return the mark with other points, in pixels. @param {Mark} mark @param {Float64Array} points @param {number} [alpha] */
+/** Return a mark with new points in pixels. @param {Mark} mark @param {Float64Array} points @param {number} [alpha] */
 export function withPoints(mark, points, alpha = 1) {
   const moved = alpha === 1 ? { ...mark } : { ...mark, alpha };
   decodedPoints.set(moved, points);

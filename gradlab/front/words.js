@@ -1,11 +1,11 @@
 // @ts-check
-/** The words: where the run is, what is wrong, what the lab has to say, and what is read out of it. */
+/** The texts of a lab: status line, warning and note, and the announcements for screen readers. */
 
 import { addElement } from "./events.js";
 
-/** Shows the words of a lab. What is read out goes to one live region, and only when it is asked for. */
+/** The texts of a lab. Only what is announced goes to the live region. */
 export class Words {
-  /** @param {Element} root @param {Element} above gets the warning, which keeps its room while there is none */
+  /** @param {Element} root @param {Element} above parent of the warning, whose space stays reserved */
   constructor(root, above) {
     this._chip = addElement("span", addElement("div", above, "gl-alarm"), "gl-chip");
     this._chip.hidden = true;
@@ -14,26 +14,26 @@ export class Words {
     this._note = addElement("div", words, "gl-note");
     this._live = addElement("div", words, "gl-hidden");
     Object.assign(this._live, { role: "status", ariaLive: "polite", ariaAtomic: "true" });
-    /** @type {Set<string>} kinds of warnings that were read out */
+    /** @type {Set<string>} kinds of warnings that were announced */
     this.warned = new Set();
   }
 
-  /** Show what has changed; read out a new kind of warning. @param {{state?: string, alarm?: string, note?: string}} change */
+  /** Show changes; announce a new kind of warning. @param {{state?: string, alarm?: string, note?: string}} change */
   show({ state, alarm, note }) {
     if (state !== undefined) this._state.textContent = state;
     if (note !== undefined) this._note.textContent = note;
     if (alarm === undefined) return;
     this._chip.hidden = !alarm;
     this._chip.textContent = alarm && `⚠ ${alarm}`;
-    const kind = alarm.replace(/\d.*\d/s, ""); // "Step 4 applied batch 3 again" and with other numbers is the same warning
+    const kind = alarm.replace(/\d.*\d/s, ""); // "Step 4 applied batch 3 again" with other numbers is the same kind
     if (!alarm || this.warned.has(kind)) return;
     this.warned.add(kind);
     this.announce(`Warning: ${alarm}`);
   }
 
-  /** Have a screen reader read a text out when it has finished what it is reading. @param {string} text */
+  /** Have a screen reader read a text after the one that it is reading. @param {string} text */
   announce(text) {
     const same = this._live.textContent === text;
-    this._live.textContent = same ? `${text}\u00A0` : text; // the same text again would not be read
+    this._live.textContent = same ? `${text}\u00A0` : text; // because an unchanged text would not be read
   }
 }

@@ -1,4 +1,4 @@
-"""A moment of a run, a forecast or an error, as plain numbers and texts."""
+"""Scenes, which hold a moment of a run or a forecast as plain numbers, and sentences about runs, memory and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reach of the pictures of ``.grad`` in a run: one scale, so that a growing sum is seen to grow."""
+"""The common scale of the pictures of ``.grad`` in a run, so that a growing sum looks larger and larger."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from collections import deque
 from collections.abc import Sequence
 from statistics import median
 
-BEFORE, BESIDE = 0.1, 0.22  # of the reach, that a flat picture shows before the arrows' start, and on either side
+BEFORE, BESIDE = 0.1, 0.22  # room before the start of arrows laid flat, and at each side, in units of the reach
 
-_MARGIN_FACTORS = {True: 2.0, False: 1.4}  # of the first reach, for arrows laid flat or not: a flat sum will grow
-_MAX_BATCHES_OUTSIDE = 3  # batches for which the arrows may leave the picture before the camera pulls back
-_MIN_GROWTH, _MIN_GROWTH_NEW_LOOP = 1.5, 6.0  # factors by which it then reaches farther, first in another loop
-_MAX_BATCHES_BETWEEN = 12  # most batches between two pictures: farther apart, the arrows were not seen to leave
+_MARGIN_FACTORS = {True: 2.0, False: 1.4}  # first reach in units of the need, by ``flat``: a flat sum will grow
+_MAX_BATCHES_OUTSIDE = 3  # batches for which the arrows may leave the picture before the reach grows
+_MIN_GROWTH, _MIN_GROWTH_NEW_LOOP = 1.5, 6.0  # smallest factors of growth: usually, and after a change of the loop
+_MAX_BATCHES_BETWEEN = 12  # most batches between two pictures between which a reader can see the arrows leave
 _MOST_LENGTHS = 31
 
 
 class Camera:
-    """The scale of the pictures of one run, kept from picture to picture.
+    """The scale of the pictures of one run.
 
-    It changes only when a batch has come, never at a step. While the loop stays the same it reaches only farther, in
-    big steps; a loop that comes back has its scale again.
+    The reach changes only after a new batch, never at an optimizer step. While the loop stays the same, it only grows,
+    and in large steps; a loop that returns gets its previous reach back.
     """
 
     def __init__(self, *, flat: bool) -> None:
-        """Begin without a scale; ``flat``: for arrows laid flat."""
+        """Begin without a reach; ``flat`` means that the arrows are laid flat (``lay_flat``)."""
         self._flat = flat
         self.reach = 0.0  # of the picture, in units of the gradient
         self.one_batch = 0.0
-        """A usual length of one batch: the median of the newest ones seen while none was applied again."""
+        """The usual length of one batch: the median of the newest lengths that came while none was reused."""
         self._newest, self._left_at, self._min_growth = 0, 0, 0.0
         self._loop = ""
         self._reaches: dict[str, float] = {}
         self._lengths: deque[float] = deque(maxlen=_MOST_LENGTHS)
 
     def observe(self, loop: str, newest: int, need: tuple[float, float], length: float, *, usual: bool) -> None:
-        """Note the arrows after batch ``newest`` of this ``length``, ``usual`` if none is applied again."""
+        """Update the scale after batch ``newest`` of this ``length``; ``usual`` if ``.grad`` holds no reused batch."""
         if newest < self._newest:
             self.__init__(flat=self._flat)  # type: ignore[misc]
         needed = max(need)
@@ -61,9 +61,9 @@ class Camera:
 
 
 def needed_reach(ends: Sequence[tuple[float, float]], *, flat: bool) -> tuple[float, float]:
-    """Return the reach that a picture needs for the ends of arrows, head to tail, and of their sum: ahead, and aside.
+    """Return the reach that a picture needs for the ``ends`` of arrows and of their sum: ahead, and at its sides.
 
-    ``flat``: they are laid flat (``lay_flat``); a picture of those may let them leave it ahead, not at its sides.
+    If not ``flat`` (``lay_flat``), the first number is the reach in all directions and the second is 0.
     """
     if not flat:
         return max(math.hypot(*end) for end in ends), 0.0

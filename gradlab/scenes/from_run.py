@@ -1,4 +1,4 @@
-"""RunScenes: the scene of each panel, read from a run without changing it; the model is evaluated aside."""
+"""Scenes read from a run without changing it; evaluating the model has no side effects on the training."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ from .kinds import (
 )
 from .sentences import memory_scene
 
-_MIN_ARROWS = 4  # of a gradient that holds many; a whole window is always drawn
+_MIN_ARROWS = 4  # newest contributions with their own arrow, or a whole accumulation window if it is longer
 _SHOWN_DIGITS = 12
 _SURFACE_POINTS = 41  # along each side of the surface
-_MAX_HALF_SIDE = 1e6  # half a side of it; it grows by the factor
-_GROWTH = 1.5
-_PATH_MARGIN = 1.6  # times as far as the path of the weights: an arrow of .grad points away from the minimum
+_MAX_HALF_SIDE = 1e6  # of the surface's square, in units of the weights
+_GROWTH = 1.5  # factor by which half a side grows at least
+_PATH_MARGIN = 1.6  # half a side in units of the path's distance: arrows of .grad point away from the minimum
 
 
 class RunScenes:
-    """The scenes of one run; it caches what is costly and rarely changes (contours, a grid of points)."""
+    """The scenes of one run, with a cache for the contours, which are costly and rarely change."""
 
     def __init__(self, run: Run) -> None:
-        """``run`` may be reset; that needs no new RunScenes."""
+        """Read scenes from ``run``, also after it is reset."""
         self.run = run
         self.unswitched: Counterfactual | None = None
-        """The run without its newest switch, beside whose losses those of the run are shown."""
+        """The run without its newest switch, to draw its losses beside those of the run; None for no comparison."""
         self._held_out: HeldOutLoss | None = None
         self._unswitched_held_out: HeldOutLoss | None = None
         self._camera = Camera(flat=not run.record.is_two_weights)
         self._surface: Contours | None = None
         self._path_has_arrows = False
-        self._surface_of = 0  # the newest batch when it was made or last checked
-        self._half = 0.0  # a side of its square
+        self._surface_of = 0  # the newest batch when the surface was computed or last checked
+        self._half = 0.0  # half a side of the surface's square
 
     def names(self) -> list[PanelName]:
-        """Return the panels that this run can show now; the scaler's is there while the loop has one."""
+        """Return the panels that this run can show now; the loss scale is one of them if the loop has a GradScaler."""
         names = [PanelName.LOSS, PanelName.GRADIENT]
         if isinstance(self.run.task.picture, HeldOutImages):
             names += [PanelName.PICTURE, PanelName.HELD_OUT]
@@ -70,30 +70,30 @@ class RunScenes:
         return names
 
     def scene(self, name: PanelName) -> Scene:
-        """Return the scene of a panel, by the method of its name."""
+        """Return the scene of a panel from the method with the panel's name."""
         method: Callable[[], Scene] = getattr(self, name.name.lower())
         return method()
 
     def loss(self) -> Curve:
-        """The loss over updates."""
+        """Return the loss over updates."""
         curve, copy = loss_curve(self.run.record), self.unswitched
         return curve if copy is None else self._with_unswitched(curve, loss_curve(copy.record))
 
     def held_out(self) -> Curve:
-        """The loss of examples that no batch contains, over the updates since ``watch_held_out``."""
+        """Return the loss of the held-out examples over the updates since the first ``watch_held_out``."""
         curve, copy = self.watch_held_out().curve(), self._unswitched_held_out
         return curve if copy is None else self._with_unswitched(curve, copy.curve())
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
-        """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
+        """Record from now on what these panels show: contributions to ``.grad``, the held-out loss."""
         alone = PanelName.LANDSCAPE in panels and PanelName.GRADIENT not in panels
-        self._path_has_arrows = alone and self.run.record.is_two_weights  # not twice
+        self._path_has_arrows = alone and self.run.record.is_two_weights  # only one panel has the arrows
         self.run.watch_gradients = PanelName.GRADIENT in panels or self._path_has_arrows
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
 
     def watch_unswitched(self, unswitched: Counterfactual) -> None:
-        """Have the held-out examples evaluated after each update of a run without the newest switch."""
+        """Evaluate the held-out examples after each update of ``unswitched``, the run without its newest switch."""
         self._unswitched_held_out = HeldOutLoss(unswitched)
 
     def _with_unswitched(self, curve: Curve, other: Curve) -> Curve:
@@ -103,13 +103,13 @@ class RunScenes:
         return replace(curve, unswitched=UnswitchedCurve(other.updates, other.mean, run.switched, other.now, run.ended))
 
     def watch_held_out(self) -> HeldOutLoss:
-        """Have the held-out examples evaluated after each update from now on."""
+        """Evaluate the held-out examples after each update from now on, and return the measured loss."""
         if self._held_out is None:
             self._held_out = HeldOutLoss(self.run)
         return self._held_out
 
     def gradient(self) -> Arrows:
-        """The contribution of each batch to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
+        """Return the contributions of batches to ``.grad``, as far as ``Run.watch_gradients`` recorded them."""
         run, scale = self.run, self.run.loop.scale_in_grad()
         contents = run.provenance.contents()
         measured = run.provenance.contributions(scale, contents)
@@ -141,11 +141,11 @@ class RunScenes:
         return list(zip(path["x"], path["y"], strict=True))
 
     def landscape(self) -> Landscape:
-        """The contours of two weights, and where on them the weights are."""
+        """Return the contours of two weights, and the path of the weights on them."""
         return Landscape(self._contours(), self._path(), self.gradient() if self._path_has_arrows else None)
 
     def memory(self) -> Memory:
-        """Bytes by category over the updates that were watched last, or as they are now."""
+        """Return bytes by category over the updates that were watched last; the current bytes if none was watched."""
         run = self.run
         now = dict.fromkeys(CATEGORIES, 0) | run.footprint()
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
@@ -165,19 +165,19 @@ class RunScenes:
         )
 
     def capacity(self) -> tuple[str, int] | None:
-        """Name and bytes of the GPU that the run is on, None on a CPU."""
+        """Return the name and the bytes of the GPU that the run is on; None on a CPU."""
         if not self.run.task.device.startswith("cuda"):
             return None
         gpu = torch.cuda.get_device_properties(self.run.task.device)
         return gpu.name.removeprefix("NVIDIA ").removeprefix("Tesla "), gpu.total_memory
 
     def scaler(self) -> ScalerHistory:
-        """The loss scale and what it saves."""
+        """Return the loss scale over updates, the skipped steps, and the underflow that it prevents."""
         rows = self.run.record.rows
         return ScalerHistory(rows["update"], rows["scale"], self.run.record.skipped, rows["underflow"])
 
     def picture(self) -> Samples:
-        """Held-out images with the model's predictions; accuracy is over all that are held out."""
+        """Return some held-out images with the model's predictions; the accuracy is over all held-out images."""
         model, device, picture = self.run.model, self.run.task.device, self.run.task.picture
         with evaluating(model):
             predicted = model(picture.x.to(device)).argmax(1).cpu()
@@ -186,7 +186,7 @@ class RunScenes:
         return Samples(images, predicted[:_SHOWN_DIGITS].tolist(), picture.y[:_SHOWN_DIGITS].tolist(), right)
 
     def about_batch(self, number: int) -> str:
-        """Describe the batch of a number in ``.grad``, and whether an optimizer step has applied it."""
+        """Describe batch ``number``: its position in the epoch, and whether it is in ``.grad`` and was applied."""
         provenance = self.run.provenance
         provenance.sync()
         if not 1 <= number <= provenance.backwards:
@@ -200,7 +200,7 @@ class RunScenes:
         return f"Batch {number:,} is number {index + 1:,} of the {count:,} in epoch {epoch + 1:,}. {state}."
 
     def _contours(self) -> Contours:
-        """Return contours around the task's minimum; others only once a batch comes after weights near the edge."""
+        """Return contours around the task's minimum, enlarged at the first batch after the path nears their edge."""
         if self._surface is not None and self._surface_of == self.run.provenance.backwards:
             return self._surface
         self._surface_of = self.run.provenance.backwards
@@ -210,16 +210,16 @@ class RunScenes:
         far = [abs(end - c) for end in (min(finite), max(finite)) for c in centre] if finite else [1.0]
         need = min(_PATH_MARGIN * max(far), _MAX_HALF_SIDE) or 1.0
         if self._surface is None or need > self._half:
-            # The first square fits; later ones grow by half, so that a run that swings ever wider rarely needs one.
+            # The first square fits; later squares grow by half or more, so that a diverging run rarely needs a new one.
             self._half = max(need, _GROWTH * self._half)
             self._surface = _loss_surface(self.run, centre, self._half)
         return self._surface
 
 
 def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) -> list[BatchArrow]:
-    """Return an arrow for each of the newest contributions, at least for a whole window, and one for older ones.
+    """Return arrows for the newest contributions, at least ``window``, and for groups of equally applied older ones.
 
-    ``x`` and ``y`` are the two numbers of a model that has no more; of others ``x`` is its projection on the sum.
+    With two weights, ``x`` and ``y`` are the contribution itself; otherwise ``x`` is its projection on the sum.
     """
     singles, styles = max(_MIN_ARROWS, window), [min(part.applied[0], 2) for part in parts]
     older = len(parts) - singles if len(parts) > singles + 1 else 0
@@ -240,9 +240,9 @@ def _arrows(parts: Sequence[Contribution], vectors: Tensor | None, window: int) 
 
 
 def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
-    """Give arrows their distances from the line of the sum, on alternating sides, so that they end on that line.
+    """Return arrows with their distances from the line of the sum as ``y``, on alternating sides, ending on that line.
 
-    To end there exactly, all that go up are made a little longer and all that go down a little shorter, or the reverse.
+    The distances on each side are multiplied by a common factor, so that the arrows end exactly there.
     """
     height, asides = 0.0, []
     for arrow in arrows:
@@ -260,7 +260,7 @@ def lay_flat(arrows: Sequence[BatchArrow]) -> list[BatchArrow]:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model in evaluation mode, without gradients, its random numbers those of seed 0; undo all of it after."""
+    """Put a model in evaluation mode without gradients, with random numbers from seed 0; restore all of it after."""
     on_gpu = any(parameter.is_cuda for parameter in model.parameters())
     modes = [(module, module.training) for module in model.modules()]
     try:
@@ -280,10 +280,10 @@ def loss_curve(history: History) -> Curve:
 
 
 class HeldOutLoss:
-    """Measures a run's loss on the held-out examples of its task, from its construction on."""
+    """A run's loss on the held-out examples of its task, measured after each update from construction on."""
 
     def __init__(self, run: Run | Counterfactual) -> None:
-        """Measure after each update of ``run`` from now on; its task must have held-out examples."""
+        """Measure after each update of ``run``. Raises ValueError if its task has no held-out examples."""
         if run.task.held_out is None:
             raise ValueError(f"HeldOutLoss: task must have held-out examples, got {run.task.name!r}")
         self._run = run
@@ -323,7 +323,7 @@ def _loss_surface(run: Run, centre: tuple[float, float], half: float) -> Contour
         for name, shape, size in names:
             parts[name] = two[start : start + size].reshape(shape)
             start += size
-        call = lambda *args, **named: functional_call(model, parts, args, named)  # noqa: E731 - a model is called
+        call = lambda *args, **named: functional_call(model, parts, args, named)  # noqa: E731 - called like a model
         return torch.stack([task.loss_of(call, batch) for batch in batches]).mean()
 
     with evaluating(model):

@@ -1,8 +1,8 @@
-"""Scenes, the contents of panels: plain numbers, read from a run at one moment.
+"""Scenes: the contents of panels as plain numbers, read from a run at one moment.
 
-A scene is the border between the half of gradlab that knows PyTorch and the half that draws. RunScenes fills scenes
-from a run; `drawing` turns scenes into marks. Nothing here imports torch or matplotlib, so a panel can be tested with
-numbers made up by hand, and a scene can be stored.
+Scenes separate the half of gradlab that uses PyTorch from the half that draws: RunScenes makes them from a run, and
+``drawing`` turns them into marks. Nothing here imports torch or matplotlib, so a panel can be tested with numbers made
+up by hand, and a scene can be stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class PanelName(StrEnum):
 
     LOSS = "loss"
     HELD_OUT = "held-out loss"
-    """The loss of examples that no batch contains; shown only on request."""
+    """The loss of the held-out examples, which no batch contains; shown only on request."""
     GRADIENT = "gradient"
     PICTURE = "picture"
     """The task's own picture: digits with predictions."""
@@ -32,7 +32,7 @@ class PanelName(StrEnum):
 
 
 class StatementLabel(StrEnum):
-    """Labels of statements with a meaning for pictures and texts; others are named by their target or keyword."""
+    """Labels of statements that pictures and texts treat specially; other labels are a target or a keyword."""
 
     ZERO_GRAD = "zero_grad"
     OUTPUT = "output"
@@ -45,7 +45,7 @@ class StatementLabel(StrEnum):
 
 
 BEATS = frozenset({StatementLabel.BACKWARD, StatementLabel.STEP, StatementLabel.ZERO_GRAD})
-"""The calls that change what ``.grad`` holds, or whether it was applied."""
+"""The calls that change the contents of ``.grad``, or how often they were applied."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class UnswitchedCurve:
 
     updates: Sequence[float]
     mean: Sequence[float]
-    switched: str  # the setting that stays: "zero_grad on"
+    switched: str  # the setting before the switch, which it keeps: "zero_grad on"
     now: float = math.nan  # the newest loss
     ended: str = ""  # why the curve ends, "" while it goes on
 
@@ -67,7 +67,7 @@ class Curve:
     mean: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
-    switches: Sequence[tuple[int, str]] = ()  # (update, what was switched), oldest first: "zero_grad off"
+    switches: Sequence[tuple[int, str]] = ()  # (update, label such as "zero_grad off"), oldest first
     broken: int | None = None  # the first update whose loss was inf or NaN; the curve ends there
     now: float = math.nan
     """The loss of the newest update, as in the status line; its bucket may not be full yet."""
@@ -87,36 +87,36 @@ class Contours:
 
 @dataclass(frozen=True)
 class BatchArrow:
-    """The contribution of one batch, or of several older ones together, to ``.grad``, in gradient units."""
+    """The contribution of one batch, or of several older batches together, to ``.grad``, in gradient units."""
 
     batches: Span | None
-    """The first and the last of them; None for what anything but a backward wrote into ``.grad``."""
+    """The first and the last batch; None for a part of ``.grad`` that did not come from a backward pass."""
     x: float
     y: float
-    share: float  # its projection on the sum, as a part of the sum: negative where it points the other way
-    applied: tuple[int, int] = (0, 0)  # how many optimizer steps have applied it; of several, the fewest and the most
-    names: Sequence[str] = ()  # its names, the longest first; empty for the numbers of its batches
-    length: float = math.nan  # over all parameters; NaN where it is not known
+    share: float  # its projection on the sum, as a part of the sum; negative if it points the other way
+    applied: tuple[int, int] = (0, 0)  # fewest and most optimizer steps that have applied one of its batches
+    names: Sequence[str] = ()  # labels, the longest first; empty to label it with the numbers of its batches
+    length: float = math.nan  # over all parameters; NaN if unknown
 
 
 @dataclass(frozen=True)
 class Arrows:
     """The contents of ``.grad``: the measured contributions, drawn head to tail from a common start.
 
-    Of a model with two weights they lie on its ``contours``, from where the weights are. Of any other they are laid
-    flat: each has its true length and goes as far along the sum, ``x``, as it truly does; their sides take turns.
+    With two weights they begin at the position of the weights on ``contours``. With any other model they are laid flat:
+    each has its true length and its true extent along the sum, ``x``, and they turn to alternating sides.
     """
 
     arrows: Sequence[BatchArrow]  # the oldest first
-    total: tuple[float, float]  # what ``.grad`` holds
-    holds: Sequence[Span] = ()  # batches inside ``.grad`` over all parameters
+    total: tuple[float, float]  # the sum, ``.grad`` itself
+    holds: Sequence[Span] = ()  # batches in ``.grad`` of any parameter
     contours: Contours | None = None
-    measured: bool = True  # False if the newest batch was not measured when it came
-    elements: int = 0  # numbers that ``.grad`` has, of arrows laid flat
-    reach: float = 0.0  # how much of ``.grad`` the picture holds (``Camera``); 0 for as much as the arrows need
+    measured: bool = True  # False if the contribution of the newest batch was not recorded
+    elements: int = 0  # elements of ``.grad`` if the arrows are laid flat, else 0
+    reach: float = 0.0  # how far the picture reaches in gradient units (``Camera``); 0 for as far as the arrows need
     path: Sequence[tuple[float, float]] = ()  # the path of two weights, the oldest first
-    move: tuple[float, float] | None = None  # what the next step adds to two weights, where plain SGD takes it
-    one_batch: float = 0.0  # a usual length of one batch, as a yardstick; 0 for none
+    move: tuple[float, float] | None = None  # change of two weights by the next step, if that is plain SGD
+    one_batch: float = 0.0  # the usual length of one batch, drawn as a yardstick; 0 for none
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Landscape:
 
     contours: Contours
     path: Sequence[tuple[float, float]]
-    arrows: Arrows | None = None  # the contents of ``.grad`` there
+    arrows: Arrows | None = None  # the contents of ``.grad``, drawn at the end of the path
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class ScalerHistory:
 
 @dataclass(frozen=True)
 class Samples:
-    """Held-out digits with the model's answer. ``images`` is n x 8 x 8, values 0 to 1."""
+    """Held-out digits with the model's answers. ``images`` is n x 8 x 8, with values from 0 to 1."""
 
     images: Sequence[Sequence[Sequence[float]]]
     predicted: Sequence[int]
@@ -153,33 +153,33 @@ class Samples:
 class Memory:
     """Bytes by category over the last watched updates, statement by statement.
 
-    A statement holds one point or more: what was alive while one module was at work. Where both are known, the points
-    of an interval come in pairs, its highest moment and then its end. All bytes count each storage once.
+    A statement has one or more points: the bytes that were alive while a module ran. An interval whose peak and
+    end are known has a pair of points, first the peak and then the end. All bytes count each storage once.
     """
 
     statements: Sequence[str]
     """The label of each statement of all shown updates, in the order in which they ran: "zero_grad", ..."""
     starts: Sequence[int] = ()  # the index of each statement's first point
     categories: dict[str, Sequence[int]] = field(default_factory=dict)
-    """"weights", "gradients", ... -> bytes at every point."""
+    """The bytes at every point by category: "weights", "gradients", ..."""
     updates: Sequence[tuple[int, int]] = ()
     """(index of its first statement, number of the update) for each shown update, oldest first."""
-    modules: Sequence[str] = ()  # the dotted name of the module at work at each point, "" outside of all
-    capacity: tuple[str, int] | None = None  # name and usable bytes of the card that the peak is held against
-    allocated: int | None = None  # CUDA only: bytes that the allocator has handed out now
-    reserved: int | None = None  # CUDA only: bytes that the allocator holds from the driver now
+    modules: Sequence[str] = ()  # the dotted name of the running module at each point, "" outside of all modules
+    capacity: tuple[str, int] | None = None  # name and usable bytes of the card with which the peak is compared
+    allocated: int | None = None  # CUDA only: bytes that PyTorch's allocator has given to tensors
+    reserved: int | None = None  # CUDA only: bytes that PyTorch's allocator has reserved
     note: str = ""  # a remark for the learner: "1 update in 12 is watched"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Peaks of memory against the capacities of cards."""
+    """Memory peaks compared with the capacities of graphics cards."""
 
     bars: Sequence[tuple[str, dict[str, int]]]
-    """(label, bytes by category at the peak and beside the tensors), left to right; the last is the one in question."""
+    """(label, bytes at the peak by category, also beyond tensors), left to right; ``verdict`` is about the last bar."""
     cards: Sequence[tuple[str, int]]  # (name, usable bytes) of each card that is drawn as a line
     title: str = ""
-    verdict: str = ""  # whether the last bar fits a card, in words
+    verdict: str = ""  # the answer to whether the last bar fits a card
 
 
 Scene = Curve | Arrows | Landscape | ScalerHistory | Samples | Memory | Fit

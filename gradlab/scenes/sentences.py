@@ -1,4 +1,4 @@
-"""Sentences on a run, on memory and on errors: for the reader, the screen reader and the saved notebook."""
+"""Sentences about runs, memory and errors, for the learner, for screen readers and for saved notebooks."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def status_line(run: Run, *, whole: bool = True) -> str:
         skipped = f", {number_of(run.record.skips, 'step')} skipped" if run.record.skips else ""
         parts.append(f"loss scale {loss_scale:,.6g}{skipped}")
     if whole:
-        parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
+        parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # less than the peak of an update
     return " · ".join(parts)
 
 
 def warning(run: Run) -> str:
-    """Return the fault of the newest step, "" for none: it applied batches again, or the run has diverged."""
+    """Return a warning if the run has diverged or the newest step applied batches again, else ""."""
     reused = run.provenance.reused()
     if run.record.broken is not None:
         when = f"since update {run.record.broken:,}"
@@ -47,7 +47,7 @@ _USUAL_WINDOW = 8  # batches without a step that need no warning
 
 
 def unapplied(run: Run) -> str:
-    """Return a warning that batches come without a step, "" while that is as usual."""
+    """Return a warning if unusually many batches have come without a step, else ""."""
     count = run.loop.backwards
     if count <= max(run.loop.window, _USUAL_WINDOW):
         return ""
@@ -75,7 +75,7 @@ def _gradient(run: Run) -> str:
 
 
 _CPU = re.compile(r"can't allocate memory|not enough memory", re.IGNORECASE)
-"""Messages of the CPU's allocator; it has no exception of its own."""
+"""Out-of-memory messages of the CPU's allocator, which raises a plain RuntimeError."""
 
 
 def find_oom(error: BaseException | None) -> BaseException | None:
@@ -90,7 +90,7 @@ def find_oom(error: BaseException | None) -> BaseException | None:
 
 
 def explain_oom(run: Run, error: BaseException) -> str:
-    """Name the line at which memory ran out, and ways to go on."""
+    """Return sentences with the line at which memory ran out and with ways to continue."""
     where = f"in update {run.updates + 1:,}"
     if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
         where = f"at line {error.line}, {lines[error.line - 1].strip()}"
@@ -109,7 +109,7 @@ def free_after_oom(run: Run, error: BaseException) -> None:
         cause.__traceback__ = None
     for name, value in list(run.loop.namespace.items()):
         if isinstance(value, torch.Tensor) and value.grad_fn is not None:
-            # a loop of the learner's own may carry it from batch to batch; a recipe's loop computes it anew
+            # an edited loop may carry the value from batch to batch; a recipe's loop computes it again
             run.loop.namespace[name] = value.detach() if run.loop.is_edited else None
     gc.collect()
     if torch.cuda.is_available():
@@ -125,8 +125,8 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 _CALLS = frozenset(map(StatementLabel, ("zero_grad", "backward", "step", "update", "unscale_", "clip_grad_norm_")))
-"""Statements that are named by a call; the others by what they assign or by their keyword."""
-_WORTH = 0.05  # of the peak: less would not help
+"""Labels of statements that are named after a call; others are named after their target or keyword."""
+_WORTH = 0.05  # smallest share of the peak for which a way to reduce it is named
 
 
 def peak_location(statement: str, module: str = "") -> str:
@@ -137,14 +137,14 @@ def peak_location(statement: str, module: str = "") -> str:
 
 
 def share_of_gpu(card: str, holds: float, peak: float) -> str:
-    """Return the share of a card that a peak takes: ``T4 holds 15 GiB: 0.003 % used at the peak``."""
+    """Return a phrase for the share of a card that a peak takes: ``T4 holds 15 GiB: 0.003 % used at the peak``."""
     if peak > holds > 0:
         return f"{card} holds {bytes_text(holds)}: the peak needs {times_as_much(peak / holds)} that"
     return f"{card} holds {bytes_text(holds)}: {percent(peak / holds if holds else 0.0)} used at the peak"
 
 
 def percent(share: float) -> str:
-    """Write a share of 1 in percent with one or two significant digits: ``27 %``, ``0.003 %``."""
+    """Return a share of 1 as a text in percent with one or two significant digits: ``27 %``, ``0.003 %``."""
     value = share * 100
     if value >= 99.5 or value == 0:
         return f"{value:.0f} %"
@@ -154,14 +154,14 @@ def percent(share: float) -> str:
 
 
 def times_as_much(ratio: float) -> str:
-    """Write a ratio: ``1.3 times``, ``82 times``."""
+    """Return a ratio as a text: ``1.3 times``, ``82 times``."""
     if ratio >= 9.95:
         return f"{ratio:,.0f} times"
     return f"{ratio:.2g} times" if ratio >= 1.1 else f"{max(ratio, 1.01):.2f} times"
 
 
 def need_sentence(what: str, tensors: int, total: int, statement: str, module: str = "") -> str:
-    """State the ``total`` need, with ``tensors`` at the peak: ``llama-8b needs 151 GiB: 131 GiB of tensors ...``."""
+    """Return a sentence on the ``total`` bytes needed, such as ``llama-8b needs 151 GiB: 131 GiB of tensors ...``."""
     return (
         f"{what} needs {bytes_text(total)}: {bytes_text(tensors)} of tensors at the peak "
         f"({peak_location(statement, module)}) and {bytes_text(total - tensors)} more for PyTorch's allocator and CUDA"
@@ -169,7 +169,7 @@ def need_sentence(what: str, tensors: int, total: int, statement: str, module: s
 
 
 def fit_sentence(card: str, usable: int, needed: int) -> str:
-    """State whether ``needed`` bytes fit a card with ``usable`` bytes."""
+    """Return a phrase on whether ``needed`` bytes fit a card with ``usable`` bytes."""
     share = f"{percent(needed / usable)} of" if needed <= usable else times_as_much(needed / usable)
     return f"{'fits' if needed <= usable else 'does not fit'} {with_article(card)}: {share} its {bytes_text(usable)}"
 
@@ -177,7 +177,7 @@ def fit_sentence(card: str, usable: int, needed: int) -> str:
 def suggestions(
     at_peak: Mapping[str, int], room: int, recipe: Recipe, *, statement: str, checkpoint: bool, batch: int
 ) -> str:
-    """Name ways to reduce a peak above the ``room`` for tensors, the largest share first."""
+    """Return a sentence with ways to reduce a peak above the ``room`` for tensors, the largest category first."""
     weights = at_peak.get("weights", 0)
     both = weights + at_peak.get("gradients", 0)
     for what, size in (("The weights", weights), ("Weights and gradients", both)):
@@ -200,18 +200,18 @@ def suggestions(
 
 
 def with_article(card: str) -> str:
-    """Put the article before a card's name: ``a T4``, ``an H100``."""
+    """Return a card's name with its article: ``a T4``, ``an H100``."""
     return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
 
 
 _MOST_UPDATES = 2
-_MOST_STATEMENTS = 130  # of several updates: narrower than two pixels they cannot be read
+_MOST_STATEMENTS = 130  # in several updates together: more would be narrower than two pixels
 
 
 def memory_scene(updates: Sequence[tuple[int, Sequence[MemoryPoint]]], note: str = "") -> Memory:
-    """Return the scene of some updates, each its number and its timeline; of every interval the peak and the end.
+    """Return the memory scene of ``updates``, pairs of number and timeline; each interval has two points, peak and end.
 
-    Only the newest updates are in it, fewer if they have too many statements.
+    It has only the newest updates, and fewer of them if they have too many statements.
     """
     key, newest = attrgetter("number", "statement"), updates[-_MOST_UPDATES:]
     ran = [(update, [list(group) for _, group in groupby(timeline, key)]) for update, timeline in newest]
