@@ -143,7 +143,7 @@ def _try(definition: Definition, exercise: Exercise, answer: object) -> Verdict:
 
 def _case(definition: Definition, seed: int) -> Case:
     """Return the case for a seed, made anew each time because an answer may change its arguments in place."""
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed() formats a stack trace for each missing device
     return definition.case(random.Random(seed))
 
 
