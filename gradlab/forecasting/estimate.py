@@ -185,29 +185,29 @@ def _title(workload: Workload, training: Training, shard: str | None, cards: int
 
 
 _CPU = (
-    "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, by the rules of "
-    "a CPU, which are not those of a GPU: the same training took 8 to 35 % more on a GPU with AMP, and less where "
-    "attention has dropout."
+    "Counted: the memory of PyTorch's tensors in the second update, when the optimizer has its state, by the rules of "
+    "a CPU, which are not those of a GPU: the same training run took 8 to 35 % more on a GPU with AMP, and less if "
+    "attention had dropout."
 )
 _CUDA = (
-    "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, by CUDA's "
-    "rules: what autocast casts, one byte for each element of dropout's mask, and fused attention, as on a card of "
+    "Counted: the memory of PyTorch's tensors in the second update, when the optimizer has its state, by CUDA's "
+    "rules: autocast's casts, one byte for each element of a dropout mask, and fused attention, as on a card of "
     "compute capability 8.0 or later."
 )
-_AUTOCAST = "Autocast casts what this PyTorch lists; older ones ran other operations in float32."
-_NO_HEADER = "This PyTorch came without its header autocast_mode.h, so autocast casts what it does on a CPU."
+_AUTOCAST = "Autocast casts the operations that this PyTorch lists; older versions ran others in float32."
+_NO_HEADER = "This PyTorch came without its header autocast_mode.h, so autocast casts the same operations as on a CPU."
 _NOT_COUNTED = (
-    f"A card must hold more: cuBLAS' workspaces, what the allocator reserves above ({RESERVE_MARGIN:.0%}) and CUDA's "
+    f"A card must hold more: cuBLAS' workspaces, the allocator's reserve ({RESERVE_MARGIN:.0%} more) and CUDA's "
     f"context ({CUDA_CONTEXT_BYTES / 1e9:.2f} GB). "
-    "Not counted, so that a real run takes more: what a kernel needs while it works (cuDNN's convolutions: tens to "
-    "some hundreds of MiB; the backward of attention: its gradients once more in float32), and the allocator's "
+    "Not counted, so a real run takes more: memory that kernels need while they run (tens to hundreds of MiB for "
+    "cuDNN's convolutions; a float32 copy of its gradients for the backward pass of attention), and the allocator's "
     "rounding (to 512 bytes, and up to 1 MiB at the end of a large block: 2 % of minGPT's GPT-2 XL)."
 )
 _RECURRENT = (
-    "Recurrent layers (nn.LSTM, nn.GRU, nn.RNN) are counted by the CPU's kernels: their activations come out too high, "
-    "an LSTM's likely about twice, a GRU's several times; cuDNN's own reserve, which only a GPU tells, is not in it."
+    "Recurrent layers (nn.LSTM, nn.GRU, nn.RNN) are counted by the CPU's kernels, which overestimates activations: an "
+    "LSTM's likely about twice, a GRU's several times. cuDNN's own reserve, which only a GPU reports, is not counted."
 )
-_SHARE = "The share of one card is arithmetic; what the exchange between cards needs is not counted."
+_SHARE = "The share of one card is computed by formulas; memory for the exchange between cards is not counted."
 
 
 def _assumptions(training: Training, *, recurrent: bool, sharded: bool) -> str:
