@@ -25,7 +25,7 @@ const UNANSWERED =
   "No answer from the kernel: another cell may be running, or it was restarted. If it was restarted, run this cell again.";
 const OFFLINE = "No connection. The lab goes on when it is back.";
 const MOST_PENDING = 16; // pending requests
-const NEWEST_COUNTS = ["turn", "drag"]; // requests of which one at a time is sent: then the newest waiting one
+const NEWEST_COUNTS = ["turn", "drag"]; // requests that are sent one at a time, next the newest waiting one
 const PLAY = "play"; // the kind of requests for frames to play
 
 /** @typedef {{request: Frame, promise: Promise<void>, resolve: (value: void) => void}} Waiting */
@@ -54,7 +54,7 @@ export class Clock {
     this.waiting = new Map();
     this.count = 0;
     this.began = 0; // number of the newest request at the last start of playing
-    this.plays = 0; // number of starts: the kernel skips requests of earlier playing that has ended
+    this.plays = 0; // number of starts, by which the kernel skips requests of playing that has ended
     this.last = -1; // the number of the newest frame received
     this.next = 0; // time at which the next frame is due
     this.trip = 500; // ms of the shortest round trip recently, without the kernel's work

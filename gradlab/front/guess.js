@@ -14,7 +14,7 @@ import { pointsOf } from "./wire.js";
  */
 
 /**
- * Return the panel with the guess that the lab's cell has (outcome.js), or as it is if it shows no loss or too early.
+ * Return the panel with the guess that its cell has (outcome.js), or unchanged without a guess, a loss, or its start.
  * @param {PanelData} panel @param {Element} element @returns {PanelData}
  */
 export function withGuess(panel, element) {

@@ -70,7 +70,7 @@ export class InstrumentPage extends RecordedPage {
   }
 }
 
-/** Return the number of different settings, plus their distance. @param {Settings} a @param {Settings} b */
+/** Return the number of different settings plus a distance below 1. @param {Settings} a @param {Settings} b */
 function distance(a, b) {
   const differing = Object.keys(a).filter((key) => a[key] !== b[key]);
   const apart = differing.reduce((sum, key) => sum + Math.abs(Number(a[key]) - Number(b[key]) || 0), 0);

@@ -22,7 +22,7 @@ const TOUCHED = {
   update: ["scale"],
 };
 const WORD = "gradlab-word-";
-const LIGHTS = "gradlab-lights"; // of the body while it has a lab; a style with :has() would cost time in each frame
+const LIGHTS = "gradlab-lights"; // class of the body while it has a lab; a style with :has() would slow each frame
 const WORDS = `[class^="${WORD}"]`;
 
 /** Return the tags that a line of the loop touches. @param {string} line @returns {Tags} */

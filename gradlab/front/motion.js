@@ -9,7 +9,7 @@ import { pointsOf, withPoints } from "./wire.js";
 
 /** @import { Axes, Axis, Mark, PanelState } from "./wire.js" */
 /** @typedef {(share: number) => Mark[]} Course the marks to paint for one mark, for 0 to 1 of the way */
-/** @typedef {"none" | "steps" | "glide"} Way to the next state: at once, marks with `moves`, all in both states */
+/** @typedef {"none" | "steps" | "glide"} Way of changing: no motion, marks with `moves`, all marks in both states */
 
 const MOVES_FOR = 230; // ms
 const SWEPT = 0.35; // of the panel's width, by which a removed mark moves to the right

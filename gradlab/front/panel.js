@@ -19,7 +19,7 @@ import { PanelTip } from "./tip.js";
 /** @import { Ask } from "./events.js" */
 /** @import { Tags } from "./lighting.js" */
 /**
- * `say` has a text read out; `scrubs` is whether a finger moved across a curve moves through time.
+ * `say` has a screen reader read a text; `scrubs` is whether a finger moved across a curve moves through time.
  * @typedef {{ask: Ask, say: (text: string) => void, scrubs?: boolean}} Listener
  */
 
